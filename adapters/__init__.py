@@ -1,0 +1,1 @@
+"""Platforms: each file turns one of them into Inbound and Reply."""

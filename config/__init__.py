@@ -1,0 +1,1 @@
+"""Typed settings and the defaults they start from."""

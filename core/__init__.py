@@ -1,0 +1,1 @@
+"""The agent and everything it thinks with; knows no platform."""

@@ -1,0 +1,50 @@
+"""Everything of ours that can go wrong, as one tree. Messages are sentences a person can act on.
+
+MnemeError
+├── ConfigError      settings are wrong: all problems in one message, each with its dotted path
+├── StoreError       state.db cannot be read or written
+├── ModelError       the model did not answer; `is_retryable` says whether trying again can help
+├── ToolError        a tool refused; the text goes back to the model
+├── DeliveryError    a platform did not take a message; `retry_after_s`, `is_permanent`
+└── Refused          access or a limit says no; the text is for the person
+"""
+
+from __future__ import annotations
+
+
+class MnemeError(Exception):
+    """The root: catch this to catch all of ours and nothing else."""
+
+
+class ConfigError(MnemeError):
+    """Settings are missing, unknown or of the wrong type."""
+
+
+class StoreError(MnemeError):
+    """state.db is unreadable, read-only, full, of a newer version, or damaged."""
+
+
+class ModelError(MnemeError):
+    """The model did not answer. `retry_after_s` is what the server asked for, if it did."""
+
+    def __init__(self, message: str, *, is_retryable: bool = False, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.is_retryable = is_retryable
+        self.retry_after_s = retry_after_s
+
+
+class ToolError(MnemeError):
+    """A tool could not do what was asked; the message tells the model what to do instead."""
+
+
+class DeliveryError(MnemeError):
+    """A platform refused or lost a message. Permanent: the chat is gone, the bot was blocked, the token expired."""
+
+    def __init__(self, message: str, *, is_permanent: bool = False, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.is_permanent = is_permanent
+        self.retry_after_s = retry_after_s
+
+
+class Refused(MnemeError):
+    """Not allowed, or over a limit; the message is shown to the person as it stands."""

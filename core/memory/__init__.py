@@ -1,0 +1,1 @@
+"""What the assistant knows beyond the conversation in front of it."""

@@ -1,0 +1,1 @@
+"""state.db: rows and both text indexes, one class a noun."""

@@ -1,0 +1,1 @@
+"""The process: composition, routing, delivery, schedules, command line."""

@@ -1,0 +1,51 @@
+"""What every test may ask for: a home, an open state.db, a clock; and the guard that keeps sockets on loopback."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from core.store.database import Database
+from tests.doubles.clock import SteadyClock
+
+
+@pytest.fixture(autouse=True)
+def _only_loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No test may reach a real platform or model by mistake."""
+    real = socket.socket.connect
+
+    def connect(self: socket.socket, address: object) -> None:
+        host = address[0] if isinstance(address, tuple) else ""
+        if self.family in (socket.AF_INET, socket.AF_INET6) and host not in ("127.0.0.1", "::1", "localhost"):
+            raise AssertionError(f"a test tried to connect to {host}")
+        real(self, address)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    yield
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty $MNEME_HOME."""
+    folder = tmp_path / "home"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("MNEME_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    """A new state.db on disk, open."""
+    async with Database.open(tmp_path / "state.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def clock() -> SteadyClock:
+    """Friday 20 November 2026, 12:00 UTC, standing still."""
+    return SteadyClock()
