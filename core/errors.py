@@ -38,12 +38,21 @@ class ToolError(MnemeError):
 
 
 class DeliveryError(MnemeError):
-    """A platform refused or lost a message. Permanent: the chat is gone, the bot was blocked, the token expired."""
+    """A platform refused or lost a message. Permanent: the chat is gone, the bot was blocked, the token expired.
+    Missing: the message to be edited is gone, so that it has to be posted anew."""
 
-    def __init__(self, message: str, *, is_permanent: bool = False, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        is_permanent: bool = False,
+        retry_after_s: float | None = None,
+        is_missing: bool = False,
+    ) -> None:
         super().__init__(message)
         self.is_permanent = is_permanent
         self.retry_after_s = retry_after_s
+        self.is_missing = is_missing
 
 
 class Refused(MnemeError):

@@ -39,10 +39,13 @@ class Clock(Protocol):
 class Receipt(Protocol):
     """What a reply tells the outbox about the messages it has made, so that a restart edits and does not post again."""
 
-    key: str
-    """Unique for this delivery for ever; a platform with idempotent sends may use it."""
-    posted: Sequence[str]
-    """Ids of the platform messages made so far, by this process or one before it, in order."""
+    @property
+    def key(self) -> str:
+        """Unique for this delivery for ever; a platform with idempotent sends may use it."""
+
+    @property
+    def posted(self) -> Sequence[str]:
+        """Ids of the platform messages made so far, by this process or one before it, in order."""
 
     async def record(self, message_id: str) -> None:
         """One more platform message exists. Durable when it returns."""
@@ -145,7 +148,8 @@ class Conversations(Protocol):
         """The open session of an address."""
 
     async def create(self, session: Session) -> Session:
-        """Opens a session; returns it with its id. The open session of the address, if any, is ended before."""
+        """Opens a session; returns it with its id. The open session of the address, if any, is ended before. One that
+        comes with `ended_at` is stored beside the open one; one whose (scope, external id) is known is returned."""
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
         """Ends a session and clears the sent forms of its messages."""
@@ -171,14 +175,25 @@ class Conversations(Protocol):
     async def keep_sent(self, sent: Sequence[tuple[int, tuple[Json, ...]]]) -> None:
         """Stores the block lists of user turns as they are about to be sent: (message id, blocks)."""
 
+    async def keep_prompt(self, session_id: int, prompt: str) -> Session:
+        """Stores the system prompt of a session that has none yet; returns the session as it stands."""
+
     async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
         """Replaces the text of a message edited on the platform, or erases it (None). False: not known."""
 
-    async def usage(self, scopes: frozenset[Scope], since: datetime) -> Usage:
-        """Tokens of all sessions in these scopes since a moment."""
+
+class Transcripts(Protocol):
+    """Sessions as people look at them: lists, texts, costs. Never writes."""
+
+    async def recent(self, scopes: frozenset[Scope], limit: int, text: str | None = None) -> list[Session]:
+        """The sessions that something was said in, latest first; with `text`, those that have it in their title or
+        in their first message, whatever its case."""
 
     async def transcript(self, session_id: int, scopes: frozenset[Scope]) -> list[Message]:
         """All of a session that a person may read (kind chat), oldest first; empty for one that is not theirs."""
+
+    async def usage(self, scopes: frozenset[Scope], since: datetime) -> Usage:
+        """Tokens of all sessions in these scopes since a moment."""
 
 
 class Recall(Protocol):
@@ -222,8 +237,8 @@ class Outbox(Protocol):
     async def hold(self, parcel: Parcel) -> Parcel:
         """Makes the parcel, not yet due, unless its key exists; returns what is stored."""
 
-    async def fill(self, key: str, answer: Answer, next_at: datetime) -> None:
-        """Gives a held parcel its content; due at `next_at`."""
+    async def fill(self, key: str, answer: Answer, next_at: datetime | None) -> None:
+        """Gives a held parcel its content; due at `next_at`, None: this process delivers it itself."""
 
     async def record(self, key: str, message_id: str) -> None:
         """One more platform message exists for the parcel."""
@@ -248,6 +263,9 @@ class Outbox(Protocol):
 
     async def counts(self) -> dict[str, int]:
         """How many are held, due and dead."""
+
+    async def recover(self, now: datetime) -> None:
+        """At the start of a process: what one before it had claimed is due again; delivered keys are kept 30 days."""
 
 
 class People(Protocol):
@@ -290,7 +308,7 @@ class Jobs(Protocol):
     """Reminders and cron sessions."""
 
     async def add(self, job: Job) -> Job:
-        """Stores a job; one with the same origin is returned as it stands. Raises StoreError when the scope is not the
+        """Stores a job; one with the same origin is returned as it stands. Raises Refused when the scope is not the
         target's."""
 
     async def of(self, scopes: frozenset[Scope]) -> list[Job]:
@@ -298,6 +316,9 @@ class Jobs(Protocol):
 
     async def find(self, job_id: int, scopes: frozenset[Scope]) -> Job | None:
         """A job by id, ended or not; None when it is not of these scopes."""
+
+    async def behind(self, job_id: int) -> Job | None:
+        """A job by id, whosever it is, ended or not: to run it and to deliver what it made, for nobody's eyes."""
 
     async def active(self) -> list[Job]:
         """All jobs that are neither paused nor ended: what the scheduler keeps time for."""
@@ -312,7 +333,8 @@ class Jobs(Protocol):
         """Ends a job; its row and runs stay as history."""
 
     async def start(self, job_id: int, due_at: datetime, now: datetime) -> bool:
-        """Notes that the run due at this moment begins; False when it was finished already."""
+        """Notes that the run due at this moment begins; False when it was finished already, or the job has ended.
+        Raises Refused when the scope is no longer the target's."""
 
     async def finish(self, job_id: int, due_at: datetime, now: datetime, next_at: datetime | None) -> None:
         """The run was handed over for delivery; the job is next due at `next_at`, or has ended."""

@@ -37,7 +37,7 @@ class Parcel:
     """A row of the outbox: something that must leave reliably, once. `key` is unique for ever.
 
     answer None: a turn is still working on it. `posted`: ids of the platform messages already made for it, in order.
-    next_at None: held by a live turn, not due.
+    next_at None: held by a live turn, not due. is_over: delivered or buried, nothing more leaves for this key.
     """
 
     key: str
@@ -48,6 +48,7 @@ class Parcel:
     reply_to: str | None = None
     attempts: int = 0
     next_at: datetime | None = None
+    is_over: bool = False
     id: int = 0
 
 
@@ -117,3 +118,24 @@ class NoteChange:
     account: Account | None = None
     message_id: int | None = None
     id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Who changes a note, and with which message."""
+
+    account: Account | None = None
+    message_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """What became of the lines of an import. `known`: they were here already. `reasons`: the first of the `refused`
+    lines, as ``line 7: reason``."""
+
+    lines: int = 0
+    taken: int = 0
+    known: int = 0
+    refused: int = 0
+    sessions: int = 0
+    reasons: tuple[str, ...] = ()

@@ -111,7 +111,8 @@ class Inbound:
 
     kind edit: `text` is the new text of `message_id`; delete: `text` is empty; action: a pressed button, `text` is the
     id of a row in `actions`, `message_id` the press's own id. `is_addressed`: in a room, whether the bot was
-    mentioned, replied to or commanded; always true in a direct chat.
+    mentioned, replied to or commanded; always true in a direct chat. `is_interaction`: only the reply that came with it
+    can answer it (a Discord interaction); after a restart it is marked expired and never answered in public.
     """
 
     kind: InboundKind
@@ -126,6 +127,7 @@ class Inbound:
     command: Command | None = None
     reply_to: str | None = None
     attachments: tuple[Attachment, ...] = ()
+    is_interaction: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from tests.doubles.clock import SteadyClock
 
 
 @pytest.fixture(autouse=True)
-def _only_loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test may reach a real platform or model by mistake."""
     real = socket.socket.connect
 
@@ -26,7 +26,6 @@ def _only_loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(socket.socket, "connect", connect)
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    yield
 
 
 @pytest.fixture

@@ -1,0 +1,29 @@
+# What people run. Each target sets up what it needs by itself; only the first time takes long.
+PYTHON ?= python3
+export PYTHON
+SETUP = venv=$$(./setup.sh) && PATH="$$venv/bin:$$PATH" && export PATH
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check soak bench
+
+help:
+	@echo "make run    starts the assistant: every platform that has a token, otherwise a chat in this terminal"
+	@echo "make test   the whole check, at most 5 minutes"
+	@echo "make check  its quick part, under a minute"
+	@echo "make soak   kills, fuzzing and load; takes long"
+	@echo "make bench  how fast and how good; takes long"
+
+run:
+	@$(SETUP) && exec python -m gateway.cli run
+
+test:
+	@$(SETUP) && python -m ruff check . && python -m ruff format --check . && python -m mypy && python -m pytest -q -n 2
+
+check:
+	@$(SETUP) && python -m ruff check . && python -m ruff format --check . && python -m pytest -q -n 2 -m "not slow"
+
+soak:
+	@$(SETUP) && python -m pytest -q --timeout 3600 tests/soak
+
+bench:
+	@$(SETUP) && python -m tests.bench

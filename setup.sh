@@ -1,0 +1,59 @@
+#!/bin/sh
+# Makes the virtual environment ready and prints its folder, the only thing on stdout. Does nothing when what is
+# installed fits pyproject.toml and constraints.txt, whoever installed it. Used by the Makefile.
+set -eu
+cd "$(dirname "$0")"
+here=$(pwd)
+wanted=$(cat pyproject.toml constraints.txt | cksum)
+
+is_ready() {
+    [ "$(cat "$1/ready" 2>/dev/null)" = "$here $wanted" ] && "$1/bin/python" -c "" 2>/dev/null
+}
+
+say() {
+    printf '%s\n' "$*" >&2
+}
+
+# An environment of another user that does not fit is left alone; then we make one of our own.
+venv=$here/.venv
+if is_ready "$venv"; then
+    printf '%s\n' "$venv"
+    exit 0
+fi
+if [ -e "$venv" ] && [ ! -w "$venv" ]; then
+    venv=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/mneme/venv-$(printf '%s' "$here" | cksum | cut -d ' ' -f 1)
+    if is_ready "$venv"; then
+        printf '%s\n' "$venv"
+        exit 0
+    fi
+fi
+
+# What we need of Python: a version we know, and the parts that some systems package apart.
+probe='import sys, sqlite3, ssl, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))'
+python=
+for candidate in "${PYTHON:-python3}" python3.14 python3.13 python3.12 python3.11; do
+    if "$candidate" -c "$probe" >/dev/null 2>&1; then
+        python=$candidate
+        break
+    fi
+done
+if [ -z "$python" ]; then
+    say "Mneme needs Python 3.11, 3.12, 3.13 or 3.14 with its venv module (Debian, Ubuntu: apt install python3-venv), and none of"
+    say "python3, python3.11 ... python3.14 on the PATH is one. Install it, or name it: make PYTHON=/path/to/python3 run"
+    exit 1
+fi
+
+say "Setting up $venv with $("$python" -V), once; this takes a minute or two ..."
+mkdir -p "$(dirname "$venv")"
+rm -f "$venv/ready"
+# One that runs is kept and brought up to date; anything else is made anew.
+if ! "$venv/bin/python" -c "import sys, pip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))" 2>/dev/null; then
+    "$python" -m venv --clear "$venv" >&2
+fi
+if ! "$venv/bin/python" -m pip install -qq --no-input --disable-pip-version-check --root-user-action ignore \
+    --editable "$here[test]" --constraint constraints.txt >&2; then
+    say "The packages could not be installed; the lines above say why. Once that is put right, run the same command again."
+    exit 1
+fi
+printf '%s' "$here $wanted" >"$venv/ready"
+printf '%s\n' "$venv"

@@ -1,0 +1,226 @@
+"""Settings: three sources laid over each other, everything wrong said at once, secrets never shown."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from itertools import pairwise
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from config.settings import DEFAULTS, ENVIRONMENT, SOUL, Settings, SettingsError
+
+
+def load(home: Path, toml: str = "", **environ: str) -> Settings:
+    if toml:
+        (home / "mneme.toml").write_text(toml, encoding="utf-8")
+    return Settings.load({"MNEME_HOME": str(home), **environ})
+
+
+def problems(home: Path, toml: str = "", **environ: str) -> dict[str, str]:
+    """What is wrong, by dotted path."""
+    with pytest.raises(SettingsError) as caught:
+        load(home, toml, **environ)
+    return dict(problem.split(": ", 1) for problem in caught.value.problems)
+
+
+def test_nothing_set_gives_the_defaults(home: Path) -> None:
+    settings = load(home)
+    assert settings.home == home
+    assert (settings.model.chat, settings.model.cheap) == ("claude-sonnet-5-5", "claude-haiku-5-5")
+    assert (settings.model.max_tokens, settings.model.window_tokens, settings.model.max_rounds) == (8192, 200000, 12)
+    assert (settings.memory.memory_chars, settings.memory.user_chars) == (2200, 1375)
+    assert settings.owner.accounts == ()
+    assert settings.anthropic_api_key is None
+    assert not settings.is_telegram_on
+    assert not settings.is_discord_on
+    assert settings.secrets() == ()
+
+
+def test_default_toml_and_settings_have_the_same_options() -> None:
+    defaults = tomllib.loads(DEFAULTS.read_text(encoding="utf-8"))
+    sections = {
+        name: field.annotation
+        for name, field in Settings.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+    }
+    assert {name: set(options) for name, options in defaults.items()} == {
+        name: set(section.model_fields) for name, section in sections.items()
+    }
+    assert set(Settings.model_fields) == set(sections) | set(ENVIRONMENT)
+
+
+def test_every_option_has_its_reason() -> None:
+    lines = DEFAULTS.read_text(encoding="utf-8").splitlines()
+    bare = [
+        line
+        for above, line in pairwise(lines)
+        if "=" in line.split("#")[0] and not above.startswith("#") and line != "discord = []"
+    ]
+    assert bare == []
+
+
+def test_the_soul_is_there_to_read() -> None:
+    assert "Mneme" in SOUL.read_text(encoding="utf-8")
+
+
+def test_the_file_lies_over_the_defaults_and_lists_replace(home: Path) -> None:
+    settings = load(
+        home,
+        """
+        [general]
+        zone = "Europe/Lisbon"
+        [model]
+        max_tokens = 100
+        patience_s = 5
+        [owner]
+        telegram = [42, "43"]
+        discord = [77]
+        rooms = ["telegram:-1001"]
+        [access]
+        people = ["telegram:44"]
+        rooms = ["discord:78"]
+        """,
+    )
+    assert settings.general.zone == "Europe/Lisbon"
+    assert (settings.model.max_tokens, settings.model.patience_s, settings.model.tries) == (100, 5.0, 5)
+    assert settings.owner.accounts == ("telegram:42", "telegram:43", "discord:77")
+    assert settings.owner.rooms == ("telegram:-1001",)
+    assert settings.access.people == ("telegram:44",)
+    assert settings.access.rooms == ("discord:78",)
+
+
+def test_the_environment_fills_secrets_and_addresses_only(home: Path) -> None:
+    settings = load(
+        home,
+        ANTHROPIC_API_KEY=" sk-secret \n",
+        ANTHROPIC_BASE_URL="http://127.0.0.1:11434/",
+        TELEGRAM_BOT_TOKEN="1:secret",
+        DISCORD_BOT_TOKEN="",
+        MNEME_TELEGRAM_API_URL="http://127.0.0.1:8081",
+        MNEME_DISCORD_API_URL="https://example.org/api/v10",
+        MNEME_DISCORD_GATEWAY_URL="ws://127.0.0.1:8082",
+        MODEL="{}",
+        HOME="/nowhere",
+        GENERAL="loud",
+    )
+    assert settings.anthropic_api_key is not None
+    assert settings.anthropic_api_key.get_secret_value() == "sk-secret"
+    assert settings.anthropic_base_url == "http://127.0.0.1:11434"
+    assert settings.discord_gateway_url == "ws://127.0.0.1:8082"
+    assert settings.is_telegram_on
+    assert not settings.is_discord_on, "an empty variable is no token"
+    assert settings.model.tries == 5
+    assert settings.secrets() == ("sk-secret", "1:secret")
+
+
+def test_secrets_are_in_no_repr_and_in_no_dump(home: Path) -> None:
+    settings = load(home, ANTHROPIC_API_KEY="sk-hush", MNEME_TELEGRAM_API_URL="http://me:hush@127.0.0.1:8081")
+    for shown in (repr(settings), str(settings), str(settings.model_dump(exclude={"telegram_api_url"}))):
+        assert "hush" not in shown
+
+
+def test_settings_are_frozen(home: Path) -> None:
+    settings = load(home)
+    for value, field in ((settings.model, "tries"), (settings, "home")):
+        with pytest.raises(ValidationError):
+            setattr(value, field, 7)
+
+
+def test_a_platform_can_be_switched_off_in_spite_of_its_token(home: Path) -> None:
+    settings = load(home, "telegram.enabled = false", TELEGRAM_BOT_TOKEN="1:x")
+    assert not settings.is_telegram_on
+
+
+def test_everything_wrong_is_said_at_once_with_its_path(home: Path) -> None:
+    found = problems(
+        home,
+        """
+        colour = "blue"
+        room = 3
+        telegram_token = "1:secret"
+        [general]
+        zone = "Mars/Olympus"
+        log_level = "loud"
+        [model]
+        max_tokens = "many"
+        tries = true
+        patience_s = nan
+        [telegram]
+        enabled = true
+        token = "1:secret"
+        [owner]
+        telegram = [42, "ana", true, -3, 1.5]
+        discord = 7
+        [access]
+        people = ["ana", "telegram:ana", "telegram:-100", "telegarm:42"]
+        rooms = ["telegram:5", 7, "discord:-1"]
+        [cron]
+        max_jobs = 0
+        """,
+        ANTHROPIC_BASE_URL="secret",
+        MNEME_DISCORD_GATEWAY_URL="ws://host:99999999",
+    )
+    assert set(found) == {
+        "colour",
+        "room",
+        "telegram_token",
+        "general.zone",
+        "general.log_level",
+        "model.max_tokens",
+        "model.tries",
+        "model.patience_s",
+        "telegram.enabled",
+        "telegram.token",
+        *(f"owner.telegram[{index}]" for index in (1, 2, 3, 4)),
+        "owner.discord",
+        *(f"access.people[{index}]" for index in (0, 1, 2, 3)),
+        *(f"access.rooms[{index}]" for index in (0, 1, 2)),
+        "cron.max_jobs",
+        "ANTHROPIC_BASE_URL",
+        "MNEME_DISCORD_GATEWAY_URL",
+    }
+    assert "TELEGRAM_BOT_TOKEN" in found["telegram.enabled"]
+    assert "TELEGRAM_BOT_TOKEN" in found["telegram_token"]
+    assert found["model.max_tokens"] == "should be a whole number"
+    assert "secret" not in str(found)
+
+
+def test_a_missing_token_alone_is_a_problem(home: Path) -> None:
+    assert set(problems(home, "discord.enabled = true")) == {"discord.enabled"}
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [(b"[model\n", "not valid TOML"), (b"x = '\xff'", "not UTF-8"), (b"a = 1\na = 2", "not valid TOML")],
+)
+def test_a_file_that_cannot_be_read_is_one_problem(home: Path, content: bytes, part: str) -> None:
+    (home / "mneme.toml").write_bytes(content)
+    found = problems(home)
+    assert set(found) == {"mneme.toml"}
+    assert part in found["mneme.toml"]
+
+
+def test_the_home_is_made_for_its_owner_only(tmp_path: Path) -> None:
+    settings = load(tmp_path / "deep" / "home")
+    assert settings.home.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_home_that_cannot_be_made_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert set(problems(tmp_path / "file")) == {"MNEME_HOME"}
+    assert set(problems(tmp_path / "file" / "home")) == {"MNEME_HOME"}
+    assert set(problems(Path("~nobody-of-that-name/home"))) == {"MNEME_HOME"}
+
+
+@pytest.mark.parametrize("machine", ["America/Bogota", "Nowhere/Land"])
+def test_the_zone_of_the_machine_is_always_a_zone(tmp_path: Path, machine: str) -> None:
+    script = "from config.settings import Settings; print(Settings.load().general.zone)"
+    environ = {"TZ": machine, "MNEME_HOME": str(tmp_path / "home"), "PYTHONPATH": str(DEFAULTS.parent.parent)}
+    done = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True)
+    zone = ZoneInfo(done.stdout.strip())
+    assert (zone.key == machine) == (machine == "America/Bogota")
