@@ -83,8 +83,11 @@ class Database:
 
 
 async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool) -> aiosqlite.Connection:
+    made: list[sqlite3.Connection] = []
+
     def connector() -> sqlite3.Connection:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        made.append(connection)
         connection.row_factory = sqlite3.Row
         connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -99,8 +102,17 @@ async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: b
             connection.execute("PRAGMA secure_delete = FAST")
         return connection
 
+    opening = aiosqlite.Connection(connector, iter_chunk_size=64)
     with _translated(path):
-        return await stack.enter_async_context(aiosqlite.Connection(connector, iter_chunk_size=64))
+        try:
+            return await stack.enter_async_context(opening)
+        except BaseException:
+            # aiosqlite neither waits for the thread that it stops, which then finds the event loop closed, nor closes
+            # a connection that failed halfway.
+            await asyncio.to_thread(opening._thread.join)
+            for connection in made:
+                connection.close()
+            raise
 
 
 async def _run(connection: aiosqlite.Connection, work: Callable[[sqlite3.Connection], T]) -> T:

@@ -33,6 +33,7 @@ CREATE TABLE accounts (
     platform TEXT NOT NULL,
     user_id TEXT NOT NULL,
     person_id INTEGER NOT NULL REFERENCES people (id),
+    owner_by TEXT,
     name TEXT NOT NULL DEFAULT '',
     admitted_at REAL,
     PRIMARY KEY (platform, user_id)
@@ -69,6 +70,7 @@ CREATE TABLE sessions (
     parent_id INTEGER REFERENCES sessions (id),
     root_id INTEGER,
     opens_at INTEGER,
+    closes_at INTEGER NOT NULL DEFAULT 0,
     title TEXT,
     model TEXT NOT NULL DEFAULT '',
     system_prompt TEXT NOT NULL DEFAULT '',
@@ -101,6 +103,7 @@ CREATE TABLE messages (
     external_id TEXT,
     sender_id TEXT,
     sender_name TEXT,
+    sender_is_nobody INTEGER NOT NULL DEFAULT 0,
     created_at REAL NOT NULL,
     usage TEXT
 );
@@ -124,6 +127,14 @@ CREATE TABLE inbox (
     UNIQUE (address_id, external_id)
 );
 
+CREATE TABLE answered (
+    address_id INTEGER NOT NULL REFERENCES addresses (id),
+    external_id TEXT NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (address_id, external_id)
+) WITHOUT ROWID;
+CREATE INDEX answered_by_time ON answered (at);
+
 CREATE TABLE outbox (
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,
@@ -139,7 +150,8 @@ CREATE TABLE outbox (
     dead_at REAL,
     error TEXT
 );
-CREATE INDEX outbox_due ON outbox (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX outbox_open ON outbox (lane, id) WHERE done_at IS NULL AND dead_at IS NULL AND payload IS NOT NULL;
+CREATE INDEX outbox_done ON outbox (done_at) WHERE done_at IS NOT NULL;
 
 CREATE TABLE actions (
     id TEXT PRIMARY KEY,
@@ -149,6 +161,7 @@ CREATE TABLE actions (
     arguments TEXT NOT NULL,
     expires_at REAL NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX actions_by_expiry ON actions (expires_at);
 
 CREATE TABLE jobs (
     id INTEGER PRIMARY KEY,

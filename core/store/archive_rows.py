@@ -1,0 +1,217 @@
+"""Imported and exported history as rows: finds or makes the session, tells what is known from what is new.
+
+Functions that take a connection run inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import sqlite3
+from collections.abc import Collection, Mapping, Sequence
+
+from core.store import codec, message_rows, rows
+from core.store.chronicle import TITLE_CHARS, Chronicle
+from core.store.sight import visible
+from core.types import Address, Message, Sender
+
+TITLE_FROM_TEXT_CHARS = 60
+_STORE_NAME = "archive_name"
+"""Key of `state_meta`: names this state.db in exports, so that its own sessions are known when they come back."""
+
+_PAGE = f"""
+SELECT {rows.MESSAGE_COLUMNS} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
+WHERE (messages.session_id, messages.id) > (:session, :message) AND {visible()}
+AND (:only IS NULL OR messages.session_id = :only)
+AND messages.kind = 'chat' AND messages.text <> '' AND (messages.role <> 'tool' OR messages.blocks IS NULL)
+ORDER BY messages.session_id, messages.id LIMIT :limit
+"""
+
+
+def start(connection: sqlite3.Connection) -> None:
+    """Makes the list of lines without an id: how many equal ones were stored before, how many the file has had so far.
+    It is a temporary table, because a long file has more of them than should lie in memory."""
+    finish(connection)
+    connection.execute(
+        """
+        CREATE TEMPORARY TABLE nameless (
+            session_id INTEGER NOT NULL,
+            digest BLOB NOT NULL,
+            stored INTEGER NOT NULL,
+            met INTEGER NOT NULL,
+            PRIMARY KEY (session_id, digest)
+        ) WITHOUT ROWID
+        """
+    )
+
+
+def finish(connection: sqlite3.Connection) -> None:
+    """Forgets the list."""
+    connection.execute("DROP TABLE IF EXISTS temp.nameless")
+
+
+def store_name(connection: sqlite3.Connection) -> str:
+    """The name of this state.db in session names of exports, made at the first use: ``mneme-4f1d0c2a9be3``."""
+    name = rows.meta(connection, _STORE_NAME)
+    if name is None:
+        name = f"mneme-{secrets.token_hex(6)}"
+        rows.keep_meta(connection, _STORE_NAME, name)
+    return name
+
+
+def store(connection: sqlite3.Connection, lines: Sequence[Chronicle], met: Collection[int]) -> tuple[int, int]:
+    """Stores the lines of one session in the order of their times; returns the session's id and how many were new.
+
+    `met`: sessions that this import has had before.
+    """
+    session_id, address_id, is_new = _session(connection, lines)
+    if not is_new and session_id not in met:
+        _note_stored(connection, session_id)
+    taken = 0
+    for line in sorted(lines, key=lambda line: line.at):
+        if line.id is None and not _is_next(connection, session_id, line):
+            continue
+        message = Message(
+            role=line.role,
+            text=line.text,
+            session_id=session_id,
+            created_at=line.at,
+            external_id=line.id,
+            sender=None if line.sender is None else Sender(id="", name=line.sender),
+        )
+        taken += message_rows.insert(connection, message, address_id)[1]
+    if taken or is_new:
+        _count(connection, session_id, lines, taken)
+    return session_id, taken
+
+
+def page(connection: sqlite3.Connection, store: str, values: Mapping[str, object]) -> list[tuple[int, int, str]]:
+    """The next lines of an export, each after its session's and its message's id.
+
+    `values`: the scopes, the ids of the last line (session, message), a limit, and the only session if there is one.
+    """
+    messages = [rows.message_of(row) for row in connection.execute(_PAGE, values)]
+    sessions = {}
+    for session_id in {message.session_id for message in messages}:
+        row = connection.execute(f"{rows.SESSIONS} WHERE sessions.id = :id", {"id": session_id}).fetchone()
+        sessions[session_id] = rows.session_of(row)
+    found = []
+    for message in messages:
+        session = sessions[message.session_id]
+        name = session.external_id or f"{store}-{session.id}"
+        found.append((session.id, message.id, Chronicle.of(session, name, message).line()))
+    return found
+
+
+def _session(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> tuple[int, int, bool]:
+    """The session of the lines, the address that their ids are unique at, and whether the session was made now."""
+    first = lines[0]
+    scope_id = rows.keep_scope(connection, first.scope)
+    own = _own_number(connection, first.session)
+    row = connection.execute(
+        """
+        SELECT id, address_id, external_id FROM sessions
+        WHERE scope_id = :scope AND (external_id = :external OR id = :own AND external_id IS NULL)
+        """,
+        {"scope": scope_id, "external": codec.clean(first.session), "own": own},
+    ).fetchone()
+    if row is None:
+        session_id = _made(connection, scope_id, lines)
+        return session_id, _shelf(connection, session_id), True
+    is_own = row["external_id"] is None
+    return row["id"], row["address_id"] if is_own else _shelf(connection, row["id"]), False
+
+
+def _shelf(connection: sqlite3.Connection, session_id: int) -> int:
+    """Ids of imported messages are unique in their session only, so they have an address of their own there."""
+    return rows.keep_address(connection, Address(platform="import", chat_id=str(session_id)))
+
+
+def _own_number(connection: sqlite3.Connection, name: str) -> int | None:
+    """The id of a session that was exported from here."""
+    store, _, number = name.rpartition("-")
+    is_own = store and store == rows.meta(connection, _STORE_NAME) and number.isdecimal() and len(number) < 18
+    return int(number) if is_own else None
+
+
+def _made(connection: sqlite3.Connection, scope_id: int, lines: Sequence[Chronicle]) -> int:
+    first = lines[0]
+    moments = [rows.timestamp(line.at) for line in lines]
+    row = connection.execute(
+        """
+        INSERT INTO sessions (address_id, scope_id, external_id, closes_at, title, started_at, last_at, ended_at,
+            end_reason)
+        VALUES (:address, :scope, :external, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages), :title, :started_at,
+            :last_at, :last_at, 'import')
+        RETURNING id
+        """,
+        {
+            "address": rows.keep_address(connection, first.address),
+            "scope": scope_id,
+            "external": codec.clean(first.session),
+            "title": _title(lines),
+            "started_at": min(moments),
+            "last_at": max(moments),
+        },
+    ).fetchall()[0]
+    connection.execute("UPDATE sessions SET root_id = id WHERE id = :id", {"id": row["id"]})
+    return int(row["id"])
+
+
+def _title(lines: Sequence[Chronicle]) -> str:
+    """The title that the lines give; else the beginning of what a person said first, else the session's name."""
+    for line in lines:
+        if line.title:
+            return codec.clean(line.title)
+    text = next((line.text for line in lines if line.role == "user"), lines[0].session)
+    words = " ".join(text[: TITLE_CHARS * 2].split())
+    if len(words) > TITLE_FROM_TEXT_CHARS:
+        words = words[:TITLE_FROM_TEXT_CHARS].rpartition(" ")[0] or words[:TITLE_FROM_TEXT_CHARS]
+        words += " …"
+    return codec.clean(words)
+
+
+def _note_stored(connection: sqlite3.Connection, session_id: int) -> None:
+    """Counts the messages without an id that the session had before this import."""
+    found = connection.execute(
+        "SELECT created_at, role, text FROM messages WHERE session_id = :session AND external_id IS NULL",
+        {"session": session_id},
+    )
+    connection.executemany(
+        """
+        INSERT INTO temp.nameless (session_id, digest, stored, met) VALUES (:session, :digest, 1, 0)
+        ON CONFLICT (session_id, digest) DO UPDATE SET stored = stored + 1
+        """,
+        [{"session": session_id, "digest": _digest(row["created_at"], row["role"], row["text"])} for row in found],
+    )
+
+
+def _is_next(connection: sqlite3.Connection, session_id: int, line: Chronicle) -> bool:
+    """Whether a line without an id is one more than the equal ones that were stored before."""
+    digest = _digest(rows.timestamp(line.at), line.role, codec.clean(line.text))
+    row = connection.execute(
+        """
+        INSERT INTO temp.nameless (session_id, digest, stored, met) VALUES (:session, :digest, 0, 1)
+        ON CONFLICT (session_id, digest) DO UPDATE SET met = met + 1
+        RETURNING met > stored AS is_next
+        """,
+        {"session": session_id, "digest": digest},
+    ).fetchall()[0]
+    return bool(row["is_next"])
+
+
+def _digest(seconds: float, role: str, text: str) -> bytes:
+    return hashlib.blake2b(f"{seconds!r} {role} {text}".encode(), digest_size=12).digest()
+
+
+def _count(connection: sqlite3.Connection, session_id: int, lines: Sequence[Chronicle], taken: int) -> None:
+    moments = [rows.timestamp(line.at) for line in lines]
+    connection.execute(
+        """
+        UPDATE sessions SET messages = messages + :taken, started_at = MIN(started_at, :first),
+            last_at = MAX(last_at, :last),
+            ended_at = CASE WHEN end_reason = 'import' THEN MAX(ended_at, :last) ELSE ended_at END
+        WHERE id = :id
+        """,
+        {"id": session_id, "taken": taken, "first": min(moments), "last": max(moments)},
+    )

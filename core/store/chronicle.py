@@ -1,0 +1,144 @@
+"""One message of another system as a line of JSON, and back: the format of `mneme import` and `mneme export`.
+
+    {"session": str, "title": str?, "platform": str?, "chat": str?, "scope": str?, "role": "user"|"assistant"|"tool",
+     "sender": str?, "text": str, "at": ISO 8601 (naive = UTC), "id": str?}
+
+Knows no table. A line that is not like this raises ValueError with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast, get_args
+
+from core.types import Address, Message, Role, Scope, Session
+
+HOME = Scope.account("terminal", "local")
+"""What is imported belongs to whoever sits at the terminal, unless the line says otherwise."""
+PLATFORM = "terminal"
+TITLE_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chronicle:
+    """One line. `session` is the other system's name of the conversation, `id` its name of the message."""
+
+    session: str
+    role: Role
+    text: str
+    at: datetime
+    address: Address
+    scope: Scope = HOME
+    title: str | None = None
+    sender: str | None = None
+    id: str | None = None
+
+    @classmethod
+    def parse(cls, line: str | bytes) -> Chronicle:
+        """Reads one line; raises ValueError with a reason for a person."""
+        values = _object(line)
+        session = _text(values, "session") or ""
+        if not session:
+            raise ValueError('"session" is missing')
+        role = _text(values, "role")
+        if role not in get_args(Role):
+            raise ValueError('"role" is not user, assistant or tool')
+        text = _text(values, "text")
+        if text is None or not text.strip():
+            raise ValueError('"text" is missing or empty')
+        platform, chat = _text(values, "platform") or PLATFORM, _text(values, "chat")
+        if ":" in platform:
+            raise ValueError('"platform" cannot contain a colon')
+        return cls(
+            session=session,
+            role=cast(Role, role),
+            text=text,
+            at=_moment(_text(values, "at")),
+            address=_address(platform, chat) if chat else Address(platform=platform, chat_id=session),
+            scope=_scope(_text(values, "scope")),
+            title=(_text(values, "title") or "").strip()[:TITLE_CHARS] or None,
+            sender=_text(values, "sender") or None,
+            id=_text(values, "id") or None,
+        )
+
+    @classmethod
+    def of(cls, session: Session, name: str, message: Message) -> Chronicle:
+        """A message as it is exported; `name` is that of its session."""
+        return cls(
+            session=name,
+            title=session.title,
+            address=session.address,
+            scope=session.scope,
+            role=message.role,
+            sender=None if message.sender is None else message.sender.name or None,
+            text=message.text,
+            at=message.created_at,
+            id=message.external_id,
+        )
+
+    def line(self) -> str:
+        """The reverse of `parse`, without an end of line."""
+        values = {
+            "session": self.session,
+            "title": self.title,
+            "platform": self.address.platform,
+            "chat": None if self.address.chat_id == self.session else self.address.key.partition(":")[2],
+            "scope": self.scope.key,
+            "role": self.role,
+            "sender": self.sender,
+            "text": self.text,
+            "at": self.at.astimezone(UTC).isoformat(),
+            "id": self.id,
+        }
+        return json.dumps({key: value for key, value in values.items() if value is not None}, ensure_ascii=False)
+
+
+def _address(platform: str, chat: str) -> Address:
+    """A chat is written as in the key of an address, with its thread after a slash."""
+    try:
+        return Address.parse(f"{platform}:{chat}")
+    except ValueError:
+        return Address(platform=platform, chat_id=chat)
+
+
+def _object(line: str | bytes) -> dict[str, Any]:
+    try:
+        values = json.loads(line.decode("utf-8") if isinstance(line, bytes) else line)
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"is not JSON ({error.msg} at character {error.pos + 1})") from None
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+    if not isinstance(values, dict):
+        raise ValueError("is not a JSON object")
+    return values
+
+
+def _text(values: dict[str, Any], key: str) -> str | None:
+    value = values.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f'"{key}" is not a string')
+    return value
+
+
+def _moment(value: str | None) -> datetime:
+    if not value:
+        raise ValueError('"at" is missing')
+    try:
+        at = datetime.fromisoformat(value.strip())
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f'"at" is not a moment in ISO 8601: {value[:40]!r}') from None
+
+
+def _scope(key: str | None) -> Scope:
+    if not key:
+        return HOME
+    kind, _, rest = key.partition(":")
+    platform, _, number = rest.partition(":")
+    if kind not in ("account", "room") or not platform or not number or "\0" in key:
+        raise ValueError('"scope" is neither account:platform:id nor room:platform:chat')
+    return Scope(key=key)

@@ -1,0 +1,233 @@
+"""The chunk index: stretches of 8 to 16 messages as documents, so that a question finds the session, not the word.
+
+Kept behind the writers: `advance` takes in what was said since the last time, and what comes after `chunked_until` is
+read at search. A change to a message takes its chunk out of the index (by trigger) until `advance` puts it back. Terms
+carry the number of their scope, so that an owner of little searches little; the index holds terms, no text.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from core.ranking import is_question
+from core.store.chunk_terms import SHOWN, day_of, scoped
+from core.store.matches import filters
+from core.store.rows import keep_meta, meta
+from core.store.sight import scope_parameter, visible
+from core.terms import name_terms, terms_of
+from core.types import Query
+from core.utterance import Utterance
+
+CHUNK_MESSAGES = 8
+"""A chunk grows to twice this, then its first half is sealed. As good as whole sessions, and less to read."""
+CHUNKS_READ = 40
+LINEAGES_READ = 12
+TAIL_MESSAGES = 256
+"""What is not in a chunk yet is read at search, up to this many messages."""
+STEP_MESSAGES = 500
+LAG_MESSAGES = 32
+"""New messages are taken in when there are so many; fewer are cheaper to read than to index."""
+UNTIL = "chunked_until"
+
+
+def advance(connection: sqlite3.Connection, count: int = STEP_MESSAGES) -> int:
+    """Takes up to `count` more messages into chunks, and indexes again what waits; returns how many of both there
+    were, 0 when all is done."""
+    waiting = [row[0] for row in connection.execute("SELECT id FROM chunks WHERE is_indexed = 0 LIMIT 50")]
+    _index(connection, waiting)
+    rows = connection.execute(
+        f"""
+        SELECT messages.id, messages.session_id, sessions.scope_id, {SHOWN} AS is_shown
+        FROM messages JOIN sessions ON sessions.id = messages.session_id
+        WHERE messages.id > :until ORDER BY messages.id LIMIT :count
+        """,
+        {"until": until(connection), "count": count},
+    ).fetchall()
+    if rows:
+        shown = sorted((row["session_id"], row["scope_id"], row["id"]) for row in rows if row["is_shown"])
+        for (session_id, scope_id), group in groupby(shown, key=lambda one: one[:2]):
+            _extend(connection, session_id, scope_id, [message_id for _, _, message_id in group])
+        keep_meta(connection, UNTIL, str(rows[-1]["id"]))
+    return len(waiting) + len(rows)
+
+
+def is_behind(connection: sqlite3.Connection, lag: int = LAG_MESSAGES) -> bool:
+    """Whether more than `lag` messages, or any changed chunk, wait to be taken in."""
+    latest = connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0]
+    waiting = connection.execute("SELECT EXISTS (SELECT 1 FROM chunks WHERE is_indexed = 0)").fetchone()[0]
+    return bool(waiting) or int(latest) - until(connection) > lag
+
+
+def until(connection: sqlite3.Connection) -> int:
+    """Messages up to this id are in chunks."""
+    return int(meta(connection, UNTIL) or 0)
+
+
+def clear(connection: sqlite3.Connection) -> None:
+    """Begins anew."""
+    connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')")
+    connection.execute("DELETE FROM chunks")
+    connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": UNTIL})
+
+
+def frequencies(
+    connection: sqlite3.Connection, terms: Sequence[str], query: Query
+) -> tuple[list[int], dict[str, int], int]:
+    """The scopes of the query as numbers; for each term in how many of their chunks it stands; how many there are."""
+    scopes = [
+        row[0]
+        for row in connection.execute(
+            f"SELECT id FROM scopes WHERE {visible('scopes.id')}", {"scopes": scope_parameter(query.scopes)}
+        )
+    ]
+    known = {scoped(scope, term): term for scope in scopes for term in terms}
+    found = dict.fromkeys(terms, 0)
+    for row in connection.execute(
+        "SELECT chunk_vocabulary.term, chunk_vocabulary.doc FROM json_each(:terms) "
+        "CROSS JOIN chunk_vocabulary ON chunk_vocabulary.term = json_each.value",
+        {"terms": json.dumps(list(known))},
+    ):
+        found[known[row[0]]] += row[1]
+    count = connection.execute(
+        f"SELECT COALESCE(SUM(chunks), 0) FROM chunk_counts WHERE {visible('chunk_counts.scope_id')}",
+        {"scopes": scope_parameter(query.scopes)},
+    ).fetchone()[0]
+    return scopes, found, int(count)
+
+
+def candidates(
+    connection: sqlite3.Connection, terms: Sequence[str], scopes: Sequence[int], query: Query
+) -> dict[int, list[Utterance]]:
+    """By lineage, the messages of the best chunks and those in no chunk yet, in order."""
+    expression = " OR ".join(f'"{scoped(scope, term)}"' for scope in scopes for term in terms)
+    if not expression:
+        return {}
+    conditions, parameters = filters(query)
+    chosen: list[int] = []
+    roots: set[int] = set()
+    for row in connection.execute(
+        f"""
+        SELECT chunks.id, COALESCE(sessions.root_id, sessions.id) FROM chunks_fts
+        CROSS JOIN chunks ON chunks.id = chunks_fts.rowid
+        CROSS JOIN sessions ON sessions.id = chunks.session_id
+        CROSS JOIN addresses ON addresses.id = sessions.address_id
+        WHERE chunks_fts MATCH :expression AND {visible("sessions.scope_id")} AND EXISTS (
+            SELECT 1 FROM messages WHERE messages.session_id = chunks.session_id
+                AND messages.id BETWEEN chunks.first_id AND chunks.last_id AND {SHOWN} AND {conditions}
+        )
+        ORDER BY chunks_fts.rank LIMIT {CHUNKS_READ}
+        """,
+        {**parameters, "expression": expression},
+    ):
+        if row[1] in roots or len(roots) < LINEAGES_READ:
+            roots.add(row[1])
+            chosen.append(row[0])
+    return _by_lineage([*_of_chunks(connection, chosen, query), *_tail(connection, query)])
+
+
+def _of_chunks(connection: sqlite3.Connection, ids: Sequence[int], query: Query) -> Iterator[sqlite3.Row]:
+    conditions, parameters = filters(query)
+    return connection.execute(
+        f"""
+        SELECT messages.id, messages.session_id, COALESCE(sessions.root_id, sessions.id) AS root, chunks.place,
+            messages.text, messages.sender_name, messages.created_at, ({conditions}) AS is_wanted
+        FROM json_each(:ids) CROSS JOIN chunks ON chunks.id = json_each.value
+        CROSS JOIN messages ON messages.session_id = chunks.session_id
+            AND messages.id BETWEEN chunks.first_id AND chunks.last_id
+        CROSS JOIN sessions ON sessions.id = messages.session_id
+        CROSS JOIN addresses ON addresses.id = sessions.address_id
+        WHERE {SHOWN} AND {visible("sessions.scope_id")}
+        """,
+        {**parameters, "ids": json.dumps(list(ids))},
+    )
+
+
+def _tail(connection: sqlite3.Connection, query: Query) -> Iterator[sqlite3.Row]:
+    conditions, parameters = filters(query)
+    return connection.execute(
+        f"""
+        SELECT messages.id, messages.session_id, COALESCE(sessions.root_id, sessions.id) AS root,
+            (SELECT COALESCE(MAX(place), -1) + 1 FROM chunks WHERE chunks.session_id = messages.session_id) AS place,
+            messages.text, messages.sender_name, messages.created_at, ({conditions}) AS is_wanted
+        FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
+        CROSS JOIN addresses ON addresses.id = sessions.address_id
+        WHERE messages.id > :until AND {SHOWN} AND {visible("sessions.scope_id")}
+        ORDER BY messages.id DESC LIMIT {TAIL_MESSAGES}
+        """,
+        {**parameters, "until": until(connection)},
+    )
+
+
+def _by_lineage(rows: Iterable[sqlite3.Row]) -> dict[int, list[Utterance]]:
+    lineages: dict[int, dict[int, Utterance]] = {}
+    for row in rows:
+        lineages.setdefault(row["root"], {})[row["id"]] = Utterance(
+            message_id=row["id"],
+            session_id=row["session_id"],
+            block=row["place"],
+            terms=terms_of(row["text"]),
+            name=name_terms(row["sender_name"] or ""),
+            day=day_of(row["created_at"]),
+            is_question=is_question(row["text"]),
+            is_wanted=bool(row["is_wanted"]),
+        )
+    return {root: sorted(found.values()) for root, found in lineages.items()}
+
+
+def _extend(connection: sqlite3.Connection, session_id: int, scope_id: int, message_ids: list[int]) -> None:
+    """Adds messages to the last chunk of a session while it is open, then opens the next ones."""
+    last = connection.execute(
+        "SELECT * FROM chunks WHERE session_id = :session ORDER BY place DESC LIMIT 1", {"session": session_id}
+    ).fetchone()
+    place = 0
+    if last is not None:
+        place = last["place"] + 1
+        if last["messages"] < 2 * CHUNK_MESSAGES:
+            place = last["place"]
+            message_ids = _members(connection, last) + message_ids
+            _drop(connection, last["id"])
+    made: list[Mapping[str, Any]] = []
+    while message_ids:
+        size = len(message_ids) if len(message_ids) <= 2 * CHUNK_MESSAGES else CHUNK_MESSAGES
+        part, message_ids = message_ids[:size], message_ids[size:]
+        made.append({"place": place, "first": part[0], "last": part[-1], "messages": len(part)})
+        place += 1
+    ids = [
+        connection.execute(
+            """
+            INSERT INTO chunks (session_id, scope_id, place, first_id, last_id, messages)
+            VALUES (:session, :scope, :place, :first, :last, :messages) RETURNING id
+            """,
+            {**one, "session": session_id, "scope": scope_id},
+        ).fetchall()[0][0]
+        for one in made
+    ]
+    _index(connection, ids)
+
+
+def _members(connection: sqlite3.Connection, chunk: sqlite3.Row) -> list[int]:
+    rows = connection.execute(
+        f"SELECT id FROM messages WHERE session_id = :session AND id BETWEEN :first AND :last AND {SHOWN} ORDER BY id",
+        {"session": chunk["session_id"], "first": chunk["first_id"], "last": chunk["last_id"]},
+    )
+    return [row[0] for row in rows]
+
+
+def _drop(connection: sqlite3.Connection, chunk_id: int) -> None:
+    connection.execute(
+        "INSERT INTO chunks_fts (chunks_fts, rowid, terms) SELECT 'delete', id, terms FROM chunk_texts WHERE id = :id",
+        {"id": chunk_id},
+    )
+    connection.execute("DELETE FROM chunks WHERE id = :id", {"id": chunk_id})
+
+
+def _index(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
+    for chunk_id in ids:
+        connection.execute("UPDATE chunks SET is_indexed = 1 WHERE id = :id", {"id": chunk_id})
+        connection.execute(
+            "INSERT INTO chunks_fts (rowid, terms) SELECT id, terms FROM chunk_texts WHERE id = :id", {"id": chunk_id}
+        )

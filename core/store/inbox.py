@@ -1,0 +1,155 @@
+"""What was accepted and not yet answered, and platform updates as they came, until they are normalised.
+
+An entry holds what a person said only until it is closed; what stays of it is its id, so that it is never taken twice.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from core.ports import Clock
+from core.records import Entry, RawUpdate
+from core.store import codec, rows
+from core.store.database import Database
+from core.types import Inbound
+
+REMEMBERED = timedelta(days=30)
+"""How long the id of an answered event that left no message is known; platforms redeliver for a day at most."""
+
+
+class Inbox:
+    """Fills the role `core.ports.Inbox` over state.db."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def keep_raw(self, updates: Sequence[RawUpdate]) -> None:
+        """Stores updates as they came; those known already are left alone. Committed when it returns."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                """
+                INSERT INTO raw_updates (platform, update_id, raw) VALUES (:platform, :update_id, :raw)
+                ON CONFLICT (platform, update_id) DO NOTHING
+                """,
+                [
+                    {"platform": update.platform, "update_id": update.update_id, "raw": codec.clean(update.raw)}
+                    for update in updates
+                ],
+            )
+
+        if updates:
+            await self._database.write(work)
+
+    async def raw(self, platform: str) -> list[RawUpdate]:
+        """Updates kept and not yet dropped, in order, without those that failed."""
+
+        def work(connection: sqlite3.Connection) -> list[RawUpdate]:
+            found = connection.execute(
+                """
+                SELECT update_id, raw FROM raw_updates WHERE platform = :platform AND error IS NULL ORDER BY update_id
+                """,
+                {"platform": platform},
+            )
+            return [RawUpdate(platform=platform, update_id=row["update_id"], raw=row["raw"]) for row in found]
+
+        return await self._database.read(work)
+
+    async def drop_raw(self, platform: str, update_id: int) -> None:
+        """The update was normalised and admitted, or is nothing for us."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "DELETE FROM raw_updates WHERE platform = :platform AND update_id = :update_id",
+                {"platform": platform, "update_id": update_id},
+            )
+
+        await self._database.write(work)
+
+    async def fail_raw(self, platform: str, update_id: int, error: str) -> None:
+        """The update cannot be parsed: it stays, marked, and is not offered again."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "UPDATE raw_updates SET error = :error WHERE platform = :platform AND update_id = :update_id",
+                {"platform": platform, "update_id": update_id, "error": codec.clean(error)},
+            )
+
+        await self._database.write(work)
+
+    async def accept(self, inbound: Inbound, received_at: datetime) -> int | None:
+        """Writes an event down and returns its entry; None when it is known, waiting or answered."""
+
+        def work(connection: sqlite3.Connection) -> int | None:
+            values = {
+                "address": rows.keep_address(connection, inbound.address),
+                "external": _external_id(inbound),
+                "inbound": codec.dump_inbound(inbound),
+                "received_at": rows.timestamp(received_at),
+            }
+            inserted = connection.execute(
+                """
+                INSERT INTO inbox (address_id, external_id, inbound, received_at)
+                SELECT :address, :external, :inbound, :received_at
+                WHERE NOT EXISTS (SELECT 1 FROM messages WHERE address_id = :address AND external_id = :external)
+                AND NOT EXISTS (SELECT 1 FROM answered WHERE address_id = :address AND external_id = :external)
+                ON CONFLICT (address_id, external_id) DO NOTHING
+                RETURNING id
+                """,
+                values,
+            ).fetchall()
+            return int(inserted[0]["id"]) if inserted else None
+
+        return await self._database.write(work)
+
+    async def waiting(self) -> list[Entry]:
+        """Entries without an answer, oldest first: what a restart has to go on with."""
+
+        def work(connection: sqlite3.Connection) -> list[Entry]:
+            return [
+                Entry(
+                    id=row["id"],
+                    inbound=codec.load_inbound(row["inbound"]),
+                    received_at=rows.moment(row["received_at"]),
+                )
+                for row in connection.execute("SELECT id, inbound, received_at FROM inbox ORDER BY id")
+            ]
+
+        return await self._database.read(work)
+
+    async def close(self, entry_ids: Sequence[int]) -> None:
+        """The entries need nothing more."""
+        if entry_ids:
+            now = self._clock.now()
+            await self._database.write(lambda connection: close_entries(connection, entry_ids, now))
+
+
+def close_entries(connection: sqlite3.Connection, entry_ids: Sequence[int], now: datetime) -> None:
+    """Deletes entries; of those that left no message the id alone is remembered, for a redelivery after a crash."""
+    values = {"ids": json.dumps(list(entry_ids)), "now": rows.timestamp(now)}
+    remembered = connection.execute(
+        """
+        INSERT INTO answered (address_id, external_id, at)
+        SELECT address_id, external_id, :now FROM inbox
+        WHERE id IN (SELECT value FROM json_each(:ids)) AND NOT EXISTS (
+            SELECT 1 FROM messages
+            WHERE messages.address_id = inbox.address_id AND messages.external_id = inbox.external_id
+        )
+        ON CONFLICT (address_id, external_id) DO NOTHING
+        """,
+        values,
+    )
+    if remembered.rowcount:
+        connection.execute("DELETE FROM answered WHERE at < :before", {"before": rows.timestamp(now - REMEMBERED)})
+    connection.execute("DELETE FROM inbox WHERE id IN (SELECT value FROM json_each(:ids))", values)
+
+
+def _external_id(inbound: Inbound) -> str:
+    """What makes an event unique at its address. An edit or a deletion carries the id of the message it is about."""
+    if inbound.kind == "message":
+        return codec.clean(inbound.message_id)
+    return codec.clean(f"{inbound.kind}:{inbound.message_id}:{rows.timestamp(inbound.sent_at)!r}")

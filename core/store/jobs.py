@@ -1,0 +1,242 @@
+"""Reminders and cron sessions as rows, the only truth about them; the scheduler is loaded from here.
+
+Knows when a job is due next because it is told; the arithmetic of schedules is elsewhere.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime
+
+from core.errors import Refused
+from core.records import Job, Schedule
+from core.store import codec, rows
+from core.store.database import Database
+from core.store.sight import scope_parameter, visible
+from core.types import Address, Scope
+
+LOCAL = Scope(key="account:terminal:local")
+"""Whose jobs they are that are delivered where nobody has spoken yet: at the terminal, or nowhere (cron)."""
+
+JOBS = """
+SELECT jobs.*, addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key AS scope_key
+FROM jobs
+JOIN addresses ON addresses.id = jobs.address_id
+JOIN scopes ON scopes.id = jobs.scope_id
+"""
+
+
+class Jobs:
+    """Fills the role `core.ports.Jobs` over state.db."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, job: Job) -> Job:
+        """Stores a job; one with the same origin is returned as it stands. Raises Refused when the scope is not the
+        target's: what is due here would be said there."""
+
+        def work(connection: sqlite3.Connection) -> Job:
+            if job.origin is not None:
+                known = connection.execute(
+                    f"{JOBS} WHERE jobs.origin = :origin AND scopes.key = :scope",
+                    {"origin": codec.clean(job.origin), "scope": codec.clean(job.scope.key)},
+                ).fetchone()
+                if known is not None:
+                    return _job(known)
+            _check(connection, job.target, job.scope)
+            job_id = connection.execute(
+                """
+                INSERT INTO jobs (scope_id, address_id, account, origin, text, is_prompt, zone, cron, every_s,
+                    start_at, at, created_at, next_at, paused_at, ended_at)
+                VALUES (:scope, :address, :account, :origin, :text, :is_prompt, :zone, :cron, :every_s,
+                    :start_at, :at, :created_at, :next_at, :paused_at, :ended_at)
+                RETURNING id
+                """,
+                {
+                    **_values(job),
+                    "scope": rows.keep_scope(connection, job.scope),
+                    "address": rows.keep_address(connection, job.target),
+                },
+            ).fetchall()[0]["id"]
+            return _job(connection.execute(f"{JOBS} WHERE jobs.id = :id", {"id": job_id}).fetchone())
+
+        return await self._database.write(work)
+
+    async def of(self, scopes: frozenset[Scope]) -> list[Job]:
+        """Jobs of these scopes that have not ended, by next time."""
+        return await self._list(
+            f"""
+            {JOBS} WHERE jobs.ended_at IS NULL AND {visible("jobs.scope_id")}
+            ORDER BY jobs.next_at NULLS LAST, jobs.id
+            """,
+            {"scopes": scope_parameter(scopes)},
+        )
+
+    async def find(self, job_id: int, scopes: frozenset[Scope]) -> Job | None:
+        """A job by id, ended or not; None when it is not of these scopes."""
+        found = await self._list(
+            f"{JOBS} WHERE jobs.id = :id AND {visible('jobs.scope_id')}",
+            {"id": rows.bounded(job_id), "scopes": scope_parameter(scopes)},
+        )
+        return found[0] if found else None
+
+    async def behind(self, job_id: int) -> Job | None:
+        """A job by id, whosever it is, ended or not: to run it and to deliver what it made, for nobody's eyes."""
+        found = await self._list(f"{JOBS} WHERE jobs.id = :id", {"id": rows.bounded(job_id)})
+        return found[0] if found else None
+
+    async def active(self) -> list[Job]:
+        """All jobs that are neither paused nor ended: what the scheduler keeps time for. For nobody's eyes."""
+        return await self._list(f"{JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL ORDER BY jobs.id", {})
+
+    async def pause(self, job_id: int, at: datetime) -> None:
+        """Stops a job until `resume`."""
+        await self._change(
+            "UPDATE jobs SET paused_at = COALESCE(paused_at, :at) WHERE id = :id AND ended_at IS NULL",
+            {"id": job_id, "at": rows.timestamp(at)},
+        )
+
+    async def resume(self, job_id: int, next_at: datetime | None) -> None:
+        """Lets a paused job go on, next due at `next_at`. One that has ended stays so."""
+        await self._change(
+            "UPDATE jobs SET paused_at = NULL, next_at = :next_at WHERE id = :id AND ended_at IS NULL",
+            {"id": job_id, "next_at": rows.maybe_timestamp(next_at)},
+        )
+
+    async def remove(self, job_id: int, at: datetime) -> None:
+        """Ends a job; its row and runs stay as history."""
+        await self._change(
+            "UPDATE jobs SET ended_at = :at, next_at = NULL WHERE id = :id AND ended_at IS NULL",
+            {"id": job_id, "at": rows.timestamp(at)},
+        )
+
+    async def start(self, job_id: int, due_at: datetime, now: datetime) -> bool:
+        """Notes that the run due at this moment begins; True also for one that a dead process had begun.
+
+        False when it was finished already or the job has ended. Raises Refused when the scope is no longer the
+        target's.
+        """
+        values = {"id": job_id, "due_at": rows.timestamp(due_at), "now": rows.timestamp(now)}
+
+        def work(connection: sqlite3.Connection) -> bool:
+            row = connection.execute(f"{JOBS} WHERE jobs.id = :id AND jobs.ended_at IS NULL", values).fetchone()
+            if row is None:
+                return False
+            job = _job(row)
+            _check(connection, job.target, job.scope)
+            connection.execute(
+                """
+                INSERT INTO runs (job_id, due_at, started_at) VALUES (:id, :due_at, :now)
+                ON CONFLICT (job_id, due_at) DO NOTHING
+                """,
+                values,
+            )
+            run = connection.execute(
+                "SELECT finished_at FROM runs WHERE job_id = :id AND due_at = :due_at", values
+            ).fetchone()
+            return run["finished_at"] is None
+
+        return await self._database.write(work)
+
+    async def finish(self, job_id: int, due_at: datetime, now: datetime, next_at: datetime | None) -> None:
+        """The run was handed over for delivery; the job is next due at `next_at`. A job of one moment has ended then,
+        unless there is a next one."""
+        values = {
+            "id": job_id,
+            "due_at": rows.timestamp(due_at),
+            "now": rows.timestamp(now),
+            "next_at": rows.maybe_timestamp(next_at),
+        }
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "UPDATE runs SET finished_at = COALESCE(finished_at, :now) WHERE job_id = :id AND due_at = :due_at",
+                values,
+            )
+            connection.execute(
+                """
+                UPDATE jobs SET next_at = :next_at,
+                    ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL THEN :now END
+                WHERE id = :id AND ended_at IS NULL
+                """,
+                values,
+            )
+
+        await self._database.write(work)
+
+    async def _list(self, statement: str, values: dict[str, object]) -> list[Job]:
+        return await self._database.read(
+            lambda connection: [_job(row) for row in connection.execute(statement, values)]
+        )
+
+    async def _change(self, statement: str, values: dict[str, object]) -> None:
+        await self._database.write(lambda connection: connection.execute(statement, values).close())
+
+
+def _check(connection: sqlite3.Connection, target: Address, scope: Scope) -> None:
+    """The scope of a target is that of its open session, or of the last one. Imported ones say nothing about it: their
+    scope was chosen by whoever imported."""
+    row = connection.execute(
+        """
+        SELECT scopes.key FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+        WHERE sessions.address_id = :address AND sessions.end_reason IS NOT 'import'
+        ORDER BY sessions.ended_at IS NULL DESC, sessions.id DESC LIMIT 1
+        """,
+        {"address": rows.find_address(connection, target)},
+    ).fetchone()
+    if row is None:
+        # A room that has moved keeps its scope, also before anybody has spoken at its new id.
+        row = connection.execute(
+            "SELECT scope_key AS key FROM rooms WHERE key = :room",
+            {"room": codec.clean(Scope.room(target.platform, target.chat_id).key)},
+        ).fetchone()
+    if row is not None:
+        actual = str(row["key"])
+    elif target.platform in ("cron", "terminal"):
+        actual = LOCAL.key
+    else:
+        raise Refused(f"Nobody has spoken with me at {target.key} yet, so nothing can be planned for it.")
+    if actual != codec.clean(scope.key):
+        raise Refused(f"What is planned here cannot be delivered at {target.key}: others would see it there.")
+
+
+def _values(job: Job) -> dict[str, object]:
+    return {
+        "account": rows.account_key(job.account),
+        "origin": codec.maybe_clean(job.origin),
+        "text": codec.clean(job.text),
+        "is_prompt": job.is_prompt,
+        "zone": codec.clean(job.schedule.zone),
+        "cron": codec.maybe_clean(job.schedule.cron),
+        "every_s": job.schedule.every_s,
+        "start_at": rows.maybe_timestamp(job.schedule.start_at),
+        "at": rows.maybe_timestamp(job.schedule.at),
+        "created_at": rows.timestamp(job.created_at),
+        "next_at": rows.maybe_timestamp(job.next_at),
+        "paused_at": rows.maybe_timestamp(job.paused_at),
+        "ended_at": rows.maybe_timestamp(job.ended_at),
+    }
+
+
+def _job(row: sqlite3.Row) -> Job:
+    return Job(
+        id=row["id"],
+        schedule=Schedule(
+            zone=row["zone"],
+            cron=row["cron"],
+            every_s=row["every_s"],
+            start_at=rows.maybe_moment(row["start_at"]),
+            at=rows.maybe_moment(row["at"]),
+        ),
+        text=row["text"],
+        target=rows.address_of(row),
+        scope=Scope(key=row["scope_key"]),
+        created_at=rows.moment(row["created_at"]),
+        is_prompt=bool(row["is_prompt"]),
+        account=rows.account_of(row["account"]),
+        origin=row["origin"],
+        next_at=rows.maybe_moment(row["next_at"]),
+        paused_at=rows.maybe_moment(row["paused_at"]),
+        ended_at=rows.maybe_moment(row["ended_at"]),
+    )

@@ -1,0 +1,213 @@
+"""What must leave, once: a parcel for each answer, reminder and notice, in order within its address.
+
+A parcel is held (a live process works on it), due, done or dead. Its key is the promise that nothing leaves twice.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import datetime, timedelta
+
+from core.errors import StoreError
+from core.ports import Clock
+from core.records import Parcel
+from core.store import codec, rows
+from core.store.database import Database
+from core.types import Address, Answer
+
+KEPT = timedelta(days=30)
+"""How long the key of a delivered parcel is known; no turn is redone after so long."""
+
+OPEN = "done_at IS NULL AND dead_at IS NULL"
+
+HEADS = f"""
+SELECT MIN(id) AS id FROM outbox WHERE {OPEN} AND payload IS NOT NULL GROUP BY lane
+"""
+"""The oldest parcel of each lane that has content: only that one may leave, so that answers keep their order. One
+without content belongs to a turn at work and holds up nobody."""
+
+
+class Outbox:
+    """Fills the role `core.ports.Outbox` over state.db."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def hold(self, parcel: Parcel) -> Parcel:
+        """Makes the parcel, not yet due, unless its key exists; returns what is stored."""
+        values = _values(parcel, self._clock.now()) | {"next_at": None}
+
+        def work(connection: sqlite3.Connection) -> Parcel:
+            connection.execute(f"{INSERT} ON CONFLICT (key) DO NOTHING", values)
+            row = connection.execute("SELECT * FROM outbox WHERE key = :key", values).fetchone()
+            return _parcel(row)
+
+        return await self._database.write(work)
+
+    async def fill(self, key: str, answer: Answer, next_at: datetime | None) -> None:
+        """Gives a held parcel its content; due at `next_at`, None: this process delivers it itself. One that is done
+        stays done; StoreError without one."""
+        values = {
+            "key": codec.clean(key),
+            "payload": codec.dump_answer(answer),
+            "next_at": rows.maybe_timestamp(next_at),
+        }
+
+        def work(connection: sqlite3.Connection) -> None:
+            if connection.execute("SELECT 1 FROM outbox WHERE key = :key", values).fetchone() is None:
+                raise StoreError(f"There is no parcel {key!r} to fill. Hold it first.")
+            connection.execute(
+                f"UPDATE outbox SET payload = :payload, next_at = :next_at WHERE key = :key AND {OPEN}", values
+            )
+
+        await self._database.write(work)
+
+    async def record(self, key: str, message_id: str) -> None:
+        """One more platform message exists for the parcel."""
+        await self._change(
+            """
+            UPDATE outbox SET posted = json_insert(posted, '$[#]', :message_id)
+            WHERE key = :key AND NOT EXISTS (SELECT 1 FROM json_each(posted) WHERE value = :message_id)
+            """,
+            key,
+            message_id=codec.clean(message_id),
+        )
+
+    async def due(self, now: datetime, limit: int = 50) -> list[Parcel]:
+        """Parcels to deliver now, oldest first, at most one for each address."""
+
+        def work(connection: sqlite3.Connection) -> list[Parcel]:
+            found = connection.execute(
+                f"SELECT * FROM outbox WHERE id IN ({HEADS}) AND next_at <= :now ORDER BY id LIMIT :limit",
+                {"now": rows.timestamp(now), "limit": limit},
+            )
+            return [_parcel(row) for row in found]
+
+        return await self._database.read(work)
+
+    async def next_at(self) -> datetime | None:
+        """When the earliest parcel that may leave becomes due."""
+
+        def work(connection: sqlite3.Connection) -> datetime | None:
+            row = connection.execute(f"SELECT MIN(next_at) AS next_at FROM outbox WHERE id IN ({HEADS})").fetchone()
+            return rows.maybe_moment(row["next_at"])
+
+        return await self._database.read(work)
+
+    async def done(self, key: str) -> None:
+        """Delivered. The key stays, the words do not: they stand in the conversation."""
+        await self._change(
+            f"""
+            UPDATE outbox SET done_at = :now, payload = NULL, next_at = NULL, error = NULL WHERE key = :key AND {OPEN}
+            """,
+            key,
+            now=rows.timestamp(self._clock.now()),
+        )
+
+    async def postpone(self, key: str, next_at: datetime, error: str) -> None:
+        """Failed for now: counts the attempt."""
+        await self._change(
+            f"""
+            UPDATE outbox SET attempts = attempts + 1, next_at = :next_at, error = :error WHERE key = :key AND {OPEN}
+            """,
+            key,
+            next_at=rows.timestamp(next_at),
+            error=codec.clean(error),
+        )
+
+    async def bury(self, key: str, error: str) -> None:
+        """Failed for good: kept for the owner to see, not tried again."""
+        await self._change(
+            f"UPDATE outbox SET dead_at = :now, next_at = NULL, error = :error WHERE key = :key AND {OPEN}",
+            key,
+            now=rows.timestamp(self._clock.now()),
+            error=codec.clean(error),
+        )
+
+    async def claim(self, key: str) -> None:
+        """A live process delivers the parcel itself: not due any more until postponed."""
+        await self._change(f"UPDATE outbox SET next_at = NULL WHERE key = :key AND {OPEN}", key)
+
+    async def counts(self) -> dict[str, int]:
+        """How many are held, due (now or later) and dead."""
+
+        def work(connection: sqlite3.Connection) -> dict[str, int]:
+            row = connection.execute(
+                f"""
+                SELECT
+                    COALESCE(SUM({OPEN} AND next_at IS NULL), 0) AS held,
+                    COALESCE(SUM({OPEN} AND next_at IS NOT NULL), 0) AS due,
+                    COALESCE(SUM(dead_at IS NOT NULL), 0) AS dead
+                FROM outbox
+                """
+            ).fetchone()
+            return {"held": row["held"], "due": row["due"], "dead": row["dead"]}
+
+        return await self._database.read(work)
+
+    async def recover(self, now: datetime) -> None:
+        """At the start of a process: what one before it had claimed is due again; delivered keys are kept 30 days.
+
+        A parcel without content stays held: the inbox entry behind it redoes the turn and finds `posted`.
+        """
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                f"UPDATE outbox SET next_at = :now WHERE {OPEN} AND payload IS NOT NULL AND next_at IS NULL",
+                {"now": rows.timestamp(now)},
+            )
+            connection.execute("DELETE FROM outbox WHERE done_at < :before", {"before": rows.timestamp(now - KEPT)})
+
+        await self._database.write(work)
+
+    async def _change(self, statement: str, key: str, **values: object) -> None:
+        parameters = {"key": codec.clean(key), **values}
+        await self._database.write(lambda connection: connection.execute(statement, parameters).close())
+
+
+INSERT = """
+INSERT INTO outbox (key, lane, kind, payload, posted, reply_to, attempts, next_at, created_at)
+VALUES (:key, :lane, :kind, :payload, :posted, :reply_to, :attempts, :next_at, :created_at)
+"""
+
+
+def fill_parcel(connection: sqlite3.Connection, parcel: Parcel, now: datetime) -> None:
+    """Makes a parcel or gives the held one of that key its content; one that is over stays as it is."""
+    connection.execute(
+        f"""
+        {INSERT} ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, next_at = excluded.next_at
+        WHERE done_at IS NULL AND dead_at IS NULL
+        """,
+        _values(parcel, now),
+    )
+
+
+def _values(parcel: Parcel, now: datetime) -> dict[str, object]:
+    return {
+        "key": codec.clean(parcel.key),
+        "lane": codec.clean(parcel.address.key),
+        "kind": parcel.kind,
+        "payload": codec.dump_answer(parcel.answer),
+        "posted": codec.dump(list(parcel.posted)),
+        "reply_to": codec.maybe_clean(parcel.reply_to),
+        "attempts": parcel.attempts,
+        "next_at": rows.maybe_timestamp(parcel.next_at),
+        "created_at": rows.timestamp(now),
+    }
+
+
+def _parcel(row: sqlite3.Row) -> Parcel:
+    return Parcel(
+        id=row["id"],
+        key=row["key"],
+        kind=row["kind"],
+        address=Address.parse(row["lane"]),
+        answer=codec.load_answer(row["payload"]),
+        posted=tuple(json.loads(row["posted"])),
+        reply_to=row["reply_to"],
+        attempts=row["attempts"],
+        next_at=rows.maybe_moment(row["next_at"]),
+        is_over=row["done_at"] is not None or row["dead_at"] is not None,
+    )

@@ -1,0 +1,190 @@
+"""Reads what recall shows of a session: windows, first and last messages, counts, previews, recent sessions.
+
+Only messages that people may see (kind chat, user and assistant, not empty) over the index `messages_shown`; a session
+that is not shown is never read. Every statement goes through the scope predicate.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from core.store.chunk_terms import SHOWN
+from core.store.codec import clean
+from core.store.indexes import plainly
+from core.store.matches import bounded
+from core.store.rows import SESSIONS, moment, session_of, timestamp
+from core.store.sight import scope_parameter, visible
+from core.types import Found, Item, Query, Session
+
+BOOKEND = 3
+READ_FIRST, READ_LAST = 20, 10
+PREVIEW_CHARS = 160
+WINDOW_MAX = 100
+BROWSE_MAX = 100
+ENDLESS = 2**63 - 1
+
+_ITEM = "messages.id, messages.role, messages.sender_name, messages.created_at, messages.text"
+_OF_SESSION = f"FROM messages WHERE messages.session_id = :session AND {SHOWN}"
+
+_AROUND = f"""
+    SELECT * FROM (
+        SELECT {_ITEM} {_OF_SESSION} AND messages.id < MIN(:anchor, :until) ORDER BY messages.id DESC LIMIT :window
+    )
+    UNION ALL
+    SELECT {_ITEM} FROM messages WHERE messages.id = :anchor AND messages.session_id = :session
+    UNION ALL
+    SELECT * FROM (
+        SELECT {_ITEM} {_OF_SESSION} AND messages.id > :anchor AND messages.id < :until
+        ORDER BY messages.id LIMIT :window
+    )
+    ORDER BY 1
+"""
+_FIRST = f"SELECT {_ITEM} {_OF_SESSION} AND messages.id < :until ORDER BY messages.id LIMIT :count"
+_LAST = f"SELECT {_ITEM} {_OF_SESSION} AND messages.id < :until ORDER BY messages.id DESC LIMIT :count"
+_OUTSIDE = f"""
+    SELECT (SELECT COUNT(*) {_OF_SESSION} AND messages.id < MIN(:first, :until)),
+        (SELECT COUNT(*) {_OF_SESSION} AND messages.id > :last AND messages.id < :until)
+"""
+_COUNT = f"SELECT COUNT(*) {_OF_SESSION} AND messages.id < :until"
+_PREVIEW = f"SELECT substr(messages.text, 1, {PREVIEW_CHARS}) {_OF_SESSION} ORDER BY messages.id LIMIT 1"
+
+
+def sessions(connection: sqlite3.Connection, ids: Sequence[int], query: Query) -> dict[int, Session]:
+    """The sessions of these ids that the query may see."""
+    statement = (
+        f"{SESSIONS} WHERE sessions.id IN (SELECT value FROM json_each(:ids)) AND {visible('sessions.scope_id')}"
+    )
+    parameters = {"ids": json.dumps(list(ids)), "scopes": scope_parameter(query.scopes)}
+    return {row["id"]: session_of(row) for row in connection.execute(statement, parameters)}
+
+
+def surroundings(connection: sqlite3.Connection, session: Session, anchor: int, query: Query, window: int) -> Found:
+    """A session with the window around one of its messages, and counts of what lies outside."""
+    window = max(0, min(window, WINDOW_MAX))
+    parameters = {"session": session.id, "anchor": anchor, "window": window, "until": _until(session, query)}
+    items = [_item(row, anchor) for row in connection.execute(_AROUND, parameters)]
+    return _placed(connection, session, items, parameters)
+
+
+def bookends(connection: sqlite3.Connection, session: Session, query: Query) -> tuple[list[Item], list[Item]]:
+    """The first and last messages of a session; in a short one they are the same."""
+    parameters = {"session": session.id, "until": _until(session, query), "count": BOOKEND}
+    first = [_item(row) for row in connection.execute(_FIRST, parameters)]
+    last = [_item(row) for row in connection.execute(_LAST, parameters)]
+    return first, last[::-1]
+
+
+def reading(connection: sqlite3.Connection, session: Session, query: Query) -> Found:
+    """A session to read: its first 20 and last 10 messages as the window; `messages_after` counts what lies between
+    the two."""
+    parameters = {"session": session.id, "until": _until(session, query)}
+    first = [_item(row) for row in connection.execute(_FIRST, {**parameters, "count": READ_FIRST})]
+    last = [_item(row) for row in connection.execute(_LAST, {**parameters, "count": READ_LAST})]
+    known = {item.message_id for item in first}
+    window = first + [item for item in last[::-1] if item.message_id not in known]
+    total = connection.execute(_COUNT, parameters).fetchone()[0]
+    return Found(
+        session=session,
+        preview=preview(connection, session.id),
+        window=tuple(window),
+        messages_after=total - len(window),
+    )
+
+
+def message_place(connection: sqlite3.Connection, message_id: int, query: Query) -> tuple[int, int] | None:
+    """(session, lineage) of a message that may be shown; None for one of another scope as for one that is not there."""
+    row = connection.execute(
+        f"""
+        SELECT messages.session_id, COALESCE(sessions.root_id, sessions.id)
+        FROM messages JOIN sessions ON sessions.id = messages.session_id
+        WHERE messages.id = :message AND messages.kind = 'chat' AND {visible("sessions.scope_id")}
+        """,
+        {"message": bounded(message_id), "scopes": scope_parameter(query.scopes)},
+    ).fetchone()
+    return None if row is None else (row[0], row[1])
+
+
+def preview(connection: sqlite3.Connection, session_id: int) -> str | None:
+    """How a session begins, on one line."""
+    row = connection.execute(_PREVIEW, {"session": session_id}).fetchone()
+    return None if row is None else " ".join(row[0].split())
+
+
+def recent(connection: sqlite3.Connection, query: Query) -> list[Found]:
+    """The sessions spoken in last, newest first, one for each lineage. Looks at no more of each scope than it shows."""
+    limit = max(1, min(query.limit, BROWSE_MAX))
+    conditions, parameters = _browsing(query)
+    statement = f"""
+        {SESSIONS}
+        WHERE sessions.id IN (
+            SELECT latest.id FROM scopes AS own CROSS JOIN sessions AS latest ON latest.id IN (
+                SELECT sessions.id FROM sessions JOIN addresses ON addresses.id = sessions.address_id
+                WHERE sessions.scope_id = own.id AND {conditions}
+                ORDER BY sessions.last_at DESC LIMIT :limit
+            )
+            WHERE {visible("own.id")}
+        )
+        ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
+    """
+    found = [session_of(row) for row in connection.execute(statement, {**parameters, "limit": limit})]
+    return [Found(session=session, preview=preview(connection, session.id)) for session in found]
+
+
+def _browsing(query: Query) -> tuple[str, dict[str, Any]]:
+    """A session is listed when something in it may be shown, it is not wholly in the model's window, and no later
+    session of its lineage stands for it."""
+    parameters: dict[str, Any] = {"scopes": scope_parameter(query.scopes), "until": ENDLESS, "hidden": "[]"}
+    if query.hidden is not None:
+        parameters["until"] = bounded(query.hidden.from_id)
+        parameters["hidden"] = json.dumps(query.hidden.session_ids)
+    shown = f"SELECT 1 FROM messages WHERE messages.session_id = sessions.id AND {SHOWN}"
+    parts = [
+        f"EXISTS ({shown} AND (messages.id < :until OR sessions.id NOT IN (SELECT value FROM json_each(:hidden))))",
+        f"""NOT EXISTS (
+            SELECT 1 FROM sessions AS child WHERE child.parent_id = sessions.id AND child.scope_id = sessions.scope_id
+            AND child.last_at >= sessions.last_at
+            AND EXISTS (SELECT 1 FROM messages WHERE messages.session_id = child.id AND {SHOWN})
+        )""",
+    ]
+    if query.platforms:
+        parts.append("addresses.platform IN (SELECT value FROM json_each(:platforms))")
+        parameters["platforms"] = json.dumps(query.platforms)
+    if query.title:
+        parts.append("instr(plainly(sessions.title), :title) > 0")
+        parameters["title"] = plainly(clean(query.title))
+    if query.after is not None:
+        parts.append("sessions.last_at >= :after")
+        parameters["after"] = timestamp(query.after)
+    if query.before is not None:
+        parts.append("sessions.started_at < :before")
+        parameters["before"] = timestamp(query.before)
+    return " AND ".join(parts), parameters
+
+
+def _placed(connection: sqlite3.Connection, session: Session, items: list[Item], parameters: dict[str, int]) -> Found:
+    if not items:
+        return Found(session=session)
+    edges = {**parameters, "first": items[0].message_id, "last": items[-1].message_id}
+    before, after = connection.execute(_OUTSIDE, edges).fetchone()
+    return Found(session=session, window=tuple(items), messages_before=before, messages_after=after)
+
+
+def _until(session: Session, query: Query) -> int:
+    """The first message id that stands in the model's window; nothing from there on is shown."""
+    if query.hidden is not None and session.id in query.hidden.session_ids:
+        return bounded(query.hidden.from_id)
+    return ENDLESS
+
+
+def _item(row: sqlite3.Row, anchor: int | None = None) -> Item:
+    return Item(
+        message_id=row["id"],
+        role=row["role"],
+        sender=row["sender_name"],
+        at=moment(row["created_at"]),
+        text=row["text"],
+        is_anchor=row["id"] == anchor,
+    )

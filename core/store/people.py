@@ -1,0 +1,342 @@
+"""Persons as sets of accounts: who is the owner, who was admitted, and what may be seen where.
+
+Decides scopes, never reads what was said. Whatever is unknown sees its own scope only, and what is no scope nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from core.errors import Refused
+from core.records import Pairing
+from core.store import codec, rows
+from core.store.database import Database
+from core.types import Account, Address, Scope
+
+TERMINAL = Account(platform="terminal", user_id="local")
+"""Whoever sits at the machine is the owner."""
+
+ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
+"""Signs that are told apart when read aloud or copied by hand."""
+CODE_CHARS = 8
+CODE_LIFE = timedelta(hours=1)
+PENDING = 20
+WRONG_CODES = 10
+WRONG_WITHIN = timedelta(hours=1)
+WRONG_KEY = "wrong_codes"
+
+
+class People:
+    """Fills the role `core.ports.People` over state.db."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def set_owner(self, accounts: Sequence[Account], rooms: Sequence[Scope]) -> None:
+        """Makes exactly these accounts, the terminal, and those approved as owner at the command line the owner's, and
+        exactly these rooms his own. An account that is not listed any more becomes a person of its own.
+
+        Writes only what differs: every command of the command line begins with this, beside a running gateway.
+        """
+
+        def work(connection: sqlite3.Connection) -> None:
+            owner = _owner(connection)
+            listed = dict.fromkeys((TERMINAL, *accounts))
+            present = {
+                Account(platform=row["platform"], user_id=row["user_id"]): row["owner_by"]
+                for row in connection.execute(
+                    "SELECT platform, user_id, owner_by FROM accounts WHERE person_id = :owner", {"owner": owner}
+                )
+            }
+            for account, owner_by in present.items():
+                if owner_by != "cli" and account not in listed:
+                    _give(connection, account, _person(connection), None)
+            for account in listed:
+                if account not in present:
+                    _keep_account(connection, account, None)
+                    _give(connection, account, owner, "settings")
+            _keep_own_rooms(connection, {_kept(connection, codec.clean(room.key)) for room in rooms})
+
+        await self._database.write(work)
+
+    async def is_owner(self, account: Account) -> bool:
+        """Whether the account belongs to the owner."""
+        if account == TERMINAL:
+            return True
+
+        def work(connection: sqlite3.Connection) -> bool:
+            row = connection.execute(
+                """
+                SELECT people.is_owner FROM accounts JOIN people ON people.id = accounts.person_id
+                WHERE accounts.platform = :platform AND accounts.user_id = :user_id
+                """,
+                _place(account),
+            ).fetchone()
+            return row is not None and bool(row["is_owner"])
+
+        return await self._database.read(work)
+
+    async def is_admitted(self, account: Account) -> bool:
+        """Whether the account was approved by pairing."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            return (
+                connection.execute(
+                    """
+                    SELECT 1 FROM accounts
+                    WHERE platform = :platform AND user_id = :user_id AND admitted_at IS NOT NULL
+                    """,
+                    _place(account),
+                ).fetchone()
+                is not None
+            )
+
+        return await self._database.read(work)
+
+    async def scopes(self, scope: Scope) -> frozenset[Scope]:
+        """Everything that may be seen where `scope` is spoken.
+
+        For an account, the scopes of its person's accounts, and the owner's own rooms when it is the owner; for a room,
+        the room's; for a room the owner declared his own, the owner's whole set. Empty for what is no scope.
+        """
+        return await self._database.read(lambda connection: _scopes(connection, codec.clean(scope.key)))
+
+    async def greet(self, account: Account, name: str) -> None:
+        """Notes the account and its present name."""
+        await self._database.write(lambda connection: _keep_account(connection, account, name))
+
+    async def ask(self, account: Account, name: str, now: datetime) -> Pairing | None:
+        """A pairing code for a stranger; None when one was given within the hour or 20 are pending."""
+        pairing = Pairing(
+            code="".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARS)),
+            account=account,
+            name=codec.clean(name),
+            expires_at=now + CODE_LIFE,
+        )
+        values = {
+            **_place(account),
+            "code": pairing.code,
+            "name": pairing.name,
+            "now": rows.timestamp(now),
+            "expires_at": rows.timestamp(pairing.expires_at),
+            "pending": PENDING,
+        }
+
+        def work(connection: sqlite3.Connection) -> Pairing | None:
+            connection.execute("DELETE FROM pairings WHERE expires_at <= :now", values)
+            made = connection.execute(
+                """
+                INSERT INTO pairings (code, platform, user_id, name, created_at, expires_at)
+                SELECT :code, :platform, :user_id, :name, :now, :expires_at
+                WHERE NOT EXISTS (SELECT 1 FROM pairings WHERE platform = :platform AND user_id = :user_id)
+                AND (SELECT COUNT(*) FROM pairings WHERE used_at IS NULL) < :pending
+                """,
+                values,
+            )
+            return pairing if made.rowcount else None
+
+        return await self._database.write(work)
+
+    async def pending(self, now: datetime) -> list[Pairing]:
+        """Requests that can still be approved, oldest first."""
+
+        def work(connection: sqlite3.Connection) -> list[Pairing]:
+            found = connection.execute(
+                "SELECT * FROM pairings WHERE used_at IS NULL AND expires_at > :now ORDER BY created_at, code",
+                {"now": rows.timestamp(now)},
+            )
+            return [_pairing(row) for row in found]
+
+        return await self._database.read(work)
+
+    async def approve(self, code: str, now: datetime, is_owner: bool = False) -> Pairing | None:
+        """Admits the account behind a code, typed with or without spaces, dashes and capitals; None when the code is
+        wrong, used or expired. Raises Refused after ten wrong codes within the hour, even for a right one.
+
+        `is_owner`, for the command line only: the account becomes the owner's, and stays so across restarts.
+        """
+        values = {
+            "code": "".join(sign for sign in code[:100].upper() if sign.isalnum()),
+            "now": rows.timestamp(now),
+        }
+
+        def work(connection: sqlite3.Connection) -> Pairing | None:
+            wrong = _wrong_codes(connection, now)
+            row = connection.execute(
+                "SELECT * FROM pairings WHERE code = :code AND used_at IS NULL AND expires_at > :now", values
+            ).fetchone()
+            if row is None:
+                rows.keep_meta(connection, WRONG_KEY, json.dumps([*wrong, values["now"]]))
+                return None
+            pairing = _pairing(row)
+            connection.execute("UPDATE pairings SET used_at = :now WHERE code = :code", values)
+            _keep_account(connection, pairing.account, pairing.name)
+            connection.execute(
+                "UPDATE accounts SET admitted_at = :now WHERE platform = :platform AND user_id = :user_id",
+                {**_place(pairing.account), "now": values["now"]},
+            )
+            if is_owner:
+                _give(connection, pairing.account, _owner(connection), "cli")
+            return pairing
+
+        return await self._database.write(work)
+
+    async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        """The room's scope stays that of the old id."""
+        old = codec.clean(Scope.room(platform, old_chat_id).key)
+        new = codec.clean(Scope.room(platform, new_chat_id).key)
+
+        def work(connection: sqlite3.Connection) -> None:
+            values = {"key": new, "kept": _kept(connection, old)}
+            if values["kept"] == new:
+                return
+            connection.execute(
+                "INSERT INTO rooms (key, scope_key) VALUES (:key, :kept) ON CONFLICT (key) DO NOTHING", values
+            )
+            connection.execute("UPDATE OR REPLACE own_rooms SET scope_key = :kept WHERE scope_key = :key", values)
+            # What is planned for the room follows it; its messages stay where they were said.
+            connection.execute(
+                "UPDATE jobs SET address_id = :new WHERE address_id = :old",
+                {
+                    "new": rows.keep_address(connection, Address(platform=platform, chat_id=new_chat_id)),
+                    "old": rows.find_address(connection, Address(platform=platform, chat_id=old_chat_id)),
+                },
+            )
+
+        await self._database.write(work)
+
+    async def room(self, scope: Scope) -> Scope:
+        """The scope a room has kept through its moves; any other scope is returned as it is."""
+        if not scope.is_room:
+            return scope
+        key = codec.clean(scope.key)
+        return await self._database.read(lambda connection: Scope(key=_kept(connection, key)))
+
+
+def _keep_own_rooms(connection: sqlite3.Connection, wanted: set[str]) -> None:
+    present = {row["scope_key"] for row in connection.execute("SELECT scope_key FROM own_rooms")}
+    for key in present - wanted:
+        connection.execute("DELETE FROM own_rooms WHERE scope_key = :key", {"key": key})
+    for key in wanted - present:
+        connection.execute("INSERT INTO own_rooms (scope_key) VALUES (:key)", {"key": key})
+
+
+def _place(account: Account) -> dict[str, str]:
+    return {"platform": codec.clean(account.platform), "user_id": codec.clean(account.user_id)}
+
+
+def _owner(connection: sqlite3.Connection) -> int:
+    """The owner's person, made when there is none yet."""
+    row = connection.execute("SELECT id FROM people WHERE is_owner = 1 ORDER BY id LIMIT 1").fetchone()
+    return _person(connection, is_owner=True) if row is None else int(row["id"])
+
+
+def _person(connection: sqlite3.Connection, is_owner: bool = False) -> int:
+    made = connection.execute("INSERT INTO people (is_owner) VALUES (:is_owner) RETURNING id", {"is_owner": is_owner})
+    return int(made.fetchall()[0]["id"])
+
+
+def _keep_account(connection: sqlite3.Connection, account: Account, name: str | None) -> None:
+    """Makes the account a person of its own when it is new; notes its name when one is given."""
+    values = {**_place(account), "name": codec.maybe_clean(name)}
+    known = connection.execute(
+        "SELECT name FROM accounts WHERE platform = :platform AND user_id = :user_id", values
+    ).fetchone()
+    if known is None:
+        connection.execute(
+            """
+            INSERT INTO accounts (platform, user_id, person_id, name)
+            VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
+            """,
+            {**values, "person": _person(connection)},
+        )
+    elif name is not None:
+        connection.execute("UPDATE accounts SET name = :name WHERE platform = :platform AND user_id = :user_id", values)
+
+
+def _give(connection: sqlite3.Connection, account: Account, person: int, owner_by: str | None) -> None:
+    """Moves an account to a person; `owner_by` says who made it the owner's: settings, cli or nobody."""
+    connection.execute(
+        """
+        UPDATE accounts SET person_id = :person, owner_by = :owner_by
+        WHERE platform = :platform AND user_id = :user_id
+        """,
+        {**_place(account), "person": person, "owner_by": owner_by},
+    )
+    connection.execute("DELETE FROM people WHERE is_owner = 0 AND id NOT IN (SELECT person_id FROM accounts)")
+
+
+def _kept(connection: sqlite3.Connection, key: str) -> str:
+    """Follows a room's moves back to the scope it began with."""
+    row = connection.execute(
+        """
+        WITH RECURSIVE line (key, steps) AS (
+            SELECT :key, 0
+            UNION
+            SELECT rooms.scope_key, line.steps + 1 FROM line JOIN rooms ON rooms.key = line.key WHERE line.steps < 100
+        )
+        SELECT key FROM line ORDER BY steps DESC LIMIT 1
+        """,
+        {"key": key},
+    ).fetchone()
+    return str(row["key"])
+
+
+def _scopes(connection: sqlite3.Connection, key: str) -> frozenset[Scope]:
+    kind, _, rest = key.partition(":")
+    if kind == "room":
+        kept = _kept(connection, key)
+        own = connection.execute("SELECT 1 FROM own_rooms WHERE scope_key = :key", {"key": kept}).fetchone()
+        return frozenset((Scope(key=kept),)) if own is None else _owner_scopes(connection)
+    platform, _, user_id = rest.partition(":")
+    if kind != "account" or not platform or not user_id:
+        return frozenset()
+    person = connection.execute(
+        """
+        SELECT people.id, people.is_owner FROM accounts JOIN people ON people.id = accounts.person_id
+        WHERE accounts.platform = :platform AND accounts.user_id = :user_id
+        """,
+        {"platform": platform, "user_id": user_id},
+    ).fetchone()
+    if person is None:
+        return frozenset((Scope(key=key),))
+    return _owner_scopes(connection) if person["is_owner"] else _account_scopes(connection, person["id"])
+
+
+def _owner_scopes(connection: sqlite3.Connection) -> frozenset[Scope]:
+    own = connection.execute("SELECT scope_key FROM own_rooms").fetchall()
+    return _account_scopes(connection, _known_owner(connection)) | {Scope(key=row["scope_key"]) for row in own}
+
+
+def _known_owner(connection: sqlite3.Connection) -> int:
+    """The owner's person as a reader finds it; 0, which nobody has, when none was ever set."""
+    row = connection.execute("SELECT id FROM people WHERE is_owner = 1 ORDER BY id LIMIT 1").fetchone()
+    return 0 if row is None else int(row["id"])
+
+
+def _account_scopes(connection: sqlite3.Connection, person: int) -> frozenset[Scope]:
+    found = connection.execute("SELECT platform, user_id FROM accounts WHERE person_id = :person", {"person": person})
+    return frozenset(Scope.account(row["platform"], row["user_id"]) for row in found)
+
+
+def _wrong_codes(connection: sqlite3.Connection, now: datetime) -> list[float]:
+    """The moments of wrong codes within the hour; Refused when they are too many."""
+    since = rows.timestamp(now - WRONG_WITHIN)
+    wrong = [at for at in json.loads(rows.meta(connection, WRONG_KEY) or "[]") if at > since]
+    if len(wrong) >= WRONG_CODES:
+        minutes = max(1, round((wrong[0] - since) / 60))
+        raise Refused(f"Too many wrong codes. Try again in {minutes} minute{'s' if minutes > 1 else ''}.")
+    return wrong
+
+
+def _pairing(row: sqlite3.Row) -> Pairing:
+    return Pairing(
+        code=row["code"],
+        account=Account(platform=row["platform"], user_id=row["user_id"]),
+        name=row["name"],
+        expires_at=rows.moment(row["expires_at"]),
+    )

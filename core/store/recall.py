@@ -1,0 +1,302 @@
+"""Search over everything that was said: discovery, scroll, read and browse, each in one hop to the database thread.
+
+Fills the role `Recall`. What is asked is decided in `query.py`, found in `matches.py`, shown by `passages.py`; here
+the shapes are chosen and put together. A damaged index costs time, never an answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from core.errors import StoreError
+from core.findings import within
+from core.marker import Marker
+from core.plan import Plan
+from core.ports import Clock
+from core.query import any_of, is_plain_question, parse
+from core.snippets import snippet
+from core.store import chunks, matches, passages, upkeep
+from core.store.database import Database
+from core.store.match import Match
+from core.store.questions import ask
+from core.store.rows import moment
+from core.store.sight import scope_parameter, visible
+from core.terms import marks_of, query_terms
+from core.types import Findings, Found, Hit, Query
+
+SESSIONS_MAX = 10
+MESSAGES_MAX = 1_000
+MATCHES_SHOWN = 5
+LOOK_AT = 40
+"""So many matches are looked at even when enough sessions are known: a session may have more than one."""
+STEPS_BEFORE_SEARCH = 10
+"""A search that meets a damaged index, or one far behind, does so much of the work before it answers without."""
+
+NOTE_LOOSE = "No message has all of that; these have some of the words, best first."
+NOTE_UNTYPED = "That could not be searched as typed; these have some of the words, best first."
+NOTE_WORDLESS = "There is no letter, digit or emoji in that to search for."
+NOTE_DAMAGED = "The search index is being rebuilt; until then this is a plain scan, and less well ordered."
+
+
+class Recall:
+    """Recall over state.db. `clock` is asked for nothing but the present moment."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._merged_until = -1
+
+    async def recall(self, query: Query) -> Findings:
+        """The findings of a query, never raising for anything that a person can type. Shapes: `around` -> scroll;
+        `session` without text -> read; text -> discovery; nothing -> browse."""
+        started = time.perf_counter()
+        if query.around is not None:
+            findings = await self._database.read(lambda connection: _scroll(connection, query))
+        elif query.text.strip():
+            findings = await self._discover(query)
+        elif query.session is not None:
+            findings = await self._database.read(lambda connection: _read(connection, query))
+        else:
+            findings = await self._database.read(lambda connection: _browse(connection, query))
+        if query.budget_chars is not None:
+            findings = within(findings, query.budget_chars)
+        return replace(findings, took_ms=round((time.perf_counter() - started) * 1000, 3))
+
+    async def tend(self) -> bool:
+        """One small step of upkeep: rebuilds what is flagged stale, else takes what was said into chunks, else merges;
+        True while there is more to do."""
+        stale, behind, latest = await self._database.read(
+            lambda connection: (upkeep.is_stale(connection), chunks.is_behind(connection), _latest(connection))
+        )
+        if stale or behind:
+            await self._worked(upkeep.rebuild if stale else chunks.advance)
+            return True
+        if latest == self._merged_until:
+            return False
+        if await self._worked(upkeep.merge):
+            return True
+        self._merged_until = latest
+        return False
+
+    async def verify(self) -> list[str]:
+        """What is wrong with the indexes, as sentences; empty when they agree with the messages."""
+        return await self._database.write(upkeep.wrong)
+
+    async def rebuild(self) -> int:
+        """Builds all indexes anew, step by step beside other writers; returns how many messages went in."""
+        await self._database.write(upkeep.flag)
+        total = 0
+        while step := await self._database.write(upkeep.rebuild):
+            total += step
+        return total
+
+    async def _discover(self, query: Query) -> Findings:
+        findings = await self._asked(query, may_wait=True)
+        if findings is None:
+            with contextlib.suppress(StoreError):
+                await self._mend()
+                await self._catch_up()
+            findings = await self._asked(query, may_wait=False)
+        if findings is None:
+            findings = await self._database.read(lambda connection: _scanned(connection, query))
+        return findings
+
+    async def _asked(self, query: Query, may_wait: bool) -> Findings | None:
+        """What the indexes say; None when they are stale or damaged, or, if it `may_wait`, far behind. Where more than
+        an index is broken, the scan that follows says so."""
+        try:
+            return await self._database.read(lambda connection: _discovery(connection, query, may_wait))
+        except StoreError:
+            return None
+
+    async def _mend(self) -> None:
+        """Rebuilds as much as a person waits for; `tend` does the rest."""
+        if not await self._database.read(upkeep.is_stale):
+            if await self._database.read(_is_far_behind) or not await self._database.write(upkeep.wrong):
+                return
+            await self._database.write(upkeep.flag)
+        for _ in range(STEPS_BEFORE_SEARCH):
+            if not await self._database.write(upkeep.rebuild):
+                return
+
+    async def _catch_up(self) -> None:
+        """Takes into chunks what nobody tended since it was said (after an import), as far as a person waits."""
+        for _ in range(STEPS_BEFORE_SEARCH):
+            if not await self._worked(chunks.advance):
+                return
+
+    async def _worked(self, work: Callable[[sqlite3.Connection], int]) -> int:
+        """One step of work on the indexes. Where it fails because one is damaged, that is flagged instead."""
+        try:
+            return await self._database.write(work)
+        except StoreError:
+            if not await self._database.write(upkeep.wrong):
+                raise
+            await self._database.write(upkeep.flag)
+            return 1
+
+
+def _discovery(connection: sqlite3.Connection, query: Query, may_wait: bool = False) -> Findings | None:
+    """Sessions with matches: a plain question goes to the chunks; all else is searched as typed, and where that finds
+    nothing, as any of its words. None when the indexes cannot be asked."""
+    if upkeep.is_stale(connection):
+        return None
+    plan = parse(query.text)
+    is_question = is_plain_question(query.text)
+    gathered = [] if is_question else _gathered(matches.find(connection, plan, query), query)
+    if gathered:
+        return _shown(connection, gathered, plan, query, None)
+    if may_wait and _is_far_behind(connection):
+        return None
+    note = None if is_question else NOTE_LOOSE if plan.is_typed else NOTE_UNTYPED
+    scores, gathered = ask(connection, query)
+    plan = any_of(query.text)
+    if gathered:
+        plan = replace(plan, terms=(*plan.terms, *marks_of(query_terms(query.text))))
+    else:
+        gathered = _gathered(matches.find(connection, plan, query), query)
+    if not plan.alternatives:
+        note = NOTE_WORDLESS
+    return _shown(connection, gathered, plan, query, note if gathered or note == NOTE_WORDLESS else None, scores)
+
+
+def _scanned(connection: sqlite3.Connection, query: Query) -> Findings:
+    """Discovery without the indexes."""
+    plan = any_of(query.text)
+    gathered = _gathered(matches.scan(connection, plan.terms, query), query) if plan.terms else []
+    return _shown(connection, gathered, plan, query, NOTE_DAMAGED)
+
+
+def _gathered(found: Iterator[Match], query: Query) -> list[Match]:
+    """The best matches, as many as it takes to fill the sessions and the flat list that are asked for."""
+    wanted = max(LOOK_AT, _clamped(query.messages, MESSAGES_MAX))
+    limit = max(1, _clamped(query.limit, SESSIONS_MAX))
+    gathered: list[Match] = []
+    lineages: set[int] = set()
+    for match in found:
+        gathered.append(match)
+        lineages.add(match.root_id)
+        if len(gathered) >= wanted and len(lineages) >= limit:
+            break
+    return gathered
+
+
+def _shown(
+    connection: sqlite3.Connection,
+    gathered: list[Match],
+    plan: Plan,
+    query: Query,
+    note: str | None,
+    scores: Mapping[int, float] | None = None,
+) -> Findings:
+    """What was gathered, with texts: the best sessions and, when asked for, the flat list of messages. `scores` order
+    the lineages where they are not ordered by their best message."""
+    scores = scores or {}
+    lineages: dict[int, list[Match]] = {root: [] for root in scores}
+    for match in gathered:
+        lineages.setdefault(match.root_id, []).append(match)
+    best = [group[:MATCHES_SHOWN] for group in lineages.values() if group][
+        : max(1, _clamped(query.limit, SESSIONS_MAX))
+    ]
+    flat = gathered[: _clamped(query.messages, MESSAGES_MAX)]
+    known = passages.sessions(connection, [group[0].session_id for group in best], query)
+    hits = _hits(connection, [*flat, *(match for group in best for match in group)], Marker(plan.terms), query)
+    found = []
+    for group in best:
+        top = group[0]
+        if top.session_id in known:
+            session = known[top.session_id]
+            first, last = passages.bookends(connection, session, query)
+            found.append(
+                replace(
+                    passages.surroundings(connection, session, top.message_id, query, query.window),
+                    score=scores.get(top.root_id, top.score),
+                    matches=tuple(hits[match.message_id] for match in group),
+                    bookend_start=tuple(first),
+                    bookend_end=tuple(last),
+                )
+            )
+    return Findings(
+        query=query.text,
+        shape="discovery",
+        sessions=tuple(found),
+        messages=tuple(hits[match.message_id] for match in flat),
+        note=note,
+    )
+
+
+def _hits(connection: sqlite3.Connection, wanted: list[Match], marker: Marker, query: Query) -> dict[int, Hit]:
+    scores = {match.message_id: match.score for match in wanted}
+    rows = connection.execute(
+        f"""
+        SELECT messages.id, messages.session_id, messages.role, messages.created_at, messages.external_id,
+            messages.text, messages.tools
+        FROM messages JOIN sessions ON sessions.id = messages.session_id
+        WHERE messages.id IN (SELECT value FROM json_each(:ids)) AND {visible("sessions.scope_id")}
+        """,
+        {"ids": json.dumps(list(scores)), "scopes": scope_parameter(query.scopes)},
+    )
+    return {
+        row["id"]: Hit(
+            message_id=row["id"],
+            session_id=row["session_id"],
+            role=row["role"],
+            snippet=_snippet(row["text"], row["tools"], marker),
+            rank=scores[row["id"]],
+            created_at=moment(row["created_at"]),
+            external_id=row["external_id"],
+        )
+        for row in rows
+    }
+
+
+def _snippet(text: str, tools: str | None, marker: Marker) -> str:
+    """From the text, or from the tool call where only that matches."""
+    if tools and (not text or not marker.spans(text)):
+        return snippet(tools, marker)
+    return snippet(text, marker)
+
+
+def _scroll(connection: sqlite3.Connection, query: Query) -> Findings:
+    """The window around one message. Its session may be named by any session of the lineage, or not at all."""
+    place = passages.message_place(connection, query.around, query) if query.around is not None else None
+    found: tuple[Found, ...] = ()
+    if place is not None:
+        session_id, root_id = place
+        known = passages.sessions(connection, [session_id, *_named(query)], query)
+        named = known.get(query.session) if query.session is not None else known[session_id]
+        if named is not None and (named.root_id or named.id) == root_id:
+            anchor = query.around or 0
+            found = (passages.surroundings(connection, known[session_id], anchor, query, query.window),)
+    return Findings(query=query.text, shape="scroll", sessions=found)
+
+
+def _read(connection: sqlite3.Connection, query: Query) -> Findings:
+    known = passages.sessions(connection, _named(query), query)
+    found = tuple(passages.reading(connection, session, query) for session in known.values())
+    return Findings(query=query.text, shape="read", sessions=found)
+
+
+def _browse(connection: sqlite3.Connection, query: Query) -> Findings:
+    return Findings(query=query.text, shape="browse", sessions=tuple(passages.recent(connection, query)))
+
+
+def _named(query: Query) -> list[int]:
+    return [] if query.session is None else [matches.bounded(query.session)]
+
+
+def _is_far_behind(connection: sqlite3.Connection) -> bool:
+    return chunks.is_behind(connection, chunks.TAIL_MESSAGES)
+
+
+def _latest(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
+
+
+def _clamped(number: int, most: int) -> int:
+    return max(0, min(number, most))

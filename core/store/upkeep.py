@@ -1,0 +1,81 @@
+"""Keeps the text indexes in order: builds them anew after damage, merges them, checks them. One small step a call.
+
+Functions over a connection, each called inside one write transaction of its own, so that writers never wait long.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from core.folding import VERSION
+from core.store import chunks
+from core.store.indexes import CHUNKS, CURSOR, INDEXED, STALE
+from core.store.rows import keep_meta, meta
+
+REBUILD_MESSAGES = 2_000
+MERGE_PAGES = 16
+
+_VERSION_KEY = "index_version"
+_TABLES = (*(table for table, _, _ in INDEXED), CHUNKS)
+
+
+def is_stale(connection: sqlite3.Connection) -> bool:
+    """Whether the indexes are known not to hold what the messages say."""
+    return meta(connection, STALE) is not None or meta(connection, _VERSION_KEY) != str(VERSION)
+
+
+def flag(connection: sqlite3.Connection) -> None:
+    """Says that the indexes must be built anew, from the first message."""
+    keep_meta(connection, STALE, "1")
+    connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": CURSOR})
+
+
+def rebuild(connection: sqlite3.Connection, count: int = REBUILD_MESSAGES) -> int:
+    """Indexes the next `count` messages of a rebuild, which it begins when none is under way; returns how many were
+    there to index, 0 when the rebuild is complete. Rows written meanwhile are reached in their turn."""
+    if meta(connection, CURSOR) is None:
+        keep_meta(connection, STALE, "1")
+        keep_meta(connection, CURSOR, "0")
+        for table, _, _ in INDEXED:
+            connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
+        chunks.clear(connection)
+    cursor = int(meta(connection, CURSOR) or 0)
+    last, found = connection.execute(
+        "SELECT MAX(id), COUNT(*) FROM (SELECT id FROM messages WHERE id > :cursor ORDER BY id LIMIT :count)",
+        {"cursor": cursor, "count": count},
+    ).fetchone()
+    if not found:
+        keep_meta(connection, _VERSION_KEY, str(VERSION))
+        connection.execute("DELETE FROM state_meta WHERE key IN (:stale, :cursor)", {"stale": STALE, "cursor": CURSOR})
+        return 0
+    for table, view, columns in INDEXED:
+        connection.execute(
+            f"INSERT INTO {table} (rowid, {columns}) SELECT id, {columns} FROM {view} "
+            "WHERE id > :cursor AND id <= :last ORDER BY id",
+            {"cursor": cursor, "last": last},
+        )
+    keep_meta(connection, CURSOR, str(last))
+    return int(found)
+
+
+def merge(connection: sqlite3.Connection, pages: int = MERGE_PAGES) -> bool:
+    """One small step towards fewer segments in every index; False when there was nothing to merge."""
+    has_worked = False
+    for table in _TABLES:
+        before = connection.total_changes
+        connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', :pages)", {"pages": pages})
+        has_worked |= connection.total_changes - before >= 2
+    return has_worked
+
+
+def wrong(connection: sqlite3.Connection) -> list[str]:
+    """Sentences about each index that is damaged or does not agree with the messages; empty when all is well."""
+    if is_stale(connection):
+        return ["The search indexes are flagged for a rebuild, which has not been finished yet."]
+    sentences = []
+    for table in _TABLES:
+        try:
+            connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
+        except sqlite3.DatabaseError as error:
+            sentences.append(f"The search index {table} does not agree with the messages ({error}).")
+    return sentences

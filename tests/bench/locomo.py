@@ -1,0 +1,107 @@
+"""A searcher for the recall benchmark: our public functions over a state.db in a temporary folder.
+
+Fills the interface of the benchmark's harness (`index`, `search`, `search_sessions`, `close`); run it as
+``run.py DATA --plugin tests/bench/locomo.py:Mneme``. Every question goes to `Recall` word for word.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from core.store.database import Database
+from core.store.recall import Recall
+from core.types import Findings, Query, Scope
+from tests.doubles.clock import SteadyClock
+
+SCOPE = Scope.account("terminal", "owner")
+SESSIONS = 10
+LIMIT = 300
+
+
+class Mneme:
+    """One store; answers are kept for the second of the two questions the harness asks about a text."""
+
+    name = "mneme"
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._stack = contextlib.AsyncExitStack()
+        self._folder = tempfile.TemporaryDirectory()
+        self._last: tuple[str, int, Findings] | None = None
+
+    def index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
+        """Stores all sessions and brings the indexes up to date."""
+        self._runner.run(self._index(sessions))
+
+    def search(self, text: str, count: int) -> list[tuple[str, str]]:
+        """The best messages over all sessions, as (session, message) of the data."""
+        findings = self._ask(text, count)
+        return [self._names[hit.message_id] for hit in findings.messages][:count]
+
+    def search_sessions(self, text: str, count: int) -> list[str]:
+        """The best sessions."""
+        found = self._ask(text, LIMIT).sessions
+        return [str(one.session.external_id) for one in found][:count]
+
+    def close(self) -> None:
+        """Removes everything."""
+        self._runner.run(self._stack.aclose())
+        self._runner.close()
+        self._folder.cleanup()
+
+    def _ask(self, text: str, count: int) -> Findings:
+        if self._last is None or self._last[0] != text:
+            query = replace(Query(scopes=frozenset({SCOPE})), text=text, limit=SESSIONS, messages=count)
+            self._last = (text, count, self._runner.run(self._recall.recall(query)))
+        return self._last[2]
+
+    async def _index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
+        database = await self._stack.enter_async_context(Database.open(Path(self._folder.name) / "state.db"))
+        self._recall = Recall(database, SteadyClock())
+        await database.write(lambda connection: _fill(connection, sessions))
+        while await self._recall.tend():
+            pass
+        rows = await database.read(
+            lambda connection: connection.execute(
+                "SELECT messages.id, sessions.external_id, messages.external_id FROM messages "
+                "JOIN sessions ON sessions.id = messages.session_id"
+            ).fetchall()
+        )
+        self._names = {row[0]: (row[1], row[2]) for row in rows}
+
+
+def _fill(connection: sqlite3.Connection, sessions: Sequence[Mapping[str, Any]]) -> None:
+    connection.execute("INSERT INTO scopes (id, key) VALUES (1, :key)", {"key": SCOPE.key})
+    connection.execute("INSERT INTO addresses (id, platform, chat_id) VALUES (1, 'import', '1')")
+    for number, session in enumerate(sessions, 1):
+        last = session["messages"][-1]["ts"]
+        connection.execute(
+            """
+            INSERT INTO sessions (id, address_id, scope_id, external_id, started_at, last_at, ended_at, messages)
+            VALUES (:id, 1, 1, :external, :started, :last, :last, :messages)
+            """,
+            {
+                "id": number,
+                "external": session["id"],
+                "started": session["started_at"],
+                "last": last,
+                "messages": len(session["messages"]),
+            },
+        )
+        connection.executemany(
+            """
+            INSERT INTO messages (session_id, address_id, role, text, external_id, sender_id, sender_name, created_at)
+            VALUES (:session, 1, :role, :text, :id, :speaker, :speaker, :ts)
+            """,
+            [{**message, "session": number} for message in session["messages"]],
+        )

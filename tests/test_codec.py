@@ -1,0 +1,137 @@
+"""What goes to state.db as JSON comes back as it was."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import UTC, datetime, timedelta, timezone
+from types import MappingProxyType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.store import codec, rows
+from core.types import Address, Answer, Attachment, Button, Command, File, Inbound, Scope, Sender, Usage
+
+text = st.text()
+maybe = st.none() | text
+moments = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+command = st.builds(Command, name=text, arguments=text)
+inbounds = st.builds(
+    Inbound,
+    kind=st.sampled_from(("message", "edit", "delete", "action")),
+    address=st.builds(Address, platform=text, chat_id=text, thread_id=maybe),
+    scope=st.builds(Scope, key=text),
+    sender=st.builds(Sender, id=text, name=text, is_nobody=st.booleans()),
+    text=text,
+    message_id=text,
+    sent_at=moments,
+    is_direct=st.booleans(),
+    is_addressed=st.booleans(),
+    command=st.none() | command,
+    reply_to=maybe,
+    attachments=st.lists(
+        st.builds(
+            Attachment, kind=text, name=text, mime=maybe, size_bytes=st.none() | st.integers(0, 2**53), reference=maybe
+        ),
+        max_size=3,
+    ).map(tuple),
+    is_interaction=st.booleans(),
+)
+answers = st.builds(
+    Answer,
+    text=text,
+    buttons=st.lists(st.builds(Button, label=text, command=command, id=text), max_size=3).map(tuple),
+    files=st.lists(st.builds(File, name=text, content=st.binary(), mime=text), max_size=3).map(tuple),
+    is_private=st.booleans(),
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=8,
+)
+block_lists = st.lists(st.dictionaries(text, json_values, max_size=4), max_size=3)
+
+
+@given(inbounds)
+def test_an_event_round_trips(inbound: Inbound) -> None:
+    assert codec.load_inbound(codec.dump_inbound(inbound)) == inbound
+
+
+@given(st.none() | answers)
+def test_an_answer_round_trips(answer: Answer | None) -> None:
+    assert codec.load_answer(codec.dump_answer(answer)) == answer
+
+
+@given(block_lists)
+def test_blocks_round_trip_with_the_order_of_their_keys(blocks: list[dict[str, object]]) -> None:
+    loaded = codec.load_blocks(codec.dump_blocks(blocks, codec.text_block("\0 never equal")))
+    assert loaded == tuple(blocks)
+    assert json.dumps(loaded) == json.dumps(blocks)
+
+
+def test_absent_blocks_and_no_blocks_are_two_things() -> None:
+    assert codec.load_blocks(None) is None
+    assert codec.load_blocks(codec.dump_blocks([], codec.text_block("hello"))) == ()
+
+
+def test_blocks_that_say_the_same_as_the_text_are_not_kept() -> None:
+    assert codec.dump_blocks([{"text": "hello", "type": "text"}], codec.text_block("hello")) is None
+    assert codec.dump_blocks([{"type": "text", "text": "hello "}], codec.text_block("hello")) is not None
+    marked = {"type": "text", "text": "hello", "citations": None}
+    assert codec.dump_blocks([marked], codec.text_block("hello")) is not None
+
+
+def test_blocks_may_be_any_mapping() -> None:
+    inner = MappingProxyType({"query": "ferry"})
+    block = MappingProxyType({"type": "tool_use", "input": inner})
+    assert codec.load_blocks(codec.dump_blocks([block], ())) == ({"type": "tool_use", "input": {"query": "ferry"}},)
+    with pytest.raises(TypeError, match="object cannot be stored"):
+        codec.dump({"input": object()})
+
+
+@given(st.none() | st.builds(Usage, **dict.fromkeys(("input", "output", "cache_read", "cache_write"), st.integers())))
+def test_usage_round_trips(usage: Usage | None) -> None:
+    assert codec.load_usage(codec.dump_usage(usage)) == usage
+
+
+@given(st.text(st.characters(), max_size=20) | st.text(st.sampled_from("a\ud83d\ude00\udfff\ufeff\0"), max_size=8))
+def test_any_text_can_be_stored_after_cleaning(value: str) -> None:
+    cleaned = codec.clean(value)
+    connection = sqlite3.connect(":memory:")
+    assert connection.execute("SELECT ?", (cleaned,)).fetchone()[0] == cleaned
+    connection.close()
+    if not any("\ud800" <= sign <= "\udfff" for sign in value):
+        assert cleaned == value
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("a\ud800b", "a\ufffdb"),
+        ("\udc00", "\ufffd"),
+        ("a\ud83d", "a\ufffd"),
+        ("\ud83d\ude00", "\U0001f600"),
+        ("\ufeffx\0y", "\ufeffx\0y"),
+    ],
+)
+def test_lone_surrogates_are_replaced_and_pairs_joined(value: str, expected: str) -> None:
+    assert codec.clean(value) == expected
+    assert codec.load_blocks(codec.dump_blocks([{"t": value}], ())) == ({"t": expected},)
+
+
+@given(st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001
+def test_a_moment_round_trips_to_the_microsecond(at: datetime) -> None:
+    assert rows.moment(rows.timestamp(at)) == at
+
+
+def test_moments_of_other_zones_are_kept_as_utc_and_naive_ones_refused() -> None:
+    lisbon = datetime(2026, 5, 3, 9, 0, tzinfo=timezone(timedelta(hours=1)))
+    assert rows.moment(rows.timestamp(lisbon)) == datetime(2026, 5, 3, 8, 0, tzinfo=UTC)
+    with pytest.raises(ValueError, match="time zone"):
+        rows.timestamp(datetime(2026, 5, 3))  # noqa: DTZ001
+
+
+def test_numbers_beyond_64_bits_are_the_id_of_nothing() -> None:
+    assert [rows.bounded(number) for number in (7, -7, 10**30, -(10**30))] == [7, -7, 0, 0]

@@ -1,0 +1,122 @@
+"""What recall found, as JSON and as Markdown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from core.findings import to_json, to_markdown, within
+from core.types import Address, Findings, Found, Hit, Item, Scope, Session
+
+AT = datetime(2026, 5, 8, 21, 30, tzinfo=UTC)
+SESSION = Session(
+    id=7,
+    address=Address(platform="telegram", chat_id="42"),
+    scope=Scope.account("telegram", "42"),
+    started_at=AT,
+    title="Ferry [plans]",
+)
+HIT = Hit(
+    message_id=3,
+    session_id=7,
+    role="user",
+    snippet="…take the >>>ferry<<< to *Porto*",
+    rank=1.25,
+    created_at=AT + timedelta(hours=1),
+)
+
+
+def _item(number: int, text: str, is_anchor: bool = False) -> Item:
+    return Item(message_id=number, role="user", sender="Ana", at=AT, text=text, is_anchor=is_anchor)
+
+
+FOUND = Found(
+    session=SESSION,
+    score=1.25,
+    matches=(HIT,),
+    bookend_start=(_item(1, "hello"),),
+    window=(_item(2, "before"), _item(3, "take the ferry to Porto", is_anchor=True)),
+    bookend_end=(_item(9, "bye"),),
+    messages_before=1,
+    messages_after=6,
+)
+FINDINGS = Findings(query="ferry \ud800", shape="discovery", sessions=(FOUND,), messages=(HIT,), took_ms=1.5)
+
+
+def test_json_has_the_documented_shape() -> None:
+    match = {"message_id": 3, "role": "user", "at": "2026-05-08T22:30:00+00:00", "snippet": HIT.snippet, "score": 1.25}
+    item = {
+        "message_id": 1,
+        "role": "user",
+        "sender": "Ana",
+        "at": "2026-05-08T21:30:00+00:00",
+        "text": "hello",
+        "is_anchor": False,
+    }
+    result = to_json(FINDINGS)
+    assert list(result) == ["query", "shape", "took_ms", "sessions", "messages"]
+    assert result["messages"] == [match]
+    (session,) = result["sessions"]
+    assert session["matches"] == [match]
+    assert session["bookend_start"] == [item]
+    assert [entry["is_anchor"] for entry in session["window"]] == [False, True]
+    assert {name: session[name] for name in ("session_id", "title", "started_at", "platform", "score")} == {
+        "session_id": 7,
+        "title": "Ferry [plans]",
+        "started_at": "2026-05-08T21:30:00+00:00",
+        "platform": "telegram",
+        "score": 1.25,
+    }
+    assert (session["messages_before"], session["messages_after"]) == (1, 6)
+    assert "preview" not in session
+    assert "external_session" not in session
+    json.dumps(result)
+
+
+def test_ids_of_another_system_and_notes_stand_beside() -> None:
+    found = replace(FOUND, session=replace(SESSION, external_id="s1"), matches=(replace(HIT, external_id="m1"),))
+    result = to_json(replace(FINDINGS, sessions=(replace(found, preview="p"),), messages=(), note="Said so."))
+    session = result["sessions"][0]
+    assert (session["external_session"], session["preview"], session["matches"][0]["external_id"]) == ("s1", "p", "m1")
+    assert result["note"] == "Said so."
+    assert "messages" not in result
+
+
+def test_markdown_shows_title_time_and_the_match_in_bold() -> None:
+    assert to_markdown(FINDINGS, ZoneInfo("Europe/Lisbon")) == (
+        "**Ferry \\[plans\\]** · Fri 8 May 2026, 23:30 · telegram · session 7\n> …take the **ferry** to \\*Porto\\*"
+    )
+
+
+def test_markdown_of_the_other_shapes() -> None:
+    scroll = to_markdown(replace(FINDINGS, shape="scroll", sessions=(replace(FOUND, matches=()),)), UTC)
+    assert scroll.splitlines()[1:] == [
+        "(1 earlier)",
+        "- 21:30 Ana: before",
+        "- **21:30 Ana: take the ferry to Porto**",
+        "(6 more)",
+    ]
+    browse = replace(FINDINGS, shape="browse", sessions=(Found(session=SESSION, preview="How do I _get_ there?"),))
+    assert to_markdown(browse, UTC).splitlines()[1] == "> How do I \\_get\\_ there?"
+
+
+def test_nothing_is_said_clearly() -> None:
+    assert to_markdown(replace(FINDINGS, sessions=()), UTC) == "Nothing found."
+    assert to_markdown(replace(FINDINGS, sessions=(), note="No word."), UTC) == "Nothing found. No word."
+    assert to_markdown(replace(FINDINGS, shape="browse", sessions=()), UTC) == "Nothing has been said yet."
+    assert to_markdown(replace(FINDINGS, note="Any word."), UTC).startswith("_Any word._\n\n**Ferry")
+
+
+def test_a_budget_cuts_long_messages_around_the_match() -> None:
+    long = "word " * 400
+    window = (_item(1, long), _item(2, "short"), _item(3, long + "take the ferry now " + long, is_anchor=True))
+    findings = replace(FINDINGS, sessions=(replace(FOUND, window=window),))
+    cut = within(findings, 1000).sessions[0]
+    assert cut.window[1].text == "short"
+    assert cut.window[0].text.endswith("word…")
+    assert cut.window[2].text.startswith("…word")
+    assert "take the ferry now" in cut.window[2].text
+    assert sum(len(item.text) for item in (*cut.bookend_start, *cut.window, *cut.bookend_end)) <= 1010
+    assert within(FINDINGS, 1000) is FINDINGS

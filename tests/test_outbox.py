@@ -1,0 +1,151 @@
+"""The contract of Outbox: each parcel leaves once, in the order of its address, also across a crash."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from core.errors import StoreError
+from core.records import Parcel
+from core.store.database import Database
+from core.store.outbox import Outbox
+from core.types import Address, Answer, Button, Command, File
+from tests.doubles.clock import SteadyClock
+from tests.doubles.samples import CHAT, NOON
+
+OTHER = Address(platform="discord", chat_id="9", thread_id="8")
+ANSWER = Answer(
+    text="done",
+    buttons=(Button(label="Next", command=Command(name="recall", arguments="x"), id="b1"),),
+    files=(File(name="a.bin", content=b"\0\xff"),),
+    is_private=True,
+)
+LATER = NOON + timedelta(minutes=1)
+
+
+@pytest.fixture
+def outbox(database: Database, clock: SteadyClock) -> Outbox:
+    return Outbox(database, clock)
+
+
+def parcel(key: str, address: Address = CHAT) -> Parcel:
+    return Parcel(key=key, kind="answer", address=address)
+
+
+async def filled(outbox: Outbox, *keys: str, address: Address = CHAT) -> None:
+    for key in keys:
+        await outbox.hold(parcel(key, address))
+        await outbox.fill(key, ANSWER, NOON)
+
+
+async def due(outbox: Outbox) -> list[str]:
+    return [found.key for found in await outbox.due(NOON)]
+
+
+async def test_a_parcel_is_held_until_it_is_filled(outbox: Outbox) -> None:
+    wanted = replace(parcel("a", OTHER), reply_to="", kind="reminder")
+    held = await outbox.hold(replace(wanted, next_at=NOON))
+    assert held == replace(wanted, id=held.id)
+    assert await outbox.due(NOON) == []
+    assert await outbox.next_at() is None
+    await outbox.fill("a", ANSWER, NOON)
+    assert await outbox.due(NOON - timedelta(microseconds=1)) == []
+    assert await outbox.due(NOON) == [replace(held, answer=ANSWER, next_at=NOON)]
+    with pytest.raises(StoreError, match="no parcel 'b'"):
+        await outbox.fill("b", ANSWER, NOON)
+
+
+async def test_what_was_posted_is_found_by_the_next_process(outbox: Outbox) -> None:
+    await outbox.hold(parcel("a"))
+    for message_id in ("501", "502", "501", "0501"):
+        await outbox.record("a", message_id)
+    assert (await outbox.hold(parcel("a"))).posted == ("501", "502", "0501")
+
+
+async def test_one_parcel_an_address_leaves_at_a_time_in_order(outbox: Outbox) -> None:
+    await filled(outbox, "a1", "a2")
+    await filled(outbox, "b1", "b2", address=OTHER)
+    assert await due(outbox) == ["a1", "b1"]
+    assert [found.key for found in await outbox.due(NOON, limit=1)] == ["a1"]
+    await outbox.done("a1")
+    assert await due(outbox) == ["a2", "b1"]
+    await outbox.claim("b1")
+    assert await due(outbox) == ["a2"]
+    await outbox.bury("b1", "gone")
+    assert await due(outbox) == ["a2", "b2"]
+
+
+async def test_a_turn_at_work_holds_up_nobody(outbox: Outbox) -> None:
+    await outbox.hold(parcel("working"))
+    await filled(outbox, "reminder")
+    assert await due(outbox) == ["reminder"]
+    await outbox.fill("working", ANSWER, NOON)
+    assert await due(outbox) == ["working"]
+
+
+async def test_a_failed_delivery_waits_and_counts(outbox: Outbox) -> None:
+    await filled(outbox, "a1", "a2")
+    await outbox.postpone("a1", LATER, "429")
+    assert await outbox.due(NOON) == []
+    assert await outbox.next_at() == LATER
+    (found,) = await outbox.due(LATER)
+    assert (found.key, found.attempts, found.answer) == ("a1", 1, ANSWER)
+
+
+async def test_nothing_leaves_twice(outbox: Outbox, database: Database) -> None:
+    await filled(outbox, "a")
+    await outbox.done("a")
+    again = await outbox.hold(parcel("a"))
+    assert again.is_over
+    assert again.answer is None
+    await outbox.fill("a", ANSWER, NOON)
+    await outbox.postpone("a", NOON, "late")
+    await outbox.recover(NOON)
+    assert await outbox.due(NOON) == []
+    payloads = await database.read(lambda connection: connection.execute("SELECT payload FROM outbox").fetchall())
+    assert [tuple(row) for row in payloads] == [(None,)]
+
+
+async def test_what_cannot_be_delivered_is_kept_for_the_owner(outbox: Outbox) -> None:
+    await filled(outbox, "a")
+    await outbox.bury("a", "the bot was blocked")
+    assert await outbox.due(NOON) == []
+    dead = await outbox.hold(parcel("a"))
+    assert dead.is_over
+    assert dead.answer == ANSWER
+
+
+async def test_a_dead_process_gives_its_parcels_back(outbox: Outbox) -> None:
+    await filled(outbox, "claimed", "postponed")
+    await outbox.claim("claimed")
+    await outbox.postpone("postponed", LATER, "429")
+    await outbox.hold(parcel("turn", OTHER))
+    assert await outbox.due(LATER) == []
+    await outbox.recover(NOON)
+    assert await due(outbox) == ["claimed"]
+    await outbox.done("claimed")
+    assert await outbox.next_at() == LATER
+    assert await outbox.counts() == {"held": 1, "due": 1, "dead": 0}
+
+
+async def test_delivered_keys_are_let_go_after_a_month(outbox: Outbox, clock: SteadyClock) -> None:
+    await filled(outbox, "a", "b")
+    await outbox.done("a")
+    await outbox.bury("b", "gone")
+    clock.advance(days=29)
+    await outbox.recover(clock.now())
+    assert (await outbox.hold(parcel("a"))).is_over
+    clock.advance(days=2)
+    await outbox.recover(clock.now())
+    assert not (await outbox.hold(parcel("a"))).is_over
+    assert await outbox.counts() == {"held": 1, "due": 0, "dead": 1}
+
+
+async def test_an_empty_outbox(outbox: Outbox) -> None:
+    assert await outbox.counts() == {"held": 0, "due": 0, "dead": 0}
+    assert await outbox.next_at() is None
+    for change in (outbox.done("x"), outbox.claim("x"), outbox.bury("x", ""), outbox.record("x", "1")):
+        await change
+    assert await outbox.due(NOON) == []

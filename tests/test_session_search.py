@@ -1,0 +1,94 @@
+"""The model's way into recall."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from core.errors import ToolError
+from core.store.database import Database
+from core.store.recall import Recall
+from core.tools.session_search import BUDGET_CHARS, session_search
+from core.types import Address, Sender, Session, Tool, ToolContext, Window
+from tests.doubles.annals import ANA, BEN, Annals
+from tests.doubles.clock import SteadyClock
+
+
+@pytest.fixture
+def annals(database: Database) -> Annals:
+    return Annals(database)
+
+
+@pytest.fixture
+def tool(database: Database, clock: SteadyClock) -> Tool:
+    return session_search(Recall(database, clock))
+
+
+@pytest.fixture
+def context(clock: SteadyClock) -> ToolContext:
+    session = Session(id=99, address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=clock.now())
+    return ToolContext(
+        session=session, scope=ANA, scopes=frozenset({ANA}), sender=Sender(id="1", name="Ana"), now=clock.now()
+    )
+
+
+def test_the_schema_is_a_schema_and_the_result_is_never_indexed(tool: Tool) -> None:
+    Draft202012Validator.check_schema(dict(tool.schema))
+    assert tool.name == "session_search"
+    assert tool.is_quote
+    assert set(tool.schema["properties"]) == {
+        "query", "role_filter", "limit", "session_id", "around_message_id", "window",
+    }  # fmt: skip
+
+
+async def test_it_finds_reads_scrolls_and_browses(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    session, first, second = await annals.session(["the ferry at noon", "noted"], title="Travel")
+    found = json.loads(await tool.run({"query": "ferry"}, context))
+    assert found["shape"] == "discovery"
+    assert found["sessions"][0]["matches"][0]["message_id"] == first
+    assert json.loads(await tool.run({"session_id": session}, context))["shape"] == "read"
+    scrolled = json.loads(await tool.run({"session_id": session, "around_message_id": second, "window": 1}, context))
+    assert [item["message_id"] for item in scrolled["sessions"][0]["window"]] == [first, second]
+    browsed = json.loads(await tool.run({}, context))
+    assert browsed["shape"] == "browse"
+    assert browsed["sessions"][0]["title"] == "Travel"
+
+
+async def test_roles_as_list_or_line(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    _, _mine, yours = await annals.session(["ferry asked", "ferry answered"])
+    for roles in (["assistant"], "assistant", " Assistant "):
+        found = json.loads(await tool.run({"query": "ferry", "role_filter": roles, "limit": None}, context))
+        assert [match["message_id"] for match in found["sessions"][0]["matches"]] == [yours]
+    with pytest.raises(ToolError, match="use user, assistant or tool"):
+        await tool.run({"query": "ferry", "role_filter": "system"}, context)
+
+
+async def test_nothing_found_says_what_to_try(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    assert "other words" in json.loads(await tool.run({"query": "absent"}, context))["note"]
+    assert "no such" in json.loads(await tool.run({"session_id": 12345}, context))["note"]
+    assert "no earlier" in json.loads(await tool.run({}, context))["note"]
+
+
+async def test_wrong_arguments_are_sentences(tool: Tool, context: ToolContext) -> None:
+    with pytest.raises(ToolError, match="limit"):
+        await tool.run({"query": "x", "limit": "many"}, context)
+    with pytest.raises(ToolError, match="colour"):
+        await tool.run({"colour": "red"}, context)
+
+
+async def test_long_messages_are_cut_to_the_budget(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    await annals.session([f"ferry {n} " + "word " * 2000 for n in range(12)])
+    result = await tool.run({"query": "ferry"}, context)
+    assert len(result) < 2 * BUDGET_CHARS
+
+
+async def test_the_wrong_person_and_the_models_own_window(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    session, first = await annals.session(["ferry"])
+    other = replace(context, scope=BEN, scopes=frozenset({BEN}))
+    assert json.loads(await tool.run({"query": "ferry"}, other))["sessions"] == []
+    assert json.loads(await tool.run({"session_id": session, "around_message_id": first}, other))["sessions"] == []
+    hidden = replace(context, window=Window(session_ids=(session,), from_id=0))
+    assert json.loads(await tool.run({"query": "ferry"}, hidden))["sessions"] == []

@@ -1,0 +1,144 @@
+"""The one scope predicate, and every reading method of the nouns tried by the wrong person."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from core.records import Job, NoteChange, Schedule
+from core.store.conversations import Conversations
+from core.store.database import Database
+from core.store.jobs import Jobs
+from core.store.notes import Notes
+from core.store.sight import scope_parameter, visible
+from core.store.transcripts import Transcripts
+from core.types import Scope, Session, Usage
+from tests.doubles.clock import SteadyClock
+from tests.doubles.samples import ANA, BOB, CHAT, NOON, message, opened
+
+Scopes = frozenset[Scope]
+
+WRONG: dict[str, Scopes] = {
+    "nobody": frozenset(),
+    "another account": frozenset((BOB,)),
+    "the same number on another platform": frozenset((Scope.account("discord", "42"),)),
+    "a room of the same number": frozenset((Scope.room("telegram", "42"),)),
+    "a prefix": frozenset((Scope(key="account:telegram:4"),)),
+    "a longer key": frozenset((Scope(key="account:telegram:421"), Scope(key="account:telegram:42 "))),
+    "a NUL behind the key": frozenset((Scope(key="account:telegram:42\0"), Scope(key="account:telegram:42\0x"))),
+    "another case": frozenset((Scope(key="Account:Telegram:42"),)),
+    "patterns": frozenset((Scope(key="%"), Scope(key="*"), Scope(key="account:telegram:__"))),
+    "SQL and JSON": frozenset((Scope(key="') OR 1=1 --"), Scope(key='"]'), Scope(key='","account:telegram:42","'))),
+    "no Unicode": frozenset((Scope(key="account:telegram:42\ud800"),)),
+    "nothing": frozenset((Scope(key=""),)),
+    "everybody else": frozenset(Scope.account("telegram", str(n)) for n in range(1000) if n != 42),
+}
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What is in the store, and by which ids."""
+
+    session: Session
+    job_id: int
+    readers: dict[str, Callable[[int, int, Scopes], Awaitable[Any]]]
+
+
+@pytest.fixture
+async def kept(database: Database, clock: SteadyClock) -> _Kept:
+    """One of everything, all of it Ana's; and something of Bob's, so that the wrong scopes exist too."""
+    conversations, transcripts = Conversations(database, clock), Transcripts(database)
+    jobs, notes = Jobs(database), Notes(database)
+    session = await opened(conversations, "secret", title="secret title")
+    await conversations.append([message(session.id, "more", usage=Usage(input=1))])
+    schedule = Schedule(zone="UTC", at=NOON)
+    job = await jobs.add(Job(schedule=schedule, text="x", target=CHAT, scope=ANA, created_at=NOON, next_at=NOON))
+    for scope in (ANA, BOB):
+        await notes.log(NoteChange(scope=scope, target="user", action="add", before=None, after="x", at=NOON))
+    await database.write(lambda connection: connection.execute("DELETE FROM notes WHERE id = 2").close())
+
+    async def history(session_id: int, _: int, scopes: Scopes) -> Any:
+        found = await conversations.find(session_id, frozenset((ANA,)))
+        return await conversations.history(
+            found or Session(id=session_id, address=CHAT, scope=ANA, started_at=NOON), scopes
+        )
+
+    return _Kept(
+        session=session,
+        job_id=job.id,
+        readers={
+            "find": lambda session_id, _, scopes: conversations.find(session_id, scopes),
+            "history": history,
+            "transcript": lambda session_id, _, scopes: transcripts.transcript(session_id, scopes),
+            "recent": lambda _, __, scopes: transcripts.recent(scopes, 10),
+            "recent by text": lambda _, __, scopes: transcripts.recent(scopes, 10, "secret"),
+            "usage": lambda _, __, scopes: transcripts.usage(scopes, NOON),
+            "jobs of": lambda _, __, scopes: jobs.of(scopes),
+            "find a job": lambda _, job_id, scopes: jobs.find(job_id, scopes),
+            "changes": lambda _, __, scopes: notes.changes(scopes),
+        },
+    )
+
+
+async def test_the_right_person_reads_everything(kept: _Kept) -> None:
+    for name, read in kept.readers.items():
+        assert await read(kept.session.id, kept.job_id, frozenset((ANA, BOB))) not in (None, [], Usage()), name
+
+
+@pytest.mark.parametrize("who", WRONG)
+async def test_what_is_not_yours_answers_like_what_does_not_exist(kept: _Kept, who: str) -> None:
+    for name, read in kept.readers.items():
+        refused = await read(kept.session.id, kept.job_id, WRONG[who])
+        absent = await read(987_654, 987_654, WRONG[who])
+        assert refused == absent, name
+        assert refused in (None, [], Usage()), name
+
+
+async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Kept) -> None:
+    taking = {
+        f"{noun.__name__}.{name}"
+        for noun in (Conversations, Transcripts, Jobs, Notes)
+        for name, method in vars(noun).items()
+        if "scopes" in getattr(method, "__annotations__", {})
+    }
+    assert taking == {
+        "Conversations.find",
+        "Conversations.history",
+        "Transcripts.transcript",
+        "Transcripts.recent",
+        "Transcripts.usage",
+        "Jobs.of",
+        "Jobs.find",
+        "Notes.changes",
+    }
+
+
+def test_the_predicate_is_made_of_constants_only() -> None:
+    assert visible() == (
+        "sessions.scope_id IN (SELECT id FROM scopes WHERE key IN (SELECT value FROM json_each(:scopes)))"
+    )
+    assert visible("jobs.scope_id").startswith("jobs.scope_id IN (")
+    for column in ("", "1", "a b", "a.", "scope_id OR 1=1", "a;b"):
+        with pytest.raises(ValueError, match="not a column"):
+            visible(column)
+
+
+def test_the_parameter_is_a_list_of_keys() -> None:
+    assert scope_parameter(frozenset()) == "[]"
+    assert scope_parameter(frozenset((BOB, ANA))) == '["account:telegram:42", "account:telegram:7"]'
+
+
+async def test_the_predicate_goes_through_the_index(database: Database) -> None:
+    def work(connection: Any) -> str:
+        plan = connection.execute(
+            f"EXPLAIN QUERY PLAN SELECT id FROM sessions WHERE {visible()} AND last_at > 0",
+            {"scopes": scope_parameter(frozenset((ANA,)))},
+        )
+        return "\n".join(row["detail"] for row in plan)
+
+    plan = await database.read(work)
+    assert "sessions_by_scope (scope_id=? AND last_at>?)" in plan
+    assert "SCAN sessions" not in plan
