@@ -1,0 +1,120 @@
+"""The tool `reminder`: the model sets, lists and changes reminders and schedules. One face of `Appointments`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from core.appointments import Appointments
+from core.errors import Refused, ToolError
+from core.reading import Reading
+from core.types import Account, Json, Tool, ToolContext
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    action: Literal["add", "list", "pause", "resume", "remove"] = Field(description="What to do.")
+    when: str = Field(
+        default="",
+        description=(
+            "add: the time alone, in the person's zone: 'tomorrow at 09:00', 'in 20 minutes', '2026-12-01 10:00', "
+            "'every monday at 8:30', 'every 2 hours', or five cron fields like '0 9 * * 1-5'."
+        ),
+    )
+    text: str = Field(default="", description="add: what to be reminded of, or with is_prompt what to do then.")
+    job_id: int | None = Field(default=None, description="pause, resume, remove: the number of the reminder.")
+    is_prompt: bool = Field(
+        default=False,
+        description=(
+            "add: false delivers the text as it stands. true gives the text to you as a task at that time, in a fresh "
+            "session, and delivers your answer."
+        ),
+    )
+
+
+def reminder(appointments: Appointments) -> Tool:
+    """The tool over `appointments`; reminders go to the chat they were made in."""
+
+    async def run(arguments: Json, context: ToolContext) -> str:
+        try:
+            asked = _Arguments.model_validate(dict(arguments))
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ToolError(f"{'.'.join(map(str, first['loc'])) or 'arguments'}: {first['msg']}") from error
+        try:
+            return await _act(appointments, asked, context)
+        except Refused as refusal:
+            raise ToolError(str(refusal)) from refusal
+
+    return Tool(
+        name="reminder",
+        description=(
+            "Sets reminders and recurring schedules, and lists, pauses, resumes or removes them. Use it whenever the "
+            "person asks to be reminded or wants something done at a time. Tell the person the exact time it answers."
+        ),
+        schema=_Arguments.model_json_schema(),
+        run=run,
+    )
+
+
+async def _act(appointments: Appointments, asked: _Arguments, context: ToolContext) -> str:
+    if asked.action == "add":
+        return await _add(appointments, asked, context)
+    if asked.action == "list":
+        jobs = await appointments.list(context.scopes)
+        return "\n".join(appointments.describe(job) for job in jobs) or "There are no reminders here."
+    if asked.job_id is None:
+        raise ToolError(f"{asked.action} needs job_id, the number of the reminder; action 'list' shows them.")
+    match asked.action:
+        case "pause":
+            job = await appointments.pause(asked.job_id, context.scopes)
+            return f"Paused until it is resumed. {appointments.describe(job)}"
+        case "resume":
+            job = await appointments.resume(asked.job_id, context.scopes)
+            return f"Resumed. {appointments.describe(job)}"
+        case "remove":
+            job = await appointments.remove(asked.job_id, context.scopes)
+            return f"Removed. {appointments.describe(job)}"
+
+
+async def _add(appointments: Appointments, asked: _Arguments, context: ToolContext) -> str:
+    address = context.session.address
+    if address.platform == "cron":
+        raise ToolError("A scheduled session cannot make reminders or schedules. Say in your answer what to set.")
+    if not asked.when.strip():
+        raise ToolError("add needs when, the time of the reminder. Ask the person if you do not know it.")
+    sender = context.sender
+    if asked.text.strip():
+        reading = await appointments.read((asked.when, asked.text))
+    else:
+        reading = await _whole(appointments, asked.when)
+    job = await appointments.add(
+        reading,
+        target=address,
+        scope=context.scope,
+        account=None if sender.is_nobody else Account(platform=address.platform, user_id=sender.id),
+        origin=_origin(asked, context),
+        is_prompt=asked.is_prompt,
+    )
+    doubt = "" if reading.is_certain else " (The words allow another reading: ask whether that time is meant.)"
+    return f"Reminder {job.id} is set: {appointments.when(job)}: {job.text}{doubt}"
+
+
+async def _whole(appointments: Appointments, line: str) -> Reading:
+    """Time and text in one line, as who reads only words passes it on; taken where it leaves no doubt."""
+    reading = await appointments.read(f"remind me {line}")
+    if not reading.is_certain:
+        raise Refused(f"That can be meant in two ways. If it is this, say: remind me {appointments.exact(reading)}")
+    return reading
+
+
+def _origin(asked: _Arguments, context: ToolContext) -> str | None:
+    """One name for one wish in one turn, so that a turn done again after a crash makes no second reminder."""
+    if context.message_id is None:
+        return None
+    wish = json.dumps([asked.when, asked.text, asked.is_prompt])
+    return f"tool:{context.message_id}:{hashlib.sha256(wish.encode('utf-8', 'replace')).hexdigest()[:16]}"
