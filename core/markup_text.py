@@ -1,0 +1,164 @@
+"""What the markup modules need to know about plain text: its length in UTF-16 units, its width in a monospaced font,
+where it may be cut, and where a bare web address stands in it. Knows no tree and no platform.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+URL_CHARS = 2000
+"""Longer addresses are text like any other."""
+CJK_STOPS = "\u3002\uff01\uff1f"
+"""Full stop, exclamation and question mark of East Asian scripts, which no space follows."""
+CJK_PAUSES = "\u3001\uff0c\uff1b\uff1a"
+CJK_CLOSERS = "\u300d\u300f\uff09\u3011\u300b"
+_CJK_OPENERS = "\uff08\u300c\u300e\u3010\u300a"
+_URL_STOPS = frozenset("<>\"'`[]|\\{}^" + CJK_STOPS + CJK_PAUSES + CJK_CLOSERS + _CJK_OPENERS)
+_URL_TRAIL = frozenset(".,;:!?*~")
+_WIDEST_COLUMN = 40
+_JOINER = "\u200d"
+
+
+def utf16_length(text: str) -> int:
+    """The length of a text in UTF-16 units, as Telegram counts it."""
+    return len(text) + sum(1 for character in text if character > "\uffff")
+
+
+def well_formed(text: str) -> str:
+    """The text with line breaks as one character and without what no platform takes (NUL, half surrogates)."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def url_end(text: str, colon: int, limit: int) -> int:
+    """Where the bare web address ends whose ``://`` is at `colon`; 0 when there is none. `limit` is the text's end."""
+    for scheme in ("https", "http"):
+        begin = colon - len(scheme)
+        if begin >= 0 and text[begin:colon].lower() == scheme:
+            break
+    else:
+        return 0
+    if begin and (text[begin - 1].isalnum() or text[begin - 1] == "\\"):
+        return 0
+    start = end = colon + 3
+    limit = min(limit, start + URL_CHARS)
+    while end < limit and text[end] > " " and text[end] not in _URL_STOPS and not text[end].isspace():
+        if text[end] in "*~" and text[end : end + 2] in ("**", "~~"):
+            break
+        end += 1
+    opened, closed = text.count("(", start, end), text.count(")", start, end)
+    while end > start:
+        if text[end - 1] == ")" and closed > opened:
+            closed -= 1
+        elif text[end - 1] not in _URL_TRAIL and not (text[end - 1] == "_" and begin and text[begin - 1] == "_"):
+            break
+        end -= 1
+    return end if end > start else 0
+
+
+def addresses(text: str) -> Iterator[tuple[str, bool]]:
+    """The text in pieces, each with whether it is a bare web address."""
+    done = 0
+    colon = text.find("://")
+    while colon >= 0:
+        end = url_end(text, colon, len(text))
+        begin = colon - (5 if text[max(0, colon - 5) : colon].lower() == "https" else 4)
+        if end and begin >= done:
+            if begin > done:
+                yield text[done:begin], False
+            yield text[begin:end], True
+            done = end
+        colon = text.find("://", max(end, colon + 3))
+    if done < len(text):
+        yield text[done:], False
+
+
+def is_cjk(character: str) -> bool:
+    """Whether the character is of a script written without spaces or its punctuation."""
+    return character >= "\u1100" and unicodedata.east_asian_width(character) in "WF" and not _is_symbol(character)
+
+
+def _is_symbol(character: str) -> bool:
+    return unicodedata.category(character) in ("So", "Sk")
+
+
+def _extends(character: str) -> bool:
+    """Whether the character belongs to the one before it (Unicode Annex 29: Extend, SpacingMark, ZWJ)."""
+    if character < "\u0300":
+        return False
+    return (
+        unicodedata.category(character) in ("Mn", "Me", "Mc")
+        or character in (_JOINER, "\u200c", "\u0e33", "\u0eb3", "\uff9e", "\uff9f")
+        or "\U0001f3fb" <= character <= "\U0001f3ff"
+        or "\U000e0020" <= character <= "\U000e007f"
+    )
+
+
+def _is_jamo_run(before: str, after: str) -> bool:
+    """Whether two Hangul characters make one syllable (Annex 29, rules GB6 to GB8)."""
+    leads, vowels = "\u1100" <= before <= "\u115f", "\u1160" <= before <= "\u11a7"
+    syllable, tail = "\uac00" <= before <= "\ud7a3", "\u11a8" <= before <= "\u11ff"
+    if "\u1160" <= after <= "\u11a7":
+        return leads or vowels or syllable
+    if "\u11a8" <= after <= "\u11ff":
+        return vowels or syllable or tail
+    return leads and ("\u1100" <= after <= "\u115f" or "\uac00" <= after <= "\ud7a3")
+
+
+def grapheme_ends(text: str) -> list[int]:
+    """The positions after each user-perceived character (Unicode Annex 29 without the Indic conjuncts)."""
+    ends: list[int] = []
+    flags = 0
+    for index in range(1, len(text)):
+        before, after = text[index - 1], text[index]
+        is_flag = "\U0001f1e6" <= before <= "\U0001f1ff"
+        flags = flags + 1 if is_flag else 0
+        if before < "\u0300" and after < "\u0300":
+            ends.append(index)
+        elif (
+            _extends(after)
+            or (before == _JOINER and _is_symbol(after))
+            or (flags % 2 and "\U0001f1e6" <= after <= "\U0001f1ff")
+            or _is_jamo_run(before, after)
+        ):
+            continue
+        else:
+            ends.append(index)
+    if text:
+        ends.append(len(text))
+    return ends
+
+
+def width(text: str) -> int:
+    """Columns that the text takes in a monospaced font."""
+    if text.isascii():
+        return len(text)
+    columns = 0
+    for character in text:
+        if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+            continue
+        columns += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return columns
+
+
+def table_lines(rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> list[str]:
+    """Rows of cells as lines with aligned columns; a ruled line under the first row."""
+    count = len(rows[0])
+    widths = [0] * count
+    for row in rows:
+        for index, cell in enumerate(row[:count]):
+            widths[index] = max(widths[index], min(width(cell), _WIDEST_COLUMN))
+    lines: list[str] = []
+    for row in rows:
+        cells: list[str] = []
+        for index, cell in enumerate(row[:count]):
+            room = max(0, widths[index] - width(cell))
+            left = {"right": room, "center": room // 2}.get(aligns[index], 0)
+            cells.append(" " * left + cell + " " * (room - left))
+        lines.append(" | ".join(cells).rstrip())
+        if len(lines) == 1:
+            lines.append("-+-".join("-" * columns for columns in widths))
+    return lines
