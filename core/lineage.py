@@ -1,0 +1,131 @@
+"""Which session a turn belongs to: the open one, a new one, a resumed one, or the child of one that grew too long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.errors import Refused
+from core.ports import Clock, Conversations
+from core.prompt import Prompt
+from core.turn import Turn
+from core.types import Address, Message, Scope, Session, ToolContext, Window
+
+CHARS_PER_TOKEN = 3.5
+"""No tokenizer exists outside the provider; real usage corrects this after the first call."""
+FULL = 0.75
+"""The share of the model's window at which a session is continued in a child ..."""
+CARRIED = 0.20
+"""... and the share that the last turns, which the child still sees, may take."""
+
+
+class Lineage:
+    """Opens sessions. `window_tokens` is the model's context window, `model` the name kept with new sessions."""
+
+    def __init__(
+        self, conversations: Conversations, prompt: Prompt, clock: Clock, model: str, window_tokens: int
+    ) -> None:
+        self._conversations = conversations
+        self._prompt = prompt
+        self._clock = clock
+        self._model = model
+        self._window_tokens = window_tokens
+
+    async def open(self, turn: Turn) -> Session:
+        """The session the turn takes place in, with its prompt; continued in a child when it is over 75 % full."""
+        session = await self._conversations.current(turn.address)
+        if session is not None and not turn.is_fresh:
+            if not session.system_prompt:
+                session = await self._with_prompt(session, turn)
+            rows = await self._conversations.history(session, turn.scopes)
+            if self.tokens(session, rows) + len(turn.text) / CHARS_PER_TOKEN <= (FULL * self._window_tokens):
+                return session
+            await self._conversations.end(session.id, "length", self._clock.now())
+            return await self._with_prompt(await self._child(turn, session, rows), turn)
+        if session is not None:
+            await self._conversations.end(session.id, "cron", self._clock.now())
+        return await self._with_prompt(await self.blank(turn.address, turn.scope), turn)
+
+    async def blank(self, address: Address, scope: Scope) -> Session:
+        """A new session, still without a prompt: that is written when its first turn begins."""
+        return await self._conversations.create(
+            Session(address=address, scope=scope, started_at=self._clock.now(), model=self._model)
+        )
+
+    async def resume(self, session_id: int, address: Address, scope: Scope, scopes: frozenset[Scope]) -> Session:
+        """Continues an earlier session: at its own address it is reopened with its stored prompt, from another one a
+        child with its last turns opens here. Raises Refused when it is not among `scopes`."""
+        session = await self._conversations.find(session_id, scopes)
+        if session is None:
+            raise Refused(f"There is no session {session_id} here. /sessions lists those there are.")
+        if session.address == address and session.scope == scope:
+            if session.ended_at is None:
+                raise Refused(f"Session {session_id} is the one you are in.")
+            return await self._conversations.reopen(session_id, self._clock.now())
+        rows = await self._conversations.history(session, scopes)
+        return await self._conversations.create(
+            Session(
+                address=address,
+                scope=scope,
+                started_at=self._clock.now(),
+                model=self._model,
+                parent_id=session.id,
+                opens_at=self._carried(rows),
+                title=session.title,
+            )
+        )
+
+    def tokens(self, session: Session, rows: Sequence[Message]) -> float:
+        """About how many tokens the next request would have: the last call's real usage and an estimate of the rest."""
+        last = max((i for i, row in enumerate(rows) if row.usage and row.usage.sent), default=None)
+        if last is None:
+            return len(session.system_prompt) / CHARS_PER_TOKEN + sum(map(_estimate, rows))
+        usage = rows[last].usage
+        assert usage is not None
+        return usage.sent + usage.output + sum(map(_estimate, rows[last + 1 :]))
+
+    async def _child(self, turn: Turn, parent: Session, rows: Sequence[Message]) -> Session:
+        return await self._conversations.create(
+            Session(
+                address=turn.address,
+                scope=turn.scope,
+                started_at=self._clock.now(),
+                model=self._model,
+                parent_id=parent.id,
+                opens_at=self._carried(rows),
+                title=parent.title,
+            )
+        )
+
+    def _carried(self, rows: Sequence[Message]) -> int | None:
+        """The first message of the last whole turns that fit into 20 % of the window; None when not even one does."""
+        budget = CARRIED * self._window_tokens
+        opens_at = None
+        for index in range(len(rows) - 1, -1, -1):
+            budget -= _estimate(rows[index])
+            if budget < 0:
+                break
+            if rows[index].role == "user" and (index == 0 or rows[index - 1].role != "user"):
+                opens_at = rows[index].id
+        return opens_at
+
+    async def _with_prompt(self, session: Session, turn: Turn) -> Session:
+        context = ToolContext(
+            session=session, scope=turn.scope, scopes=turn.scopes, sender=turn.sender, now=session.started_at
+        )
+        prompt = await self._prompt.write(context, turn.hint)
+        return await self._conversations.keep_prompt(session.id, prompt)
+
+
+def window_of(session: Session, rows: Sequence[Message]) -> Window:
+    """What of the history stands in the model's context, so that recall can leave it out."""
+    return Window(
+        session_ids=tuple(sorted({session.id, *(row.session_id for row in rows)})),
+        from_id=min((row.id for row in rows), default=0),
+    )
+
+
+def _estimate(row: Message) -> float:
+    chars = len(row.text) + len(row.tools or "")
+    if row.sent is not None:
+        chars = sum(len(str(block.get("text", ""))) for block in row.sent)
+    return chars / CHARS_PER_TOKEN

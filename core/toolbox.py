@@ -1,0 +1,88 @@
+"""Runs the tools a model asks for, side by side, each with a time limit; every call gets a result, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+import structlog
+
+from core.errors import ToolError
+from core.types import Json, Message, Tool, ToolContext
+
+RESULT_CHARS = 30_000
+"""A longer result is cut, with a mark: one tool must not fill the model's window."""
+
+
+class Toolbox:
+    """The tools of the house by name; `timeout_s` is the limit of one call."""
+
+    def __init__(self, tools: Sequence[Tool], timeout_s: float) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        if len(self._tools) != len(tools):
+            raise ValueError("two tools have the same name")
+        self._timeout_s = timeout_s
+        self._log = structlog.get_logger("toolbox")
+
+    @property
+    def described(self) -> tuple[Json, ...]:
+        """The tools as the model is told of them, in a fixed order: they stand first in the cached prefix."""
+        return tuple(
+            {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
+            for tool in self._tools.values()
+        )
+
+    def shadow(self, calls: Sequence[Json]) -> str | None:
+        """Names and arguments of calls in searchable form, without tools that only quote what is stored already."""
+        lines = [
+            f"{call['name']} {json.dumps(call.get('input', {}), ensure_ascii=False)}"
+            for call in calls
+            if (tool := self._tools.get(call["name"])) is None or not tool.is_quote
+        ]
+        return "\n".join(lines) or None
+
+    async def run(self, calls: Sequence[Json], context: ToolContext) -> list[Message]:
+        """One row of role tool for each tool_use block, in their order."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._call(call, context)) for call in calls]
+        return [task.result() for task in tasks]
+
+    async def _call(self, call: Json, context: ToolContext) -> Message:
+        tool = self._tools.get(call["name"])
+        is_error = True
+        if tool is None:
+            result = f"There is no tool {call['name']}; there are {', '.join(self._tools)}."
+        else:
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    result = await tool.run(call.get("input") or {}, context)
+                is_error = False
+            except ToolError as error:
+                result = str(error)
+            except TimeoutError:
+                result = f"{tool.name} took longer than {self._timeout_s:g} s and was stopped."
+            except Exception as error:
+                self._log.exception("a tool failed", tool=tool.name)
+                result = f"{tool.name} failed ({type(error).__name__}). Tell the person, or try another way."
+        return self._row(call, tool, result, is_error, context)
+
+    @staticmethod
+    def _row(call: Json, tool: Tool | None, result: str, is_error: bool, context: ToolContext) -> Message:
+        result = result.encode("utf-8", "replace").decode("utf-8")
+        if len(result) > RESULT_CHARS:
+            result = result[:RESULT_CHARS] + f"\n[cut: {len(result) - RESULT_CHARS:,} more characters]"
+        block: dict[str, object] = {"type": "tool_result", "tool_use_id": call["id"]}
+        if result.strip():
+            block["content"] = result
+        if is_error:
+            block["is_error"] = True
+        return Message(
+            role="tool",
+            text=result,
+            blocks=(block,),
+            session_id=context.session.id,
+            created_at=context.now,
+            kind="quote" if tool is not None and tool.is_quote else "chat",
+            tool_name=call["name"],
+        )
