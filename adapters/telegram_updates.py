@@ -1,0 +1,228 @@
+"""Turns a Telegram update into an `Inbound`, or None where nothing is said to us. Pure: no network, no clock.
+
+Decides what kind of chat it is (scope), who speaks, whether we are meant, and what a command is. Offsets of entities
+are UTF-16 code units, as Telegram counts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from telegram import CallbackQuery, Chat, Message, MessageEntity, Update, User
+
+from core.types import Address, Attachment, Command, Inbound, Scope, Sender
+
+PLATFORM = "telegram"
+NOBODIES = frozenset({1087968824, 136817688, 777000})
+"""Anonymous group admins, posts in the name of a channel, Telegram itself."""
+
+
+def normalise(update: Update, me: User, now: datetime) -> Inbound | None:
+    """What an update says to us. `me` is the bot; `now` is the time of a press under a message that is gone."""
+    if update.callback_query:
+        return _pressed(update.callback_query, now)
+    message = update.message or update.edited_message
+    if message is None or message.chat.type not in (Chat.PRIVATE, Chat.GROUP, Chat.SUPERGROUP):
+        return None
+    text, entities = _text(message)
+    attachments = tuple(_attachments(message))
+    if not text and not attachments:
+        return None
+    is_direct = message.chat.type == Chat.PRIVATE
+    answered = _answered(message)
+    is_mentioned = _is_mentioned(text, entities, me)
+    lead = _lead(text, entities, me)
+    is_other, command = _command(text, entities, me, lead)
+    is_to_us = is_mentioned or command is not None or (answered is not None and _is_from(answered, me))
+    sender = _sender(message)
+    return Inbound(
+        kind="edit" if update.edited_message else "message",
+        address=_address(message),
+        scope=_scope(message.chat, sender),
+        sender=sender,
+        text=_clean(_cut(text, lead, None)) or _clean(text),
+        message_id=str(message.message_id),
+        sent_at=_sent_at(update, message).astimezone(UTC),
+        is_direct=is_direct,
+        is_addressed=is_direct or (is_to_us and not is_other),
+        command=None if update.edited_message else command,
+        reply_to=str(answered.message_id) if answered else None,
+        attachments=attachments,
+    )
+
+
+def moved(update: Update) -> tuple[str, str] | None:
+    """(old, new) chat id when the update tells that a group became a supergroup."""
+    message = update.message
+    if message and message.migrate_to_chat_id:
+        return str(message.chat.id), str(message.migrate_to_chat_id)
+    if message and message.migrate_from_chat_id:
+        return str(message.migrate_from_chat_id), str(message.chat.id)
+    return None
+
+
+def _sent_at(update: Update, message: Message) -> datetime:
+    """For an edit the moment of the edit: it tells one edit of a message from the next."""
+    return (update.edited_message and message.edit_date) or message.date
+
+
+def _pressed(query: CallbackQuery, now: datetime) -> Inbound | None:
+    """A pressed button. The message under it may be too old for Telegram to show; its chat is always known.
+
+    A press carries no time. It gets that of the message as it was shown, which is the same when it is delivered again.
+    """
+    message = query.message
+    if message is None or not query.data or message.chat.type == Chat.CHANNEL:
+        return None
+    sender = _user(query.from_user)
+    shown = message if isinstance(message, Message) and message.is_accessible else None
+    return Inbound(
+        kind="action",
+        address=_address(shown) if shown else _chat_address(message.chat, None),
+        scope=_scope(message.chat, sender),
+        sender=sender,
+        text=_clean(query.data),
+        message_id=query.id,
+        sent_at=((shown.edit_date or shown.date) if shown else now).astimezone(UTC),
+        is_direct=message.chat.type == Chat.PRIVATE,
+        reply_to=str(message.message_id),
+    )
+
+
+def _address(message: Message) -> Address:
+    """Replies in any supergroup carry a thread id too; only topics are places of their own. General has none."""
+    is_topic = bool(message.is_topic_message) and message.message_thread_id is not None
+    return _chat_address(message.chat, message.message_thread_id if is_topic else None)
+
+
+def _chat_address(chat: Chat, thread_id: int | None) -> Address:
+    return Address(platform=PLATFORM, chat_id=str(chat.id), thread_id=str(thread_id) if thread_id is not None else None)
+
+
+def _scope(chat: Chat, sender: Sender) -> Scope:
+    if chat.type == Chat.PRIVATE:
+        return Scope.account(PLATFORM, sender.id)
+    return Scope.room(PLATFORM, str(chat.id))
+
+
+def _sender(message: Message) -> Sender:
+    if message.sender_chat:
+        chat = message.sender_chat
+        return Sender(id=str(chat.id), name=_clean(chat.effective_name or ""), is_nobody=True)
+    if message.from_user is None:
+        return Sender(id=str(message.chat.id), name="", is_nobody=True)
+    return _user(message.from_user)
+
+
+def _user(user: User) -> Sender:
+    return Sender(id=str(user.id), name=_clean(user.full_name), is_nobody=user.is_bot or user.id in NOBODIES)
+
+
+def _answered(message: Message) -> Message | None:
+    """The message that this one answers; what stands in a topic formally answers the notice that opened the topic."""
+    answered = message.reply_to_message
+    return None if answered is None or answered.forum_topic_created else answered
+
+
+def _is_from(message: Message, me: User) -> bool:
+    return message.from_user is not None and message.from_user.id == me.id
+
+
+def _is_mentioned(text: str, entities: tuple[MessageEntity, ...], me: User) -> bool:
+    return any(_is_mention(text, entity, me) for entity in entities)
+
+
+def _is_mention(text: str, entity: MessageEntity, me: User) -> bool:
+    if entity.type == MessageEntity.TEXT_MENTION:
+        return entity.user is not None and entity.user.id == me.id
+    return entity.type == MessageEntity.MENTION and _entity_text(text, entity).lower() == f"@{me.username}".lower()
+
+
+def _lead(text: str, entities: tuple[MessageEntity, ...], me: User) -> int:
+    """Where the text begins once a mention of us at its start is left out, in UTF-16 units."""
+    for entity in entities:
+        if entity.offset == 0 and _is_mention(text, entity, me):
+            rest = _cut(text, entity.length, None)
+            return entity.length + _units(rest) - _units(rest.lstrip(" \t\n,:;"))
+    return 0
+
+
+def _command(text: str, entities: tuple[MessageEntity, ...], me: User, lead: int) -> tuple[bool, Command | None]:
+    """(whether it commands another bot, the command for us). ``/cmd@name`` says for whom it is."""
+    for entity in entities:
+        if entity.type == MessageEntity.BOT_COMMAND and entity.offset == lead:
+            name, _, target = _entity_text(text, entity)[1:].partition("@")
+            if target and target.lower() != (me.username or "").lower():
+                return lead == 0, None
+            arguments = _cut(text, entity.offset + entity.length, None)
+            return False, Command(name=name.lower(), arguments=_clean(arguments).strip())
+    return False, None
+
+
+def _text(message: Message) -> tuple[str, tuple[MessageEntity, ...]]:
+    """What is written: text, caption, or a place or contact put into words."""
+    if message.text:
+        return message.text, message.entities
+    if message.caption:
+        return message.caption, message.caption_entities
+    if message.venue:
+        place = message.venue.location
+        return f"{message.venue.title}, {message.venue.address} ({place.latitude}, {place.longitude})", ()
+    if message.location:
+        return f"Location: {message.location.latitude}, {message.location.longitude}", ()
+    if message.contact:
+        contact = message.contact
+        name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
+        return f"Contact: {name}, {contact.phone_number}", ()
+    return "", ()
+
+
+def _attachments(message: Message) -> Iterator[Attachment]:
+    """Files by Telegram's id, under which they can be fetched. A photo comes in sizes, the largest last."""
+    if message.photo:
+        yield _attachment("photo", message.photo[-1], "photo.jpg", "image/jpeg")
+    if message.animation:
+        yield _attachment("animation", message.animation, "animation.mp4")
+    elif message.document:  # an animation is repeated as a document for old clients
+        yield _attachment("document", message.document, "document")
+    if message.voice:
+        yield _attachment("voice", message.voice, "voice.ogg", "audio/ogg")
+    if message.audio:
+        yield _attachment("audio", message.audio, message.audio.title or "audio")
+    if message.video:
+        yield _attachment("video", message.video, "video.mp4")
+    if message.video_note:
+        yield _attachment("video", message.video_note, "video.mp4", "video/mp4")
+    if message.sticker:
+        yield _attachment("sticker", message.sticker, message.sticker.emoji or "sticker")
+
+
+def _attachment(kind: str, file: Any, name: str, mime: str | None = None) -> Attachment:
+    return Attachment(
+        kind=kind,
+        name=_clean(getattr(file, "file_name", None) or name),
+        mime=getattr(file, "mime_type", None) or mime,
+        size_bytes=file.file_size,
+        reference=file.file_id,
+    )
+
+
+def _entity_text(text: str, entity: MessageEntity) -> str:
+    return _cut(text, entity.offset, entity.offset + entity.length)
+
+
+def _cut(text: str, start: int, end: int | None) -> str:
+    """A part of a text by UTF-16 units."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    return units[2 * start : None if end is None else 2 * end].decode("utf-16-le", "surrogatepass")
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _clean(text: str) -> str:
+    """Half characters, which JSON can carry and no file can hold, become the replacement character."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
