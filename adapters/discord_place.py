@@ -1,0 +1,65 @@
+"""What kind of place a Discord channel is: its address, and whose scope is spoken there.
+
+Fails closed: a channel whose kind is not certain gives no place at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import discord
+
+from core.types import Address, Scope
+
+PLATFORM = "discord"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscordPlace:
+    """`user_id`: the person of a direct channel. `guild_id`: None outside of guilds."""
+
+    address: Address
+    scope: Scope
+    is_direct: bool
+    user_id: str | None = None
+    guild_id: int | None = None
+
+
+def place_of(channel: Any) -> DiscordPlace | None:
+    """The place of a channel object of the library; None when only an id is known, so that it has to be fetched."""
+    if isinstance(channel, discord.DMChannel):
+        return direct(channel.id, channel.recipient.id) if channel.recipient is not None else None
+    if isinstance(channel, discord.GroupChannel):
+        return room(channel.id)
+    if isinstance(channel, discord.Thread):
+        owner_id = channel.id if channel.is_private() else channel.parent_id
+        return DiscordPlace(
+            address=Address(platform=PLATFORM, chat_id=str(channel.parent_id), thread_id=str(channel.id)),
+            scope=Scope.room(PLATFORM, str(owner_id)),
+            is_direct=False,
+            guild_id=channel.guild.id,
+        )
+    if isinstance(channel, discord.abc.GuildChannel):
+        return room(channel.id, channel.guild.id)
+    return None
+
+
+def direct(channel_id: int, user_id: int) -> DiscordPlace:
+    """The direct channel of the bot with one person."""
+    return DiscordPlace(
+        address=Address(platform=PLATFORM, chat_id=str(channel_id)),
+        scope=Scope.account(PLATFORM, str(user_id)),
+        is_direct=True,
+        user_id=str(user_id),
+    )
+
+
+def room(channel_id: int, guild_id: int | None = None) -> DiscordPlace:
+    """A channel that several people see."""
+    return DiscordPlace(
+        address=Address(platform=PLATFORM, chat_id=str(channel_id)),
+        scope=Scope.room(PLATFORM, str(channel_id)),
+        is_direct=False,
+        guild_id=guild_id,
+    )
