@@ -1,0 +1,30 @@
+"""Who gives a command, and where: what every command is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.types import Account, Inbound, Scope, Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """`scopes` is all he may see, `scope` where he writes, `session` the open one; `is_stopped`: a turn was running
+    and has been stopped for this /stop."""
+
+    inbound: Inbound
+    scope: Scope
+    scopes: frozenset[Scope]
+    session: Session
+    is_owner: bool
+    is_stopped: bool = False
+
+    @property
+    def account(self) -> Account:
+        """The account that speaks."""
+        return Account(platform=self.inbound.address.platform, user_id=self.inbound.sender.id)
+
+    @property
+    def origin(self) -> str:
+        """Names the command's own message for ever, so that what it makes is made once."""
+        return f"{self.inbound.address.key}#{self.inbound.message_id}"

@@ -1,0 +1,214 @@
+"""The command line `mneme`: what there is, and the commands that concern the whole house.
+
+Whoever sits here is the owner. Answers go to standard output, everything else to standard error; no traceback is ever
+shown.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import traceback
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from config.settings import Settings, SettingsError
+from gateway import journal
+from gateway.cli_history import add_history
+from gateway.cli_jobs import add_jobs
+from gateway.cli_memory import add_memory
+from gateway.cli_recall import add_recall
+from gateway.cli_visit import AsJson, console, fail, finish, leaving, load, say, say_json, visit
+from gateway.finding import Finding
+from gateway.house import House
+from gateway.packages import DISTRIBUTION, assert_own_packages
+
+LOG = "mneme.log"
+_STYLES = {"right": "green", "wrong": "bold red", "off": "dim"}
+
+
+def main() -> None:
+    """The entry point of the console script."""
+    sys.excepthook = _last_words
+    # Whatever this process makes is for its owner's eyes only.
+    os.umask(0o077)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    app()(prog_name="mneme")
+
+
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
+        say(f"mneme {_version()}")
+        raise typer.Exit
+
+
+def app() -> typer.Typer:
+    """The whole command line."""
+    root = typer.Typer(
+        help="Mneme, a persistent assistant. Settings are in mneme.toml in $MNEME_HOME (~/.mneme).",
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    root.callback()(_root)
+    root.command("run")(_run)
+    root.command("chat")(_chat)
+    add_recall(root)
+    add_history(root)
+    add_memory(root)
+    add_jobs(root)
+    root.command("approve")(_approve)
+    root.command("check")(_check)
+    return root
+
+
+def _root(
+    is_version: Annotated[
+        bool, typer.Option("--version", help="Show the version and leave.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    """What stands before a command."""
+
+
+def _run(
+    terminal: Annotated[bool, typer.Option("--terminal", help="Chat in this terminal too.")] = False,
+) -> None:
+    """Start Mneme: every platform that has a token, the scheduler; without any, a chat in this terminal."""
+    settings = _settled()
+    is_chat = terminal or not (settings.is_telegram_on or settings.is_discord_on)
+    journal.configure(settings, settings.home / LOG if is_chat else None)
+    finish(_live(settings, chat_only=False, has_terminal=terminal))
+
+
+def _chat() -> None:
+    """Talk here. In a pipe: one message a line, answers on standard output, until the input ends."""
+    settings = _settled()
+    journal.configure(settings, settings.home / LOG)
+    finish(_live(settings, chat_only=True, has_terminal=True))
+
+
+def _settled() -> Settings:
+    with leaving():
+        assert_own_packages()
+        return load()
+
+
+async def _live(settings: Settings, *, chat_only: bool, has_terminal: bool) -> None:
+    # Only what talks to platforms needs their clients, and these take a while to load.
+    from gateway.app import run_house
+
+    last = await run_house(settings, chat_only=chat_only, has_terminal=has_terminal)
+    if last:
+        say(last)
+
+
+def _approve(
+    code: Annotated[str, typer.Argument(help="The eight characters; without them, who is waiting.")] = "",
+    owner: Annotated[bool, typer.Option("--owner", help="It is an account of your own: it sees what you see.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let somebody in who was given a code. At a terminal you are shown who it is and asked first."""
+
+    async def work(house: House) -> None:
+        now = house.clock.now()
+        waiting = await house.people.pending(now)
+        if not code:
+            if as_json:
+                say_json([{"account": pairing.account.key, "name": pairing.name} for pairing in waiting])
+                return
+            for pairing in waiting:
+                say(f"{pairing.name} ({pairing.account.platform}, id {pairing.account.user_id})")
+            if not waiting:
+                say("Nobody is waiting to be let in.")
+            return
+        wanted = "".join(sign for sign in code.upper() if sign.isalnum())
+        for pairing in waiting:
+            if pairing.code == wanted and sys.stdin.isatty() and not as_json:
+                rights = " as yourself, with all your history" if owner else ""
+                typer.confirm(f"Let in {pairing.name} ({pairing.account.key}){rights}?", abort=True)
+        approved = await house.people.approve(code, now, owner)
+        if approved is None:
+            fail("That code is wrong, was used, or is older than an hour. Ask for a new one.")
+        if as_json:
+            say_json({"account": approved.account.key, "name": approved.name, "is_owner": owner})
+            return
+        role = "is yours now and sees what you see" if owner else "may talk to me now, apart from your history"
+        say(f"{approved.name} ({approved.account.platform}, id {approved.account.user_id}) {role}.")
+
+    visit(work)
+
+
+def _check(as_json: AsJson = False) -> None:
+    """Check the settings, the packages, SQLite, state.db, the model and the tokens: what is wrong and what to do."""
+
+    from gateway.probes import checkup
+
+    async def work() -> None:
+        problems: tuple[str, ...] = ()
+        settings = None
+        try:
+            settings = Settings.load()
+            journal.configure(settings, settings.home / LOG)
+        except SettingsError as error:
+            problems = error.problems
+        findings = await checkup(settings, problems, _WallClock()).run()
+        if as_json:
+            say_json([{name: getattr(finding, name) for name in Finding.__slots__} for finding in findings])
+        else:
+            _show(findings)
+        if any(finding.state == "wrong" for finding in findings):
+            raise typer.Exit(1)
+
+    finish(work())
+
+
+def _show(findings: list[Finding]) -> None:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in findings:
+        text = Text(finding.text)
+        if finding.advice:
+            text.append(f" {finding.advice}", style="italic")
+        table.add_row(Text(finding.state, style=_STYLES[finding.state]), finding.subject, text)
+    console().print(table)
+
+
+class _WallClock:
+    """Fills the role Clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+def _version() -> str:
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return "of this folder, not installed"
+
+
+def _last_words(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """For what nobody expected: one sentence with what a report of it needs. Python then ends with exit code 1."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    place = f", {Path(last[0].filename).name} line {last[0].lineno}" if last else ""
+    what = " ".join(str(error).split())[:200]
+    typer.echo(f"Mneme has failed: {type(error).__name__} {what}{place}. Please report this.", err=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""`mneme memory`: the curated notes from the command line."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from core.records import Author
+from core.types import Account, Scope
+from gateway.cli_visit import OWN, AsJson, InScope, say, say_json, scope_of, seen, visit
+from gateway.house import House
+
+Target = Literal["memory", "user"]
+AUTHOR = Author(account=Account(platform="terminal", user_id="local"))
+Which = Annotated[Target, typer.Option("--target", help="memory: what I learned; user: who you are.")]
+Either = Annotated[Target | None, typer.Option("--target", help="memory: what I learned; user: who you are.")]
+Old = Annotated[str, typer.Argument(help="A part of the note that no other note has.")]
+
+
+def add_memory(app: typer.Typer) -> None:
+    """Puts the commands on the command line."""
+    memory = typer.Typer(help="What is noted for good: list, add, replace, remove.")
+    memory.callback(invoke_without_command=True)(_memory)
+    memory.command("list")(_list)
+    memory.command("add")(_add)
+    memory.command("replace")(_replace)
+    memory.command("remove")(_remove)
+    app.add_typer(memory, name="memory")
+
+
+def _memory(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        _list()
+
+
+def _list(target: Either = None, scope: InScope = None, as_json: AsJson = False) -> None:
+    """List the notes."""
+    targets: tuple[Target, ...] = ("memory", "user") if target is None else (target,)
+
+    async def work(house: House) -> None:
+        scopes = await seen(house, scope)
+        entries = {name: await house.notebook.entries(scopes, name) for name in targets}
+        if as_json:
+            say_json(entries)
+            return
+        for name in targets:
+            say(f"{name.upper()} ({await house.notebook.heading(scopes, name)})")
+            say("\n".join(f"- {entry}" for entry in entries[name]) or "Nothing yet.")
+
+    visit(work)
+
+
+def _add(
+    text: Annotated[str, typer.Argument(help="The note.")], target: Which = "memory", scope: InScope = None
+) -> None:
+    """Add a note."""
+
+    async def work(house: House) -> None:
+        scopes = await seen(house, scope)
+        say(await house.notebook.add(scope_of(scope), scopes, target, text, AUTHOR))
+
+    visit(work)
+
+
+def _replace(
+    old: Old,
+    text: Annotated[str, typer.Argument(help="What to note instead.")],
+    target: Either = None,
+    scope: InScope = None,
+) -> None:
+    """Replace a note."""
+
+    async def work(house: House) -> None:
+        scopes = await seen(house, scope)
+        place, name = await _holder(house, scopes, target, old)
+        say(await house.notebook.replace(place, scopes, name, old, text, AUTHOR))
+
+    visit(work)
+
+
+def _remove(old: Old, target: Either = None, scope: InScope = None) -> None:
+    """Remove a note."""
+
+    async def work(house: House) -> None:
+        scopes = await seen(house, scope)
+        place, name = await _holder(house, scopes, target, old)
+        say(await house.notebook.remove(place, scopes, name, old, AUTHOR))
+
+    visit(work)
+
+
+async def _holder(house: House, scopes: frozenset[Scope], target: Target | None, old: str) -> tuple[Scope, Target]:
+    """Where a note lies: the owner has a pair of files for each of his accounts, and need not know which."""
+    names: tuple[Target, ...] = ("memory", "user") if target is None else (target,)
+    wanted = old.strip().casefold()
+    first = OWN if OWN in scopes else min(scopes)
+    for scope in sorted(scopes, key=lambda scope: scope != first):
+        for name in names:
+            if any(wanted in entry.casefold() for entry in await house.notebook.entries(frozenset({scope}), name)):
+                return scope, name
+    return first, names[0]

@@ -1,0 +1,161 @@
+"""`mneme recall`: one query as a table or JSON, or a stream of queries, one JSON object each."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Annotated, Any, cast, get_args, get_type_hints
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from core.errors import MnemeError
+from core.findings import to_json
+from core.types import Findings, Found, Query, Role
+from gateway.cli_visit import AsJson, InScope, console, local, say, say_json, seen, visit
+from gateway.house import House
+
+STREAM = "-"
+MARKS = (">>>", "<<<")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """The options of `recall`, as the command line parses them."""
+
+    query: Annotated[str, typer.Argument(help="What to look for, in your own words; - reads one query a line.")] = ""
+    limit: Annotated[int, typer.Option(help="How many sessions.")] = 3
+    messages: Annotated[int, typer.Option(help="Add the N best messages over all sessions.")] = 0
+    session: Annotated[int | None, typer.Option(help="Look into one session only.")] = None
+    around: Annotated[int | None, typer.Option(help="Show what stands around this message.")] = None
+    window: Annotated[int, typer.Option(help="How many messages on each side.")] = 5
+    role: Annotated[str, typer.Option(help="user, assistant, tool, separated by commas.")] = "user,assistant"
+    scope: InScope = None
+    as_json: AsJson = False
+
+
+def add_recall(app: typer.Typer) -> None:
+    """Puts the command on the command line."""
+    app.command("recall")(_flat(_Options, _recall))
+
+
+def _recall(options: _Options) -> None:
+    """Find what was said: sessions with the best match and what stands around it; without a query, the latest ones."""
+    wanted = Query(
+        scopes=frozenset(),
+        text="" if options.query == STREAM else options.query,
+        roles=_roles(options.role),
+        session=options.session,
+        around=options.around,
+        window=options.window,
+        limit=options.limit,
+        messages=options.messages,
+    )
+
+    async def work(house: House) -> None:
+        query = replace(wanted, scopes=await seen(house, options.scope))
+        if options.query == STREAM:
+            await _stream(house, query)
+            return
+        findings = await house.recall.recall(query)
+        if options.as_json:
+            say_json(to_json(findings))
+        else:
+            _show(house, findings)
+
+    visit(work)
+
+
+async def _stream(house: House, query: Query) -> None:
+    """One line in, one object out, also for a blank line, until the input ends; what fails says so in ``error``."""
+    for line in sys.stdin.buffer:
+        text = line.decode("utf-8", "replace").rstrip("\r\n")
+        try:
+            say_json(to_json(await house.recall.recall(replace(query, text=text))))
+        except MnemeError as error:
+            say_json({"query": text, "error": str(error)})
+
+
+def _roles(text: str) -> tuple[Role, ...]:
+    roles = tuple(dict.fromkeys(role.strip() for role in text.split(",") if role.strip()))
+    if not roles or not set(roles) <= set(get_args(Role)):
+        raise typer.BadParameter("write user, assistant or tool, separated by commas", param_hint="--role")
+    return cast(tuple[Role, ...], roles)
+
+
+def _show(house: House, findings: Findings) -> None:
+    if findings.note:
+        say(findings.note)
+    if not findings.sessions:
+        say("Nothing was found." if findings.shape != "browse" else "Nothing has been said yet.")
+        return
+    if findings.shape in ("scroll", "read"):
+        _show_messages(house, findings.sessions[0])
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("Session", justify="right")
+    table.add_column("When", no_wrap=True)
+    table.add_column("Platform")
+    table.add_column("Title", ratio=1, overflow="fold")
+    table.add_column("What was said", ratio=3, overflow="fold")
+    for found in findings.sessions:
+        session = found.session
+        said = _marked(found.matches[0].snippet) if found.matches else Text(found.preview or "")
+        table.add_row(
+            str(session.id),
+            local(house, session.last_at or session.started_at),
+            session.address.platform,
+            Text(session.title or ""),
+            said,
+        )
+    console().print(table)
+    for hit in findings.messages:
+        console().print(Text.assemble((f"{hit.message_id} ", "dim"), _marked(hit.snippet)))
+
+
+def _show_messages(house: House, found: Found) -> None:
+    session = found.session
+    say(f"Session {session.id}, {session.title or 'without a title'}, {local(house, session.started_at)}")
+    for item in (*found.bookend_start, *found.window, *found.bookend_end):
+        name = item.sender or ("you" if item.role == "user" else item.role)
+        head = f"{item.message_id}  {local(house, item.at)}  {name}: "
+        console().print(Text.assemble((head, "bold" if item.is_anchor else "dim"), item.text))
+
+
+def _marked(snippet: str) -> Text:
+    """A snippet with the match in bold instead of between its marks."""
+    text = Text()
+    opened, closed = MARKS
+    for position, part in enumerate(snippet.split(opened)):
+        inside, mark, outside = part.partition(closed)
+        if position and mark:
+            text.append(inside, style="bold")
+            text.append(outside)
+        else:
+            text.append(part)
+    return text
+
+
+def _flat(options: type[Any], command: Callable[[Any], None]) -> Callable[..., None]:
+    """A function whose parameters are the fields of `options`: what typer reads, where a command has many options."""
+    hints = get_type_hints(options, include_extras=True)
+
+    def run(**values: Any) -> None:
+        command(options(**values))
+
+    run.__doc__ = command.__doc__
+    run.__annotations__ = {}
+    parameters = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(options)
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run

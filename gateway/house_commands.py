@@ -1,0 +1,102 @@
+"""/approve, /usage, /status, /whoami: the house and who lives in it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+
+from core.errors import Refused
+from core.ports import Clock, People, Transcripts
+from core.types import Answer, Command, CommandSpec, Option, Usage
+from gateway.caller import Caller
+
+_APPROVE = CommandSpec(
+    name="approve",
+    description="Owner: let somebody in who showed you a code",
+    options=(Option(name="code", description="the eight characters"),),
+    is_private=True,
+)
+_USAGE = CommandSpec(name="usage", description="Tokens used, and how many came from the cache", is_private=True)
+_STATUS = CommandSpec(name="status", description="What works and what does not", is_private=True)
+_WHOAMI = CommandSpec(name="whoami", description="Who you are to me, with the ids that settings need", is_private=True)
+
+
+class HouseCommands:
+    """`report` gives the lines of /status that only the process knows."""
+
+    specs = (_APPROVE, _USAGE, _STATUS, _WHOAMI)
+
+    def __init__(
+        self,
+        people: People,
+        transcripts: Transcripts,
+        clock: Clock,
+        report: Callable[[], Awaitable[Sequence[str]]],
+    ) -> None:
+        self._people = people
+        self._transcripts = transcripts
+        self._clock = clock
+        self._report = report
+
+    def is_reading(self, command: Command) -> bool:
+        """None of them touches a conversation."""
+        return True
+
+    async def run(self, command: Command, caller: Caller) -> Answer:
+        """See `gateway.family`."""
+        match command.name:
+            case "approve":
+                return await self._approve(command, caller)
+            case "usage":
+                return await self._usage(caller)
+            case "status":
+                lines = await self._report() if caller.is_owner else ["I am here and listening."]
+                return Answer(text="\n".join(f"- {line}" for line in lines))
+            case _:
+                return Answer(text=_whoami(caller))
+
+    async def _approve(self, command: Command, caller: Caller) -> Answer:
+        if not caller.is_owner:
+            raise Refused("Only my owner can let somebody in.")
+        now = self._clock.now()
+        code = command.arguments.strip().upper()
+        if not code:
+            pending = await self._people.pending(now)
+            listed = "\n".join(
+                f"- {pairing.name} ({pairing.account.platform}, id {pairing.account.user_id})" for pairing in pending
+            )
+            return Answer(text=f"Waiting to be let in:\n{listed}" if pending else "Nobody is waiting to be let in.")
+        pairing = await self._people.approve(code, now)
+        if pairing is None:
+            raise Refused("That code is wrong, was used, or is older than an hour. Ask for a new one.")
+        return Answer(
+            text=f"{pairing.name} ({pairing.account.platform}, id {pairing.account.user_id}) may talk to me now, in a "
+            "conversation and with a memory apart from yours."
+        )
+
+    async def _usage(self, caller: Caller) -> Answer:
+        month = await self._transcripts.usage(caller.scopes, self._clock.now() - timedelta(days=30))
+        return Answer(
+            text=f"**This conversation**: {_tokens(caller.session.usage)}\n\n**The last 30 days**: {_tokens(month)}"
+        )
+
+
+def _tokens(usage: Usage) -> str:
+    if not usage.sent and not usage.output:
+        return "no model was asked."
+    share = f", {100 * usage.cache_read / usage.sent:.0f} % of it read from the cache" if usage.sent else ""
+    written = f" and {usage.cache_write:,} written to it" if usage.cache_write else ""
+    return f"{usage.sent:,} tokens in{share}{written}; {usage.output:,} tokens out."
+
+
+def _whoami(caller: Caller) -> str:
+    inbound = caller.inbound
+    role = "my owner" if caller.is_owner else "somebody I talk to"
+    place = "this room" if caller.scope.is_room else "you alone"
+    seen = len(caller.scopes)
+    reach = f" What I know here comes from {seen} of your accounts and rooms." if seen > 1 else ""
+    return (
+        f"You are {inbound.sender.name}, {role}. Your id on {inbound.address.platform.title()} is "
+        f"`{inbound.address.platform}:{inbound.sender.id}`; this place is `{inbound.address.key}`.\n\n"
+        f"What is said here is kept for {place} (`{caller.scope.key}`).{reach}"
+    )

@@ -1,0 +1,100 @@
+"""/recall and /memory: what was said, and what is noted."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+from core.errors import Refused
+from core.findings import to_markdown
+from core.memory.notebook import Notebook
+from core.ports import Recall
+from core.records import Author
+from core.types import Answer, Command, CommandSpec, Option, Query
+from gateway.caller import Caller
+
+_RECALL = CommandSpec(
+    name="recall",
+    description="Find what was said, in your own words",
+    options=(Option(name="query", description="what to look for; nothing lists the latest conversations"),),
+    is_private=True,
+)
+_MEMORY = CommandSpec(
+    name="memory",
+    description="What is noted for good: list, add, replace, remove",
+    options=(
+        Option(name="action", description="what to do", choices=("list", "add", "replace", "remove")),
+        Option(name="text", description="the note; user: before it for who you are; old => new to replace"),
+    ),
+    is_private=True,
+)
+_TITLES = {"memory": "What I noted", "user": "What I noted about you"}
+LIMIT = 5
+
+
+class RecallCommands:
+    """`zone` is the IANA name for the dates that are shown."""
+
+    specs = (_RECALL, _MEMORY)
+
+    def __init__(self, recall: Recall, notebook: Notebook, zone: str) -> None:
+        self._recall = recall
+        self._notebook = notebook
+        self._zone = ZoneInfo(zone)
+
+    def is_reading(self, command: Command) -> bool:
+        """/recall always is; /memory unless it changes a note."""
+        return command.name == "recall" or _action(command)[0] not in ("add", "replace", "remove")
+
+    async def run(self, command: Command, caller: Caller) -> Answer:
+        """See `gateway.family`."""
+        if command.name == "recall":
+            findings = await self._recall.recall(Query(text=command.arguments, scopes=caller.scopes, limit=LIMIT))
+            return Answer(text=to_markdown(findings, self._zone))
+        action, text = _action(command)
+        if action in ("", "list"):
+            return Answer(text=await self._list(caller))
+        author = Author(account=caller.account)
+        target, text = _target(text)
+        if action == "add":
+            return Answer(
+                text=await self._notebook.add(caller.scope, caller.scopes, target or "memory", text, author)
+            )
+        if action == "replace":
+            old, separator, new = text.partition("=>")
+            if not separator:
+                raise Refused("Say what to replace and with what: `/memory replace lives in Lisbon => lives in Porto`.")
+            target = target or await self._holding(caller, old)
+            return Answer(
+                text=await self._notebook.replace(caller.scope, caller.scopes, target, old, new, author)
+            )
+        if action == "remove":
+            target = target or await self._holding(caller, text)
+            return Answer(text=await self._notebook.remove(caller.scope, caller.scopes, target, text, author))
+        raise Refused("I can list, add, replace and remove notes: `/memory add Ana's birthday is on 3 May`.")
+
+    async def _list(self, caller: Caller) -> str:
+        sections = []
+        for target, title in _TITLES.items():
+            entries = await self._notebook.entries(caller.scopes, target)
+            fullness = await self._notebook.heading(caller.scopes, target)
+            listed = "\n".join(f"- {entry}" for entry in entries) or "Nothing yet."
+            sections.append(f"**{title}** ({fullness})\n\n{listed}")
+        return "\n\n".join(sections)
+
+    async def _holding(self, caller: Caller, text: str) -> str:
+        """The target that has the note, so that a person need not say which."""
+        wanted = text.strip().casefold()
+        for target in _TITLES:
+            if any(wanted in entry.casefold() for entry in await self._notebook.entries(caller.scopes, target)):
+                return target
+        return "memory"
+
+
+def _action(command: Command) -> tuple[str, str]:
+    word, _, rest = command.arguments.partition(" ")
+    return word.lower(), rest.strip()
+
+
+def _target(text: str) -> tuple[str, str]:
+    head, separator, rest = text.partition(":")
+    return (head.strip().lower(), rest.strip()) if separator and head.strip().lower() in _TITLES else ("", text)

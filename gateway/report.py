@@ -1,0 +1,40 @@
+"""The lines of /status: what works, what waits, how big everything is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from gateway.house import STATE, House
+
+
+class _Watched(Protocol):
+    @property
+    def states(self) -> Mapping[str, str]: ...
+
+
+class Report:
+    """Looks at `house` when asked; `supervisor` is told once there is one."""
+
+    def __init__(self, house: House, model: str) -> None:
+        self._house = house
+        self._model = model
+        self.supervisor: _Watched | None = None
+
+    async def lines(self) -> Sequence[str]:
+        """One sentence a line, platforms first."""
+        house = self._house
+        states = self.supervisor.states if self.supervisor else {}
+        counts = await house.outbox.counts()
+        pending = await house.people.pending(house.clock.now())
+        jobs = await house.jobs.active()
+        size = (house.settings.home / STATE).stat().st_size
+        lines = [f"**{platform}**: {state}" for platform, state in states.items() if platform != "cron"]
+        lines.append(f"**model**: {self._model}")
+        lines.append(f"**reminders and schedules**: {len(jobs)} active")
+        waiting = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        lines.append(f"**outbox**: {waiting or 'nothing waits'}")
+        lines.append(f"**state.db**: {size / 1e6:.1f} MB in {house.settings.home}")
+        if pending:
+            lines.append(f"**waiting to be let in**: {len(pending)}; /approve lists them")
+        return lines

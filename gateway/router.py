@@ -1,0 +1,318 @@
+"""Every event passes here once: admitted (access, written down), then served (a command, or a turn in its lane).
+
+One of the few places that compose what a person reads; and the one that catches what a turn could not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from itertools import count
+
+import structlog
+
+from core.aftercare import Aftercare
+from core.agent import Agent
+from core.errors import MnemeError, Refused, StoreError
+from core.ports import Adapter, Clock, Reply
+from core.records import Parcel
+from core.turn import Turn
+from core.types import Answer, Command, Inbound, Scope
+from gateway.access import Access
+from gateway.caller import Caller
+from gateway.commands import Commands
+from gateway.lanes import Lanes
+from gateway.post import Post
+from gateway.ticket import Ticket
+
+
+class Router:
+    """Fills the role Sink, once `connect` has told it the platforms."""
+
+    def __init__(
+        self,
+        *,
+        access: Access,
+        post: Post,
+        agent: Agent,
+        aftercare: Aftercare,
+        commands: Commands,
+        lanes: Lanes,
+        clock: Clock,
+    ) -> None:
+        self._access = access
+        self._post = post
+        self._agent = agent
+        self._aftercare = aftercare
+        self._commands = commands
+        self._lanes = lanes
+        self._clock = clock
+        self._adapters: Mapping[str, Adapter] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        self._running: set[asyncio.Task[None]] = set()
+        self._tickets: dict[int, Ticket] = {}
+        self._numbers = count(1)
+        self._log = structlog.get_logger("router")
+
+    def connect(self, adapters: Mapping[str, Adapter], tasks: asyncio.TaskGroup) -> None:
+        """The platforms of this process, known once they are made, and the group that owns the turns: a platform that
+        stops listening must not take its running turns with it."""
+        self._adapters = adapters
+        self._tasks = tasks
+
+    async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
+        """See `core.ports.Sink`."""
+        scope = await self._access.scope(inbound)
+        verdict = await self._access.judge(inbound, scope)
+        if verdict == "stranger" and inbound.kind == "message":
+            await self._pair(inbound, reply)
+        if verdict in ("stranger", "ignored"):
+            return None
+        entry = await self._post.accept(inbound)
+        if entry is None:
+            return None
+        await self._access.greet(inbound)
+        return self._join(
+            Ticket(
+                entry=entry,
+                reply=reply,
+                scope=scope,
+                is_plain=inbound.kind == "message" and inbound.command is None,
+                is_overheard=verdict == "overheard",
+            )
+        )
+
+    async def serve(self, entry_id: int) -> None:
+        """See `core.ports.Sink`. A turn that fails is apologised for, with an incident id that stands in the log."""
+        ticket = self._tickets.pop(entry_id, None)
+        if ticket is None or self._tasks is None:
+            return
+        task = self._tasks.create_task(self._served(ticket))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        await asyncio.shield(task)
+
+    async def drained(self) -> None:
+        """Returns when nothing is being served."""
+        while self._running:
+            await asyncio.wait(self._running)
+
+    def cancel(self) -> None:
+        """Gives up what is still being served; it is stored, and goes on after the next start."""
+        for task in self._running:
+            task.cancel()
+
+    async def _served(self, ticket: Ticket) -> None:
+        try:
+            await self._serve(ticket)
+        except Exception as error:
+            if ticket.is_answered or ticket.entry.inbound.kind in ("edit", "delete"):
+                self._log.exception("failed beside an answer", address=ticket.entry.inbound.address.key)
+            else:
+                await self._apologise((ticket,), error)
+
+    async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        """See `core.ports.Sink`."""
+        await self._access.moved(platform, old_chat_id, new_chat_id)
+
+    async def resume(self, adapter: Adapter, limit_age: timedelta) -> list[int]:
+        """Takes up what an earlier process accepted from a platform and did not answer. Returns what is to be served.
+        What is older than `limit_age` is told to the person instead; a lost interaction has expired."""
+        numbers = []
+        for entry in await self._post.waiting():
+            if entry.inbound.address.platform != adapter.platform:
+                continue
+            if entry.inbound.is_interaction:
+                await self._post.expire(entry)
+                continue
+            draft = self._post.draft(entry.inbound)
+            reply = adapter.reply(entry.inbound.address, draft.reply_to)
+            if entry.inbound.kind == "message" and self._clock.now() - entry.received_at > limit_age:
+                parcel = await self._post.hold(draft)
+                self._post.begin(parcel, reply)
+                answer = Answer(
+                    text=f"I was away when you wrote this {_ago(self._clock.now() - entry.received_at)}, so I have "
+                    "not answered it. Ask again if it still matters."
+                )
+                await self._post.fill(parcel, answer)
+                await self._post.close([entry])
+                await self._post.deliver(parcel, reply, answer)
+                continue
+            is_plain = entry.inbound.kind == "message" and entry.inbound.command is None
+            scope = await self._access.scope(entry.inbound)
+            is_overheard = not entry.inbound.is_addressed
+            numbers.append(
+                self._join(Ticket(entry=entry, reply=reply, scope=scope, is_plain=is_plain, is_overheard=is_overheard))
+            )
+        return numbers
+
+    def _join(self, ticket: Ticket) -> int:
+        number = next(self._numbers)
+        self._tickets[number] = ticket
+        if ticket.is_plain or not self._is_beside(ticket.entry.inbound):
+            self._lanes.join(ticket)
+        return number
+
+    def _is_beside(self, inbound: Inbound) -> bool:
+        """Whether an event is served at once, beside the running turn: presses, and commands that only read."""
+        if inbound.kind == "message":
+            return inbound.command is not None and self._commands.is_reading(inbound.command)
+        return inbound.kind == "action"
+
+    async def _serve(self, ticket: Ticket) -> None:
+        inbound = ticket.entry.inbound
+        if not ticket.is_plain and self._is_beside(inbound):
+            await self._beside(ticket, await self._access.scopes(ticket.scope))
+            return
+        # Nothing may be awaited before the lane is entered: turns run in the order in which serving began.
+        async with self._lanes.enter(ticket) as batch:
+            if not batch:
+                return
+            scopes = await self._access.scopes(ticket.scope)
+            if inbound.kind in ("edit", "delete"):
+                await self._agent.amend(self._turn((ticket,), scopes))
+                await self._post.close([ticket.entry])
+            elif inbound.command is not None:
+                await self._command(ticket, inbound.command, scopes)
+            elif ticket.is_overheard:
+                await self._agent.listen(self._turn(batch, scopes))
+            else:
+                await self._converse(batch, scopes)
+        if ticket.is_plain and not ticket.is_overheard:
+            await self._aftercare.settle(inbound.address, scopes)
+
+    async def _beside(self, ticket: Ticket, scopes: frozenset[Scope]) -> None:
+        inbound = ticket.entry.inbound
+        command = inbound.command
+        if inbound.kind == "action":
+            command = await self._commands.pressed(inbound, ticket.scope)
+        if command is None:
+            await self._post.close([ticket.entry])
+            await self._post.tell(inbound, ticket.reply, Answer(text="This button has expired.", is_private=True))
+        elif self._commands.is_reading(command):
+            await self._command(ticket, command, scopes)
+        else:
+            self._lanes.join(ticket)
+            async with self._lanes.enter(ticket):
+                await self._command(ticket, command, scopes)
+
+    async def _converse(self, batch: Sequence[Ticket], scopes: frozenset[Scope]) -> None:
+        """One turn over the batch, answered through the reply that came last."""
+        *earlier, last = batch
+        for ticket in earlier:
+            await ticket.reply.abandon()
+        turn = self._turn(batch, scopes)
+        shown = ""
+
+        def show(text: str) -> None:
+            nonlocal shown
+            shown = text
+            last.reply.show(text)
+
+        try:
+            turn = replace(turn, parcel=await self._begin(last, turn.parcel))
+            if turn.parcel.is_over:
+                await self._post.close(turn.entries)
+                await last.reply.abandon()
+                return
+            try:
+                async with self._lanes.stoppable(turn.address) as running:
+                    answer = await self._agent.turn(turn, show)
+            except TimeoutError:
+                if not running.expired():
+                    raise
+                answer = await self._agent.stop(turn, shown)
+        except Exception as error:
+            await self._apologise(batch, error)
+        else:
+            await self._post.deliver(turn.parcel, last.reply, answer, is_once=last.entry.inbound.is_interaction)
+        for ticket in batch:
+            ticket.is_answered = True
+
+    async def _command(self, ticket: Ticket, command: Command, scopes: frozenset[Scope]) -> None:
+        inbound = ticket.entry.inbound
+        turn = self._turn((ticket,), scopes)
+        turn = replace(turn, parcel=await self._begin(ticket, turn.parcel))
+        if turn.parcel.is_over:
+            await self._post.close(turn.entries)
+            await ticket.reply.abandon()
+            return
+        session = await self._agent.place(turn)
+        caller = Caller(
+            inbound=inbound,
+            scope=ticket.scope,
+            scopes=scopes,
+            session=session,
+            is_owner=await self._access.is_owner(inbound),
+            is_stopped=command.name == "stop" and self._lanes.stop(inbound.address),
+        )
+        try:
+            answer = await self._commands.run(command, caller)
+        except Refused as refusal:
+            answer = Answer(text=str(refusal))
+        answer = await self._commands.prepared(answer, command, caller)
+        is_once = inbound.is_interaction
+        await self._agent.keep(turn, session, self._commands.kept(command), answer, is_parcelled=not is_once)
+        ticket.is_answered = True
+        await self._post.deliver(turn.parcel, ticket.reply, answer, is_once=is_once)
+
+    def _turn(self, batch: Sequence[Ticket], scopes: frozenset[Scope]) -> Turn:
+        """The parcel is that of the first entry: after a crash it is found again whatever else waits by then."""
+        first = batch[0]
+        platform = first.entry.inbound.address.platform
+        adapter = self._adapters.get(platform)
+        return Turn(
+            address=first.entry.inbound.address,
+            scope=first.scope,
+            scopes=scopes,
+            entries=tuple(ticket.entry for ticket in batch),
+            parcel=self._post.draft(first.entry.inbound),
+            hint=adapter.hint if adapter else "",
+            is_fresh=platform == "cron",
+        )
+
+    async def _begin(self, ticket: Ticket, draft: Parcel) -> Parcel:
+        parcel = await self._post.hold(draft)
+        if not ticket.has_begun:
+            ticket.has_begun = True
+            self._post.begin(parcel, ticket.reply)
+        return parcel
+
+    async def _pair(self, inbound: Inbound, reply: Reply) -> None:
+        pairing = await self._access.pair(inbound)
+        if pairing is None:
+            return
+        text = (
+            "I do not know you yet, so I keep nothing of what you write here. If my owner wants me to talk to you, "
+            f"give him this code; it is good for one hour:\n\n`{pairing.code}`\n\nHe types `/approve {pairing.code}`."
+        )
+        await self._post.tell(inbound, reply, Answer(text=text))
+
+    async def _apologise(self, batch: Sequence[Ticket], error: Exception) -> None:
+        incident = secrets.token_hex(4)
+        last = batch[-1]
+        inbound = last.entry.inbound
+        self._log.error("a turn failed", incident=incident, address=inbound.address.key, exc_info=error)
+        reason = str(error) if isinstance(error, MnemeError) else "Something went wrong on my side."
+        answer = Answer(
+            text=f"{reason} What you wrote is kept. Please try again; the log has the details under {incident}."
+        )
+        try:
+            parcel = await self._begin(last, self._post.draft(batch[0].entry.inbound))
+            await self._post.close([ticket.entry for ticket in batch])
+            await self._post.fill(parcel, answer)
+            await self._post.deliver(parcel, last.reply, answer, is_once=inbound.is_interaction)
+        except StoreError as failure:
+            self._log.error("the apology could not be stored", incident=incident, error=str(failure))
+            if not last.has_begun:
+                await self._post.tell(inbound, last.reply, answer)
+
+
+def _ago(age: timedelta) -> str:
+    if age >= timedelta(days=2):
+        return f"{age.days} days ago"
+    hours = round(age.total_seconds() / 3600)
+    return f"{hours} hours ago" if hours > 1 else "a while ago"
