@@ -1,0 +1,61 @@
+"""A long session with tools against the strict double: nothing refused, nearly everything read from the cache."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from core.claude import Claude
+from tests.doubles.clock import SteadyClock
+from tests.doubles.corridor import open_corridor
+from tests.doubles.messages_api import MessagesApi
+
+TURNS = 50
+KEY = "sk-ant-test"
+
+
+def asked(number: int) -> str:
+    """What the person says in a turn: every third calls tools side by side, every fifth keeps a note."""
+    text = f"Turn {number}: what do we know about the ferry, the kayak and the lighthouse of Ana's village?"
+    if number % 3 == 0:
+        text += ' [call session_search {"query": "lighthouse"}] [call session_search {"query": "kayak"}]'
+    if number % 5 == 0:
+        note = {"target": "memory", "action": "add", "content": f"Turn {number} was about the ferry."}
+        text += f" [call memory {json.dumps(note)}]"
+    return text
+
+
+def prefix(body: dict[str, Any]) -> list[str]:
+    """The request as lines, one a block, without cache marks."""
+
+    def strip(block: dict[str, Any]) -> str:
+        return json.dumps({key: value for key, value in block.items() if key != "cache_control"})
+
+    lines = [json.dumps(tool) for tool in body["tools"]] + [strip(block) for block in body["system"]]
+    return lines + [message["role"] + strip(block) for message in body["messages"] for block in message["content"]]
+
+
+async def test_at_least_95_percent_of_the_input_after_the_first_turn_comes_from_the_cache(home: Path) -> None:
+    async with MessagesApi(key=KEY) as api:
+        for first, last in ((0, TURNS // 2), (TURNS // 2, TURNS)):
+            # The second half is another process's: the prefix survives a restart.
+            claude = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock())
+            try:
+                async with open_corridor(home, claude) as corridor:
+                    for number in range(first, last):
+                        reply = await corridor.say(asked(number), message_id=f"turn{number}")
+                        assert reply.text
+            finally:
+                await claude.close()
+        assert api.refusals == []
+        bodies = [body for body in api.requests if body.get("tools")]
+        assert len(bodies) > TURNS + TURNS // 3
+        for earlier, later in pairwise(bodies):
+            before = prefix(earlier)
+            assert prefix(later)[: len(before)] == before
+        usages = api.usages[1:]
+        read = sum(usage["cache_read_input_tokens"] for usage in usages)
+        sent = read + sum(usage["input_tokens"] + usage["cache_creation_input_tokens"] for usage in usages)
+        assert read / sent >= 0.95, f"{100 * read / sent:.1f} % were read from the cache"
