@@ -7,24 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from core.claude import Claude
-from tests.doubles.clock import SteadyClock
-from tests.doubles.corridor import open_corridor
+from tests.bench.cache import KEY, TURNS, converse
 from tests.doubles.messages_api import MessagesApi
-
-TURNS = 50
-KEY = "sk-ant-test"
-
-
-def asked(number: int) -> str:
-    """What the person says in a turn: every third calls tools side by side, every fifth keeps a note."""
-    text = f"Turn {number}: what do we know about the ferry, the kayak and the lighthouse of Ana's village?"
-    if number % 3 == 0:
-        text += ' [call session_search {"query": "lighthouse"}] [call session_search {"query": "kayak"}]'
-    if number % 5 == 0:
-        note = {"target": "memory", "action": "add", "content": f"Turn {number} was about the ferry."}
-        text += f" [call memory {json.dumps(note)}]"
-    return text
 
 
 def prefix(body: dict[str, Any]) -> list[str]:
@@ -39,16 +23,7 @@ def prefix(body: dict[str, Any]) -> list[str]:
 
 async def test_at_least_95_percent_of_the_input_after_the_first_turn_comes_from_the_cache(home: Path) -> None:
     async with MessagesApi(key=KEY) as api:
-        for first, last in ((0, TURNS // 2), (TURNS // 2, TURNS)):
-            # The second half is another process's: the prefix survives a restart.
-            claude = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock())
-            try:
-                async with open_corridor(home, claude) as corridor:
-                    for number in range(first, last):
-                        reply = await corridor.say(asked(number), message_id=f"turn{number}")
-                        assert reply.text
-            finally:
-                await claude.close()
+        await converse(home, api)
         assert api.refusals == []
         bodies = [body for body in api.requests if body.get("tools")]
         assert len(bodies) > TURNS + TURNS // 3

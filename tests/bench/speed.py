@@ -1,0 +1,139 @@
+"""A store for the speed benchmark: our public functions, driven from synchronous code over a loop of its own.
+
+Fills the interface of the benchmark's runner (`open`, `fill`, `begin`, `append`, `search`, `discover`, `scroll`,
+`browse`, `size`, `close`); run it as ``run.py --stores floor --plugin tests/bench/speed.py:Mneme``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from core.findings import to_json
+from core.store.archive import Archive
+from core.store.conversations import Conversations
+from core.store.database import Database
+from core.store.recall import Recall
+from core.types import Address, Message, Query, Role, Scope, Session
+from tests.doubles.clock import SteadyClock
+
+T = TypeVar("T")
+SCOPE = Scope.account("terminal", "local")
+SCOPES = frozenset((SCOPE,))
+
+
+class Mneme:
+    """One store in one folder."""
+
+    name = "mneme"
+
+    def open(self, folder: Path) -> None:
+        """Opens state.db in an empty folder."""
+        self._runner = asyncio.Runner()
+        self._stack = contextlib.AsyncExitStack()
+        self._folder = Path(folder)
+        self._database = self._run(self._stack.enter_async_context(Database.open(self._folder / "state.db")))
+        self._conversations = Conversations(self._database, SteadyClock())
+        self._recall = Recall(self._database, SteadyClock())
+        self._archive = Archive(self._database)
+        self._sessions: dict[str, int] = {}
+
+    def fill(self, session: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> None:
+        """Imports a session, as `mneme import` does."""
+        self._run(self._archive.import_lines(self._lines(session, messages), lambda _: None))
+
+    def filled(self) -> None:
+        """Lets the background work of the indexes come to its end."""
+
+        async def tend() -> None:
+            while await self._recall.tend():
+                pass
+
+        self._run(tend())
+
+    def begin(self, session: Mapping[str, Any]) -> None:
+        """Opens a session for appends."""
+        opened = self._run(
+            self._conversations.create(
+                Session(
+                    address=Address(platform="terminal", chat_id=session["id"]),
+                    scope=SCOPE,
+                    started_at=datetime.fromtimestamp(session["started_at"], UTC),
+                )
+            )
+        )
+        self._sessions[session["id"]] = opened.id
+
+    def append(self, session: str, role: Role, text: str, at: float) -> int:
+        """Appends one message; it is durable when this returns."""
+        message = Message(
+            role=role, text=text, session_id=self._sessions[session], created_at=datetime.fromtimestamp(at, UTC)
+        )
+        [stored] = self._run(self._conversations.append([message]))
+        return stored.id
+
+    def search(self, text: str, limit: int) -> list[int]:
+        """The best messages."""
+        query = Query(scopes=SCOPES, text=text, limit=1, messages=limit)
+        return [hit.message_id for hit in self._run(self._recall.recall(query)).messages]
+
+    def discover(self, text: str) -> int:
+        """The whole tool call: three sessions with windows and bookends, as JSON."""
+        return self._told(Query(scopes=SCOPES, text=text, limit=3))
+
+    def scroll(self, session: str, message: int) -> int:
+        """Ten messages on each side of one, in the session that holds the n-th message of the corpus."""
+        found = self._run(
+            self._database.read(
+                lambda connection: connection.execute(
+                    "SELECT session_id FROM messages WHERE id = :id", {"id": message}
+                ).fetchone()
+            )
+        )
+        findings = self._run(self._recall.recall(Query(scopes=SCOPES, session=found[0], around=message, window=10)))
+        json.dumps(to_json(findings), ensure_ascii=False)
+        return len(findings.sessions[0].window)
+
+    def browse(self) -> int:
+        """The latest ten sessions."""
+        return self._told(Query(scopes=SCOPES, limit=10))
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        self._run(self._database.write(lambda connection: None))
+        return sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file())
+
+    def close(self) -> None:
+        """Closes everything."""
+        self._run(self._stack.aclose())
+        self._runner.close()
+
+    def _told(self, query: Query) -> int:
+        findings = self._run(self._recall.recall(query))
+        json.dumps(to_json(findings), ensure_ascii=False)
+        return len(findings.sessions)
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(work)
+
+    @staticmethod
+    def _lines(session: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+        for number, message in enumerate(messages):
+            yield json.dumps(
+                {
+                    "session": session["id"],
+                    "role": message["role"],
+                    "text": message["text"],
+                    "at": datetime.fromtimestamp(message["ts"], UTC).isoformat(),
+                    "id": str(number),
+                },
+                ensure_ascii=False,
+            )

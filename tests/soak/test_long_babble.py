@@ -1,0 +1,15 @@
+"""Thousands of odd lines, in several lives of the house."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_babble import babble
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", [2, 3, 4])
+async def test_no_line_breaks_the_house_for_long(home: Path, seed: int) -> None:
+    await babble(home, 1500, seed)
