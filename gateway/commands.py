@@ -93,7 +93,7 @@ class Commands:
     def _help(self, command: Command) -> str:
         wanted = self._specs.get(command.arguments.strip().lstrip("/").lower())
         if wanted is not None:
-            lines = [f"**{_usage(wanted)}**: {wanted.description}."]
+            lines = [f"`{_usage(wanted)}`: {wanted.description}."]
             for option in wanted.options:
                 choices = f" ({', '.join(option.choices)})" if option.choices else ""
                 lines.append(f"- *{option.name}*: {option.description}{choices}")
@@ -102,7 +102,7 @@ class Commands:
             "Just write to me. I keep what we say and find it again, wherever you talk to me. I also take:",
             "",
         ]
-        lines += [f"- **{_usage(spec)}**: {spec.description}" for spec in self.specs]
+        lines += [f"- `{_usage(spec)}`: {spec.description}" for spec in self.specs]
         return "\n".join(lines)
 
 

@@ -1,9 +1,11 @@
-"""Whatever is typed, the answer is an answer: no apology, no lost line, a sound database. The long run is in tests/soak."""
+"""Whatever is typed, the answer is an answer: no apology, no lost line, a sound database."""
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
+
+import pytest
 
 from core.offline import Offline
 from tests.doubles.babble import line
@@ -26,5 +28,6 @@ async def babble(home: Path, lines: int, seed: int) -> None:
         assert await corridor.house.recall.verify() == []
 
 
+@pytest.mark.slow
 async def test_no_line_breaks_the_house(home: Path) -> None:
     await babble(home, LINES, seed=1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.folding import SCOPE
-from core.store import chunks
+from core.store import chunks, questions
 from core.store.database import Database
 from core.store.recall import Recall
 from core.types import Query, Window
@@ -166,3 +166,10 @@ async def test_an_owner_of_little_finds_the_same(annals: Annals, recall: Recall,
         assert [hit.message_id for hit in found.messages][:1] == [mine]
         assert {hit.message_id for hit in found.messages} <= {mine, also}
     assert (await recall.recall(replace(ASK, text=f"{SCOPE}2"))).sessions == ()
+
+
+def test_in_a_large_store_common_terms_do_not_choose() -> None:
+    counts = {"ferri": 30, "ana": 900, "absent": 0}
+    assert questions.telling(counts, 1_000) == ["ferri", "ana", "absent"]
+    assert questions.telling({"ferri": 30, "ana": 9_000}, 10_000) == ["ferri"]
+    assert questions.telling({"ana": 9_000, "absent": 0}, 10_000) == ["ana", "absent"]

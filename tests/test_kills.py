@@ -13,6 +13,7 @@ from tests.doubles.town import KEY, Town
 KILLS = 20
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(280)
 async def test_nothing_is_lost_or_done_twice_when_the_process_is_killed(home: Path) -> None:
     async with Town.open(home, MessagesApi(answer_all, key=KEY)) as town:

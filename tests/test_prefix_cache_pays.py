@@ -7,6 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.bench.cache import KEY, TURNS, converse
 from tests.doubles.messages_api import MessagesApi
 
@@ -21,6 +23,7 @@ def prefix(body: dict[str, Any]) -> list[str]:
     return lines + [message["role"] + strip(block) for message in body["messages"] for block in message["content"]]
 
 
+@pytest.mark.slow
 async def test_at_least_95_percent_of_the_input_after_the_first_turn_comes_from_the_cache(home: Path) -> None:
     async with MessagesApi(key=KEY) as api:
         await converse(home, api)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.doubles.bot_api import BotApi
 from tests.doubles.town import PERSON, Town
 
@@ -13,6 +15,7 @@ def noting(text: str) -> str:
     return f'[call memory {{"target": "memory", "action": "add", "content": "{text}"}}]'
 
 
+@pytest.mark.slow
 async def test_the_same_conversation_on_three_platforms_at_once_and_after_a_kill(home: Path) -> None:
     async with Town.open(home) as town:
         await town.start()
@@ -75,6 +78,7 @@ async def test_the_same_conversation_on_three_platforms_at_once_and_after_a_kill
         assert not re.search(r"Traceback", town.log()), town.log()
 
 
+@pytest.mark.slow
 async def test_an_answer_streams_and_is_cut_where_the_platform_demands_it(home: Path) -> None:
     async with Town.open(home) as town:
         await town.start()
