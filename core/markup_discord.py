@@ -120,6 +120,11 @@ def _text(text: str) -> str:
     return "".join(piece if is_url else _escaped(piece) for piece, is_url in addresses(text))
 
 
+def _is_word(character: str) -> bool:
+    """As Discord's patterns see it: a letter with an accent is none."""
+    return character.isascii() and character.isalnum()
+
+
 def _escaped(text: str) -> str:
     pieces: list[str] = []
     last_bracket = text.rfind("](")
@@ -128,8 +133,8 @@ def _escaped(text: str) -> str:
         after = text[index + 1] if index + 1 < len(text) else " "
         if (
             character in _ESCAPED
-            or (character == "_" and not (before.isalnum() and after.isalnum()))
-            or (character == "\\" and not (after.isalnum() or (after.isspace() and index + 1 < len(text))))
+            or (character == "_" and not (_is_word(before) and _is_word(after)))
+            or (character == "\\" and not (_is_word(after) or (after.isspace() and index + 1 < len(text))))
             or (character == "[" and index < last_bracket)
             or (character == "<" and not after.isspace())
         ):

@@ -28,13 +28,8 @@ class Scrubber:
     """
 
     def __init__(self) -> None:
-        self._held = ""
         self._shown: list[str] = []
-        self._step: Callable[[int, bool], int] = self._in_text
-        self._is_end = False
-        self._begin_line()
-        self._mark = ""
-        self._is_alone = False
+        self._begin()
 
     def feed(self, chunk: str) -> str:
         """What of the text so far may be shown now and was not yet."""
@@ -44,8 +39,15 @@ class Scrubber:
     def close(self) -> str:
         """The rest. The scrubber is then as new."""
         shown = self._run(is_end=True)
-        self.__init__()  # type: ignore[misc]
+        self._begin()
         return shown
+
+    def _begin(self) -> None:
+        self._held = ""
+        self._step: Callable[[int, bool], int] = self._in_text
+        self._mark = ""
+        self._is_alone = False
+        self._begin_line()
 
     def _run(self, *, is_end: bool) -> str:
         at = 0
@@ -159,9 +161,12 @@ class Scrubber:
 
     def _is_echo(self, end: int, is_alone: bool, is_end: bool) -> bool | None:
         """Whether what follows the tag makes it an echo; None when more has to be seen."""
+        most = end + _MOST_SPACES
         while end < len(self._held) and self._held[end].isspace():
             if self._held[end] == "\n" and is_alone:
                 return True
+            if end == most:
+                return False
             end += 1
         ahead = self._held[end : end + len(_NOTE_BEGINS)].lower()
         if not ahead and is_end:
