@@ -11,6 +11,8 @@ from dataclasses import replace
 
 from core.budget import Budget
 from core.envelope import Envelope, with_attachments
+from core.errors import ModelError
+from core.fallback import TOO_LONG
 from core.history import conversation, marked
 from core.lineage import Lineage, window_of
 from core.offline import MODEL as OFFLINE
@@ -18,7 +20,7 @@ from core.ports import Clock, Conversations, Model
 from core.scrubber import Scrubber, scrub
 from core.toolbox import Toolbox
 from core.turn import Turn
-from core.types import Answer, Completion, Message, Request, Session, ToolContext
+from core.types import Answer, Completion, Inbound, Message, Request, Session, ToolContext
 
 STOPPED = "[stopped]"
 
@@ -50,43 +52,32 @@ class Agent:
         self._toolbox = toolbox
         self._clock = clock
         self._budget = budget
+        self._drafts: dict[str, tuple[tuple[str, ...], str]] = {}
+        """By parcel: what a running turn has said, and what its present call has said so far."""
 
     async def turn(self, turn: Turn, show: Callable[[str], None]) -> Answer:
         """Answers the entries of `turn`. When it returns, question and answer are stored, the entries are closed and
         the parcel is filled (held: the caller delivers it). Raises ModelError, StoreError."""
         session = await self._lineage.open(turn)
-        rows = await self._take(session, turn)
-        said: list[str] = []
-        for number in range(1, self._budget.max_rounds + 1):
-            completion = await self._ask(session, rows, said, show)
-            calls = [block for block in completion.blocks if block.get("type") == "tool_use"]
-            text = scrub(completion.text).strip()
-            if completion.stop_reason == "tool_use" and calls:
-                rows += await self._conversations.append([self._row(session, completion, text)])
-                said += [text] if text else []
-                rows += await self._conversations.append(
-                    await self._toolbox.run(calls, self._context(session, turn, rows))
-                )
-            elif completion.stop_reason == "pause_turn":
-                rows += await self._conversations.append([self._row(session, completion, text)])
-                said += [text] if text else []
-            else:
-                return await self._close(session, turn, rows, completion, said)
-            if number == self._budget.max_rounds:
-                break
-        mark = f"[stopped after {self._budget.max_rounds} rounds of tools; say “go on” to continue]"
-        return await self._finish(session, turn, _plain(session, mark, self._clock), [*said, mark])
+        try:
+            return await self._converse(session, turn, show)
+        except ModelError as error:
+            if error.status != TOO_LONG:
+                raise
+        # The estimate was wrong, the server knows better.
+        return await self._converse(await self._lineage.renew(session, turn), turn, show)
 
-    async def stop(self, turn: Turn, shown: str) -> Answer:
-        """The turn was cancelled by the person: what was shown so far is kept as the answer, marked."""
+    async def stop(self, turn: Turn) -> Answer:
+        """The turn was cancelled by the person: what the model was saying is kept as the answer, marked."""
         session = await self._lineage.open(turn)
         await self._take(session, turn)
-        text = "\n\n".join(part for part in (scrub(shown).strip(), STOPPED) if part)
-        return await self._finish(session, turn, _plain(session, text, self._clock), [text])
+        said, partial = self._drafts.pop(turn.parcel.key, ((), ""))
+        text = "\n\n".join(part for part in (partial, STOPPED) if part)
+        return await self._finish(session, turn, _plain(session, text, self._clock), [*said, text])
 
     async def place(self, turn: Turn) -> Session:
         """The session that a command is kept with: the open one, or a new one that has no prompt yet."""
-        return await self._conversations.current(turn.address) or await self._lineage.blank(turn.address, turn.scope)
+        return await self._lineage.place(turn)
 
     async def keep(self, turn: Turn, session: Session, text: str, answer: Answer, *, is_parcelled: bool) -> None:
         """Keeps a command, as `text`, and its answer with `session`, and closes its entries. The parcel is filled
@@ -97,22 +88,49 @@ class Agent:
             for row in self._person(session, turn)[-1:]
         ]
         spoken = replace(_plain(session, answer.text, self._clock), kind="command")
-        parcel = replace(turn.parcel, answer=answer, next_at=None) if is_parcelled else None
-        await self._conversations.append([*rows, spoken], [entry.id for entry in turn.entries], parcel)
+        await self._end(turn, [*rows, spoken], answer if is_parcelled else None)
 
-    async def amend(self, turn: Turn) -> None:
-        """A message was edited or deleted on the platform: its row follows."""
-        for entry in turn.entries:
-            inbound = entry.inbound
-            text = None if inbound.kind == "delete" else with_attachments(inbound.text, inbound.attachments)
-            await self._conversations.amend(inbound.address, inbound.message_id, text)
+    async def notify(self, turn: Turn, answer: Answer | None) -> None:
+        """Keeps what the person said where the agent could not answer it, with what they are told instead (None:
+        nothing), and closes the entries."""
+        session = await self.place(turn)
+        rows = self._person(session, turn)
+        if answer is not None:
+            rows.append(replace(_plain(session, answer.text, self._clock), kind="notice"))
+        await self._end(turn, rows, answer)
+
+    async def amend(self, inbound: Inbound) -> bool:
+        """A message was edited or deleted on the platform: its row follows. False: there is no such row."""
+        text = None if inbound.kind == "delete" else with_attachments(inbound.text, inbound.attachments)
+        return await self._conversations.amend(inbound.address, inbound.message_id, text)
 
     async def listen(self, turn: Turn) -> None:
         """Keeps what was said in the room without answering."""
         session = await self._lineage.open(turn)
-        entries = [entry.id for entry in turn.entries]
-        rows = await self._conversations.append(self._person(session, turn), entries)
+        rows = await self._end(turn, self._person(session, turn), None)
         await self._conversations.keep_sent(self._envelope.dated(rows, self._context(session, turn, rows)))
+
+    async def _converse(self, session: Session, turn: Turn, show: Callable[[str], None]) -> Answer:
+        """Rounds of asking and of running tools, until there is an answer."""
+        rows = await self._take(session, turn)
+        said: list[str] = []
+        for number in range(1, self._budget.max_rounds + 1):
+            completion = await self._ask(session, turn, rows, said, show)
+            calls = [block for block in completion.blocks if block.get("type") == "tool_use"]
+            text = scrub(completion.text).strip()
+            is_calling = completion.stop_reason == "tool_use" and bool(calls)
+            if not is_calling and completion.stop_reason != "pause_turn":
+                return await self._close(session, turn, rows, completion, said)
+            rows += await self._conversations.append([self._row(session, completion, text)])
+            said += [text] if text else []
+            if is_calling:
+                rows += await self._conversations.append(
+                    await self._toolbox.run(calls, self._context(session, turn, rows))
+                )
+            if number == self._budget.max_rounds:
+                break
+        mark = f"[stopped after {self._budget.max_rounds} rounds of tools; say “go on” to continue]"
+        return await self._finish(session, turn, _plain(session, mark, self._clock), [*said, mark])
 
     async def _take(self, session: Session, turn: Turn) -> list[Message]:
         """The history with the person's messages at its end, stored and sealed."""
@@ -136,10 +154,16 @@ class Agent:
         return rows
 
     async def _ask(
-        self, session: Session, rows: Sequence[Message], said: Sequence[str], show: Callable[[str], None]
+        self,
+        session: Session,
+        turn: Turn,
+        rows: Sequence[Message],
+        said: Sequence[str],
+        show: Callable[[str], None],
     ) -> Completion:
         """One model call over the whole conversation so far."""
         scrubber, read, clean = Scrubber(), 0, ""
+        self._drafts[turn.parcel.key] = (tuple(said), "")
 
         def on_text(text: str) -> None:
             nonlocal scrubber, read, clean
@@ -148,6 +172,7 @@ class Agent:
                 scrubber, read, clean = Scrubber(), 0, ""
             clean += scrubber.feed(text[read:])
             read = len(text)
+            self._drafts[turn.parcel.key] = (tuple(said), clean.strip())
             show("\n\n".join(part for part in (*said, clean.strip()) if part))
 
         def on_wait(sentence: str) -> None:
@@ -179,10 +204,14 @@ class Agent:
 
     async def _finish(self, session: Session, turn: Turn, row: Message, said: Sequence[str]) -> Answer:
         answer = Answer(text="\n\n".join(part for part in said if part))
-        await self._conversations.append(
-            [row], [entry.id for entry in turn.entries], replace(turn.parcel, answer=answer, next_at=None)
-        )
+        await self._end(turn, [row], answer)
+        self._drafts.pop(turn.parcel.key, None)
         return answer
+
+    async def _end(self, turn: Turn, rows: Sequence[Message], answer: Answer | None) -> list[Message]:
+        """The last rows of a turn, the end of its entries and the content of its parcel, in one transaction."""
+        parcel = None if answer is None else replace(turn.parcel, answer=answer, next_at=None)
+        return await self._conversations.append(rows, [entry.id for entry in turn.entries], parcel)
 
     def _person(self, session: Session, turn: Turn) -> list[Message]:
         return [

@@ -25,10 +25,19 @@ class StoreError(MnemeError):
 
 
 class ModelError(MnemeError):
-    """The model did not answer. `retry_after_s` is what the server asked for, if it did."""
+    """The model did not answer. `retry_after_s` is what the server asked for, if it did; `status` the HTTP status that
+    the failure stands for (413: the conversation is too long), None when there was none."""
 
-    def __init__(self, message: str, *, is_retryable: bool = False, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        is_retryable: bool = False,
+        retry_after_s: float | None = None,
+        status: int | None = None,
+    ) -> None:
         super().__init__(message)
+        self.status = status
         self.is_retryable = is_retryable
         self.retry_after_s = retry_after_s
 

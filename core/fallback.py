@@ -16,6 +16,12 @@ REST = timedelta(seconds=60)
 """After a failure the first model is left alone this long, so that each round of a turn does not wait anew."""
 
 
+TOO_LONG = 413
+"""Nothing is wrong with the model then: the conversation has to be continued in a shorter one."""
+REFUSED = (401, 402, 403, 404)
+"""What will be refused for everybody until somebody does something about it. Any other refusal concerns one request."""
+
+
 class Fallback:
     """Fills the role Model with `first`, and with `second` while `first` fails."""
 
@@ -31,18 +37,26 @@ class Fallback:
     async def complete(
         self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
     ) -> Completion:
-        """The first model's completion, or the second's below a sentence that says what is wrong with the first."""
+        """The first model's completion, or the second's below a sentence that says what is wrong with the first.
+        Raises ModelError only when the conversation is too long."""
         if self._rests_until is None or self._clock.now() >= self._rests_until:
             try:
                 completion = await self._first.complete(request, on_text, on_wait)
             except ModelError as error:
+                if error.status == TOO_LONG:
+                    raise
                 self._log.warning("the model is out of reach", error=str(error))
-                self._sentence = str(error)
-                self._rests_until = self._clock.now() + REST
+                sentence = str(error)
+                if error.is_retryable or error.status in REFUSED:
+                    self._sentence = sentence
+                    self._rests_until = self._clock.now() + REST
             else:
                 self._rests_until = None
                 return completion
-        prefix = f"_{self._sentence}_\n\n"
+        else:
+            sentence = self._sentence
+        prefix = f"_{sentence}_\n\n"
+        on_text("")
         completion = await self._second.complete(request, lambda text: on_text(prefix + text), on_wait)
         if not completion.text:
             return completion

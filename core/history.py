@@ -25,7 +25,7 @@ def conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
         role = "assistant" if row.role == "assistant" else "user"
         if not blocks:
             continue
-        if turns and turns[-1]["role"] == role:
+        if turns and turns[-1]["role"] == role and not (role == "assistant" and _has_calls(turns[-1])):
             turns[-1]["content"].extend(blocks)
         else:
             turns.append({"role": role, "content": blocks})
@@ -48,6 +48,12 @@ def _blocks(row: Message) -> Sequence[Json]:
     if row.blocks is not None:
         return row.blocks
     return ({"type": "text", "text": row.text},)
+
+
+def _has_calls(turn: dict[str, Any]) -> bool:
+    """A crash may leave a call without its result; what the assistant said after it must not become part of the same
+    message, or the request would not extend the one before."""
+    return any(block.get("type") == "tool_use" for block in turn["content"])
 
 
 def _is_empty(block: Json) -> bool:

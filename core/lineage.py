@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from core.errors import Refused
 from core.ports import Clock, Conversations
@@ -32,24 +33,31 @@ class Lineage:
 
     async def open(self, turn: Turn) -> Session:
         """The session the turn takes place in, with its prompt; continued in a child when it is over 75 % full."""
-        session = await self._conversations.current(turn.address)
-        if session is not None and not turn.is_fresh:
-            if not session.system_prompt:
-                session = await self._with_prompt(session, turn)
-            rows = await self._conversations.history(session, turn.scopes)
-            if self.tokens(session, rows) + len(turn.text) / CHARS_PER_TOKEN <= (FULL * self._window_tokens):
-                return session
-            await self._conversations.end(session.id, "length", self._clock.now())
-            return await self._with_prompt(await self._child(turn, session, rows), turn)
-        if session is not None:
-            await self._conversations.end(session.id, "cron", self._clock.now())
-        return await self._with_prompt(await self.blank(turn.address, turn.scope), turn)
+        if turn.is_fresh:
+            return await self._with_prompt(await self._conversations.create(self._blank(turn), "cron"), turn)
+        session = await self.place(turn)
+        if session.system_prompt and not session.sight <= turn.scopes:
+            # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay.
+            session = await self._conversations.create(self._blank(turn), "rights")
+        if not session.system_prompt:
+            session = await self._with_prompt(session, turn)
+        rows = await self._conversations.history(session, turn.scopes)
+        if self.tokens(session, rows) + len(turn.text) / CHARS_PER_TOKEN <= FULL * self._window_tokens:
+            return session
+        return await self.renew(session, turn)
 
-    async def blank(self, address: Address, scope: Scope) -> Session:
-        """A new session, still without a prompt: that is written when its first turn begins."""
-        return await self._conversations.create(
-            Session(address=address, scope=scope, started_at=self._clock.now(), model=self._model)
-        )
+    async def renew(self, session: Session, turn: Turn) -> Session:
+        """The child of a session that is too long: the last whole turns that fit into 20 % of the window go along."""
+        rows = await self._conversations.history(session, turn.scopes)
+        child = replace(self._blank(turn), parent_id=session.id, opens_at=self._carried(rows), title=session.title)
+        return await self._with_prompt(await self._conversations.create(child, "length"), turn)
+
+    async def place(self, turn: Turn) -> Session:
+        """The open session of the turn's address; a new one, still without a prompt, when there is none."""
+        return await self._conversations.ensure(self._blank(turn))
+
+    def _blank(self, turn: Turn) -> Session:
+        return Session(address=turn.address, scope=turn.scope, started_at=self._clock.now(), model=self._model)
 
     async def resume(self, session_id: int, address: Address, scope: Scope, scopes: frozenset[Scope]) -> Session:
         """Continues an earlier session: at its own address it is reopened with its stored prompt, from another one a
@@ -76,25 +84,14 @@ class Lineage:
 
     def tokens(self, session: Session, rows: Sequence[Message]) -> float:
         """About how many tokens the next request would have: the last call's real usage and an estimate of the rest."""
-        last = max((i for i, row in enumerate(rows) if row.usage and row.usage.sent), default=None)
+        # What a carried row cost was the cost of its own, longer conversation.
+        mine = [i for i, row in enumerate(rows) if row.usage and row.usage.sent and row.session_id == session.id]
+        last = max(mine, default=None)
         if last is None:
             return len(session.system_prompt) / CHARS_PER_TOKEN + sum(map(_estimate, rows))
         usage = rows[last].usage
         assert usage is not None
         return usage.sent + usage.output + sum(map(_estimate, rows[last + 1 :]))
-
-    async def _child(self, turn: Turn, parent: Session, rows: Sequence[Message]) -> Session:
-        return await self._conversations.create(
-            Session(
-                address=turn.address,
-                scope=turn.scope,
-                started_at=self._clock.now(),
-                model=self._model,
-                parent_id=parent.id,
-                opens_at=self._carried(rows),
-                title=parent.title,
-            )
-        )
 
     def _carried(self, rows: Sequence[Message]) -> int | None:
         """The first message of the last whole turns that fit into 20 % of the window; None when not even one does."""
@@ -113,7 +110,7 @@ class Lineage:
             session=session, scope=turn.scope, scopes=turn.scopes, sender=turn.sender, now=session.started_at
         )
         prompt = await self._prompt.write(context, turn.hint)
-        return await self._conversations.keep_prompt(session.id, prompt)
+        return await self._conversations.keep_prompt(session.id, prompt, turn.scopes)
 
 
 def window_of(session: Session, rows: Sequence[Message]) -> Window:

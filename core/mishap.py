@@ -68,9 +68,9 @@ class Mishap(ModelError):
         status: int | None = None,
         is_break: bool = False,
     ) -> None:
-        super().__init__(f"{clause}. {advice}".rstrip(), is_retryable=is_retryable, retry_after_s=retry_after_s)
+        sentence = f"{clause}. {advice}".rstrip()
+        super().__init__(sentence, is_retryable=is_retryable, retry_after_s=retry_after_s, status=status)
         self.clause = clause
-        self.status = status
         self.is_break = is_break
 
 

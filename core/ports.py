@@ -147,9 +147,12 @@ class Conversations(Protocol):
     async def current(self, address: Address) -> Session | None:
         """The open session of an address."""
 
-    async def create(self, session: Session) -> Session:
-        """Opens a session; returns it with its id. The open session of the address, if any, is ended before. One that
-        comes with `ended_at` is stored beside the open one; one whose (scope, external id) is known is returned."""
+    async def ensure(self, session: Session) -> Session:
+        """The open session of the address of `session`; that one, created, when there is none."""
+
+    async def create(self, session: Session, ending: EndReason = "new") -> Session:
+        """Opens a session; returns it with its id. The open session of the address, if any, is ended before, for the
+        reason `ending`."""
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
         """Ends a session and clears the sent forms of its messages."""
@@ -175,8 +178,9 @@ class Conversations(Protocol):
     async def keep_sent(self, sent: Sequence[tuple[int, tuple[Json, ...]]]) -> None:
         """Stores the block lists of user turns as they are about to be sent: (message id, blocks)."""
 
-    async def keep_prompt(self, session_id: int, prompt: str) -> Session:
-        """Stores the system prompt of a session that has none yet; returns the session as it stands."""
+    async def keep_prompt(self, session_id: int, prompt: str, sight: frozenset[Scope] = frozenset()) -> Session:
+        """Stores the system prompt of a session that has none yet, and the scopes it was written from; returns the
+        session as it stands."""
 
     async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
         """Replaces the text of a message edited on the platform, or erases it (None). False: not known."""

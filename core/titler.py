@@ -32,7 +32,8 @@ class Titler:
             return
         asked = next((row.text for row in rows if row.role == "user"), "")
         answered = next((row.text for row in reversed(rows) if row.role == "assistant"), "")
-        await self._conversations.retitle(session.id, _short(asked))
+        provisional = _short(asked)
+        await self._conversations.retitle(session.id, provisional)
         if self._model is None or not answered:
             return
         request = Request(
@@ -51,7 +52,10 @@ class Titler:
         except ModelError as error:
             self._log.info("no better title", error=str(error))
             return
-        if title := _short(completion.text.strip().strip('"“”')):
+        now = await self._conversations.find(session.id, frozenset((session.scope,)))
+        title = _short(completion.text.strip().strip('"“”'))
+        if title and now is not None and now.title == provisional:
+            # Unless the person has found a better one meanwhile.
             await self._conversations.retitle(session.id, title)
 
 

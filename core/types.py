@@ -20,7 +20,7 @@ MessageKind = Literal["chat", "quote", "command", "notice"]
 tools returned). command: a slash command and its answer, kept, for nobody's eyes. notice: said to the person only."""
 InboundKind = Literal["message", "edit", "delete", "action"]
 Shape = Literal["discovery", "scroll", "browse", "read"]
-EndReason = Literal["new", "length", "resumed", "cron", "import"]
+EndReason = Literal["new", "length", "resumed", "rights", "cron", "import"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,13 +183,15 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation at one address. `opens_at`: the first message id of the parent that the model still sees."""
+    """One conversation at one address. `opens_at`: the first message id of the parent that the model still sees.
+    `sight`: what could be seen here when the prompt was written."""
 
     id: int = 0
     address: Address
     scope: Scope
     started_at: datetime
     system_prompt: str = ""
+    sight: frozenset[Scope] = frozenset()
     model: str = ""
     title: str | None = None
     parent_id: int | None = None
@@ -237,7 +239,9 @@ class Query:
     """What to look for and who looks. `scopes` empty finds nothing. `window` is messages on each side in a scroll.
 
     around: a message id (scroll, with `session`). messages: how many of the flat list of best messages to add.
-    hidden: the model's current window, left out of the results.
+    hidden: the model's current window, left out of the results. asker: who looks, and is_own: what he said himself,
+    which in his private scopes is everything that is not the assistant's. is_prose: `text` was said, not typed to
+    search; what looks like a filter in it is words.
     """
 
     scopes: frozenset[Scope]
@@ -246,6 +250,8 @@ class Query:
     platforms: tuple[str, ...] = ()
     title: str | None = None
     sender: str | None = None
+    asker: Account | None = None
+    is_own: bool = False
     before: datetime | None = None
     after: datetime | None = None
     session: int | None = None
@@ -255,6 +261,7 @@ class Query:
     messages: int = 0
     budget_chars: int | None = None
     hidden: Window | None = None
+    is_prose: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,5 +26,6 @@ class Caller:
 
     @property
     def origin(self) -> str:
-        """Names the command's own message for ever, so that what it makes is made once."""
-        return f"{self.inbound.address.key}#{self.inbound.message_id}"
+        """Names the command's own message, or the button it came from, for ever: what it makes is made once."""
+        press = self.inbound.kind == "action"
+        return f"{self.inbound.address.key}#{self.inbound.text if press else self.inbound.message_id}"

@@ -9,9 +9,9 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from core.types import Address
+from core.types import Address, Inbound
 from gateway.ticket import Ticket
 
 
@@ -68,8 +68,23 @@ class Lanes:
         lane = self._lanes.get(address.key)
         if lane is None or lane.running is None:
             return False
-        lane.running.reschedule(asyncio.get_running_loop().time())
+        if lane.running.when() is None:
+            lane.running.reschedule(asyncio.get_running_loop().time())
         return True
+
+    def amend(self, inbound: Inbound) -> Ticket | None:
+        """An edit or deletion of a message that still waits: an edited one is asked as it is now, a deleted one not at
+        all and returned, so that its entry can be closed."""
+        lane = self._lanes.get(inbound.address.key, _Lane())
+        for ticket in list(lane.waiting):
+            if ticket.entry.inbound.message_id != inbound.message_id or ticket.entry.inbound.kind != "message":
+                continue
+            if inbound.kind == "delete":
+                ticket.is_taken = True
+                lane.waiting.remove(ticket)
+                return ticket
+            ticket.entry = replace(ticket.entry, inbound=replace(ticket.entry.inbound, text=inbound.text))
+        return None
 
     @staticmethod
     def _take(lane: _Lane, ticket: Ticket) -> tuple[Ticket, ...]:

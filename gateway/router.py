@@ -18,7 +18,7 @@ from core.aftercare import Aftercare
 from core.agent import Agent
 from core.errors import MnemeError, Refused, StoreError
 from core.ports import Adapter, Clock, Reply
-from core.records import Parcel
+from core.records import Entry, Parcel
 from core.turn import Turn
 from core.types import Answer, Command, Inbound, Scope
 from gateway.access import Access
@@ -71,19 +71,18 @@ class Router:
             await self._pair(inbound, reply)
         if verdict in ("stranger", "ignored"):
             return None
+        if inbound.kind in ("edit", "delete"):
+            await self._amend(inbound)
+            return None
         entry = await self._post.accept(inbound)
         if entry is None:
             return None
-        await self._access.greet(inbound)
-        return self._join(
-            Ticket(
-                entry=entry,
-                reply=reply,
-                scope=scope,
-                is_plain=inbound.kind == "message" and inbound.command is None,
-                is_overheard=verdict == "overheard",
-            )
-        )
+        number = self._join(self._ticket(entry, reply, scope, is_overheard=verdict == "overheard"))
+        try:
+            await self._access.greet(inbound)
+        except StoreError as error:
+            self._log.warning("a name was not noted", error=str(error))
+        return number
 
     async def serve(self, entry_id: int) -> None:
         """See `core.ports.Sink`. A turn that fails is apologised for, with an incident id that stands in the log."""
@@ -107,12 +106,14 @@ class Router:
 
     async def _served(self, ticket: Ticket) -> None:
         try:
-            await self._serve(ticket)
-        except Exception as error:
-            if ticket.is_answered or ticket.entry.inbound.kind in ("edit", "delete"):
-                self._log.exception("failed beside an answer", address=ticket.entry.inbound.address.key)
-            else:
+            try:
+                await self._serve(ticket)
+            except Exception as error:
+                if ticket.is_answered:
+                    raise
                 await self._apologise((ticket,), error)
+        except Exception:
+            self._log.exception("failed beside an answer", address=ticket.entry.inbound.address.key)
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """See `core.ports.Sink`."""
@@ -125,29 +126,45 @@ class Router:
         for entry in await self._post.waiting():
             if entry.inbound.address.platform != adapter.platform:
                 continue
+            scope = await self._access.scope(entry.inbound)
+            verdict = await self._access.judge(entry.inbound, scope)
             if entry.inbound.is_interaction:
                 await self._post.expire(entry)
                 continue
-            draft = self._post.draft(entry.inbound)
-            reply = adapter.reply(entry.inbound.address, draft.reply_to)
-            if entry.inbound.kind == "message" and self._clock.now() - entry.received_at > limit_age:
-                parcel = await self._post.hold(draft)
-                self._post.begin(parcel, reply)
-                answer = Answer(
-                    text=f"I was away when you wrote this {_ago(self._clock.now() - entry.received_at)}, so I have "
-                    "not answered it. Ask again if it still matters."
-                )
-                await self._post.fill(parcel, answer)
+            if verdict not in ("served", "overheard"):
+                # Whoever wrote this is not let in any more.
                 await self._post.close([entry])
-                await self._post.deliver(parcel, reply, answer)
                 continue
-            is_plain = entry.inbound.kind == "message" and entry.inbound.command is None
-            scope = await self._access.scope(entry.inbound)
-            is_overheard = not entry.inbound.is_addressed
-            numbers.append(
-                self._join(Ticket(entry=entry, reply=reply, scope=scope, is_plain=is_plain, is_overheard=is_overheard))
-            )
+            reply = adapter.reply(entry.inbound.address, self._post.draft(entry.inbound).reply_to)
+            ticket = self._ticket(entry, reply, scope, is_overheard=verdict == "overheard")
+            age = self._clock.now() - entry.received_at
+            if entry.inbound.kind == "message" and not ticket.is_overheard and age > limit_age:
+                await self._decline(ticket, age)
+            else:
+                numbers.append(self._join(ticket))
         return numbers
+
+    @staticmethod
+    def _ticket(entry: Entry, reply: Reply, scope: Scope, *, is_overheard: bool) -> Ticket:
+        is_plain = entry.inbound.kind == "message" and entry.inbound.command is None
+        return Ticket(entry=entry, reply=reply, scope=scope, is_plain=is_plain, is_overheard=is_overheard)
+
+    async def _amend(self, inbound: Inbound) -> None:
+        """An edit or a deletion: of what still waits, or of what is stored."""
+        withdrawn = self._lanes.amend(inbound)
+        if withdrawn is not None:
+            await self._post.close([withdrawn.entry])
+            await withdrawn.reply.abandon()
+        await self._agent.amend(inbound)
+
+    async def _decline(self, ticket: Ticket, age: timedelta) -> None:
+        """Too old to be answered: it is kept, and the person is told."""
+        turn = self._turn((ticket,), await self._access.scopes(ticket.scope))
+        turn = replace(turn, parcel=await self._begin(ticket, turn.parcel))
+        words = f"I was away when you wrote this {_ago(age)}, so I have not answered it."
+        answer = Answer(text=f"{words} Ask again if it still matters.")
+        await self._agent.notify(turn, answer)
+        await self._post.deliver(turn.parcel, ticket.reply, answer)
 
     def _join(self, ticket: Ticket) -> int:
         number = next(self._numbers)
@@ -172,10 +189,7 @@ class Router:
             if not batch:
                 return
             scopes = await self._access.scopes(ticket.scope)
-            if inbound.kind in ("edit", "delete"):
-                await self._agent.amend(self._turn((ticket,), scopes))
-                await self._post.close([ticket.entry])
-            elif inbound.command is not None:
+            if inbound.command is not None:
                 await self._command(ticket, inbound.command, scopes)
             elif ticket.is_overheard:
                 await self._agent.listen(self._turn(batch, scopes))
@@ -205,13 +219,6 @@ class Router:
         for ticket in earlier:
             await ticket.reply.abandon()
         turn = self._turn(batch, scopes)
-        shown = ""
-
-        def show(text: str) -> None:
-            nonlocal shown
-            shown = text
-            last.reply.show(text)
-
         try:
             turn = replace(turn, parcel=await self._begin(last, turn.parcel))
             if turn.parcel.is_over:
@@ -220,17 +227,19 @@ class Router:
                 return
             try:
                 async with self._lanes.stoppable(turn.address) as running:
-                    answer = await self._agent.turn(turn, show)
+                    answer = await self._agent.turn(turn, last.reply.show)
             except TimeoutError:
                 if not running.expired():
                     raise
-                answer = await self._agent.stop(turn, shown)
+                # It may have been stopped while the whole answer was being stored.
+                stored = await self._post.hold(turn.parcel)
+                answer = stored.answer or await self._agent.stop(turn)
         except Exception as error:
             await self._apologise(batch, error)
-        else:
-            await self._post.deliver(turn.parcel, last.reply, answer, is_once=last.entry.inbound.is_interaction)
+            return
         for ticket in batch:
             ticket.is_answered = True
+        await self._post.deliver(turn.parcel, last.reply, answer, is_once=last.entry.inbound.is_interaction)
 
     async def _command(self, ticket: Ticket, command: Command, scopes: frozenset[Scope]) -> None:
         inbound = ticket.entry.inbound
@@ -292,6 +301,8 @@ class Router:
         await self._post.tell(inbound, reply, Answer(text=text))
 
     async def _apologise(self, batch: Sequence[Ticket], error: Exception) -> None:
+        """Says that it went wrong; what the person said is kept all the same. When not even that can be stored, the
+        entries stay, and are taken up after the next start."""
         incident = secrets.token_hex(4)
         last = batch[-1]
         inbound = last.entry.inbound
@@ -300,15 +311,26 @@ class Router:
         answer = Answer(
             text=f"{reason} What you wrote is kept. Please try again; the log has the details under {incident}."
         )
+        for ticket in batch:
+            ticket.is_answered = True
         try:
-            parcel = await self._begin(last, self._post.draft(batch[0].entry.inbound))
-            await self._post.close([ticket.entry for ticket in batch])
-            await self._post.fill(parcel, answer)
-            await self._post.deliver(parcel, last.reply, answer, is_once=inbound.is_interaction)
+            turn = self._turn(batch, await self._access.scopes(last.scope))
+            turn = replace(turn, parcel=await self._begin(last, turn.parcel))
+            if last.is_overheard:
+                await self._agent.notify(turn, None)
+            elif inbound.command is not None:
+                kept = self._commands.kept(inbound.command)
+                session = await self._agent.place(turn)
+                await self._agent.keep(turn, session, kept, answer, is_parcelled=not inbound.is_interaction)
+            else:
+                await self._agent.notify(turn, answer)
         except StoreError as failure:
             self._log.error("the apology could not be stored", incident=incident, error=str(failure))
             if not last.has_begun:
                 await self._post.tell(inbound, last.reply, answer)
+            return
+        if not last.is_overheard:
+            await self._post.deliver(turn.parcel, last.reply, answer, is_once=inbound.is_interaction)
 
 
 def _ago(age: timedelta) -> str:

@@ -246,7 +246,7 @@ async def test_a_model_that_fails_falls_back_and_the_person_is_told_why(home: Pa
     from core.fallback import Fallback
     from core.offline import Offline
 
-    first = ScriptedModel(ModelError("The model's server is overloaded."))
+    first = ScriptedModel(ModelError("The model's server is overloaded.", is_retryable=True))
     model = Fallback(first, Offline("Europe/Lisbon", "The model is out of reach"), SteadyClock())
     async with open_corridor(home, model) as corridor:
         await corridor.say("The ferry leaves at nine.")

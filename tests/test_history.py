@@ -123,3 +123,15 @@ def test_each_prefix_of_a_conversation_is_kept_when_it_grows() -> None:
     requests = [conversation(rows[:length]) for length in (1, 3, 5)]
     for earlier, later in pairwise(requests):
         assert later[: len(earlier)] == earlier
+
+
+def test_what_was_said_after_a_call_without_result_does_not_change_the_prefix() -> None:
+    rows = [
+        row("user", "go"),
+        row("assistant", "", use("x")),
+        row("assistant", "it was interrupted"),
+        row("user", "and?"),
+    ]
+    before, after = conversation(rows[:2]), conversation(rows)
+    assert after[: len(before)] == before
+    assert roles(after) == "uauau"

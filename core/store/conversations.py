@@ -74,13 +74,25 @@ class Conversations:
 
         return await self._database.read(work)
 
-    async def create(self, session: Session) -> Session:
-        """Opens a session and returns it with its id; the open session of the address is ended before (`new`).
+    async def ensure(self, session: Session) -> Session:
+        """The open session of the address of `session`; that one, created, when there is none."""
+
+        def work(connection: sqlite3.Connection) -> Session:
+            row = connection.execute(
+                f"{rows.SESSIONS} WHERE sessions.address_id = :address AND sessions.ended_at IS NULL",
+                {"address": rows.find_address(connection, session.address)},
+            ).fetchone()
+            return _create(connection, session, "new") if row is None else rows.session_of(row)
+
+        return await self._database.write(work)
+
+    async def create(self, session: Session, ending: EndReason = "new") -> Session:
+        """Opens a session and returns it with its id; the open session of the address is ended before, for `ending`.
 
         One that comes with `ended_at` (an import) is stored beside the open one. One whose (scope, external id) is
         known is returned as it stands. Counters start at zero: they are the sums of what is appended.
         """
-        return await self._database.write(lambda connection: _create(connection, session))
+        return await self._database.write(lambda connection: _create(connection, session, ending))
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
         """Ends a session and clears the sent forms of its messages; one that has ended keeps its reason."""
@@ -168,13 +180,15 @@ class Conversations:
         if sent:
             await self._database.write(work)
 
-    async def keep_prompt(self, session_id: int, prompt: str) -> Session:
-        """Stores the system prompt of a session that has none yet; returns the session as it stands."""
-        values = {"id": session_id, "prompt": codec.clean(prompt)}
+    async def keep_prompt(self, session_id: int, prompt: str, sight: frozenset[Scope] = frozenset()) -> Session:
+        """Stores the system prompt of a session that has none yet, and the scopes it was written from; returns the
+        session as it stands."""
+        values = {"id": session_id, "prompt": codec.clean(prompt), "sight": scope_parameter(sight)}
 
         def work(connection: sqlite3.Connection) -> Session:
             connection.execute(
-                "UPDATE sessions SET system_prompt = :prompt WHERE id = :id AND system_prompt = ''", values
+                "UPDATE sessions SET system_prompt = :prompt, sight = :sight WHERE id = :id AND system_prompt = ''",
+                values,
             )
             return _load(connection, session_id)
 
@@ -192,7 +206,7 @@ class Conversations:
         )
 
 
-def _create(connection: sqlite3.Connection, session: Session) -> Session:
+def _create(connection: sqlite3.Connection, session: Session, ending: EndReason) -> Session:
     scope_id = rows.keep_scope(connection, session.scope)
     external_id = codec.maybe_clean(session.external_id)
     if external_id is not None:
@@ -203,7 +217,7 @@ def _create(connection: sqlite3.Connection, session: Session) -> Session:
         if known is not None:
             return _load(connection, known["id"])
     if session.ended_at is None:
-        _end_open(connection, session.address, "new", session.started_at)
+        _end_open(connection, session.address, ending, session.started_at)
     if session.parent_id is not None:
         _load(connection, session.parent_id)
     session_id = connection.execute(

@@ -6,6 +6,7 @@ Functions that take a connection run inside the caller's transaction and never b
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from datetime import UTC, datetime
 from typing import Any
@@ -137,6 +138,7 @@ def session_of(row: sqlite3.Row) -> Session:
         scope=Scope(key=row["scope_key"]),
         started_at=moment(row["started_at"]),
         system_prompt=row["system_prompt"],
+        sight=frozenset(Scope(key=key) for key in json.loads(row["sight"])),
         model=row["model"],
         title=row["title"],
         parent_id=row["parent_id"],

@@ -74,6 +74,7 @@ CREATE TABLE sessions (
     title TEXT,
     model TEXT NOT NULL DEFAULT '',
     system_prompt TEXT NOT NULL DEFAULT '',
+    sight TEXT NOT NULL DEFAULT '[]',
     started_at REAL NOT NULL,
     last_at REAL NOT NULL,
     ended_at REAL,
