@@ -10,6 +10,7 @@ from typing import Literal
 from core.ports import Clock, People
 from core.records import Pairing
 from core.types import Account, Inbound, Scope
+from gateway.doorbell import Doorbell
 
 CRON = "cron"
 """The platform of scheduled questions."""
@@ -20,9 +21,16 @@ class Access:
     """The door. `people` and `rooms` are the access lists of the settings: ``"telegram:42"``, ``"discord:77"``."""
 
     def __init__(
-        self, directory: People, clock: Clock, people: frozenset[str], rooms: frozenset[str], is_listening: bool
+        self,
+        directory: People,
+        clock: Clock,
+        people: frozenset[str],
+        rooms: frozenset[str],
+        is_listening: bool,
+        doorbell: Doorbell,
     ) -> None:
         self._directory = directory
+        self._doorbell = doorbell
         self._clock = clock
         self._people = people
         self._rooms = rooms
@@ -57,9 +65,12 @@ class Access:
             self._greeted[account] = inbound.sender.name
 
     async def pair(self, inbound: Inbound) -> Pairing | None:
-        """A code for a stranger; None when he has one already or too many strangers are waiting."""
+        """A code for a stranger, of whom the owner is told; None when he has one already or too many are waiting."""
         account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
-        return await self._directory.ask(account, inbound.sender.name[:100], self._clock.now())
+        pairing = await self._directory.ask(account, inbound.sender.name[:100], self._clock.now())
+        if pairing is not None:
+            await self._doorbell.ring(pairing)
+        return pairing
 
     async def scope(self, inbound: Inbound) -> Scope:
         """The scope of an event; a room that has moved keeps the one it had."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -43,6 +43,7 @@ from gateway.caretaker import Caretaker
 from gateway.commands import Commands
 from gateway.courier import Courier
 from gateway.cron import Cron
+from gateway.doorbell import Doorbell
 from gateway.family import Family
 from gateway.house import House
 from gateway.house_commands import HouseCommands
@@ -104,7 +105,7 @@ class _Process:
         self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._cron)}
         model, cheap = _models(house, stack)
         report = Report(house, model.name)
-        self._router, commands = corridor(house, model, cheap, self._post, report)
+        self._router, commands = corridor(house, model, cheap, self._post, report, self._courier.wake)
         self._supervisor = Supervisor(self._router, commands.specs, self._on_open)
         report.supervisor = self._supervisor
         self._caretaker = Caretaker(house.database, house.recall, changed, self._on_change)
@@ -163,8 +164,11 @@ class _Process:
         self._courier.wake()
 
 
-def corridor(house: House, model: Model, cheap: Model | None, post: Post, report: Report) -> tuple[Router, Commands]:
-    """The way of a message through the core, with everything on it but platforms: what a process runs, and tests."""
+def corridor(
+    house: House, model: Model, cheap: Model | None, post: Post, report: Report, on_wake: Callable[[], None]
+) -> tuple[Router, Commands]:
+    """The way of a message through the core, with everything on it but platforms: what a process runs, and tests.
+    `on_wake` is called when something was put into the outbox."""
     settings, zone = house.settings, house.settings.general.zone
     memory = Memory([Curated(house.notebook), Recollection(house.recall, zone)], settings.memory.prefetch_timeout_s)
     prompt = Prompt(settings.home, SOUL.read_text(encoding="utf-8"), zone, memory)
@@ -187,8 +191,9 @@ def corridor(house: House, model: Model, cheap: Model | None, post: Post, report
     ]
     commands = Commands(families, house.actions, house.clock)
     people, rooms = frozenset(settings.access.people), frozenset(settings.access.rooms)
+    doorbell = Doorbell(house.people, house.transcripts, house.outbox, house.clock, on_wake)
     router = Router(
-        access=Access(house.people, house.clock, people, rooms, settings.room.listen),
+        access=Access(house.people, house.clock, people, rooms, settings.room.listen, doorbell),
         post=post,
         agent=agent,
         aftercare=Aftercare(house.conversations, memory, Titler(house.conversations, cheap, settings.model.cheap)),

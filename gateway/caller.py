@@ -25,6 +25,11 @@ class Caller:
         return Account(platform=self.inbound.address.platform, user_id=self.inbound.sender.id)
 
     @property
+    def is_overlooked(self) -> bool:
+        """Whether others read the answer: in a room, unless the platform shows it to the caller alone."""
+        return not self.inbound.is_direct and not self.inbound.is_interaction
+
+    @property
     def origin(self) -> str:
         """Names the command's own message, or the button it came from, for ever: what it makes is made once."""
         press = self.inbound.kind == "action"

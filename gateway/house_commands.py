@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 from core.errors import Refused
+from core.markup import escape
 from core.ports import Clock, People, Transcripts
 from core.types import Answer, Command, CommandSpec, Option, Usage
 from gateway.caller import Caller
@@ -44,6 +45,8 @@ class HouseCommands:
 
     async def run(self, command: Command, caller: Caller) -> Answer:
         """See `gateway.family`."""
+        if command.name in ("approve", "status") and caller.is_owner and caller.is_overlooked:
+            raise Refused("In a room everybody would read the answer. Ask me in a direct chat.")
         match command.name:
             case "approve":
                 return await self._approve(command, caller)
@@ -63,14 +66,15 @@ class HouseCommands:
         if not code:
             pending = await self._people.pending(now)
             listed = "\n".join(
-                f"- {pairing.name} ({pairing.account.platform}, id {pairing.account.user_id})" for pairing in pending
+                f"- {escape(pairing.name)} ({pairing.account.platform}, id {pairing.account.user_id})"
+                for pairing in pending
             )
             return Answer(text=f"Waiting to be let in:\n{listed}" if pending else "Nobody is waiting to be let in.")
         pairing = await self._people.approve(code, now)
         if pairing is None:
             raise Refused("That code is wrong, was used, or is older than an hour. Ask for a new one.")
         return Answer(
-            text=f"{pairing.name} ({pairing.account.platform}, id {pairing.account.user_id}) may talk to me now, in a "
+            text=f"{escape(pairing.name)} ({pairing.account.platform}, id {pairing.account.user_id}) may talk to me now, in a "
             "conversation and with a memory apart from yours."
         )
 
@@ -96,7 +100,7 @@ def _whoami(caller: Caller) -> str:
     seen = len(caller.scopes)
     reach = f" What I know here comes from {seen} of your accounts and rooms." if seen > 1 else ""
     return (
-        f"You are {inbound.sender.name}, {role}. Your id on {inbound.address.platform.title()} is "
+        f"You are {escape(inbound.sender.name)}, {role}. Your id on {inbound.address.platform.title()} is "
         f"`{inbound.address.platform}:{inbound.sender.id}`; this place is `{inbound.address.key}`.\n\n"
         f"What is said here is kept for {place} (`{caller.scope.key}`).{reach}"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.appointments import Appointments
 from core.errors import Refused
+from core.markup import escape
 from core.reading import Reading
 from core.types import Answer, Button, Command, CommandSpec, Option
 from gateway.caller import Caller
@@ -69,14 +70,14 @@ class JobCommands:
             is_prompt=name == "cron",
         )
         kind = "Schedule" if job.is_prompt else "Reminder"
-        return Answer(text=f"{kind} {job.id}: “{job.text}”, {self._appointments.when(job)}.")
+        return Answer(text=f"{kind} {job.id}: “{escape(job.text)}”, {self._appointments.when(job)}.")
 
     def _doubt(self, name: str, reading: Reading) -> Answer:
         """A time that could be meant otherwise is asked back, in a form that leaves no doubt."""
         exact = self._appointments.exact(reading)
         arguments = exact if name == "remind" else f"add {exact}"
         return Answer(
-            text=f"Do you mean {self._appointments.when(reading)}, “{reading.text}”? "
+            text=f"Do you mean {self._appointments.when(reading)}, “{escape(reading.text)}”? "
             f"Then press the button, or send `/{name} {arguments}`.",
             buttons=(Button(label="Yes", command=Command(name=name, arguments=arguments)),),
         )
@@ -91,13 +92,13 @@ class JobCommands:
             "remove": self._appointments.remove,
         }[action]
         job = await change(int(number), caller.scopes)
-        return Answer(text=f"{_DONE[action]}: {self._appointments.describe(job)}")
+        return Answer(text=f"{_DONE[action]}: {escape(self._appointments.describe(job))}")
 
     async def _list(self, caller: Caller) -> Answer:
         jobs = await self._appointments.list(caller.scopes)
         if not jobs:
             return Answer(text="Nothing is planned. `/remind tomorrow at 9 call Ana` makes a reminder.")
-        return Answer(text="\n".join(f"- {self._appointments.describe(job)}" for job in jobs))
+        return Answer(text="\n".join(f"- {escape(self._appointments.describe(job))}" for job in jobs))
 
 
 def _action(command: Command) -> tuple[str, str]:

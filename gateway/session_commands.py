@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.lineage import Lineage
+from core.markup import escape
 from core.ports import Clock, Conversations, Transcripts
 from core.types import Answer, Button, Command, CommandSpec, Option, Session
 from gateway.caller import Caller
@@ -67,7 +68,7 @@ class SessionCommands:
         if caller.session.messages == 0:
             return Answer(text="This is a new conversation already. What is it about?")
         await self._conversations.end(caller.session.id, "new", self._clock.now())
-        title = f" “{caller.session.title}”" if caller.session.title else ""
+        title = f" “{escape(caller.session.title)}”" if caller.session.title else ""
         return Answer(
             text=f"A new conversation. The last one{title} is kept as number {caller.session.id}: "
             f"`/sessions {caller.session.id}` goes on with it."
@@ -76,16 +77,20 @@ class SessionCommands:
     async def _title(self, command: Command, caller: Caller) -> Answer:
         title = " ".join(command.arguments.split())
         if not title:
-            now = f"This conversation is called “{caller.session.title}”." if caller.session.title else "It has none."
+            now = (
+                f"This conversation is called “{escape(caller.session.title)}”."
+                if caller.session.title
+                else "It has none."
+            )
             return Answer(text=f"{now} `/title Holidays in May` gives it another.")
         if len(title) > TITLE_CHARS:
             raise Refused(f"A title has at most {TITLE_CHARS} characters; this has {len(title)}.")
         await self._conversations.retitle(caller.session.id, title)
-        return Answer(text=f"This conversation is called “{title}” now.")
+        return Answer(text=f"This conversation is called “{escape(title)}” now.")
 
     async def _resume(self, number: int, caller: Caller) -> Answer:
         session = await self._lineage.resume(number, caller.inbound.address, caller.scope, caller.scopes)
-        title = f" “{session.title}”" if session.title else ""
+        title = f" “{escape(session.title)}”" if session.title else ""
         if session.id == number:
             return Answer(text=f"We go on with conversation {number}{title}.")
         return Answer(text=f"We go on here with conversation {number}{title}, from its last messages.")
@@ -112,7 +117,7 @@ class SessionCommands:
             marks.append(f"on {session.address.platform.title()}")
         if session.id == caller.session.id:
             marks.append("this one")
-        return f"{session.title or 'Without a title'} ({', '.join(marks)})"
+        return f"{escape(session.title) if session.title else 'Without a title'} ({', '.join(marks)})"
 
     def _date(self, at: datetime) -> str:
         local = at.astimezone(self._zone)

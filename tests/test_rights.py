@@ -124,3 +124,23 @@ async def test_a_tool_never_writes_into_another_scope(home: Path) -> None:
         theirs = frozenset((Scope.account("telegram", "7"),))
         assert await corridor.house.notebook.entries(theirs, "memory") == ["Bob likes tea"]
         assert "tea" not in (await corridor.say("/memory")).text
+
+
+async def test_the_owner_is_told_who_asks_to_be_let_in_and_never_the_code(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("hello")
+        code = (await corridor.say("let me in", "666")).text.split("`")[1]
+        [parcel] = await corridor.house.outbox.due(corridor.house.clock.now(), ("telegram",))
+        assert parcel.address == corridor.inbound("x").address
+        assert parcel.answer is not None
+        assert "**Person 666** (Telegram, id `666`) asks to be let in." in parcel.answer.text
+        assert code not in parcel.answer.text
+        await corridor.house.outbox.done(parcel.key)
+        assert "not in a room" not in (await corridor.say(f"/approve {code}")).text
+        assert (await corridor.say("hello", "666")).text == "ok"
+
+
+async def test_who_waits_is_not_told_to_a_room(home: Path) -> None:
+    async with open_corridor(home, options=LISTED) as corridor:
+        for command in ("/approve", "/status"):
+            assert "Ask me in a direct chat" in (await corridor.say(command, **IN_ROOM)).text

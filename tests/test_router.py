@@ -44,6 +44,8 @@ async def test_a_stranger_gets_a_code_and_nothing_of_his_is_kept(home: Path) -> 
         reply = await corridor.say("my secret plan", "666")
         assert "I do not know you yet" in reply.text
         assert (await corridor.say("my secret plan again", "666")).answer is None, "one code an hour"
+        due = await corridor.house.outbox.due(corridor.house.clock.now() + timedelta(seconds=1), ("telegram",))
+        assert due == [], "the owner has no place yet where he could be told"
         code = reply.text.split("`")[1]
         assert len(code) == 8
         for table in ("messages", "inbox", "sessions"):

@@ -140,7 +140,7 @@ async def open_corridor(
         await house.outbox.recover(house.clock.now())
         post = Post(house.inbox, house.outbox, house.clock)
         chosen = model or ScriptedModel()
-        router, commands = corridor(house, chosen, titles, post, Report(house, chosen.name))
+        router, commands = corridor(house, chosen, titles, post, Report(house, chosen.name), lambda: None)
         platforms = {name: KeptPlatform(name) for name in ("telegram", "discord", "terminal")}
         router.connect(platforms, tasks)
         yield Corridor(house=house, router=router, commands=commands, post=post, model=chosen, platforms=platforms)
