@@ -8,6 +8,7 @@ from datetime import timedelta
 from core.errors import Refused
 from core.markup import escape
 from core.ports import Clock, People, Transcripts
+from core.records import Pairing
 from core.types import Answer, Command, CommandSpec, Option, Usage
 from gateway.caller import Caller
 
@@ -65,24 +66,22 @@ class HouseCommands:
         code = command.arguments.strip().upper()
         if not code:
             pending = await self._people.pending(now)
-            listed = "\n".join(
-                f"- {escape(pairing.name)} ({pairing.account.platform}, id {pairing.account.user_id})"
-                for pairing in pending
-            )
+            listed = "\n".join(f"- {_who(pairing)}" for pairing in pending)
             return Answer(text=f"Waiting to be let in:\n{listed}" if pending else "Nobody is waiting to be let in.")
         pairing = await self._people.approve(code, now)
         if pairing is None:
             raise Refused("That code is wrong, was used, or is older than an hour. Ask for a new one.")
-        return Answer(
-            text=f"{escape(pairing.name)} ({pairing.account.platform}, id {pairing.account.user_id}) may talk to me now, in a "
-            "conversation and with a memory apart from yours."
-        )
+        return Answer(text=f"{_who(pairing)} may talk to me now, in a conversation and with a memory apart from yours.")
 
     async def _usage(self, caller: Caller) -> Answer:
         month = await self._transcripts.usage(caller.scopes, self._clock.now() - timedelta(days=30))
         return Answer(
             text=f"**This conversation**: {_tokens(caller.session.usage)}\n\n**The last 30 days**: {_tokens(month)}"
         )
+
+
+def _who(pairing: Pairing) -> str:
+    return f"{escape(pairing.name)} ({pairing.account.platform}, id {pairing.account.user_id})"
 
 
 def _tokens(usage: Usage) -> str:
