@@ -77,12 +77,9 @@ class SessionCommands:
     async def _title(self, command: Command, caller: Caller) -> Answer:
         title = " ".join(command.arguments.split())
         if not title:
-            now = (
-                f"This conversation is called “{escape(caller.session.title)}”."
-                if caller.session.title
-                else "It has none."
-            )
-            return Answer(text=f"{now} `/title Holidays in May` gives it another.")
+            present = caller.session.title
+            now = f"This conversation is called “{escape(present)}”." if present else "It has no title yet."
+            return Answer(text=f"{now} `/title Holidays in May` gives it one.")
         if len(title) > TITLE_CHARS:
             raise Refused(f"A title has at most {TITLE_CHARS} characters; this has {len(title)}.")
         await self._conversations.retitle(caller.session.id, title)
