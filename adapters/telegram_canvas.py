@@ -86,7 +86,7 @@ class TelegramCanvas:
         return message_id
 
     async def edit(self, message_id: str, markdown: str, answer: Answer | None) -> None:
-        """Raises a DeliveryError that is not permanent when the message is gone or too old to be edited."""
+        """Raises a DeliveryError with `is_missing` when the message is gone or cannot be edited any more."""
 
         async def change(text: str, entities: Sequence[MessageEntity]) -> None:
             try:

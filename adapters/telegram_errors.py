@@ -16,6 +16,8 @@ _GONE = re.compile(
     "|not enough rights|have no rights|chat_write_forbidden|bot is not a member|need administrator rights"
     "|chat_restricted|topic_closed"
 )
+_MISSING = re.compile("message to edit not found|message can't be edited|message_id_invalid")
+"""No later edit of that message can succeed, so that it has to be posted anew."""
 _FORMATTING = re.compile("entit|can't parse|can't find end|url")
 
 
@@ -54,4 +56,6 @@ def delivery(error: TelegramError) -> DeliveryError:
         return DeliveryError(f"Telegram does not let the bot write there: {said}", is_permanent=True)
     if isinstance(error, BadRequest) and _GONE.search(said.lower()):
         return DeliveryError(f"Telegram has no such chat for the bot: {said}", is_permanent=True)
+    if isinstance(error, BadRequest) and _MISSING.search(said.lower()):
+        return DeliveryError(f"Telegram has no such message to edit: {said}", is_missing=True)
     return DeliveryError(f"Telegram did not take the message: {said}", retry_after_s=delay_s(error))

@@ -22,7 +22,12 @@ from core.types import Completion, Json, Request, Usage
 MODEL = "offline"
 PASSAGES = 3
 
-_TIME_LINE = re.compile(r"\[[^\[\]\n]*\]")
+_TIME_LINE = re.compile(
+    r"\[(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day [0-9]{1,2} "
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December) [0-9]{4}, "
+    r"[0-9]{2}:[0-9]{2} [A-Za-z0-9_+/-]{1,64}(?:, from [^\[\]\n]{0,80})?\]"
+)
+"""As `core.envelope` writes it; other lines in square brackets are somebody's words."""
 _REMEMBER = re.compile(
     r"(?:please\s+|pls\s+)?(?:remember|note|keep in mind|don'?t forget|do not forget)"
     r"(?:\s*[:,]\s*|\s+that\s+|\s+(?=my\s|i\s|i'm\s|we\s|our\s))(?P<what>.+)",
@@ -37,7 +42,9 @@ _QUESTION = re.compile(
     r"should|would|will|have|has|had|tell me|show me|find|search)\b",
     re.IGNORECASE,
 )
-_QUESTION_ENDS = ("?", "？", "؟", "吗", "呢", "か", "까", "ไหม")
+_QUESTION_ENDS = ("?", "？", "؟", "\u037e", "፧", "吗", "嗎", "呢", "か", "까", "ไหม")
+_AFTER_THE_END = " \t\r\n!！.。…\"'”’»」)"
+"""What may follow a question mark: a second sign, the end of a quotation."""
 
 
 class Offline:
@@ -65,7 +72,7 @@ class Offline:
         return completion
 
     def _step(self, text: str, tools: set[str]) -> Completion:
-        is_question = text.rstrip().endswith(_QUESTION_ENDS)
+        is_question = _is_question(text)
         if "reminder" in tools and (match := _REMIND.fullmatch(text.strip())):
             what = match["what"].strip()
             return _call("reminder", {"action": "add", "when": what, "text": ""})
@@ -80,8 +87,14 @@ class Offline:
 
     def _answer(self, messages: Sequence[Json], text: str, name: str, result: str, is_error: bool) -> Completion:
         if name != "session_search" or is_error:
-            return _text(result if not is_error else f"I could not do that: {result}")
-        passages = [*_seen(messages, text), *self._passages(result, is_room=_is_room(messages))][:PASSAGES]
+            return _text((result.strip() or "Done.") if not is_error else f"I could not do that: {result}")
+        sessions = _sessions(result)
+        is_room = _is_room(messages)
+        wanted = _terms(text)
+        found = [self._passage(session, wanted, is_room=is_room) for session in (sessions or ())[:PASSAGES]]
+        passages = [passage for passage in (*_seen(messages, text), *found) if passage][:PASSAGES]
+        if not passages and sessions is None:
+            return _text(f"I could not look that up: the search gave nothing that I can read. ({self._reason}.)")
         if not passages:
             return _text(
                 f"I found nothing about that in what was said before. ({self._reason}; I can only look things up.)"
@@ -90,64 +103,109 @@ class Offline:
             "\n\n".join(["This is what I found in what was said before:", *passages, f"_{self._reason}, so I quote._"])
         )
 
-    def _passages(self, result: str, *, is_room: bool) -> list[str]:
+    def _passage(self, session: Json, wanted: set[str], *, is_room: bool) -> str:
+        """The best match of a session, quoted; empty where the session is not as `core.findings` writes it."""
         try:
-            sessions = json.loads(result)["sessions"]
-        except (ValueError, KeyError, TypeError):
-            return []
-        return [passage for session in sessions[:PASSAGES] if (passage := self._passage(session, is_room=is_room))]
-
-    def _passage(self, session: dict[str, Any], *, is_room: bool) -> str:
-        anchor = next((item for item in session.get("window", ()) if item.get("is_anchor")), None)
-        if anchor is None:
+            anchor = _telling(session["window"], wanted)
+            text, role, number = str(anchor["text"]).strip(), anchor["role"], session["session_id"]
+            at = datetime.fromisoformat(anchor["at"]).astimezone(self._zone)
+        except (StopIteration, KeyError, TypeError, ValueError, OverflowError):
             return ""
-        at = datetime.fromisoformat(anchor["at"]).astimezone(self._zone)
-        quoted = "\n".join(f"> {line}" for line in str(anchor["text"]).strip().splitlines()[:12])
-        who = "I" if anchor["role"] == "assistant" else (is_room and anchor.get("sender")) or "you"
-        title = session.get("title") or ""
-        is_telling = title and not str(anchor["text"]).startswith(title.rstrip("…"))
+        who = "I" if role == "assistant" else (is_room and anchor.get("sender")) or "you"
+        title = str(session.get("title") or "")
+        is_telling = title and not text.startswith(title.rstrip("…"))
         title = f" in “{title}”" if is_telling else ""
-        return (
-            f"{quoted}\n\n— {who}, {at:%A} {at.day} {at:%B %Y} at {at:%H:%M}{title} (session {session['session_id']})"
-        )
+        return f"{_quoted(text)}\n\n— {who}, {at:%A} {at.day} {at:%B %Y} at {at:%H:%M}{title} (session {number})"
+
+
+def _is_question(text: str) -> bool:
+    return text.rstrip(_AFTER_THE_END).endswith(_QUESTION_ENDS)
+
+
+def _terms(text: str) -> set[str]:
+    """The words that a question is about."""
+    return {term.rstrip("*") for term in any_of(text).terms}
+
+
+def _share(text: str, wanted: set[str]) -> float:
+    """How much of what is wanted stands in the text, 0 to 1."""
+    folded = fold(text).casefold()
+    return sum(term in folded for term in wanted) / max(1, len(wanted))
+
+
+def _telling(window: Sequence[Json], wanted: set[str]) -> Json:
+    """The best match; where that is a question that was asked before, what a person stated around it, if that fits."""
+    anchor = next(item for item in window if item["is_anchor"])
+    if not _is_question(str(anchor["text"])):
+        return anchor
+    stated = [item for item in window if item["role"] == "user" and not _is_question(str(item["text"]))]
+    best = max(stated, key=lambda item: _share(str(item["text"]), wanted), default=anchor)
+    return best if _share(str(best["text"]), wanted) >= 0.5 else anchor
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.strip().splitlines()[:12])
+
+
+def _sessions(result: str) -> list[Any] | None:
+    """The sessions of a search; None where the result is not what a search gives."""
+    try:
+        sessions = json.loads(result)["sessions"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return sessions if isinstance(sessions, list) else None
+
+
+def _utterances(message: Json) -> list[tuple[str, str]]:
+    """What people said in one user message, each with its time line (empty where it has none). What follows a time line
+    is somebody's words, whatever it looks like."""
+    said: list[tuple[str, str]] = []
+    time_line = ""
+    for block in message["content"]:
+        text = str(block.get("text", "")) if block.get("type") == "text" else ""
+        if not time_line and _TIME_LINE.fullmatch(text):
+            time_line = text
+            continue
+        if text and (time_line or not text.startswith(OPENING)):
+            said.append((time_line, text))
+        time_line = ""
+    if time_line:
+        said.append(("", time_line))
+    return said
 
 
 def _said(messages: Sequence[Json]) -> str:
     """The untouched text of the last thing a person said."""
     for message in reversed(messages):
-        if message["role"] != "user":
-            continue
-        texts = [str(block["text"]) for block in message["content"] if block.get("type") == "text"]
-        words = [text for text in texts if not _TIME_LINE.fullmatch(text) and not text.startswith(OPENING)]
-        if words:
-            return "\n".join(words)
+        if message["role"] == "user" and (said := _utterances(message)):
+            return "\n".join(text for _, text in said)
     return ""
 
 
 def _is_room(messages: Sequence[Json]) -> bool:
     """In a room the time lines name who speaks."""
-    texts = (str(block.get("text", "")) for message in messages for block in message["content"])
-    return any(", from " in text for text in texts if _TIME_LINE.fullmatch(text))
+    return any(
+        ", from " in time_line
+        for message in messages
+        if message["role"] == "user"
+        for time_line, _ in _utterances(message)
+    )
 
 
 def _seen(messages: Sequence[Json], question: str) -> list[str]:
     """What fits the question best among the person's words in this very conversation, which recall leaves out because a
-    model would see it: quoted with its time line. Empty unless at least half of the question's words are in it."""
-    wanted = {term.rstrip("*") for term in any_of(question).terms}
-    best, passage = 0.0, ""
+    model would see it: quoted with its time line. Empty unless at least half of the question's words are in it. Asking
+    again does not make an earlier question the answer."""
+    wanted = _terms(question)
+    asked = question.split("\n")
+    best, passage = (0.5, False), ""
     for message in messages:
-        if message["role"] != "user":
-            continue
-        time_line = ""
-        for block in message["content"]:
-            text = str(block.get("text", ""))
-            if _TIME_LINE.fullmatch(text):
-                time_line = text
-            elif time_line and text != question and not text.startswith(OPENING):
-                share = sum(term in fold(text).casefold() for term in wanted) / max(1, len(wanted))
-                if share >= max(best, 0.5):
-                    quoted = "\n".join(f"> {line}" for line in text.strip().splitlines()[:12])
-                    best, passage = share, f"{quoted}\n\n— earlier in this conversation, {time_line.strip('[]')}"
+        for time_line, text in _utterances(message) if message["role"] == "user" else ():
+            if not time_line or text == question or (text in asked and _is_question(text)):
+                continue
+            if (rank := (_share(text, wanted), not _is_question(text))) >= best:
+                best = rank
+                passage = f"{_quoted(text)}\n\n— earlier in this conversation, {time_line.strip('[]')}"
     return [passage] if passage else []
 
 

@@ -17,12 +17,11 @@ from core.markup import split
 from core.ports import Canvas, Receipt
 from core.types import Answer
 
-_TYPING_EVERY_S = 4.0
 _PATIENCE_S = 30.0
 _MEASURED_PARTS = 2000
 _NO_TEXT = "(no text)"
 _VACANT = "…"
-"""Stands in a message that the text does not reach any more, until the last word is painted."""
+"""A placeholder: a new message before its first frame, and one that the text does not reach any more."""
 
 
 class Painter:
@@ -32,8 +31,9 @@ class Painter:
     recorded are edited, not posted again. With ``frames=False`` only typing and the last word are shown.
     """
 
-    def __init__(self, canvas: Canvas, *, frames: bool = True) -> None:
+    def __init__(self, canvas: Canvas, *, frames: bool = True, typing_every_s: float = 4.0) -> None:
         self._canvas = canvas
+        self._typing_every_s = typing_every_s
         self._has_frames = frames
         self._receipt: Receipt | None = None
         self._posted: list[tuple[str, str | None]] = []
@@ -125,7 +125,7 @@ class Painter:
             if not is_painted:
                 await self._guarded(self._canvas.typing)
             try:
-                async with asyncio.timeout(None if is_painted else _TYPING_EVERY_S):
+                async with asyncio.timeout(None if is_painted else self._typing_every_s):
                     await self._news.wait()
             except TimeoutError:
                 continue
@@ -162,38 +162,40 @@ class Painter:
         for index, part in enumerate(parts):
             if self._closing.is_set():
                 return
-            if index < len(self._posted):
-                await self._edit(index, part, None)
-            else:
-                await self._post(part, None)
+            if index == len(self._posted):
+                # Posted empty, recorded, then filled: whoever is killed in between leaves a placeholder behind and not
+                # half an answer that is then given a second time.
+                await self._post(_VACANT, None)
+            await self._edit(index, part, None)
 
     async def _settle(self, index: int, part: str, answer: Answer | None) -> None:
-        """Makes the message at `index` show the part for good. One that cannot be edited, also not at a second try, is
-        gone or too old: the next one takes its place, or a new one, and it is removed."""
+        """Makes the message at `index` show the part for good. Where that one is gone or cannot be edited, the next one
+        takes its place, or a new one, and it is removed."""
         if index == len(self._posted):
             await self._post(part, answer)
-            return
-        try:
-            await self._edit(index, part, answer)
-            return
-        except DeliveryError as error:
-            if error.is_permanent or error.retry_after_s is not None:
+        elif not await self._is_edited(index, part, answer):
+            unusable = self._posted.pop(index)
+            try:
+                await self._settle(index, part, answer)
+            except DeliveryError:
+                self._posted.insert(index, unusable)
                 raise
-            self._log.info("edit failed", error=str(error))
-        await asyncio.sleep(self._canvas.pace_s)
-        try:
-            await self._edit(index, part, answer)
-            return
-        except DeliveryError as error:
-            if error.is_permanent or error.retry_after_s is not None:
-                raise
-        unusable = self._posted.pop(index)
-        try:
-            await self._settle(index, part, answer)
-        except DeliveryError:
-            self._posted.insert(index, unusable)
-            raise
-        await self._discard(unusable[0])
+            await self._discard(unusable[0])
+
+    async def _is_edited(self, index: int, part: str, answer: Answer | None) -> bool:
+        """Tries an edit twice, unless the first try shows that the message is gone."""
+        for is_last_try in (False, True):
+            try:
+                await self._edit(index, part, answer)
+                return True
+            except DeliveryError as error:
+                if error.is_permanent or error.retry_after_s is not None:
+                    raise
+                self._log.info("edit failed", error=str(error))
+                if error.is_missing or is_last_try:
+                    return False
+            await asyncio.sleep(self._canvas.pace_s)
+        return False
 
     async def _edit(self, index: int, part: str, answer: Answer | None) -> None:
         message_id, painted = self._posted[index]

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from core.records import Author
-from core.types import Account, Scope
-from gateway.cli_visit import OWN, AsJson, InScope, say, say_json, scope_of, seen, visit
+from core.types import Account
+from gateway.cli_visit import AsJson, InScope, say, say_json, scope_of, seen, visit
 from gateway.house import House
 
 Target = Literal["memory", "user"]
@@ -73,8 +73,8 @@ def _replace(
 
     async def work(house: House) -> None:
         scopes = await seen(house, scope)
-        place, name = await _holder(house, scopes, target, old)
-        say(await house.notebook.replace(place, scopes, name, old, text, AUTHOR))
+        name = target or await house.notebook.target_of(scopes, old)
+        say(await house.notebook.replace(scope_of(scope), scopes, name, old, text, AUTHOR))
 
     visit(work)
 
@@ -84,19 +84,7 @@ def _remove(old: Old, target: Either = None, scope: InScope = None) -> None:
 
     async def work(house: House) -> None:
         scopes = await seen(house, scope)
-        place, name = await _holder(house, scopes, target, old)
-        say(await house.notebook.remove(place, scopes, name, old, AUTHOR))
+        name = target or await house.notebook.target_of(scopes, old)
+        say(await house.notebook.remove(scope_of(scope), scopes, name, old, AUTHOR))
 
     visit(work)
-
-
-async def _holder(house: House, scopes: frozenset[Scope], target: Target | None, old: str) -> tuple[Scope, Target]:
-    """Where a note lies: the owner has a pair of files for each of his accounts, and need not know which."""
-    names: tuple[Target, ...] = ("memory", "user") if target is None else (target,)
-    wanted = old.strip().casefold()
-    first = OWN if OWN in scopes else min(scopes)
-    for scope in sorted(scopes, key=lambda scope: scope != first):
-        for name in names:
-            if any(wanted in entry.casefold() for entry in await house.notebook.entries(frozenset({scope}), name)):
-                return scope, name
-    return first, names[0]

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from core.errors import DeliveryError
+from core.errors import DeliveryError, StoreError
 from core.ports import Reply
 from core.types import Address, Answer, Button, Command, File, Inbound
 from tests.doubles.desk import Desk, Receipt
@@ -84,6 +84,26 @@ async def test_the_same_delivery_twice_makes_one_message(api: DiscordApi) -> Non
         reply.begin(Receipt("reminder:7"))
         await reply.finish(Answer(text="Tea!"))
     assert api.said(channel) == ["Tea!"]
+    await adapter.close()
+
+
+async def test_a_placeholder_that_was_posted_but_not_recorded_is_found_again(api: DiscordApi) -> None:
+    class _Unreached(Receipt):
+        async def record(self, message_id: str) -> None:
+            raise StoreError("killed before this could be written")
+
+    channel = api.dm(api.user("Ana"))
+    adapter = make(api)
+    await adapter.open()
+    first = adapter.reply(Address(platform="discord", chat_id=channel))
+    first.begin(_Unreached("turn:7"))
+    first.show("Half an")
+    await api.wait_for(lambda: api.said(channel) == ["…"])
+    await first.abandon()
+    again = adapter.reply(Address(platform="discord", chat_id=channel))
+    again.begin(Receipt("turn:7"))
+    await again.finish(Answer(text="The whole answer"))
+    assert api.said(channel) == ["The whole answer"]
     await adapter.close()
 
 

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from core.errors import Refused
 from core.memory.curated import Curated
@@ -74,6 +75,147 @@ async def test_replace_and_remove_want_exactly_one_note(notebook: Notebook) -> N
     await notebook.replace(ANA, only(ANA), "memory", "ana lives", "Ana lives in Porto")
     await notebook.remove(ANA, only(ANA), "memory", "Cy")
     assert await notebook.entries(only(ANA), "memory") == ["Ana lives in Porto", "Bea lives in Lisbon"]
+
+
+async def test_a_note_of_another_account_of_the_person_is_reached(notebook: Notebook, notes: Notes) -> None:
+    both = frozenset((ANA, ANA_TOO))
+    await notebook.add(ANA_TOO, both, "memory", "Ana lives in Lisbon")
+    await notebook.add(ANA_TOO, both, "memory", "Cy is away")
+    said = await notebook.replace(ANA, both, "memory", "LISBON", "Ana lives in Porto")
+    assert "Now noted: “Ana lives in Porto”. MEMORY.md is" in said
+    assert await notebook.entries(only(ANA_TOO), "memory") == ["Ana lives in Porto", "Cy is away"]
+    assert await notebook.entries(only(ANA), "memory") == []
+    await notebook.remove(ANA, both, "memory", "Cy is")
+    assert await notebook.entries(both, "memory") == ["Ana lives in Porto"]
+    changes = await notes.changes(only(ANA_TOO))
+    assert [(change.action, change.before) for change in changes[:2]] == [
+        ("remove", "Cy is away"),
+        ("replace", "Ana lives in Lisbon"),
+    ]
+    assert await notes.changes(only(ANA)) == [], "the change is logged where the note is"
+
+
+async def test_the_own_account_is_searched_first_unless_another_note_is_exactly_meant(notebook: Notebook) -> None:
+    both = frozenset((ANA, ANA_TOO))
+    await notebook.add(ANA, both, "memory", "likes tea with milk")
+    await notebook.add(ANA_TOO, both, "memory", "likes tea")
+    await notebook.add(ANA_TOO, both, "memory", "likes tea and cake")
+    await notebook.remove(ANA, both, "memory", "likes tea")
+    assert await notebook.entries(both, "memory") == ["likes tea and cake", "likes tea with milk"]
+    await notebook.remove(ANA, both, "memory", "tea")
+    assert await notebook.entries(both, "memory") == ["likes tea and cake"]
+
+
+async def test_candidates_of_all_accounts_are_named(notebook: Notebook) -> None:
+    both = frozenset((ANA, ANA_TOO))
+    await notebook.add(ANA, both, "memory", "Cy is away")
+    for text in ("Ana lives in Lisbon", "Bea lives in Lisbon"):
+        await notebook.add(ANA_TOO, both, "memory", text)
+    with pytest.raises(Refused, match="2 notes contain") as refusal:
+        await notebook.remove(ANA, both, "memory", "Lisbon")
+    assert "Cy" not in str(refusal.value)
+    with pytest.raises(Refused, match="No note contains") as refusal:
+        await notebook.remove(ANA, both, "memory", "Madrid")
+    assert all(text in str(refusal.value) for text in ("Cy is away", "Ana lives", "Bea lives"))
+
+
+async def test_notes_of_another_person_are_out_of_reach(notebook: Notebook) -> None:
+    await notebook.add(BOB, only(BOB), "memory", "Bob has a secret")
+    for scopes in (only(ANA), frozenset((ANA, ANA_TOO))):
+        with pytest.raises(Refused, match="No note contains") as refusal:
+            await notebook.replace(ANA, scopes, "memory", "secret", "none")
+        assert "Bob" not in str(refusal.value)
+    assert await notebook.entries(only(BOB), "memory") == ["Bob has a secret"]
+
+
+async def test_a_note_that_two_accounts_have_goes_from_both(notebook: Notebook, notes: Notes) -> None:
+    for scope in (ANA, ANA_TOO):  # noted before the accounts were linked
+        await notebook.add(scope, only(scope), "memory", "Ana lives in Lisbon")
+    both = frozenset((ANA, ANA_TOO))
+    await notebook.replace(ANA, both, "memory", "Lisbon", "Ana lives in Porto")
+    assert await notebook.entries(both, "memory") == ["Ana lives in Porto"]
+    await notebook.remove(ANA, both, "memory", "Porto")
+    assert await notebook.entries(both, "memory") == []
+    for scope in (ANA, ANA_TOO):
+        assert [change.action for change in await notes.changes(only(scope))] == ["remove", "replace", "add"]
+
+
+async def test_the_limit_holds_for_a_note_that_is_replaced_elsewhere(notebook: Notebook) -> None:
+    both = frozenset((ANA, ANA_TOO))
+    await notebook.add(ANA, both, "user", "a" * 60)
+    await notebook.add(ANA_TOO, both, "user", "b" * 20)
+    with pytest.raises(Refused, match="over its limit of 100"):
+        await notebook.replace(ANA, both, "user", "bbb", "b" * 50)
+    assert await notebook.entries(only(ANA_TOO), "user") == ["b" * 20]
+
+
+async def test_the_target_of_a_note_need_not_be_said(notebook: Notebook) -> None:
+    both = frozenset((ANA, ANA_TOO))
+    await notebook.add(ANA_TOO, both, "user", "Prefers tea")
+    assert await notebook.target_of(both, " TEA ") == "user"
+    assert await notebook.target_of(both, "coffee") == "memory"
+    assert await notebook.target_of(only(BOB), "tea") == "memory"
+
+
+async def test_cancelled_while_the_file_is_written_the_change_is_whole(
+    notebook: Notebook, notes: Notes, home: Path
+) -> None:
+    await notebook.add(ANA, only(ANA), "memory", "old")
+    with FileLock(home / "memories" / ".lock"):
+        change = asyncio.create_task(notebook.replace(ANA, only(ANA), "memory", "old", "new"))
+        await asyncio.wait([change], timeout=0.05)
+        change.cancel()
+        await asyncio.wait([change], timeout=0.05)
+        assert not change.done(), "it ends with the write, not before"
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(change, 5)
+    assert await notebook.entries(only(ANA), "memory") == ["new"]
+    assert [kept.action for kept in await notes.changes(only(ANA))] == ["replace", "add"]
+
+
+async def test_cancelled_between_file_and_log_the_change_is_whole(home: Path, notes: Notes, clock: SteadyClock) -> None:
+    class _Slow:
+        def __init__(self) -> None:
+            self.is_asked, self.may_go_on = asyncio.Event(), asyncio.Event()
+
+        async def log(self, change: NoteChange) -> None:
+            self.is_asked.set()
+            await self.may_go_on.wait()
+            await notes.log(change)
+
+        async def changes(self, scopes: frozenset[Scope], limit: int = 20) -> list[NoteChange]:
+            return await notes.changes(scopes, limit)
+
+    slow = _Slow()
+    notebook = Notebook(home, slow, clock, LIMITS)
+    change = asyncio.create_task(notebook.add(ANA, only(ANA), "memory", "new"))
+    async with asyncio.timeout(5):
+        await slow.is_asked.wait()
+        change.cancel()
+        slow.may_go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await change
+    assert await notebook.entries(only(ANA), "memory") == ["new"]
+    assert [kept.after for kept in await slow.changes(only(ANA))] == ["new"]
+
+
+async def test_a_refusal_after_cancelling_is_still_a_cancellation(notebook: Notebook, home: Path) -> None:
+    await notebook.add(ANA, only(ANA), "memory", "old")
+    with FileLock(home / "memories" / ".lock"):
+        change = asyncio.create_task(notebook.remove(ANA, only(ANA), "memory", "nothing like it"))
+        await asyncio.wait([change], timeout=0.05)
+        change.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(change, 5)
+
+
+async def test_a_byte_order_mark_is_no_part_of_the_first_note(notebook: Notebook, home: Path) -> None:
+    await notebook.add(ANA, only(ANA), "memory", "one")
+    path = home / "memories" / "account%3Atelegram%3A1" / "MEMORY.md"
+    path.write_bytes(b"\xef\xbb\xbfBy hand\r\n\xc2\xa7\r\ntwo\r\n")
+    assert await notebook.entries(only(ANA), "memory") == ["By hand", "two"]
+    await notebook.remove(ANA, only(ANA), "memory", "two")
+    assert path.read_text(encoding="utf-8") == "By hand\n"
 
 
 async def test_every_change_is_logged_with_who_and_what_stood_there(notebook: Notebook, notes: Notes) -> None:

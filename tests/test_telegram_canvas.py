@@ -143,7 +143,41 @@ async def test_equal_edit_is_fine_and_a_missing_message_is_told(api: BotApi, bot
     await drawn.remove(message_id)
     with pytest.raises(DeliveryError, match="to edit not found") as told:
         await drawn.edit(message_id, "other", None)
-    assert not told.value.is_permanent
+    assert (told.value.is_missing, told.value.is_permanent) == (True, False)
+
+
+@pytest.mark.parametrize("said", ["Bad Request: message can't be edited", "Bad Request: MESSAGE_ID_INVALID"])
+async def test_a_message_that_can_never_be_edited_is_missing(api: BotApi, bot: Bot, said: str) -> None:
+    drawn = canvas(bot, 42)
+    message_id = await drawn.post("old", None, "n")
+    api.fail(400, said, method="editMessageText")
+    with pytest.raises(DeliveryError) as told:
+        await drawn.edit(message_id, "new", None)
+    assert (told.value.is_missing, told.value.is_permanent) == (True, False)
+
+
+async def test_what_may_pass_is_not_missing(api: BotApi, bot: Bot) -> None:
+    drawn = canvas(bot, 42)
+    message_id = await drawn.post("old", None, "n")
+    api.flood(7, method="editMessageText")
+    api.fail(502, "Bad Gateway", method="editMessageText")
+    for _ in range(2):
+        with pytest.raises(DeliveryError) as told:
+            await drawn.edit(message_id, "new", None)
+        assert (told.value.is_missing, told.value.is_permanent) == (False, False)
+
+
+async def test_an_answer_whose_message_was_deleted_is_posted_anew_at_once(api: BotApi, bot: Bot) -> None:
+    drawn, slip = canvas(bot, 42), Slip()
+    painter = Painter(drawn)
+    painter.begin(slip)
+    painter.show("Half of")
+    await api.wait_for(lambda: api.texts(42) == ["Half of"])
+    await drawn.remove(slip.posted[0])
+    await painter.finish(Answer(text="Half of it was not enough"))
+    assert api.texts(42) == ["Half of it was not enough"]
+    edits = [call for call in api.called("editMessageText") if "not enough" in str(call)]
+    assert len(edits) == 1, "no second try"
 
 
 @pytest.mark.parametrize(
@@ -229,8 +263,9 @@ async def test_an_answer_grows_in_one_message(api: BotApi, bot: Bot) -> None:
     await api.wait_for(lambda: api.called("sendChatAction"))
     painter.show("Ana lives")
     await api.wait_for(lambda: api.texts(42) == ["Ana lives"])
+    assert [call["text"] for call in api.called("sendMessage")] == ["…"], "a message begins as a placeholder"
     painter.show("Ana lives in **Por")
-    await api.wait_for(lambda: len(api.called("editMessageText")) == 1)
+    await api.wait_for(lambda: len(api.called("editMessageText")) == 2)
     painter.show("Ana lives in **Porto**.")
     await painter.finish(Answer(text="Ana lives in **Porto**."))
     assert api.texts(42) == ["Ana lives in Porto."]

@@ -9,6 +9,12 @@ from __future__ import annotations
 import re
 import unicodedata
 
+_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
+"""The flags of Scotland and its like: a black flag with the region's code in tag characters."""
+
+_SOFT_BREAK = re.compile(r"(?<=[^\W_])\n(?=[^\W_])")
+"""Where a line was wrapped inside a sentence; a list or a heading begins otherwise."""
+
 # Zero-width joiners are left out on purpose: emoji, Persian and Hindi need them.
 _HIDDEN = {
     "\u200b": "a zero-width space",
@@ -37,7 +43,10 @@ _ORDERS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"\b(?:assistant|ai|dan|jailbroken|unrestricted|developer mode|system)\b",
         ),
         ("a forged system message", r"<\s*/?\s*(?:system|assistant|memory-context)\s*>|\[\s*system\s*\]\s*:"),
-        ("an order to keep something from the user", r"\bdo not (?:tell|inform|mention (?:this )?to) the user\b"),
+        (
+            "an order to keep something from the user",
+            r"\b(?:do not|don['’]?t|never) (?:tell|inform|mention (?:this )?to) the user\b",
+        ),
         (
             "an order to send secrets away",
             r"\b(?:curl|wget)\b[^\n]{0,120}(?:\$\{?\w*(?:key|token|secret|password)|\.env\b|id_rsa|/etc/passwd)",
@@ -49,12 +58,14 @@ _ORDERS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 
 def suspicion(text: str) -> str | None:
     """What makes `text` unfit for the system prompt, as a noun phrase; None when nothing does."""
-    for character in text:
+    for character in _FLAG.sub("", text):
         if character in _HIDDEN:
             return f"{_HIDDEN[character]} (U+{ord(character):04X})"
         if 0xE0000 <= ord(character) <= 0xE007F:
             return "invisible tag characters"
-    folded = unicodedata.normalize("NFKC", text)
+    # What the eye does not see, joiners and soft hyphens among it, must not hide a word from the patterns either.
+    visible = "".join(character for character in text if unicodedata.category(character) != "Cf")
+    folded = _SOFT_BREAK.sub(" ", unicodedata.normalize("NFKC", visible).replace("\r\n", "\n"))
     for reason, pattern in _ORDERS:
         if pattern.search(folded):
             return reason

@@ -27,9 +27,6 @@ class Memory(MemoryProvider):
         self._timeout_s = timeout_s
         self._log = structlog.get_logger("memory")
 
-    async def initialize(self) -> None:
-        await self._gather([(provider, provider.initialize()) for provider in self._providers])
-
     async def system_prompt_block(self, context: ToolContext) -> str:
         blocks = await self._gather([(provider, provider.system_prompt_block(context)) for provider in self._providers])
         return "\n\n".join(block.strip() for block in blocks if block.strip())
@@ -43,9 +40,6 @@ class Memory(MemoryProvider):
 
     def tools(self) -> Sequence[Tool]:
         return [tool for provider in self._providers for tool in provider.tools()]
-
-    async def shutdown(self) -> None:
-        await self._gather([(provider, provider.shutdown()) for provider in self._providers])
 
     async def _gather(self, calls: Sequence[tuple[MemoryProvider, Awaitable[T]]]) -> list[T]:
         async def boxed(provider: MemoryProvider, call: Awaitable[T]) -> list[T]:

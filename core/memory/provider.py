@@ -16,9 +16,6 @@ class MemoryProvider(ABC):
 
     name: str
 
-    async def initialize(self) -> None:
-        """Called once, before anything else."""
-
     async def system_prompt_block(self, context: ToolContext) -> str:
         """Text for the frozen system prompt of a new session; empty for none."""
         return ""
@@ -37,6 +34,3 @@ class MemoryProvider(ABC):
     def tools(self) -> Sequence[Tool]:
         """Tools of this memory for the model."""
         return ()
-
-    async def shutdown(self) -> None:
-        """Called once, last."""

@@ -37,7 +37,7 @@ class Recollection(MemoryProvider):
         if not _is_subject(text):
             return ()
         findings = await self._recall.recall(
-            Query(text=text[:2000], scopes=context.scopes, limit=PASSAGES, hidden=context.window)
+            Query(text=text[:2000], scopes=context.scopes, limit=PASSAGES, hidden=context.window, is_prose=True)
         )
         return [line for found in findings.sessions if (line := self._line(found))]
 
