@@ -3,6 +3,7 @@
 MnemeError
 ├── ConfigError      settings are wrong: all problems in one message, each with its dotted path
 ├── StoreError       state.db cannot be read or written
+├── HistoryError     a file to import is of no known kind, or broken
 ├── ModelError       the model did not answer; `is_retryable` says whether trying again can help
 ├── ToolError        a tool refused; the text goes back to the model
 ├── DeliveryError    a platform did not take a message; `retry_after_s`, `is_permanent`
@@ -22,6 +23,10 @@ class ConfigError(MnemeError):
 
 class StoreError(MnemeError):
     """state.db is unreadable, read-only, full, of a newer version, or damaged."""
+
+
+class HistoryError(MnemeError):
+    """A file to import is of no known kind, cannot be read, or is broken from some place on."""
 
 
 class ModelError(MnemeError):

@@ -5,7 +5,7 @@ Floors above the core are reached through these only; `gateway/app.py` decides w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -48,7 +48,8 @@ class Receipt(Protocol):
         """Ids of the platform messages made so far, by this process or one before it, in order."""
 
     async def record(self, message_id: str) -> None:
-        """One more platform message exists. Durable when it returns."""
+        """One more platform message exists. Durable when it returns; while the store is out of order it is kept in
+        mind and written later, because the message exists all the same."""
 
 
 class Reply(Protocol):
@@ -214,7 +215,8 @@ class Inbox(Protocol):
     """What was accepted and not yet answered."""
 
     async def keep_raw(self, updates: Sequence[RawUpdate]) -> None:
-        """Stores updates as they came; those known already are left alone. Committed when it returns."""
+        """Stores updates as they came; those known already are left alone. Committed when it returns. Forgets those
+        that failed 30 days ago."""
 
     async def raw(self, platform: str) -> list[RawUpdate]:
         """Updates kept and not yet dropped, in order, without those that failed."""
@@ -247,11 +249,14 @@ class Outbox(Protocol):
     async def record(self, key: str, message_id: str) -> None:
         """One more platform message exists for the parcel."""
 
-    async def due(self, now: datetime, limit: int = 50) -> list[Parcel]:
-        """Parcels to deliver now, oldest first, at most one for each address."""
+    async def due(self, now: datetime, platforms: Collection[str] | None = None, limit: int = 50) -> list[Parcel]:
+        """Parcels to deliver now, oldest first, at most one for each address; None: on whatever platform."""
 
-    async def next_at(self) -> datetime | None:
-        """When the earliest parcel becomes due."""
+    async def next_at(self, platforms: Collection[str] | None = None) -> datetime | None:
+        """When the earliest parcel for these platforms becomes due."""
+
+    async def is_behind(self, key: str) -> bool:
+        """Whether an older parcel with content has yet to leave for the same address."""
 
     async def done(self, key: str) -> None:
         """Delivered. The key stays, so that the same thing never leaves twice."""
@@ -269,7 +274,8 @@ class Outbox(Protocol):
         """How many are held, due and dead."""
 
     async def recover(self, now: datetime) -> None:
-        """At the start of a process: what one before it had claimed is due again; delivered keys are kept 30 days."""
+        """At the start of a process: what one before it had claimed is due again; answers that nothing works on any
+        more are buried; delivered keys and updates that failed are kept 30 days."""
 
 
 class People(Protocol):

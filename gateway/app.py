@@ -152,8 +152,9 @@ class _Process:
                 self._stop.set()
 
     async def _on_open(self, adapter: Adapter) -> None:
-        self._opened[adapter.platform] = adapter
-        self._stack.push_async_callback(adapter.close)
+        if adapter.platform not in self._opened:
+            self._opened[adapter.platform] = adapter
+            self._stack.push_async_callback(adapter.close)
         limit = timedelta(seconds=self._house.settings.turn.answer_after_restart_s)
         for number in await self._router.resume(adapter, limit):
             self._tasks.create_task(self._router.serve(number))
@@ -173,7 +174,7 @@ def corridor(
     memory = Memory([Curated(house.notebook), Recollection(house.recall, zone)], settings.memory.prefetch_timeout_s)
     prompt = Prompt(settings.home, SOUL.read_text(encoding="utf-8"), zone, memory)
     lineage = Lineage(house.conversations, prompt, house.clock, settings.model.chat, settings.model.window_tokens)
-    tools = [*memory.tools(), session_search(house.recall), reminder(house.appointments)]
+    tools = [*memory.tools(), session_search(house.recall, zone), reminder(house.appointments)]
     agent = Agent(
         model=model,
         conversations=house.conversations,

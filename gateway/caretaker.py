@@ -38,17 +38,21 @@ class Caretaker:
         self._log = structlog.get_logger("caretaker")
 
     async def watch(self) -> None:
-        """Until cancelled."""
-        known = await self._database.data_version()
+        """Until cancelled. What could not be told is told at the next look."""
+        known: int | None = None
+        is_changed = False
         while True:
-            is_told = await self._told()
             try:
                 version = await self._database.data_version()
-                if version != known or is_told:
-                    known = version
+                is_changed = is_changed or (known is not None and version != known)
+                known = version
+                if is_changed:
                     await self._on_change()
+                    is_changed = False
             except StoreError as error:
                 self._log.error("state.db cannot be read", error=str(error))
+                is_changed = True
+            is_changed = await self._told() or is_changed
 
     async def _told(self) -> bool:
         """Waits until this process says that something changed, or until it is time to look for what others did."""

@@ -1,45 +1,65 @@
 """The mail room: what came in and waits for an answer, and the way an answer leaves once.
 
-A delivery that fails stays in the outbox, where the courier tries again; one that succeeded never leaves twice.
+A delivery that fails stays in the outbox, where the courier tries again; one that succeeded never leaves twice, and
+none overtakes an older one of its address. What the store cannot take at the moment is written when it can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
+from functools import partial
+from weakref import WeakValueDictionary
 
 import structlog
 
-from core.errors import DeliveryError
+from core.errors import DeliveryError, MnemeError, StoreError
 from core.ports import Clock, Inbox, Outbox, Reply
 from core.records import Entry, Parcel
 from core.types import Answer, Inbound
+from gateway.supervisor import contained
 
 TRIES = 12
+PATIENCE_S = 5.0
+"""How long an answer waits for another one that is just being painted at its address."""
 _LONGEST_WAIT = timedelta(hours=1)
+Booking = Callable[[], Awaitable[None]]
 
 
 class _Receipt:
-    """Fills the role Receipt for one parcel."""
+    """Fills the role Receipt for one parcel. `keep` writes, now or later."""
 
-    def __init__(self, parcel: Parcel, outbox: Outbox) -> None:
+    def __init__(self, parcel: Parcel, keep: Callable[[str], Awaitable[None]]) -> None:
         self.key = parcel.key
         self.posted: list[str] = list(parcel.posted)
-        self._outbox = outbox
+        self._keep = keep
 
     async def record(self, message_id: str) -> None:
         self.posted.append(message_id)
-        await self._outbox.record(self.key, message_id)
+        await self._keep(message_id)
 
 
 class Post:
     """Inbox and outbox as the router and the courier use them."""
 
-    def __init__(self, inbox: Inbox, outbox: Outbox, clock: Clock) -> None:
+    def __init__(self, inbox: Inbox, outbox: Outbox, clock: Clock, patience_s: float = PATIENCE_S) -> None:
         self._inbox = inbox
         self._outbox = outbox
         self._clock = clock
+        self._patience_s = patience_s
+        self._call: Callable[[], None] | None = None
+        self._painting: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """The lock of each address that something is being painted at, and of those that wait for it."""
+        self._left: set[str] = set()
+        """Addresses where an answer was left to the courier, who is called when the one before it has left."""
+        self._unwritten: deque[Booking] = deque()
         self._log = structlog.get_logger("post")
+
+    def connect(self, call: Callable[[], None]) -> None:
+        """Who is to be called when something lies in the outbox: the courier."""
+        self._call = call
 
     async def accept(self, inbound: Inbound) -> Entry | None:
         """Writes an event down; None when it is known."""
@@ -72,7 +92,11 @@ class Post:
 
     def begin(self, parcel: Parcel, reply: Reply) -> None:
         """Work on an answer has begun: typing is shown, what is painted is recorded."""
-        reply.begin(_Receipt(parcel, self._outbox))
+
+        async def keep(message_id: str) -> None:
+            await self._book(partial(self._outbox.record, parcel.key, message_id))
+
+        reply.begin(_Receipt(parcel, keep))
 
     async def fill(self, parcel: Parcel, answer: Answer) -> None:
         """Stores what the parcel holds, in the hands of this process."""
@@ -80,19 +104,46 @@ class Post:
 
     async def deliver(self, parcel: Parcel, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
         """Paints the last word through a reply that has begun. False when it did not arrive; it is then tried again
-        later, or buried when that is hopeless (`is_once`: only this reply can deliver it)."""
-        try:
-            await reply.finish(answer)
-        except DeliveryError as error:
-            if error.is_permanent or is_once or parcel.attempts + 1 >= TRIES:
-                self._log.warning("undeliverable", key=parcel.key, error=str(error))
-                await self._outbox.bury(parcel.key, str(error))
-            else:
-                wait = timedelta(seconds=max(error.retry_after_s or 0.0, 2.0**parcel.attempts))
-                await self._outbox.postpone(parcel.key, self._clock.now() + min(wait, _LONGEST_WAIT), str(error))
-            return False
-        await self._outbox.done(parcel.key)
-        return True
+        later, or buried when that is hopeless (`is_once`: only this reply can deliver it).
+
+        Where an older answer has yet to leave for the same address, this one is left to the courier, to leave after it.
+        """
+        if is_once:
+            return await self._paint(parcel, reply, answer, is_once=True)
+        lane = parcel.address.key
+        lock = self._painting.setdefault(lane, asyncio.Lock())
+        if await self._is_free(lock):
+            try:
+                if not await self._is_behind(parcel):
+                    return await self._paint(parcel, reply, answer)
+            finally:
+                lock.release()
+                if lane in self._left:
+                    self._left.discard(lane)
+                    self._wake()
+        await self._leave(parcel, reply, answer)
+        return False
+
+    async def fail(self, parcel: Parcel, error: MnemeError, *, is_once: bool = False) -> None:
+        """Books a delivery that failed: to be tried again later, or buried when that is hopeless."""
+        is_permanent = isinstance(error, DeliveryError) and error.is_permanent
+        if is_permanent or is_once or parcel.attempts + 1 >= TRIES:
+            self._log.warning("undeliverable", key=parcel.key, error=str(error))
+            await self._book(partial(self._outbox.bury, parcel.key, str(error)))
+            return
+        asked_s = error.retry_after_s if isinstance(error, DeliveryError) else None
+        wait = timedelta(seconds=max(asked_s or 0.0, 2.0**parcel.attempts))
+        next_at = self._clock.now() + min(wait, _LONGEST_WAIT)
+        self._log.info("not delivered yet", key=parcel.key, error=str(error), next_at=next_at.isoformat())
+        await self._book(partial(self._outbox.postpone, parcel.key, next_at, str(error)))
+        self._wake()
+
+    async def settle(self) -> None:
+        """Writes what the store could not take before, oldest first. Raises StoreError while it still cannot. For the
+        courier only: two at a time would write the same twice."""
+        while self._unwritten:
+            await self._unwritten[0]()
+            self._unwritten.popleft()
 
     async def expire(self, entry: Entry) -> None:
         """The reply that came with the event is lost and nothing else may answer it."""
@@ -102,11 +153,61 @@ class Post:
 
     async def tell(self, inbound: Inbound, reply: Reply, answer: Answer) -> None:
         """Says something that need not be kept (a pairing code to a stranger)."""
-        reply.begin(_LooseReceipt(f"tell:{inbound.address.key}:{inbound.message_id}"))
         try:
-            await reply.finish(answer)
+            with contained():
+                reply.begin(_LooseReceipt(f"tell:{inbound.address.key}:{inbound.message_id}"))
+                await reply.finish(answer)
         except DeliveryError as error:
             self._log.info("not told", address=inbound.address.key, error=str(error))
+
+    async def _paint(self, parcel: Parcel, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
+        try:
+            with contained(parcel.attempts):
+                await reply.finish(answer)
+        except MnemeError as error:
+            await self.fail(parcel, error, is_once=is_once)
+            return False
+        await self._book(partial(self._outbox.done, parcel.key))
+        return True
+
+    async def _leave(self, parcel: Parcel, reply: Reply, answer: Answer) -> None:
+        """Leaves an answer to the courier; only once the reply has ended, so that its messages are all recorded."""
+        self._left.add(parcel.address.key)
+        try:
+            with contained():
+                await reply.abandon()
+        except MnemeError as error:
+            self._log.warning("abandoned", key=parcel.key, error=str(error))
+        await self._book(partial(self._outbox.fill, parcel.key, answer, self._clock.now()))
+        self._wake()
+
+    async def _is_free(self, lock: asyncio.Lock) -> bool:
+        try:
+            async with asyncio.timeout(self._patience_s):
+                return await lock.acquire()
+        except TimeoutError:
+            return False
+
+    async def _is_behind(self, parcel: Parcel) -> bool:
+        try:
+            return await self._outbox.is_behind(parcel.key)
+        except StoreError as error:
+            # A person waits: better out of order than not at all.
+            self._log.error("the outbox cannot be read", error=str(error))
+            return False
+
+    async def _book(self, booking: Booking) -> None:
+        """Writes to the outbox; when the store is out of order later, in the order of the bookings."""
+        try:
+            await booking()
+        except StoreError as error:
+            self._log.error("the outbox cannot be written, so this is written later", error=str(error))
+            self._unwritten.append(booking)
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._call is not None:
+            self._call()
 
 
 class _LooseReceipt:

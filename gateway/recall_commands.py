@@ -15,7 +15,12 @@ from gateway.caller import Caller
 _RECALL = CommandSpec(
     name="recall",
     description="Find what was said, in your own words",
-    options=(Option(name="query", description="what to look for; nothing lists the latest conversations"),),
+    options=(
+        Option(
+            name="query",
+            description="words; also from:Ana on:telegram before:May after:2026-05-01 title:trip role:tool in:12",
+        ),
+    ),
     is_private=True,
 )
 _MEMORY = CommandSpec(
@@ -48,7 +53,9 @@ class RecallCommands:
     async def run(self, command: Command, caller: Caller) -> Answer:
         """See `gateway.family`."""
         if command.name == "recall":
-            findings = await self._recall.recall(Query(text=command.arguments, scopes=caller.scopes, limit=LIMIT))
+            findings = await self._recall.recall(
+                Query(text=command.arguments, scopes=caller.scopes, asker=caller.account, limit=LIMIT)
+            )
             return Answer(text=to_markdown(findings, self._zone))
         action, text = _action(command)
         if action in ("", "list"):
@@ -56,19 +63,15 @@ class RecallCommands:
         author = Author(account=caller.account)
         target, text = _target(text)
         if action == "add":
-            return Answer(
-                text=await self._notebook.add(caller.scope, caller.scopes, target or "memory", text, author)
-            )
+            return Answer(text=await self._notebook.add(caller.scope, caller.scopes, target or "memory", text, author))
         if action == "replace":
             old, separator, new = text.partition("=>")
             if not separator:
                 raise Refused("Say what to replace and with what: `/memory replace lives in Lisbon => lives in Porto`.")
-            target = target or await self._holding(caller, old)
-            return Answer(
-                text=await self._notebook.replace(caller.scope, caller.scopes, target, old, new, author)
-            )
+            target = target or await self._notebook.target_of(caller.scopes, old)
+            return Answer(text=await self._notebook.replace(caller.scope, caller.scopes, target, old, new, author))
         if action == "remove":
-            target = target or await self._holding(caller, text)
+            target = target or await self._notebook.target_of(caller.scopes, text)
             return Answer(text=await self._notebook.remove(caller.scope, caller.scopes, target, text, author))
         raise Refused("I can list, add, replace and remove notes: `/memory add Ana's birthday is on 3 May`.")
 
@@ -80,14 +83,6 @@ class RecallCommands:
             listed = "\n".join(f"- {entry}" for entry in entries) or "Nothing yet."
             sections.append(f"**{title}** ({fullness})\n\n{listed}")
         return "\n\n".join(sections)
-
-    async def _holding(self, caller: Caller, text: str) -> str:
-        """The target that has the note, so that a person need not say which."""
-        wanted = text.strip().casefold()
-        for target in _TITLES:
-            if any(wanted in entry.casefold() for entry in await self._notebook.entries(caller.scopes, target)):
-                return target
-        return "memory"
 
 
 def _action(command: Command) -> tuple[str, str]:

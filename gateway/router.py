@@ -16,7 +16,7 @@ import structlog
 
 from core.aftercare import Aftercare
 from core.agent import Agent
-from core.errors import MnemeError, Refused, StoreError
+from core.errors import DeliveryError, MnemeError, Refused, StoreError
 from core.ports import Adapter, Clock, Reply
 from core.records import Entry, Parcel
 from core.turn import Turn
@@ -26,6 +26,7 @@ from gateway.caller import Caller
 from gateway.commands import Commands
 from gateway.lanes import Lanes
 from gateway.post import Post
+from gateway.supervisor import contained
 from gateway.ticket import Ticket
 
 
@@ -122,27 +123,40 @@ class Router:
     async def resume(self, adapter: Adapter, limit_age: timedelta) -> list[int]:
         """Takes up what an earlier process accepted from a platform and did not answer. Returns what is to be served.
         What is older than `limit_age` is told to the person instead; a lost interaction has expired."""
-        numbers = []
+        tickets = []
         for entry in await self._post.waiting():
             if entry.inbound.address.platform != adapter.platform:
                 continue
-            scope = await self._access.scope(entry.inbound)
-            verdict = await self._access.judge(entry.inbound, scope)
-            if entry.inbound.is_interaction:
-                await self._post.expire(entry)
+            ticket = await self._taken_up(entry, adapter)
+            if ticket is None:
                 continue
-            if verdict not in ("served", "overheard"):
-                # Whoever wrote this is not let in any more.
-                await self._post.close([entry])
-                continue
-            reply = adapter.reply(entry.inbound.address, self._post.draft(entry.inbound).reply_to)
-            ticket = self._ticket(entry, reply, scope, is_overheard=verdict == "overheard")
             age = self._clock.now() - entry.received_at
             if entry.inbound.kind == "message" and not ticket.is_overheard and age > limit_age:
                 await self._decline(ticket, age)
             else:
-                numbers.append(self._join(ticket))
-        return numbers
+                tickets.append(ticket)
+        # Joined last: when something fails before, all of it is tried again, and nothing stands in a lane twice.
+        return [self._join(ticket) for ticket in tickets]
+
+    async def _taken_up(self, entry: Entry, adapter: Adapter) -> Ticket | None:
+        """The ticket of an entry that waited over a restart; None when it is not to be answered any more."""
+        scope = await self._access.scope(entry.inbound)
+        verdict = await self._access.judge(entry.inbound, scope)
+        if entry.inbound.is_interaction:
+            await self._post.expire(entry)
+            return None
+        if verdict not in ("served", "overheard"):
+            # Whoever wrote this is not let in any more.
+            await self._post.close([entry])
+            return None
+        try:
+            with contained():
+                reply = adapter.reply(entry.inbound.address, self._post.draft(entry.inbound).reply_to)
+        except DeliveryError as error:
+            self._log.warning("an answer has no way back", address=entry.inbound.address.key, error=str(error))
+            await self._post.expire(entry)
+            return None
+        return self._ticket(entry, reply, scope, is_overheard=verdict == "overheard")
 
     @staticmethod
     def _ticket(entry: Entry, reply: Reply, scope: Scope, *, is_overheard: bool) -> Ticket:

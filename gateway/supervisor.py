@@ -1,32 +1,43 @@
 """Keeps each platform connected: opens it, listens, and begins again, more and more slowly, when it falls over.
 
-A platform that refuses its token is given up with a sentence; the others go on.
+A platform that refuses its token is given up with a sentence; the others go on. What an adapter or its library raises
+by mistake ends here, or leaves as an error of ours.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import structlog
 
-from core.errors import ConfigError
+from core.errors import ConfigError, DeliveryError, MnemeError
 from core.ports import Adapter, Sink
 from core.types import CommandSpec
 
 SHORTEST_REST_S = 1.0
 LONGEST_REST_S = 60.0
+MISTAKES = 4
+"""How often one delivery may fail by a mistake in the code that does it: a mistake repeats itself, and what is
+delivered after it at the same address has to wait."""
 
 
 class Supervisor:
-    """Runs adapters against `sink`. `on_open` is awaited each time a platform has been opened."""
+    """Runs adapters against `sink`. `on_open` is awaited once a platform has been opened, again and again until it
+    succeeds; nothing is listened to before."""
 
     def __init__(
-        self, sink: Sink, commands: Sequence[CommandSpec], on_open: Callable[[Adapter], Awaitable[None]]
+        self,
+        sink: Sink,
+        commands: Sequence[CommandSpec],
+        on_open: Callable[[Adapter], Awaitable[None]],
+        shortest_rest_s: float = SHORTEST_REST_S,
     ) -> None:
         self._sink = sink
         self._commands = commands
         self._on_open = on_open
+        self._shortest_rest_s = shortest_rest_s
         self.states: dict[str, str] = {}
         """One sentence on each platform, for /status."""
         self._log = structlog.get_logger("supervisor")
@@ -34,8 +45,8 @@ class Supervisor:
     async def run(self, adapter: Adapter) -> None:
         """Until cancelled, until `listen` returns by itself (end of input), or until the platform refuses us for good:
         then ConfigError is raised."""
-        rest_s = SHORTEST_REST_S
-        is_open = False
+        rest_s = self._shortest_rest_s
+        is_open = is_taken_up = False
         loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
@@ -44,7 +55,9 @@ class Supervisor:
                     self.states[adapter.platform] = "connecting"
                     await adapter.open()
                     is_open = True
+                if not is_taken_up:
                     await self._on_open(adapter)
+                    is_taken_up = True
                 self.states[adapter.platform] = "connected"
                 await adapter.listen(self._sink, self._commands)
                 self.states[adapter.platform] = "ended"
@@ -57,6 +70,19 @@ class Supervisor:
                 self._log.exception("a platform fell over", platform=adapter.platform)
                 self.states[adapter.platform] = f"out of reach ({type(error).__name__}), trying again"
             if loop.time() - began > LONGEST_REST_S:
-                rest_s = SHORTEST_REST_S
+                rest_s = self._shortest_rest_s
             await asyncio.sleep(rest_s)
             rest_s = min(rest_s * 2, LONGEST_REST_S)
+
+
+@contextmanager
+def contained(attempts: int = 0) -> Iterator[None]:
+    """Around calls of an adapter's reply: what it raises by mistake leaves as a DeliveryError, which is permanent after
+    so many `attempts` in vain; errors of ours pass."""
+    try:
+        yield
+    except MnemeError:
+        raise
+    except Exception as error:
+        structlog.get_logger("supervisor").exception("an adapter made a mistake")
+        raise DeliveryError(f"{type(error).__name__}: {error}", is_permanent=attempts + 1 >= MISTAKES) from error

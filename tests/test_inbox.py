@@ -13,6 +13,7 @@ from core.records import Entry, RawUpdate
 from core.store.conversations import Conversations
 from core.store.database import Database
 from core.store.inbox import Inbox
+from core.store.outbox import Outbox
 from core.types import Address, Attachment, Command
 from tests.doubles.clock import SteadyClock
 from tests.doubles.samples import NOON, inbound, message, opened
@@ -131,3 +132,27 @@ async def test_raw_updates_are_kept_until_they_are_dropped(inbox: Inbox) -> None
     assert [update.update_id for update in await inbox.raw("telegram")] == [12]
     await inbox.keep_raw(updates[1:2])
     assert [update.update_id for update in await inbox.raw("telegram")] == [12]
+
+
+async def test_an_update_that_cannot_be_parsed_is_not_kept_for_ever(
+    inbox: Inbox, database: Database, clock: SteadyClock
+) -> None:
+    """It may be a stranger's."""
+
+    def update(number: int) -> RawUpdate:
+        return RawUpdate(platform="telegram", update_id=number, raw=f"the secret of {number}")
+
+    await inbox.keep_raw([update(1), update(2)])
+    await inbox.fail_raw("telegram", 1, "no such kind")
+    clock.advance(days=29)
+    await inbox.keep_raw([update(3), update(4)])
+    await inbox.fail_raw("telegram", 3, "no such kind")
+    assert "the secret of 1" in await _dump(database)
+    clock.advance(days=2)
+    await inbox.keep_raw([update(5)])
+    left = await _dump(database)
+    assert [f"the secret of {number}" in left for number in range(1, 6)] == [False, True, True, True, True]
+    clock.advance(days=31)
+    await Outbox(database, clock).recover(clock.now())
+    assert "the secret of 3" not in await _dump(database)
+    assert [raw.update_id for raw in await inbox.raw("telegram")] == [2, 4, 5]

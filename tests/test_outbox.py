@@ -10,10 +10,11 @@ import pytest
 from core.errors import StoreError
 from core.records import Parcel
 from core.store.database import Database
+from core.store.inbox import Inbox
 from core.store.outbox import Outbox
 from core.types import Address, Answer, Button, Command, File
 from tests.doubles.clock import SteadyClock
-from tests.doubles.samples import CHAT, NOON
+from tests.doubles.samples import CHAT, NOON, inbound
 
 OTHER = Address(platform="discord", chat_id="9", thread_id="8")
 ANSWER = Answer(
@@ -40,8 +41,8 @@ async def filled(outbox: Outbox, *keys: str, address: Address = CHAT) -> None:
         await outbox.fill(key, ANSWER, NOON)
 
 
-async def due(outbox: Outbox) -> list[str]:
-    return [found.key for found in await outbox.due(NOON)]
+async def due(outbox: Outbox, *platforms: str) -> list[str]:
+    return [found.key for found in await outbox.due(NOON, platforms or None)]
 
 
 async def test_a_parcel_is_held_until_it_is_filled(outbox: Outbox) -> None:
@@ -85,6 +86,48 @@ async def test_a_turn_at_work_holds_up_nobody(outbox: Outbox) -> None:
     assert await due(outbox) == ["working"]
 
 
+async def test_what_is_for_other_platforms_takes_no_place(outbox: Outbox) -> None:
+    for number in range(60):
+        await filled(outbox, f"d{number}", address=Address(platform="discord", chat_id=str(number)))
+    await filled(outbox, "t")
+    await outbox.hold(parcel("later", Address(platform="terminal", chat_id="local")))
+    await outbox.fill("later", ANSWER, LATER)
+    assert await due(outbox, "telegram") == ["t"]
+    assert await due(outbox, "telegram", "terminal") == ["t"]
+    assert len(await due(outbox, "telegram", "discord")) == 50
+    assert len(await due(outbox)) == 50
+    assert await outbox.due(NOON, ()) == []
+    assert await due(outbox, "tele", "disco%") == []
+    assert await outbox.next_at(("terminal",)) == LATER
+    assert await outbox.next_at(("terminal", "telegram")) == NOON
+    assert await outbox.next_at(("cron",)) is None
+    assert await outbox.next_at(()) is None
+    assert await outbox.next_at() == NOON
+
+
+async def test_an_answer_is_behind_older_ones_of_its_address_that_have_yet_to_leave(outbox: Outbox) -> None:
+    await outbox.hold(parcel("working"))
+    await filled(outbox, "a1", "a2")
+    await filled(outbox, "b", address=OTHER)
+    assert [await outbox.is_behind(key) for key in ("working", "a1", "a2", "b", "unknown")] == [
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
+    await outbox.claim("a1")
+    assert await outbox.is_behind("a2")
+    await outbox.postpone("a1", LATER, "429")
+    assert await outbox.is_behind("a2")
+    await outbox.done("a1")
+    assert not await outbox.is_behind("a2")
+    await outbox.fill("working", ANSWER, None)
+    assert await outbox.is_behind("a2")
+    await outbox.bury("working", "gone")
+    assert not await outbox.is_behind("a2")
+
+
 async def test_a_failed_delivery_waits_and_counts(outbox: Outbox) -> None:
     await filled(outbox, "a1", "a2")
     await outbox.postpone("a1", LATER, "429")
@@ -121,13 +164,42 @@ async def test_a_dead_process_gives_its_parcels_back(outbox: Outbox) -> None:
     await filled(outbox, "claimed", "postponed")
     await outbox.claim("claimed")
     await outbox.postpone("postponed", LATER, "429")
-    await outbox.hold(parcel("turn", OTHER))
+    await outbox.hold(replace(parcel("turn", OTHER), kind="reminder"))
     assert await outbox.due(LATER) == []
     await outbox.recover(NOON)
     assert await due(outbox) == ["claimed"]
     await outbox.done("claimed")
     assert await outbox.next_at() == LATER
     assert await outbox.counts() == {"held": 1, "due": 1, "dead": 0}
+
+
+async def test_an_answer_that_nothing_works_on_any_more_is_buried(
+    outbox: Outbox, database: Database, clock: SteadyClock
+) -> None:
+    """An interaction's entry is closed before its answer leaves, and the answer is kept nowhere."""
+    inbox = Inbox(database, clock)
+    waiting = Address(platform="telegram", chat_id="42", thread_id="7")
+    assert await inbox.accept(inbound("1", address=waiting), NOON) is not None
+    await outbox.hold(parcel("turn:telegram:42/7:message:1", waiting))
+    await outbox.hold(parcel("turn:discord:9/8:message:77", OTHER))
+    await outbox.hold(parcel("turn:telegram:42:message:2"))
+    await outbox.hold(replace(parcel("job:1:x"), kind="reminder"))
+    await filled(outbox, "filled")
+    await outbox.recover(NOON)
+    assert await outbox.counts() == {"held": 2, "due": 1, "dead": 2}
+    dead = await database.read(
+        lambda connection: [
+            tuple(row)
+            for row in connection.execute("SELECT key, error FROM outbox WHERE dead_at IS NOT NULL ORDER BY key")
+        ]
+    )
+    assert dead == [
+        ("turn:discord:9/8:message:77", "expired: the process ended before it was answered"),
+        ("turn:telegram:42:message:2", "expired: the process ended before it was answered"),
+    ]
+    await inbox.close([entry.id for entry in await inbox.waiting()])
+    await outbox.recover(NOON)
+    assert await outbox.counts() == {"held": 1, "due": 1, "dead": 3}
 
 
 async def test_delivered_keys_are_let_go_after_a_month(outbox: Outbox, clock: SteadyClock) -> None:

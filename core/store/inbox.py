@@ -18,6 +18,8 @@ from core.types import Inbound
 
 REMEMBERED = timedelta(days=30)
 """How long the id of an answered event that left no message is known; platforms redeliver for a day at most."""
+PUZZLED_OVER = timedelta(days=30)
+"""How long an update that cannot be parsed is kept. It may be anybody's, also a stranger's, so it must go one day."""
 
 
 class Inbox:
@@ -28,9 +30,12 @@ class Inbox:
         self._clock = clock
 
     async def keep_raw(self, updates: Sequence[RawUpdate]) -> None:
-        """Stores updates as they came; those known already are left alone. Committed when it returns."""
+        """Stores updates as they came; those known already are left alone. Committed when it returns. Forgets those
+        that failed 30 days ago."""
+        now = self._clock.now()
 
         def work(connection: sqlite3.Connection) -> None:
+            forget_failed(connection, now)
             connection.executemany(
                 """
                 INSERT INTO raw_updates (platform, update_id, raw) VALUES (:platform, :update_id, :raw)
@@ -71,12 +76,21 @@ class Inbox:
         await self._database.write(work)
 
     async def fail_raw(self, platform: str, update_id: int, error: str) -> None:
-        """The update cannot be parsed: it stays, marked, and is not offered again."""
+        """The update cannot be parsed: it stays for 30 days, marked, and is not offered again."""
+        values = {
+            "platform": platform,
+            "update_id": update_id,
+            "error": codec.clean(error),
+            "now": rows.timestamp(self._clock.now()),
+        }
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(
-                "UPDATE raw_updates SET error = :error WHERE platform = :platform AND update_id = :update_id",
-                {"platform": platform, "update_id": update_id, "error": codec.clean(error)},
+                """
+                UPDATE raw_updates SET error = :error, failed_at = :now
+                WHERE platform = :platform AND update_id = :update_id
+                """,
+                values,
             )
 
         await self._database.write(work)
@@ -146,6 +160,13 @@ def close_entries(connection: sqlite3.Connection, entry_ids: Sequence[int], now:
     if remembered.rowcount:
         connection.execute("DELETE FROM answered WHERE at < :before", {"before": rows.timestamp(now - REMEMBERED)})
     connection.execute("DELETE FROM inbox WHERE id IN (SELECT value FROM json_each(:ids))", values)
+
+
+def forget_failed(connection: sqlite3.Connection, now: datetime) -> None:
+    """Deletes updates that could not be parsed and have been looked at long enough."""
+    connection.execute(
+        "DELETE FROM raw_updates WHERE failed_at < :before", {"before": rows.timestamp(now - PUZZLED_OVER)}
+    )
 
 
 def _external_id(inbound: Inbound) -> str:

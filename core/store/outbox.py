@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from core.errors import StoreError
@@ -14,6 +15,7 @@ from core.ports import Clock
 from core.records import Parcel
 from core.store import codec, rows
 from core.store.database import Database
+from core.store.inbox import forget_failed
 from core.types import Address, Answer
 
 KEPT = timedelta(days=30)
@@ -22,10 +24,14 @@ KEPT = timedelta(days=30)
 OPEN = "done_at IS NULL AND dead_at IS NULL"
 
 HEADS = f"""
-SELECT MIN(id) AS id FROM outbox WHERE {OPEN} AND payload IS NOT NULL GROUP BY lane
+SELECT MIN(id) AS id FROM outbox WHERE {OPEN} AND payload IS NOT NULL AND (
+    :platforms IS NULL OR substr(lane, 1, instr(lane, ':') - 1) IN (SELECT value FROM json_each(:platforms))
+) GROUP BY lane
 """
 """The oldest parcel of each lane that has content: only that one may leave, so that answers keep their order. One
 without content belongs to a turn at work and holds up nobody."""
+
+LOST = "expired: the process ended before it was answered"
 
 
 class Outbox:
@@ -75,24 +81,45 @@ class Outbox:
             message_id=codec.clean(message_id),
         )
 
-    async def due(self, now: datetime, limit: int = 50) -> list[Parcel]:
-        """Parcels to deliver now, oldest first, at most one for each address."""
+    async def due(self, now: datetime, platforms: Collection[str] | None = None, limit: int = 50) -> list[Parcel]:
+        """Parcels to deliver now, oldest first, at most one for each address; None: on whatever platform."""
+        values = {"now": rows.timestamp(now), "platforms": _names(platforms), "limit": limit}
 
         def work(connection: sqlite3.Connection) -> list[Parcel]:
             found = connection.execute(
-                f"SELECT * FROM outbox WHERE id IN ({HEADS}) AND next_at <= :now ORDER BY id LIMIT :limit",
-                {"now": rows.timestamp(now), "limit": limit},
+                f"SELECT * FROM outbox WHERE id IN ({HEADS}) AND next_at <= :now ORDER BY id LIMIT :limit", values
             )
             return [_parcel(row) for row in found]
 
         return await self._database.read(work)
 
-    async def next_at(self) -> datetime | None:
-        """When the earliest parcel that may leave becomes due."""
+    async def next_at(self, platforms: Collection[str] | None = None) -> datetime | None:
+        """When the earliest parcel that may leave for these platforms becomes due."""
+        values = {"platforms": _names(platforms)}
 
         def work(connection: sqlite3.Connection) -> datetime | None:
-            row = connection.execute(f"SELECT MIN(next_at) AS next_at FROM outbox WHERE id IN ({HEADS})").fetchone()
+            row = connection.execute(
+                f"SELECT MIN(next_at) AS next_at FROM outbox WHERE id IN ({HEADS})", values
+            ).fetchone()
             return rows.maybe_moment(row["next_at"])
+
+        return await self._database.read(work)
+
+    async def is_behind(self, key: str) -> bool:
+        """Whether an older parcel with content has yet to leave for the same address."""
+        values = {"key": codec.clean(key)}
+
+        def work(connection: sqlite3.Connection) -> bool:
+            row = connection.execute(
+                f"""
+                SELECT 1 FROM outbox WHERE {OPEN} AND payload IS NOT NULL
+                AND lane = (SELECT lane FROM outbox WHERE key = :key)
+                AND id < (SELECT id FROM outbox WHERE key = :key)
+                LIMIT 1
+                """,
+                values,
+            ).fetchone()
+            return row is not None
 
         return await self._database.read(work)
 
@@ -148,17 +175,31 @@ class Outbox:
         return await self._database.read(work)
 
     async def recover(self, now: datetime) -> None:
-        """At the start of a process: what one before it had claimed is due again; delivered keys are kept 30 days.
+        """At the start of a process: what one before it had claimed is due again; delivered keys and updates that
+        failed are kept 30 days.
 
-        A parcel without content stays held: the inbox entry behind it redoes the turn and finds `posted`.
+        An answer without content stays held while an entry waits at its address: the entry's turn is redone and finds
+        `posted`. Where none waits, nothing will ever fill it, and it is buried. Reminders are filled by their jobs.
         """
 
         def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                f"""
+                UPDATE outbox SET dead_at = :now, error = :error
+                WHERE {OPEN} AND payload IS NULL AND kind = 'answer' AND lane NOT IN (
+                    SELECT addresses.platform || ':' || addresses.chat_id
+                        || CASE addresses.thread_id WHEN '' THEN '' ELSE '/' || addresses.thread_id END
+                    FROM inbox JOIN addresses ON addresses.id = inbox.address_id
+                )
+                """,
+                {"now": rows.timestamp(now), "error": LOST},
+            )
             connection.execute(
                 f"UPDATE outbox SET next_at = :now WHERE {OPEN} AND payload IS NOT NULL AND next_at IS NULL",
                 {"now": rows.timestamp(now)},
             )
             connection.execute("DELETE FROM outbox WHERE done_at < :before", {"before": rows.timestamp(now - KEPT)})
+            forget_failed(connection, now)
 
         await self._database.write(work)
 
@@ -182,6 +223,10 @@ def fill_parcel(connection: sqlite3.Connection, parcel: Parcel, now: datetime) -
         """,
         _values(parcel, now),
     )
+
+
+def _names(platforms: Collection[str] | None) -> str | None:
+    return None if platforms is None else codec.dump(list(platforms))
 
 
 def _values(parcel: Parcel, now: datetime) -> dict[str, object]:

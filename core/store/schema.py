@@ -116,8 +116,10 @@ CREATE TABLE raw_updates (
     update_id INTEGER NOT NULL,
     raw TEXT NOT NULL,
     error TEXT,
+    failed_at REAL,
     PRIMARY KEY (platform, update_id)
 ) WITHOUT ROWID;
+CREATE INDEX raw_updates_failed ON raw_updates (failed_at) WHERE failed_at IS NOT NULL;
 
 CREATE TABLE inbox (
     id INTEGER PRIMARY KEY,
