@@ -130,8 +130,9 @@ class Author:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What became of the lines of an import. `known`: they were here already. `reasons`: the first of the `refused`
-    lines, as ``line 7: reason``."""
+    """What became of the lines or messages of an import. `known`: they were here already. `reasons`: the first of the
+    `refused` lines, as ``line 7: reason``. `skipped`: what was left out on purpose, as (what it is, how many), most
+    first. `broken`: why the file could not be read to its end; what came before is taken."""
 
     lines: int = 0
     taken: int = 0
@@ -139,3 +140,14 @@ class ImportReport:
     refused: int = 0
     sessions: int = 0
     reasons: tuple[str, ...] = ()
+    skipped: tuple[tuple[str, int], ...] = ()
+    broken: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """Something in a file to import that is not taken. With `line`, a line that is refused, `reason` says why; without,
+    `reason` names what it is, in the plural, from a fixed set: they are counted."""
+
+    reason: str
+    line: int | None = None

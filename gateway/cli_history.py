@@ -1,22 +1,16 @@
-"""`mneme sessions`, `mneme import`, `mneme export`: conversations to look at, to bring along and to take away."""
+"""`mneme sessions`, `mneme export`: conversations to look at and to take away."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from core.records import ImportReport
 from core.types import Session
-from gateway.cli_visit import AsJson, InScope, console, fail, local, say, say_json, seen, visit
+from gateway.cli_import import add_import
+from gateway.cli_visit import AsJson, InScope, console, counted, fail, local, say, say_json, seen, visit
 from gateway.house import House
 
 TITLE_CHARS = 120
@@ -32,7 +26,7 @@ def add_history(app: typer.Typer) -> None:
     sessions.command("title")(_title)
     sessions.command("export")(_export_one)
     app.add_typer(sessions, name="sessions")
-    app.command("import")(_import)
+    add_import(app)
     app.command("export")(_export)
 
 
@@ -132,71 +126,9 @@ def _export(scope: InScope = None) -> None:
         async for line in house.archive.export(scopes):
             say(line)
         if count := await house.archive.left_out(scopes):
-            typer.echo(f"Left out: {_count(count, 'message')} of tools, or with calls of tools in them.", err=True)
+            typer.echo(f"Left out: {counted(count, 'message')} of tools, or with calls of tools in them.", err=True)
 
     visit(work)
-
-
-def _import(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="JSON lines, one message a line; - reads them from stdin.")
-    ],
-    as_json: AsJson = False,
-) -> None:
-    """Bring history along. The same file may be imported again: what is known is passed over."""
-
-    async def work(house: House) -> None:
-        with _lines(file) as (stream, total), _bar() as bar:
-            task = bar.add_task("lines", total=total)
-            report = await house.archive.import_lines(stream, lambda done: bar.update(task, completed=done))
-        if as_json:
-            say_json({name: getattr(report, name) for name in ImportReport.__slots__})
-        else:
-            _tell(report)
-        if report.refused and not report.taken and not report.known:
-            raise typer.Exit(1)
-
-    visit(work)
-
-
-def _tell(report: ImportReport) -> None:
-    known = f", {report.known:,} were known already" if report.known else ""
-    say(f"Took in {_count(report.taken, 'message')}; {_count(report.sessions, 'session')} in the file{known}.")
-    if report.refused:
-        typer.echo(f"Refused {_count(report.refused, 'line')}:", err=True)
-        for reason in report.reasons:
-            typer.echo(f"  {reason}", err=True)
-        if report.refused > len(report.reasons):
-            typer.echo(f"  and {report.refused - len(report.reasons):,} more", err=True)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-@contextmanager
-def _lines(file: Path) -> Iterator[tuple[BinaryIO, int | None]]:
-    """The file's lines, and how many there are where that can be known beforehand."""
-    if str(file) == "-":
-        yield sys.stdin.buffer, None
-        return
-    try:
-        stream = file.open("rb")
-    except OSError as error:
-        fail(f"{file} cannot be read: {error.strerror}.")
-    with stream:
-        total = None
-        if stream.seekable():
-            total = sum(1 for _ in stream)
-            stream.seek(0)
-        yield stream, total
-
-
-def _bar() -> Progress:
-    """Progress on standard error, for people only."""
-    shown = Console(file=sys.stderr)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    return Progress(*columns, console=shown, transient=True, disable=not sys.stderr.isatty())
 
 
 async def _found(house: House, session_id: int, scope: str | None) -> Session:

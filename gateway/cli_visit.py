@@ -108,6 +108,11 @@ def scope_of(key: str | None) -> Scope:
     return Scope(key=key)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and what it counts: ``1 line``, ``2,000 lines``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def say(text: str) -> None:
     """One line, or several, on standard output."""
     typer.echo(text)

@@ -73,7 +73,7 @@ class House:
                 database=database,
                 conversations=Conversations(database, clock),
                 transcripts=Transcripts(database),
-                recall=Recall(database, clock),
+                recall=Recall(database, clock, settings.general.zone),
                 people=people,
                 jobs=jobs,
                 notes=notes,

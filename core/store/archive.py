@@ -1,16 +1,18 @@
-"""All of history in and out as JSON lines: what another system knew comes in, what is known here goes out.
+"""All of history in and out: what another system knew comes in, what is known here goes out as JSON lines.
 
-The format is in `chronicle.py`. An import that is repeated or was cut off changes nothing twice. Tool calls and what
-tools returned are not exported.
+The format is in `chronicle.py`; files of other systems are read in `core/histories`. An import that is repeated or was
+cut off changes nothing twice. Tool calls and what tools returned are not exported.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 
-from core.records import ImportReport
+from core.errors import HistoryError
+from core.histories import json_lines
+from core.records import ImportReport, Skipped
 from core.store import archive_rows
 from core.store.chronicle import Chronicle
 from core.store.database import Database
@@ -33,39 +35,40 @@ class Archive:
         self._database = database
 
     async def import_lines(self, lines: Iterable[bytes | str], progress: Callable[[int], None]) -> ImportReport:
-        """Takes in JSON lines; one transaction a session, or a part of one when it is very long or comes in pieces.
+        """Takes in JSON lines. A bad line is refused with its number and the rest is kept."""
+        return await self.import_records(json_lines.read(lines), progress)
 
-        `progress` hears now and then how many lines are done. A bad line is refused with its number and the rest is
-        kept. A line is known by (session, id); without an id the n-th equal (session, at, role, text) of the file is
-        the n-th equal one stored.
+    async def import_records(
+        self, records: Iterable[Chronicle | Skipped | None], progress: Callable[[int], None]
+    ) -> ImportReport:
+        """Takes in messages; one transaction a session, or a part of one when it is very long or comes in pieces.
+
+        `progress` hears now and then how many records are done. A message is known by (session, id); without an id the
+        n-th equal (session, at, role, text) of the file is the n-th equal one stored. When the records end with a
+        HistoryError, what came before is taken and the report says it in `broken`.
         """
-        report = ImportReport()
+        tally = _Tally()
         waiting: dict[tuple[Scope, str], list[Chronicle]] = {}
         buffered = 0
-        met: set[int] = set()
         await self._database.write(archive_rows.start)
         try:
-            for number, line in enumerate(lines, start=1):
-                report = replace(report, lines=number)
-                try:
-                    parsed = _parsed(line, number)
-                except ValueError as error:
-                    report = _refused(report, number, error)
-                    continue
-                finally:
-                    if number % PROGRESS_LINES == 0:
-                        progress(number)
-                if parsed is not None:
-                    waiting.setdefault((parsed.scope, parsed.session), []).append(parsed)
+            for record in _until_broken(records, tally):
+                tally.lines += 1
+                if isinstance(record, Chronicle):
+                    waiting.setdefault((record.scope, record.session), []).append(record)
                     buffered += 1
+                elif record is not None:
+                    tally.leave_out(record)
+                if tally.lines % PROGRESS_LINES == 0:
+                    progress(tally.lines)
                 if buffered >= BUFFER_LINES:
-                    report = await self._store(waiting, report, met)
+                    await self._store(waiting, tally)
                     buffered = 0
-            report = await self._store(waiting, report, met)
+            await self._store(waiting, tally)
         finally:
             await self._database.write(archive_rows.finish)
-        progress(report.lines)
-        return replace(report, sessions=len(met))
+        progress(tally.lines)
+        return tally.report()
 
     async def export(self, scopes: frozenset[Scope], session_id: int | None = None) -> AsyncIterator[str]:
         """Every message of these scopes, or of one session, as a line without its end; oldest session first."""
@@ -103,31 +106,58 @@ class Archive:
 
         return await self._database.read(work)
 
-    async def _store(
-        self, waiting: dict[tuple[Scope, str], list[Chronicle]], report: ImportReport, met: set[int]
-    ) -> ImportReport:
-        """Empties `waiting`, one transaction for each session; adds the sessions' ids to `met`."""
+    async def _store(self, waiting: dict[tuple[Scope, str], list[Chronicle]], tally: _Tally) -> None:
+        """Empties `waiting`, one transaction for each session."""
         while waiting:
             lines = waiting.pop(next(iter(waiting)))
 
             def work(connection: sqlite3.Connection, lines: Sequence[Chronicle] = lines) -> tuple[int, int]:
-                return archive_rows.store(connection, lines, met)
+                return archive_rows.store(connection, lines, tally.met)
 
             session_id, taken = await write_text(self._database, work)
-            met.add(session_id)
-            report = replace(report, taken=report.taken + taken, known=report.known + len(lines) - taken)
-        return report
+            tally.met.add(session_id)
+            tally.taken += taken
+            tally.known += len(lines) - taken
 
 
-def _parsed(line: bytes | str, number: int) -> Chronicle | None:
-    """The line, or None when it is blank. The mark that some editors put in front of a file is no part of it."""
-    if number == 1:
-        line = line.removeprefix(b"\xef\xbb\xbf") if isinstance(line, bytes) else line.removeprefix("\ufeff")
-    return Chronicle.parse(line) if line.strip() else None
+class _Tally:
+    """What an import has done so far."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.taken = 0
+        self.known = 0
+        self.met: set[int] = set()
+        """Ids of the sessions that the file has."""
+        self.broken: str | None = None
+        self._refused = 0
+        self._reasons: list[str] = []
+        self._skipped: Counter[str] = Counter()
+
+    def leave_out(self, record: Skipped) -> None:
+        """Counts what is not taken; of refused lines the first are told one by one."""
+        if record.line is None:
+            self._skipped[record.reason] += 1
+            return
+        self._refused += 1
+        if len(self._reasons) < REASONS:
+            self._reasons.append(f"line {record.line}: {record.reason}")
+
+    def report(self) -> ImportReport:
+        return ImportReport(
+            lines=self.lines,
+            taken=self.taken,
+            known=self.known,
+            refused=self._refused,
+            sessions=len(self.met),
+            reasons=tuple(self._reasons),
+            skipped=tuple(self._skipped.most_common()),
+            broken=self.broken,
+        )
 
 
-def _refused(report: ImportReport, number: int, error: ValueError) -> ImportReport:
-    reasons = report.reasons
-    if len(reasons) < REASONS:
-        reasons = (*reasons, f"line {number}: {error}")
-    return replace(report, refused=report.refused + 1, reasons=reasons)
+def _until_broken(records: Iterable[Chronicle | Skipped | None], tally: _Tally) -> Iterator[Chronicle | Skipped | None]:
+    try:
+        yield from records
+    except HistoryError as error:
+        tally.broken = str(error)

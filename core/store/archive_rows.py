@@ -68,8 +68,9 @@ def store(connection: sqlite3.Connection, lines: Sequence[Chronicle], met: Colle
     if not is_new and session_id not in met:
         _note_stored(connection, session_id)
     taken = 0
+    known = set() if is_new else _known(connection, address_id, lines)
     for line in sorted(lines, key=lambda line: line.at):
-        if line.id is None and not _is_next(connection, session_id, line):
+        if line.id in known or (line.id is None and not _is_next(connection, session_id, line)):
             continue
         message = Message(
             role=line.role,
@@ -83,6 +84,18 @@ def store(connection: sqlite3.Connection, lines: Sequence[Chronicle], met: Colle
     if taken or is_new:
         _count(connection, session_id, lines, taken)
     return session_id, taken
+
+
+def _known(connection: sqlite3.Connection, address_id: int, lines: Sequence[Chronicle]) -> set[str | None]:
+    """The ids of lines that were stored before: an import that goes on passes over them quickly."""
+    found = connection.execute(
+        """
+        SELECT messages.external_id FROM json_each(:ids)
+        CROSS JOIN messages ON messages.address_id = :address AND messages.external_id = json_each.value
+        """,
+        {"address": address_id, "ids": codec.dump([line.id for line in lines if line.id is not None])},
+    )
+    return {row["external_id"] for row in found}
 
 
 def page(connection: sqlite3.Connection, store: str, values: Mapping[str, object]) -> list[tuple[int, int, str]]:

@@ -36,8 +36,8 @@ class Chronicle:
     id: str | None = None
 
     @classmethod
-    def parse(cls, line: str | bytes) -> Chronicle:
-        """Reads one line; raises ValueError with a reason for a person."""
+    def parse(cls, line: str | bytes, scope: Scope = HOME) -> Chronicle:
+        """Reads one line, which is of `scope` when it names none; raises ValueError with a reason for a person."""
         values = _object(line)
         session = _text(values, "session") or ""
         if not session:
@@ -57,7 +57,7 @@ class Chronicle:
             text=text,
             at=_moment(_text(values, "at")),
             address=_address(platform, chat) if chat else Address(platform=platform, chat_id=session),
-            scope=_scope(_text(values, "scope")),
+            scope=_scope(_text(values, "scope"), scope),
             title=(_text(values, "title") or "").strip()[:TITLE_CHARS] or None,
             sender=_text(values, "sender") or None,
             id=_text(values, "id") or None,
@@ -134,9 +134,9 @@ def _moment(value: str | None) -> datetime:
         raise ValueError(f'"at" is not a moment in ISO 8601: {value[:40]!r}') from None
 
 
-def _scope(key: str | None) -> Scope:
+def _scope(key: str | None, otherwise: Scope) -> Scope:
     if not key:
-        return HOME
+        return otherwise
     kind, _, rest = key.partition(":")
     platform, _, number = rest.partition(":")
     if kind not in ("account", "room") or not platform or not number or "\0" in key:
