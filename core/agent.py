@@ -120,7 +120,7 @@ class Agent:
             text = scrub(completion.text).strip()
             is_calling = completion.stop_reason == "tool_use" and bool(calls)
             if not is_calling and completion.stop_reason != "pause_turn":
-                return await self._close(session, turn, rows, completion, said)
+                return await self._close(session, turn, completion, said)
             rows += await self._conversations.append([self._row(session, completion, text)])
             said += [text] if text else []
             if is_calling:
@@ -187,9 +187,7 @@ class Agent:
         )
         return await self._model.complete(request, on_text, on_wait)
 
-    async def _close(
-        self, session: Session, turn: Turn, rows: Sequence[Message], completion: Completion, said: Sequence[str]
-    ) -> Answer:
+    async def _close(self, session: Session, turn: Turn, completion: Completion, said: Sequence[str]) -> Answer:
         text = scrub(completion.text).strip()
         ending = _ENDINGS.get(completion.stop_reason)
         row = self._row(session, completion, "\n\n".join(part for part in (text, ending) if part))
@@ -197,8 +195,8 @@ class Agent:
         if calls or not row.text:
             # A call that was cut off cannot be run, and an empty answer cannot be sent back: what is kept is the text.
             row = replace(row, blocks=None, text=row.text or "(no answer)")
-        if completion.model == OFFLINE and rows[-1].kind == "quote":
-            # Its answer quotes what recall found: indexed, recall would find itself.
+        if completion.model == OFFLINE:
+            # It says what recall found, or always the same: indexed, recall would find itself.
             row = replace(row, kind="quote")
         return await self._finish(session, turn, row, [*said, row.text])
 

@@ -16,14 +16,11 @@ from pathlib import Path
 import structlog
 from filelock import FileLock, Timeout
 
-from adapters.discord import Discord
-from adapters.telegram import Telegram
 from adapters.terminal import Terminal
 from config.settings import SOUL, Settings
 from core.aftercare import Aftercare
 from core.agent import Agent
 from core.budget import Budget
-from core.claude import Claude
 from core.envelope import Envelope
 from core.errors import ConfigError
 from core.fallback import Fallback
@@ -210,6 +207,9 @@ def _models(house: House, stack: AsyncExitStack) -> tuple[Model, Model | None]:
     settings = house.settings
     if settings.anthropic_api_key is None and settings.anthropic_base_url is None:
         return Offline(settings.general.zone), None
+    # The vendors' packages take a second or two to load: only who is configured is.
+    from core.claude import Claude
+
     key = settings.anthropic_api_key.get_secret_value() if settings.anthropic_api_key else None
     claude = Claude(
         api_key=key,
@@ -227,6 +227,8 @@ def _platforms(house: House, *, chat_only: bool, has_terminal: bool) -> list[Ada
     settings = house.settings
     adapters: list[Adapter] = []
     if not chat_only and settings.is_telegram_on and settings.telegram_token:
+        from adapters.telegram import Telegram
+
         adapters.append(
             Telegram(
                 token=settings.telegram_token.get_secret_value(),
@@ -236,6 +238,8 @@ def _platforms(house: House, *, chat_only: bool, has_terminal: bool) -> list[Ada
             )
         )
     if not chat_only and settings.is_discord_on and settings.discord_token:
+        from adapters.discord import Discord
+
         adapters.append(
             Discord(
                 token=settings.discord_token.get_secret_value(),

@@ -73,12 +73,13 @@ class JobCommands:
         return Answer(text=f"{kind} {job.id}: “{escape(job.text)}”, {self._appointments.when(job)}.")
 
     def _doubt(self, name: str, reading: Reading) -> Answer:
-        """A time that could be meant otherwise is asked back, in a form that leaves no doubt."""
+        """A time that could be meant otherwise is asked back, in a form that leaves no doubt; where buttons are shown,
+        one is enough."""
         exact = self._appointments.exact(reading)
         arguments = exact if name == "remind" else f"add {exact}"
         return Answer(
             text=f"Do you mean {self._appointments.when(reading)}, “{escape(reading.text)}”? "
-            f"Then press the button, or send `/{name} {arguments}`.",
+            f"Then send `/{name} {arguments}`.",
             buttons=(Button(label="Yes", command=Command(name=name, arguments=arguments)),),
         )
 

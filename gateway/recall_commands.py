@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
@@ -59,7 +60,7 @@ class RecallCommands:
             return Answer(text=to_markdown(findings, self._zone))
         action, text = _action(command)
         if action in ("", "list"):
-            return Answer(text=await self._list(caller))
+            return Answer(text=await self._list(caller, [text] if text in _TITLES else list(_TITLES)))
         author = Author(account=caller.account)
         target, text = _target(text)
         if action == "add":
@@ -75,13 +76,13 @@ class RecallCommands:
             return Answer(text=await self._notebook.remove(caller.scope, caller.scopes, target, text, author))
         raise Refused("I can list, add, replace and remove notes: `/memory add Ana's birthday is on 3 May`.")
 
-    async def _list(self, caller: Caller) -> str:
+    async def _list(self, caller: Caller, targets: Sequence[str]) -> str:
         sections = []
-        for target, title in _TITLES.items():
+        for target in targets:
             entries = await self._notebook.entries(caller.scopes, target)
             fullness = await self._notebook.heading(caller.scopes, target)
             listed = "\n".join(f"- {entry}" for entry in entries) or "Nothing yet."
-            sections.append(f"**{title}** ({fullness})\n\n{listed}")
+            sections.append(f"**{_TITLES[target]}** ({fullness})\n\n{listed}")
         return "\n\n".join(sections)
 
 

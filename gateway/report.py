@@ -32,7 +32,7 @@ class Report:
         lines = [f"**{platform}**: {state}" for platform, state in states.items() if platform != "cron"]
         lines.append(f"**model**: {self._model}")
         lines.append(f"**reminders and schedules**: {len(jobs)} active")
-        waiting = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        waiting = ", ".join(f"{counts[name]} {name}" for name in ("due", "dead") if counts.get(name))
         lines.append(f"**outbox**: {waiting or 'nothing waits'}")
         lines.append(f"**state.db**: {size / 1e6:.1f} MB in {house.settings.home}")
         if pending:

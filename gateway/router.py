@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -66,6 +67,7 @@ class Router:
 
     async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
         """See `core.ports.Sink`."""
+        inbound = _presentable(inbound)
         scope = await self._access.scope(inbound)
         verdict = await self._access.judge(inbound, scope)
         if verdict == "stranger" and inbound.kind == "message":
@@ -345,6 +347,12 @@ class Router:
             return
         if not last.is_overheard:
             await self._post.deliver(turn.parcel, last.reply, answer, is_once=inbound.is_interaction)
+
+
+def _presentable(inbound: Inbound) -> Inbound:
+    """People choose their names themselves: on one line, without anything that a terminal would obey."""
+    name = "".join(" " if unicodedata.category(sign)[0] in "CZ" else sign for sign in inbound.sender.name)
+    return replace(inbound, sender=replace(inbound.sender, name=" ".join(name.split())[:100] or inbound.sender.id))
 
 
 def _ago(age: timedelta) -> str:

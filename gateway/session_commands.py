@@ -109,7 +109,7 @@ class SessionCommands:
         )
 
     def _line(self, session: Session, caller: Caller) -> str:
-        marks = [self._date(session.last_at or session.started_at), f"{session.messages} messages"]
+        marks = [self._date(session.last_at or session.started_at), f"{session.messages} message{'' if session.messages == 1 else 's'}"]
         if session.address.platform != caller.inbound.address.platform:
             marks.append(f"on {session.address.platform.title()}")
         if session.id == caller.session.id:
