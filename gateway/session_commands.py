@@ -109,7 +109,7 @@ class SessionCommands:
         )
 
     def _line(self, session: Session, caller: Caller) -> str:
-        marks = [self._date(session.last_at or session.started_at), f"{session.messages} message{'' if session.messages == 1 else 's'}"]
+        marks = [self._date(session.last_at or session.started_at), _counted(session.messages)]
         if session.address.platform != caller.inbound.address.platform:
             marks.append(f"on {session.address.platform.title()}")
         if session.id == caller.session.id:
@@ -119,6 +119,10 @@ class SessionCommands:
     def _date(self, at: datetime) -> str:
         local = at.astimezone(self._zone)
         return f"{local.day} {local:%b %Y, %H:%M}"
+
+
+def _counted(messages: int) -> str:
+    return "1 message" if messages == 1 else f"{messages:,} messages"
 
 
 def _number(arguments: str) -> int | None:
