@@ -37,8 +37,8 @@ def to_markdown(findings: Findings, zone: tzinfo) -> str:
     """Readable in a chat: for each session its title, when it was, and the sentence with the match in bold; a scroll
     or a read session as a list of who said what. Never empty."""
     if not findings.sessions:
-        nothing = NO_SESSIONS if findings.shape == "browse" else NOTHING
-        return nothing if findings.note is None else f"{nothing} {findings.note}"
+        nothing = NO_SESSIONS if findings.shape == "browse" and findings.note is None else NOTHING
+        return nothing if findings.note is None else f"{nothing} {_plain(findings.note)}"
     shown = "\n\n".join(_card(found, findings.shape, zone) for found in findings.sessions)
     return shown if findings.note is None else f"_{_plain(findings.note)}_\n\n{shown}"
 

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-VERSION = 1
+VERSION = 2
 
 _UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1100-\u11ff\u1780-\u17d3\u17dc\u17dd\u2e80-\u2fdf"
@@ -25,11 +25,10 @@ SCOPE = "\ue000"
 """Begins the word that names a scope in an index; folding takes it out of all else, so nobody can type it."""
 
 _RUN = re.compile(f"[{_UNSPACED}]+")
-_SYMBOL = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 _MARKS = re.compile(
     "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u00ad\ue000]"
 )
-_PIECE = re.compile(f"([{_UNSPACED}]+)|([\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff])")
+_PIECE = re.compile(f"([{_UNSPACED}]+)|([\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff])")
 _WORD = re.compile(r"[^\W_]+")
 
 

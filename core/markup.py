@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from core.legible import legible
 from core.markup_discord import render_discord
 from core.markup_parse import parse
 from core.markup_source import escape
@@ -15,7 +16,7 @@ from core.markup_telegram import render_plain, render_telegram
 from core.markup_text import utf16_length
 from core.span import Span, SpanKind
 
-__all__ = ["Span", "SpanKind", "escape", "split", "to_discord", "to_plain", "to_telegram", "utf16_length"]
+__all__ = ["Span", "SpanKind", "escape", "legible", "split", "to_discord", "to_plain", "to_telegram", "utf16_length"]
 
 
 def to_telegram(markdown: str) -> tuple[str, tuple[Span, ...]]:

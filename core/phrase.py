@@ -199,6 +199,15 @@ class Phrase:
             hundredths += 50
         return _times(unit, hundredths)
 
+    def number(self) -> int | None:
+        """A whole number: ``3``, ``three``, ``a couple of``."""
+        start = self.at
+        hundredths = self._hundredths()
+        if hundredths is None or hundredths % 100:
+            self.at = start
+            return None
+        return hundredths // 100
+
     def _hundredths(self) -> int | None:
         """A number in hundredths: ``1.5`` is 150."""
         if self.take("a couple of", "a couple"):

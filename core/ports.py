@@ -195,7 +195,7 @@ class Transcripts(Protocol):
         in their first message, whatever its case."""
 
     async def transcript(self, session_id: int, scopes: frozenset[Scope]) -> list[Message]:
-        """All of a session that a person may read (kind chat), oldest first; empty for one that is not theirs."""
+        """All that was said in a session, oldest first; empty for one that is not theirs."""
 
     async def usage(self, scopes: frozenset[Scope], since: datetime) -> Usage:
         """Tokens of all sessions in these scopes since a moment."""

@@ -132,7 +132,8 @@ class Author:
 class ImportReport:
     """What became of the lines or messages of an import. `known`: they were here already. `reasons`: the first of the
     `refused` lines, as ``line 7: reason``. `skipped`: what was left out on purpose, as (what it is, how many), most
-    first. `broken`: why the file could not be read to its end; what came before is taken."""
+    first. `broken`: why the file could not be read to its end; what came before is taken. `scopes`: whose the messages
+    of the file are, taken now or known, as (scope's key, how many), most first."""
 
     lines: int = 0
     taken: int = 0
@@ -142,6 +143,7 @@ class ImportReport:
     reasons: tuple[str, ...] = ()
     skipped: tuple[tuple[str, int], ...] = ()
     broken: str | None = None
+    scopes: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

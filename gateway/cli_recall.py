@@ -7,15 +7,18 @@ import sys
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Annotated, Any, cast, get_args, get_type_hints
+from zoneinfo import ZoneInfo
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
+from core import filters
 from core.errors import MnemeError
 from core.findings import to_json
+from core.legible import on_one_line
 from core.types import Findings, Found, Query, Role
-from gateway.cli_visit import AsJson, InScope, console, local, say, say_json, seen, visit
+from gateway.cli_visit import AsJson, InScope, console, joined, local, say_json, seen, tell, visit
 from gateway.house import House
 
 STREAM = "-"
@@ -26,13 +29,24 @@ MARKS = (">>>", "<<<")
 class _Options:
     """The options of `recall`, as the command line parses them."""
 
-    query: Annotated[str, typer.Argument(help="What to look for, in your own words; - reads one query a line.")] = ""
-    limit: Annotated[int, typer.Option(help="How many sessions.")] = 3
-    messages: Annotated[int, typer.Option(help="Add the N best messages over all sessions.")] = 0
+    query: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="What to look for, in your own words; filters may stand in it (from:Ana before:May on:telegram); "
+            "- reads one query a line."
+        ),
+    ] = None
+    limit: Annotated[int, typer.Option(min=1, max=10, help="How many sessions.")] = 3
+    messages: Annotated[int, typer.Option(min=0, max=1000, help="Add the N best messages over all sessions.")] = 0
     session: Annotated[int | None, typer.Option(help="Look into one session only.")] = None
     around: Annotated[int | None, typer.Option(help="Show what stands around this message.")] = None
-    window: Annotated[int, typer.Option(help="How many messages on each side.")] = 5
+    window: Annotated[int, typer.Option(min=0, max=100, help="How many messages on each side.")] = 5
     role: Annotated[str, typer.Option(help="user, assistant, tool, separated by commas.")] = "user,assistant"
+    before: Annotated[str | None, typer.Option(metavar="TIME", help="Said before: 2026-05-01, May, last week.")] = None
+    after: Annotated[str | None, typer.Option(metavar="TIME", help="Said in this time or later.")] = None
+    title: Annotated[str | None, typer.Option(help="A part of the conversation's title.")] = None
+    sender: Annotated[str | None, typer.Option("--from", metavar="NAME", help="Who said it; also me or you.")] = None
+    platform: Annotated[str | None, typer.Option(help="telegram, discord, terminal, …, separated by commas.")] = None
     scope: InScope = None
     as_json: AsJson = False
 
@@ -44,20 +58,25 @@ def add_recall(app: typer.Typer) -> None:
 
 def _recall(options: _Options) -> None:
     """Find what was said: sessions with the best match and what stands around it; without a query, the latest ones."""
+    text = joined(options.query)
     wanted = Query(
         scopes=frozenset(),
-        text="" if options.query == STREAM else options.query,
+        text="" if text == STREAM else text,
         roles=_roles(options.role),
+        platforms=tuple(name.strip().casefold() for name in (options.platform or "").split(",") if name.strip()),
+        title=options.title,
         session=options.session,
         around=options.around,
         window=options.window,
         limit=options.limit,
         messages=options.messages,
     )
+    if options.sender is not None:
+        wanted = filters.by(wanted, options.sender)
 
     async def work(house: House) -> None:
-        query = replace(wanted, scopes=await seen(house, options.scope))
-        if options.query == STREAM:
+        query = replace(_timed(wanted, options, house), scopes=await seen(house, options.scope))
+        if text == STREAM:
             await _stream(house, query)
             return
         findings = await house.recall.recall(query)
@@ -79,6 +98,17 @@ async def _stream(house: House, query: Query) -> None:
             say_json({"query": text, "error": str(error)})
 
 
+def _timed(query: Query, options: _Options, house: House) -> Query:
+    """The query with the times of the options, as the clocks of the house have them."""
+    for key, value in (("before", options.before), ("after", options.after)):
+        if value is not None:
+            timed = filters.timed(query, key, value, house.clock.now(), ZoneInfo(house.settings.general.zone))
+            if timed is None:
+                raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint=f"--{key}")
+            query = timed
+    return query
+
+
 def _roles(text: str) -> tuple[Role, ...]:
     roles = tuple(dict.fromkeys(role.strip() for role in text.split(",") if role.strip()))
     if not roles or not set(roles) <= set(get_args(Role)):
@@ -87,11 +117,14 @@ def _roles(text: str) -> tuple[Role, ...]:
 
 
 def _show(house: House, findings: Findings) -> None:
-    if findings.note:
-        say(findings.note)
     if not findings.sessions:
-        say("Nothing was found." if findings.shape != "browse" else "Nothing has been said yet.")
+        nothing = (
+            "Nothing has been said yet." if findings.shape == "browse" and not findings.note else "Nothing was found."
+        )
+        tell(" ".join(filter(None, [nothing, findings.note])))
         return
+    if findings.note:
+        tell(findings.note)
     if findings.shape in ("scroll", "read"):
         _show_messages(house, findings.sessions[0])
         return
@@ -108,7 +141,7 @@ def _show(house: House, findings: Findings) -> None:
             str(session.id),
             local(house, session.last_at or session.started_at),
             session.address.platform,
-            Text(session.title or ""),
+            Text(on_one_line(session.title or "")),
             said,
         )
     console().print(table)
@@ -118,9 +151,9 @@ def _show(house: House, findings: Findings) -> None:
 
 def _show_messages(house: House, found: Found) -> None:
     session = found.session
-    say(f"Session {session.id}, {session.title or 'without a title'}, {local(house, session.started_at)}")
+    tell(f"Session {session.id}, {on_one_line(session.title or 'without a title')}, {local(house, session.started_at)}")
     for item in (*found.bookend_start, *found.window, *found.bookend_end):
-        name = item.sender or ("you" if item.role == "user" else item.role)
+        name = on_one_line(item.sender or "") or ("you" if item.role == "user" else item.role)
         head = f"{item.message_id}  {local(house, item.at)}  {name}: "
         console().print(Text.assemble((head, "bold" if item.is_anchor else "dim"), item.text))
 

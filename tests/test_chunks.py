@@ -168,8 +168,8 @@ async def test_an_owner_of_little_finds_the_same(annals: Annals, recall: Recall,
     assert (await recall.recall(replace(ASK, text=f"{SCOPE}2"))).sessions == ()
 
 
-def test_in_a_large_store_common_terms_do_not_choose() -> None:
-    counts = {"ferri": 30, "ana": 900, "absent": 0}
-    assert questions.telling(counts, 1_000) == ["ferri", "ana", "absent"]
-    assert questions.telling({"ferri": 30, "ana": 9_000}, 10_000) == ["ferri"]
-    assert questions.telling({"ana": 9_000, "absent": 0}, 10_000) == ["ana", "absent"]
+def test_in_a_large_store_rare_terms_lead() -> None:
+    assert questions.telling({"ferri": 30, "ana": 900, "absent": 0}, 1_000) == (["absent", "ferri", "ana"], [])
+    assert questions.telling({"ana": 2_000, "ferri": 30, "kayak": 1_500}, 10_000) == (["ferri", "kayak"], ["ana"])
+    assert questions.telling({"ferri": 30, "ana": 9_000}, 10_000) == (["ferri"], [])
+    assert questions.telling({"ana": 9_000, "absent": 0}, 10_000) == (["absent", "ana"], [])

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.remarks import LOOSE, UNTYPED, WORDLESS
 from core.store.database import Database
-from core.store.recall import NOTE_LOOSE, NOTE_UNTYPED, NOTE_WORDLESS, Recall
+from core.store.recall import Recall
 from core.types import Findings, Query, Scope, Window
 from tests.doubles.annals import ANA, BEN, ROOM, START, Annals
 from tests.doubles.clock import SteadyClock
@@ -184,17 +185,17 @@ async def test_words_are_all_required_and_operators_mean_what_they_say(annals: A
 async def test_what_is_not_found_as_typed_is_searched_as_any_of_the_words(annals: Annals, recall: Recall) -> None:
     _, best = await annals.session(["We decided to take the ferry"])
     _, _other = await annals.session(["The train was late"])
-    for typed, note in (("What about the ferry or the bus?", None), ("ferry bus unicorn", NOTE_LOOSE)):
+    for typed, note in (("What about the ferry or the bus?", None), ("ferry bus unicorn", LOOSE)):
         findings = await _ask(recall, typed)
         assert _messages(findings) == [best]
         assert findings.note == note
     assert findings.sessions[0].matches[0].snippet == "We decided to take the >>>ferry<<<"
     findings = await _ask(recall, "-ferry")
     assert _messages(findings) == [best]
-    assert findings.note == NOTE_UNTYPED
+    assert findings.note == UNTYPED
     for text in ('"', "*", "%", "+++"):
         findings = await _ask(recall, text)
-        assert (findings.sessions, findings.note) == ((), NOTE_WORDLESS)
+        assert (findings.sessions, findings.note) == ((), WORDLESS)
     assert (await _ask(recall, "absent")).sessions == ()
 
 
@@ -224,6 +225,39 @@ async def test_what_is_not_found_as_typed_is_searched_as_any_of_the_words(annals
         ("कोड", "यह कोड है"),
         ("كتاب", "هذا كِتَاب"),
         ("ПРИВЕТ", "привет, мир"),
+        ("core/store/recall.py", "look at core/store/recall.py, line 3"),
+        ("recall.py", "look at core/store/recall.py, line 3"),
+        ("C:\\temp", "put it into C:\\temp\\new"),
+        ("C:\\temp\\new", "put it into C:\\temp\\new"),
+        ("https://x.org/a?b=c", "see https://x.org/a?b=c&d=e for more"),
+        ("x.org", "see https://x.org/a?b=c&d=e for more"),
+        ("#holiday", "the best #holiday ever"),
+        ("v2.3.1", "update to v2.3.1 now"),
+        ("2.3.1", "version 2.3.1 is out"),
+        ("snake_case_name", "call snake_case_name(x) twice"),
+        ("snake_case_name(x)", "call snake_case_name(x) twice"),
+        ("self.assertEqual(a, b)", "then self.assertEqual(a, b) fails"),
+        ("+351 912 345 678", "her number is +351 912 345 678"),
+        ("+351912345678", "her number is +351912345678"),
+        ("€1,299.50", "it costs €1,299.50 in all"),
+        ("ana@example.org", "write to ana@example.org"),
+        ("@ana_b", "ask @ana_b about it"),
+        ("192.168.0.1", "the router is 192.168.0.1"),
+        ("3f2b9c1e-77aa", "commit 3f2b9c1e-77aa-4f broke it"),
+        ("git push --force", "never git push --force"),
+        ("--verbose", "run it with --verbose"),
+        ("12:30", "the train at 12:30"),
+        ("2026-05-03", "on 2026-05-03 we go"),
+        ("$HOME/.config", "it is in $HOME/.config"),
+        ("<div class=x>", "the <div class=x> is wrong"),
+        ("x == y", "where x == y holds"),
+        ("🛶", "we rowed 🛶 all day"),
+        ("⏰", "set an ⏰ please"),
+        ("▶️", "press ▶️ there"),
+        ("❤️", "with ❤️"),
+        ("👨‍👩‍👧", "the 👨‍👩‍👧 came"),
+        ("🇵🇹", "to 🇵🇹 by train"),
+        ("1️⃣", "first 1️⃣ then two"),
     ],
 )
 async def test_anything_typed_finds_it(annals: Annals, recall: Recall, typed: str, said: str) -> None:
@@ -243,7 +277,7 @@ async def test_mixed_operators_over_several_indexes(annals: Annals, recall: Reca
     assert sorted(_messages(await _ask(recall, "缓存 OR 数据库"))) == [both, two]
     assert _messages(await _ask(recall, "redis 缓存 full")) == [both]
     loose = await _ask(recall, "缓存的数据库 redis")
-    assert loose.note == NOTE_LOOSE
+    assert loose.note == LOOSE
     assert sorted(_messages(loose)) == [both, one, two]
 
 

@@ -40,7 +40,8 @@ def test_the_schema_is_a_schema_and_the_result_is_never_indexed(tool: Tool) -> N
     assert tool.name == "session_search"
     assert tool.is_quote
     assert set(tool.schema["properties"]) == {
-        "query", "role_filter", "limit", "session_id", "around_message_id", "window",
+        "query", "role_filter", "before", "after", "title", "sender", "platform", "limit", "session_id",
+        "around_message_id", "window", "budget_chars",
     }  # fmt: skip
 
 
@@ -67,7 +68,8 @@ async def test_roles_as_list_or_line(annals: Annals, tool: Tool, context: ToolCo
 
 
 async def test_nothing_found_says_what_to_try(annals: Annals, tool: Tool, context: ToolContext) -> None:
-    assert "other words" in json.loads(await tool.run({"query": "absent"}, context))["note"]
+    note = json.loads(await tool.run({"query": "absent"}, context))["note"]
+    assert note == "Nothing found. I looked for “absent”. Try other words, fewer words, or OR between them."
     assert "no such" in json.loads(await tool.run({"session_id": 12345}, context))["note"]
     assert "no earlier" in json.loads(await tool.run({}, context))["note"]
 
@@ -75,6 +77,8 @@ async def test_nothing_found_says_what_to_try(annals: Annals, tool: Tool, contex
 async def test_wrong_arguments_are_sentences(tool: Tool, context: ToolContext) -> None:
     with pytest.raises(ToolError, match="limit"):
         await tool.run({"query": "x", "limit": "many"}, context)
+    with pytest.raises(ToolError, match="before: 'banana' is no time"):
+        await tool.run({"query": "x", "before": "banana"}, context)
     with pytest.raises(ToolError, match="colour"):
         await tool.run({"colour": "red"}, context)
 
@@ -83,6 +87,39 @@ async def test_long_messages_are_cut_to_the_budget(annals: Annals, tool: Tool, c
     await annals.session([f"ferry {n} " + "word " * 2000 for n in range(12)])
     result = await tool.run({"query": "ferry"}, context)
     assert len(result) < 2 * BUDGET_CHARS
+
+
+async def test_the_model_states_its_budget(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    await annals.session([f"ferry {n} " + "word " * 2000 for n in range(12)])
+    sizes = [len(await tool.run({"query": "ferry", "budget_chars": chars}, context)) for chars in (-5, 20_000, 10**9)]
+    assert sizes[0] < 6_000 < sizes[1] < sizes[2] < 120_000
+
+
+async def test_filters_as_parameters(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    _, a, b = await annals.session(["ferry asked", "ferry answered"], title="Trip to Porto", sender="Ana")
+    _, c = await annals.session(["ferry noted"], platform="discord", title="Work", sender="Ben")
+    begun = "2023-11-14"
+    for arguments, expected in (
+        ({"title": "porto"}, {a, b}),
+        ({"sender": "ben"}, {c}),
+        ({"sender": "assistant"}, {b}),
+        ({"sender": "user"}, {a, c}),
+        ({"platform": "discord"}, {c}),
+        ({"platform": ["Telegram", "cron"]}, {a, b}),
+        ({"after": begun, "before": "today"}, {a, b, c}),
+        ({"before": begun}, set()),
+        ({"after": "2023-11-15"}, set()),
+        ({"query": "ferry from:ben"}, {c}),
+    ):
+        found = json.loads(await tool.run({"query": "ferry", **arguments}, context))
+        assert {match["message_id"] for one in found["sessions"] for match in one["matches"]} == expected, arguments
+    newest = json.loads(await tool.run({"sender": "ana"}, context))
+    assert [one["matches"][0]["snippet"] for one in newest["sessions"]] == ["ferry asked"]
+    listed = json.loads(await tool.run({"platform": "discord"}, context))
+    assert [one["title"] for one in listed["sessions"]] == ["Work"]
+    other = replace(context, scope=BEN, scopes=frozenset({BEN}))
+    for asked in ({"sender": "ana"}, {"title": "porto"}, {"query": "ferry", "sender": "user"}, {"after": begun}):
+        assert json.loads(await tool.run(asked, other))["sessions"] == []
 
 
 async def test_the_wrong_person_and_the_models_own_window(annals: Annals, tool: Tool, context: ToolContext) -> None:

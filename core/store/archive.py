@@ -1,7 +1,7 @@
 """All of history in and out: what another system knew comes in, what is known here goes out as JSON lines.
 
 The format is in `chronicle.py`; files of other systems are read in `core/histories`. An import that is repeated or was
-cut off changes nothing twice. Tool calls and what tools returned are not exported.
+cut off changes nothing twice. Tool calls and what tools returned are not exported, nor are commands.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from core.errors import HistoryError
 from core.histories import json_lines
 from core.records import ImportReport, Skipped
-from core.store import archive_rows
+from core.store import archive_rows, chronology
 from core.store.chronicle import Chronicle
 from core.store.database import Database
 from core.store.sight import scope_parameter, visible
 from core.store.stale import write_text
+from core.store.transcripts import SAID
 from core.types import Scope
 
 BUFFER_LINES = 2000
@@ -26,6 +27,7 @@ PROGRESS_LINES = 1000
 REASONS = 100
 """How many refused lines are reported with their reason."""
 PAGE_MESSAGES = 500
+PAGE_SESSIONS = 500
 
 
 class Archive:
@@ -45,7 +47,8 @@ class Archive:
 
         `progress` hears now and then how many records are done. A message is known by (session, id); without an id the
         n-th equal (session, at, role, text) of the file is the n-th equal one stored. When the records end with a
-        HistoryError, what came before is taken and the report says it in `broken`.
+        HistoryError, what came before is taken and the report says it in `broken`. Sessions whose messages came in
+        another order than that of their times are put in order at the end.
         """
         tally = _Tally()
         waiting: dict[tuple[Scope, str], list[Chronicle]] = {}
@@ -67,6 +70,7 @@ class Archive:
             await self._store(waiting, tally)
         finally:
             await self._database.write(archive_rows.finish)
+        await self._put_in_order(sorted(tally.pieced))
         progress(tally.lines)
         return tally.report()
 
@@ -89,16 +93,17 @@ class Archive:
             if len(found) < PAGE_MESSAGES:
                 return
 
-    async def left_out(self, scopes: frozenset[Scope]) -> int:
-        """How many messages of these scopes have tool blocks, which `export` drops."""
-        values = {"scopes": scope_parameter(scopes)}
+    async def left_out(self, scopes: frozenset[Scope], session_id: int | None = None) -> int:
+        """How many messages of these scopes, or of one session, `export` drops. What was erased does not count: there
+        is nothing left of it."""
+        values = {"scopes": scope_parameter(scopes), "only": session_id}
 
         def work(connection: sqlite3.Connection) -> int:
             row = connection.execute(
                 f"""
                 SELECT COUNT(*) AS count FROM messages JOIN sessions ON sessions.id = messages.session_id
-                WHERE {visible()} AND messages.kind IN ('chat', 'quote')
-                AND (messages.tools IS NOT NULL OR messages.role = 'tool' AND messages.blocks IS NOT NULL)
+                WHERE {visible()} AND (:only IS NULL OR messages.session_id = :only) AND NOT ({SAID})
+                AND (messages.text <> '' OR messages.blocks IS NOT NULL)
                 """,
                 values,
             ).fetchone()
@@ -111,13 +116,32 @@ class Archive:
         while waiting:
             lines = waiting.pop(next(iter(waiting)))
 
-            def work(connection: sqlite3.Connection, lines: Sequence[Chronicle] = lines) -> tuple[int, int]:
+            def work(connection: sqlite3.Connection, lines: Sequence[Chronicle] = lines) -> tuple[int, bool, int]:
                 return archive_rows.store(connection, lines, tally.met)
 
-            session_id, taken = await write_text(self._database, work)
+            session_id, is_new, taken = await write_text(self._database, work)
             tally.met.add(session_id)
+            if not is_new:
+                tally.pieced.add(session_id)
             tally.taken += taken
             tally.known += len(lines) - taken
+            tally.scopes[lines[0].scope] += len(lines)
+
+    async def _put_in_order(self, session_ids: Sequence[int]) -> None:
+        """Renumbers what came late into these sessions, in small transactions: others write meanwhile."""
+        for start in range(0, len(session_ids), PAGE_SESSIONS):
+            part = session_ids[start : start + PAGE_SESSIONS]
+
+            def find(connection: sqlite3.Connection, part: Sequence[int] = part) -> dict[int, list[tuple[int, int]]]:
+                return chronology.disordered(connection, part)
+
+            for moves in (await self._database.read(find)).values():
+                for step in chronology.steps(moves):
+
+                    def work(connection: sqlite3.Connection, step: Sequence[tuple[int, int]] = step) -> None:
+                        chronology.renumber(connection, step)
+
+                    await write_text(self._database, work)
 
 
 class _Tally:
@@ -129,6 +153,10 @@ class _Tally:
         self.known = 0
         self.met: set[int] = set()
         """Ids of the sessions that the file has."""
+        self.pieced: set[int] = set()
+        """Those of them that were there before, or came in more than one piece."""
+        self.scopes: Counter[Scope] = Counter()
+        """How many messages the file has of each scope, taken now or known."""
         self.broken: str | None = None
         self._refused = 0
         self._reasons: list[str] = []
@@ -153,6 +181,7 @@ class _Tally:
             reasons=tuple(self._reasons),
             skipped=tuple(self._skipped.most_common()),
             broken=self.broken,
+            scopes=tuple((scope.key, number) for scope, number in self.scopes.most_common()),
         )
 
 

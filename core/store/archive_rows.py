@@ -6,24 +6,30 @@ Functions that take a connection run inside the caller's transaction.
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from core.store import codec, message_rows, rows
 from core.store.chronicle import TITLE_CHARS, Chronicle
 from core.store.sight import visible
+from core.store.transcripts import SAID
 from core.types import Address, Message, Sender
 
 TITLE_FROM_TEXT_CHARS = 60
 _STORE_NAME = "archive_name"
 """Key of `state_meta`: names this state.db in exports, so that its own sessions are known when they come back."""
 
+_QUOTE_ID = re.compile(r"(?P<store>mneme-[0-9a-f]{12})-quote-[0-9]{1,19}")
+"""The id in an export of an answer that repeats what recall found: where it comes in, recall does not index it."""
+
 _PAGE = f"""
 SELECT {rows.MESSAGE_COLUMNS} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
 WHERE (messages.session_id, messages.id) > (:session, :message) AND {visible()}
 AND (:only IS NULL OR messages.session_id = :only)
-AND messages.kind = 'chat' AND messages.text <> '' AND (messages.role <> 'tool' OR messages.blocks IS NULL)
+AND {SAID}
 ORDER BY messages.session_id, messages.id LIMIT :limit
 """
 
@@ -59,31 +65,37 @@ def store_name(connection: sqlite3.Connection) -> str:
     return name
 
 
-def store(connection: sqlite3.Connection, lines: Sequence[Chronicle], met: Collection[int]) -> tuple[int, int]:
-    """Stores the lines of one session in the order of their times; returns the session's id and how many were new.
-
-    `met`: sessions that this import has had before.
-    """
+def store(connection: sqlite3.Connection, lines: Sequence[Chronicle], met: Collection[int]) -> tuple[int, bool, int]:
+    """Stores the lines of one session in the order of their times; returns the session's id, whether it was made for
+    them, and how many of them were new. `met`: sessions that this import has had before."""
+    own = rows.meta(connection, _STORE_NAME)
+    lines = sorted(lines, key=lambda line: line.at)
     session_id, address_id, is_new = _session(connection, lines)
     if not is_new and session_id not in met:
         _note_stored(connection, session_id)
-    taken = 0
+    taken = counted = 0
     known = set() if is_new else _known(connection, address_id, lines)
-    for line in sorted(lines, key=lambda line: line.at):
+    for read in lines:
+        quote = _QUOTE_ID.fullmatch(read.id or "") if read.role == "assistant" else None
+        # Here such an answer has no id.
+        line = replace(read, id=None) if quote is not None and quote["store"] == own else read
         if line.id in known or (line.id is None and not _is_next(connection, session_id, line)):
             continue
         message = Message(
             role=line.role,
+            kind="chat" if quote is None else "quote",
             text=line.text,
             session_id=session_id,
             created_at=line.at,
             external_id=line.id,
             sender=None if line.sender is None else Sender(id="", name=line.sender),
         )
-        taken += message_rows.insert(connection, message, address_id)[1]
+        is_taken = message_rows.add(connection, message, address_id)
+        taken += is_taken
+        counted += is_taken and message.kind == "chat"
     if taken or is_new:
-        _count(connection, session_id, lines, taken)
-    return session_id, taken
+        _count(connection, session_id, lines, counted)
+    return session_id, is_new, taken
 
 
 def _known(connection: sqlite3.Connection, address_id: int, lines: Sequence[Chronicle]) -> set[str | None]:
@@ -112,6 +124,8 @@ def page(connection: sqlite3.Connection, store: str, values: Mapping[str, object
     for message in messages:
         session = sessions[message.session_id]
         name = session.external_id or f"{store}-{session.id}"
+        if message.kind == "quote" and message.external_id is None:
+            message = replace(message, external_id=f"{store}-quote-{message.id}")
         found.append((session.id, message.id, Chronicle.of(session, name, message).line()))
     return found
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from core.ranking import is_question
 from core.store.chunk_terms import SHOWN, day_of, scoped
+from core.store.counted import Counted
 from core.store.matches import filters
 from core.store.rows import keep_meta, meta
 from core.store.sight import scope_parameter, visible
@@ -25,6 +26,7 @@ from core.utterance import Utterance
 CHUNK_MESSAGES = 8
 """A chunk grows to twice this, then its first half is sealed. As good as whole sessions, and less to read."""
 CHUNKS_READ = 40
+RANKED_CHUNKS = 3_000
 LINEAGES_READ = 12
 TAIL_MESSAGES = 256
 """What is not in a chunk yet is read at search, up to this many messages."""
@@ -74,10 +76,8 @@ def clear(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": UNTIL})
 
 
-def frequencies(
-    connection: sqlite3.Connection, terms: Sequence[str], query: Query
-) -> tuple[list[int], dict[str, int], int]:
-    """The scopes of the query as numbers; for each term in how many of their chunks it stands; how many there are."""
+def frequencies(connection: sqlite3.Connection, terms: Sequence[str], query: Query) -> Counted:
+    """Counts the terms of a query in the chunks that it may see."""
     scopes = [
         row[0]
         for row in connection.execute(
@@ -96,37 +96,66 @@ def frequencies(
         f"SELECT COALESCE(SUM(chunks), 0) FROM chunk_counts WHERE {visible('chunk_counts.scope_id')}",
         {"scopes": scope_parameter(query.scopes)},
     ).fetchone()[0]
-    return scopes, found, int(count)
+    return Counted(scopes, found, int(count))
 
 
 def candidates(
-    connection: sqlite3.Connection, terms: Sequence[str], scopes: Sequence[int], query: Query
+    connection: sqlite3.Connection,
+    leading: Mapping[str, int],
+    lending: Sequence[str],
+    scopes: Sequence[int],
+    query: Query,
 ) -> dict[int, list[Utterance]]:
-    """By lineage, the messages of the best chunks and those in no chunk yet, in order."""
-    expression = " OR ".join(f'"{scoped(scope, term)}"' for scope in scopes for term in terms)
+    """By lineage, the messages of the best chunks and those in no chunk yet, in order. A chunk has one of the leading
+    terms (and in how many each stands); by the lending ones it is only ranked."""
+    expression = _any_of(leading, scopes)
     if not expression:
         return {}
-    conditions, parameters = filters(query)
+    if lending:
+        expression = f"({expression}) AND ({expression} OR {_any_of(lending, scopes)})"
     chosen: list[int] = []
     roots: set[int] = set()
-    for row in connection.execute(
-        f"""
-        SELECT chunks.id, COALESCE(sessions.root_id, sessions.id) FROM chunks_fts
-        CROSS JOIN chunks ON chunks.id = chunks_fts.rowid
-        CROSS JOIN sessions ON sessions.id = chunks.session_id
-        CROSS JOIN addresses ON addresses.id = sessions.address_id
-        WHERE chunks_fts MATCH :expression AND {visible("sessions.scope_id")} AND EXISTS (
-            SELECT 1 FROM messages WHERE messages.session_id = chunks.session_id
-                AND messages.id BETWEEN chunks.first_id AND chunks.last_id AND {SHOWN} AND {conditions}
-        )
-        ORDER BY chunks_fts.rank LIMIT {CHUNKS_READ}
-        """,
-        {**parameters, "expression": expression},
-    ):
-        if row[1] in roots or len(roots) < LINEAGES_READ:
-            roots.add(row[1])
-            chosen.append(row[0])
+    for chunk_id, root in islice(_best(connection, expression, sum(leading.values()), query), CHUNKS_READ):
+        if root in roots or len(roots) < LINEAGES_READ:
+            roots.add(root)
+            chosen.append(chunk_id)
     return _by_lineage([*_of_chunks(connection, chosen, query), *_tail(connection, query)])
+
+
+def _best(connection: sqlite3.Connection, expression: str, found: int, query: Query) -> Iterator[tuple[int, int]]:
+    """Chunks with their lineage, lazily, best first; where much is `found`, the newest of them come before all else,
+    because to rank all is what costs."""
+    conditions, parameters = filters(query)
+    parameters["expression"] = expression
+    split = None
+    if found > RANKED_CHUNKS:
+        split = connection.execute(
+            f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH :expression "
+            f"ORDER BY rowid DESC LIMIT 1 OFFSET {RANKED_CHUNKS}",
+            parameters,
+        ).fetchone()
+    parameters["split"] = 0 if split is None else split[0]
+    for stretch in ("> :split",) if split is None else ("> :split", "<= :split"):
+        for row in connection.execute(
+            f"""
+            SELECT chunks.id, COALESCE(sessions.root_id, sessions.id) FROM chunks_fts
+            CROSS JOIN chunks ON chunks.id = chunks_fts.rowid
+            CROSS JOIN sessions ON sessions.id = chunks.session_id
+            CROSS JOIN addresses ON addresses.id = sessions.address_id
+            WHERE chunks_fts MATCH :expression AND chunks_fts.rowid {stretch} AND {visible("sessions.scope_id")}
+                AND EXISTS (
+                    SELECT 1 FROM messages WHERE messages.session_id = chunks.session_id
+                        AND messages.id BETWEEN chunks.first_id AND chunks.last_id AND {SHOWN} AND {conditions}
+                )
+            ORDER BY chunks_fts.rank
+            """,
+            parameters,
+        ):
+            yield row[0], row[1]
+
+
+def _any_of(terms: Iterable[str], scopes: Sequence[int]) -> str:
+    return " OR ".join(f'"{scoped(scope, term)}"' for scope in scopes for term in terms)
 
 
 def _of_chunks(connection: sqlite3.Connection, ids: Sequence[int], query: Query) -> Iterator[sqlite3.Row]:

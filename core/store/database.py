@@ -32,7 +32,8 @@ class Database:
     def __init__(self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection]) -> None:
         self.path = path
         self._writer = writer
-        self._readers: asyncio.Queue[aiosqlite.Connection] = asyncio.Queue()
+        # The reader that was used last knows the indexes and has its pages at hand.
+        self._readers: asyncio.LifoQueue[aiosqlite.Connection] = asyncio.LifoQueue()
         for reader in readers:
             self._readers.put_nowait(reader)
 
@@ -73,6 +74,14 @@ class Database:
                 return await _run(reader, lambda connection: _transact(connection, "BEGIN", work))
         finally:
             self._readers.put_nowait(reader)
+
+    async def checkpoint(self) -> bool:
+        """Writes the log back into the file and cuts it to nothing; False when a reader kept a part of it."""
+        with _translated(self.path):
+            busy = await _run(
+                self._writer, lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            )
+        return not busy
 
     async def data_version(self) -> int:
         """A number that changes when another process has written (`PRAGMA data_version` of the writer)."""

@@ -7,7 +7,9 @@ row carries a word that names its scope, so that an owner of little searches lit
 
 from __future__ import annotations
 
+import re
 import sqlite3
+import unicodedata
 
 from core.folding import SCOPE, VERSION, fold, spaced_words, unspaced_pairs, unspaced_runs
 from core.store.chunk_terms import SHOWN, TABLES, UNCHUNK, ChunkTerms
@@ -16,6 +18,8 @@ STALE = "index_stale"
 """Key of `state_meta`: the indexes do not hold what the messages say."""
 CURSOR = "index_cursor"
 """Key of `state_meta`: a rebuild has got as far as this message id."""
+
+_ACCENTS = re.compile("[\u0300-\u036f]")
 
 INDEXED: tuple[tuple[str, str, str], ...] = (
     ("messages_fts", "messages_words", "text, tools, scope"),
@@ -120,8 +124,17 @@ def register(connection: sqlite3.Connection) -> None:
     connection.create_function("unspaced_pairs", -1, unspaced_pairs, deterministic=True)
     connection.create_aggregate("chunk_terms", 4, ChunkTerms)  # type: ignore[arg-type]  # typed for int results only
     connection.create_function("plainly", 1, plainly, deterministic=True)
+    connection.create_function("bare", 1, bare, deterministic=True)
 
 
 def plainly(text: str | None) -> str:
-    """Text as names and titles are compared: folded, without case."""
+    """Text as it is scanned without an index: folded, without case."""
     return fold(text or "").casefold()
+
+
+def bare(text: str | None) -> str:
+    """Text as names and titles are compared: folded, without case and accents."""
+    folded = fold(text or "")
+    if not folded.isascii():
+        folded = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
+    return folded.casefold()

@@ -11,10 +11,10 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from core.folding import SCOPE
+from core.folding import SCOPE, is_unspaced
 from core.plan import Plan, Route
 from core.store.codec import clean
-from core.store.indexes import plainly
+from core.store.indexes import bare, plainly
 from core.store.match import Match
 from core.store.rows import timestamp
 from core.store.sight import scope_parameter, visible
@@ -23,7 +23,11 @@ from core.types import Query
 FEW_SHARE = 0.2
 LOOSE_ROWS = 1000
 """Of an any-of-the-words search over several indexes, at most so many rows are ranked together."""
-
+NEWEST: Mapping[Route, int] = {"words": 4_000, "trigram": 300, "pairs": 300}
+"""What matches more often is ranked among the newest so many first, and what is older only where these do not give
+enough: to rank all is what costs. A word of a script without spaces is common sooner."""
+SESSIONS_LOOKED_AT = 1_000
+"""Where there are no words, the latest messages are looked for in so many sessions."""
 
 _TABLES: Mapping[Route, str] = {
     "words": "messages_fts",
@@ -36,6 +40,10 @@ _JOINS = """
     CROSS JOIN sessions ON sessions.id = messages.session_id
     CROSS JOIN addresses ON addresses.id = sessions.address_id
 """
+_OWN = """messages.role = 'user' AND (
+    sessions.scope_id IN (SELECT id FROM scopes WHERE key IN (SELECT value FROM json_each(:private)))
+    OR addresses.platform || ':' || messages.sender_id IN (SELECT value FROM json_each(:accounts))
+)"""
 _FIELDS = "messages.id, messages.session_id, COALESCE(sessions.root_id, sessions.id)"
 
 
@@ -45,17 +53,70 @@ def find(connection: sqlite3.Connection, plan: Plan, query: Query) -> Iterator[M
     own = _few(connection, query)
     if plan.single is not None:
         route, expression = plan.single
-        statement = (
-            f"SELECT {_FIELDS}, -hits.rank FROM {_TABLES[route]} AS hits {_JOINS} "
-            f"WHERE hits.{_TABLES[route]} MATCH :expression AND {conditions} ORDER BY hits.rank"
-        )
         parameters["expression"] = _within(route, expression, own)
-    elif plan.alternatives:
+        yield from _ranked(connection, route, conditions, parameters)
+        return
+    if plan.alternatives:
         statement = _mixed(plan, conditions, parameters, own)
     else:
         return
     for row in connection.execute(statement, parameters):
         yield Match(*row)
+
+
+def _ranked(
+    connection: sqlite3.Connection, route: Route, conditions: str, parameters: dict[str, Any]
+) -> Iterator[Match]:
+    """What one index finds for ``:expression``: the newest by rank, then, where these do not give enough, all else by
+    rank. The ranks are computed before anything is joined: asked for in one statement, FTS5 computes them twice."""
+    matching = f"FROM {_TABLES[route]} WHERE {_TABLES[route]} MATCH :expression"
+    ranked = f"SELECT rowid AS id, rank AS score {matching}"
+    parameters["most"] = NEWEST[route]
+    yield from _joined(connection, f"{ranked} ORDER BY rowid DESC LIMIT :most", conditions, parameters)
+    split = connection.execute(
+        f"SELECT rowid {matching} ORDER BY rowid DESC LIMIT 1 OFFSET :most", parameters
+    ).fetchone()
+    if split is not None:
+        parameters["split"] = split[0]
+        yield from _joined(connection, f"{ranked} AND rowid <= :split", conditions, parameters)
+
+
+def _joined(connection: sqlite3.Connection, found: str, conditions: str, parameters: dict[str, Any]) -> Iterator[Match]:
+    """Of what was found, by score, what the conditions let through. A LIMIT, be it none, is what makes SQLite keep
+    the order of a subquery."""
+    statement = f"""
+        WITH found AS MATERIALIZED ({found}),
+            hits (rowid, score) AS MATERIALIZED (SELECT id, score FROM found ORDER BY score, id DESC LIMIT -1)
+        SELECT {_FIELDS}, -hits.score FROM hits {_JOINS} WHERE {conditions}
+    """
+    for row in connection.execute(statement, parameters):
+        yield Match(*row)
+
+
+def latest(connection: sqlite3.Connection, query: Query, most: int) -> Iterator[Match]:
+    """Without any words: messages that the filters let through, of the session spoken in last first, the newest first,
+    at most so many of each session."""
+    conditions, parameters = filters(query)
+    narrowed, wanted = session_filters(query)
+    sessions = connection.execute(
+        f"""
+        SELECT sessions.id FROM sessions CROSS JOIN addresses ON addresses.id = sessions.address_id
+        WHERE {visible("sessions.scope_id")} {narrowed} ORDER BY sessions.last_at DESC LIMIT {SESSIONS_LOOKED_AT}
+        """,
+        {**wanted, "scopes": scope_parameter(query.scopes)},
+    ).fetchall()
+    for session in sessions:
+        rows = connection.execute(
+            f"""
+            SELECT {_FIELDS}, 0.0 FROM messages
+            CROSS JOIN sessions ON sessions.id = messages.session_id
+            CROSS JOIN addresses ON addresses.id = sessions.address_id
+            WHERE messages.session_id = :place AND messages.kind = 'chat' AND messages.text <> '' AND {conditions}
+            ORDER BY messages.id DESC LIMIT :most
+            """,
+            {**parameters, "place": session[0], "most": most},
+        )
+        yield from (Match(*row) for row in rows)
 
 
 def scan(connection: sqlite3.Connection, terms: tuple[str, ...], query: Query) -> Iterator[Match]:
@@ -84,12 +145,16 @@ def filters(query: Query) -> tuple[str, dict[str, Any]]:
         parts.append("addresses.platform IN (SELECT value FROM json_each(:platforms))")
         parameters["platforms"] = json.dumps(query.platforms)
     if query.title:
-        parts.append("instr(plainly(sessions.title), :title) > 0")
-        parameters["title"] = plainly(clean(query.title))
-    if query.sender:
-        parts.append("(messages.sender_id = :sender_id OR instr(plainly(messages.sender_name), :sender) > 0)")
+        parts.append("instr(bare(sessions.title), :title) > 0")
+        parameters["title"] = bare(clean(query.title))
+    if query.sender and (name := bare(clean(query.sender)).strip()):
+        # A name begins where a word begins: Ana is not Diana. Names without blanks are found inside of others.
+        parts.append("(messages.sender_id = :sender_id OR instr(' ' || bare(messages.sender_name), :sender) > 0)")
         parameters["sender_id"] = clean(query.sender)
-        parameters["sender"] = plainly(clean(query.sender))
+        parameters["sender"] = name if is_unspaced(name) else f" {name}"
+    if query.is_own:
+        parts.append(_OWN)
+        parameters |= _asker(query)
     if query.after is not None:
         parts.append("messages.created_at >= :after")
         parameters["after"] = timestamp(query.after)
@@ -109,6 +174,33 @@ def filters(query: Query) -> tuple[str, dict[str, Any]]:
         parameters["hidden_from"] = bounded(query.hidden.from_id)
         parameters["hidden"] = json.dumps(query.hidden.session_ids)
     return " AND ".join(parts), parameters
+
+
+def _asker(query: Query) -> dict[str, Any]:
+    """The parameters of `_OWN`: where nobody else speaks, and who the asker is elsewhere."""
+    private = [scope for scope in query.scopes if not scope.is_room]
+    accounts = {scope.key.partition(":")[2] for scope in private} | ({query.asker.key} if query.asker else set())
+    return {"private": scope_parameter(private), "accounts": json.dumps(sorted(clean(key) for key in accounts))}
+
+
+def session_filters(query: Query) -> tuple[str, dict[str, Any]]:
+    """What the filters say of whole sessions, to be joined to a WHERE: a session with a message of the time that is
+    asked for began before its end and was spoken in after its beginning."""
+    parts: list[str] = []
+    parameters: dict[str, Any] = {}
+    if query.platforms:
+        parts.append("AND addresses.platform IN (SELECT value FROM json_each(:platforms))")
+        parameters["platforms"] = json.dumps(query.platforms)
+    if query.title:
+        parts.append("AND instr(bare(sessions.title), :title) > 0")
+        parameters["title"] = bare(clean(query.title))
+    if query.after is not None:
+        parts.append("AND sessions.last_at >= :after")
+        parameters["after"] = timestamp(query.after)
+    if query.before is not None:
+        parts.append("AND sessions.started_at < :before")
+        parameters["before"] = timestamp(query.before)
+    return " ".join(parts), parameters
 
 
 def bounded(number: int) -> int:

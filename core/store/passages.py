@@ -12,10 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.store.chunk_terms import SHOWN
-from core.store.codec import clean
-from core.store.indexes import plainly
-from core.store.matches import bounded
-from core.store.rows import SESSIONS, moment, session_of, timestamp
+from core.store.matches import bounded, session_filters
+from core.store.rows import SESSIONS, moment, session_of
 from core.store.sight import scope_parameter, visible
 from core.types import Found, Item, Query, Session
 
@@ -30,26 +28,34 @@ _ITEM = "messages.id, messages.role, messages.sender_name, messages.created_at, 
 _OF_SESSION = f"FROM messages WHERE messages.session_id = :session AND {SHOWN}"
 
 _AROUND = f"""
+    SELECT * FROM (SELECT 0, {_ITEM} {_OF_SESSION} AND messages.id < :until ORDER BY messages.id LIMIT :bookend)
+    UNION ALL
     SELECT * FROM (
-        SELECT {_ITEM} {_OF_SESSION} AND messages.id < MIN(:anchor, :until) ORDER BY messages.id DESC LIMIT :window
+        SELECT 1, {_ITEM} {_OF_SESSION} AND messages.id < MIN(:anchor, :until) ORDER BY messages.id DESC LIMIT :window
     )
     UNION ALL
-    SELECT {_ITEM} FROM messages WHERE messages.id = :anchor AND messages.session_id = :session
+    SELECT 2, {_ITEM} FROM messages WHERE messages.id = :anchor AND messages.session_id = :session
     UNION ALL
     SELECT * FROM (
-        SELECT {_ITEM} {_OF_SESSION} AND messages.id > :anchor AND messages.id < :until
+        SELECT 3, {_ITEM} {_OF_SESSION} AND messages.id > :anchor AND messages.id < :until
         ORDER BY messages.id LIMIT :window
     )
-    ORDER BY 1
+    UNION ALL
+    SELECT * FROM (SELECT 4, {_ITEM} {_OF_SESSION} AND messages.id < :until ORDER BY messages.id DESC LIMIT :bookend)
+    UNION ALL
+    SELECT 5, (SELECT COUNT(*) {_OF_SESSION} AND messages.id < MIN(:anchor, :until)),
+        (SELECT COUNT(*) {_OF_SESSION} AND messages.id > :anchor AND messages.id < :until), NULL, NULL, NULL
 """
-_FIRST = f"SELECT {_ITEM} {_OF_SESSION} AND messages.id < :until ORDER BY messages.id LIMIT :count"
-_LAST = f"SELECT {_ITEM} {_OF_SESSION} AND messages.id < :until ORDER BY messages.id DESC LIMIT :count"
-_OUTSIDE = f"""
-    SELECT (SELECT COUNT(*) {_OF_SESSION} AND messages.id < MIN(:first, :until)),
-        (SELECT COUNT(*) {_OF_SESSION} AND messages.id > :last AND messages.id < :until)
-"""
+"""By part: first messages, those before the anchor, the anchor, those after it, last messages; and how many there are
+before and after it. One statement, because each costs as much as reading ten rows."""
+_FIRST = f"SELECT 0, {_ITEM} {_OF_SESSION} AND messages.id < :until ORDER BY messages.id LIMIT :count"
+_LAST = f"SELECT 4, {_ITEM} {_OF_SESSION} AND messages.id < :until ORDER BY messages.id DESC LIMIT :count"
 _COUNT = f"SELECT COUNT(*) {_OF_SESSION} AND messages.id < :until"
 _PREVIEW = f"SELECT substr(messages.text, 1, {PREVIEW_CHARS}) {_OF_SESSION} ORDER BY messages.id LIMIT 1"
+_BEGINNING = f"""
+    SELECT substr(messages.text, 1, {PREVIEW_CHARS}) FROM messages
+    WHERE messages.session_id = listed.id AND {SHOWN} ORDER BY messages.id LIMIT 1
+"""
 
 
 def sessions(connection: sqlite3.Connection, ids: Sequence[int], query: Query) -> dict[int, Session]:
@@ -61,20 +67,34 @@ def sessions(connection: sqlite3.Connection, ids: Sequence[int], query: Query) -
     return {row["id"]: session_of(row) for row in connection.execute(statement, parameters)}
 
 
-def surroundings(connection: sqlite3.Connection, session: Session, anchor: int, query: Query, window: int) -> Found:
-    """A session with the window around one of its messages, and counts of what lies outside."""
-    window = max(0, min(window, WINDOW_MAX))
-    parameters = {"session": session.id, "anchor": anchor, "window": window, "until": _until(session, query)}
-    items = [_item(row, anchor) for row in connection.execute(_AROUND, parameters)]
-    return _placed(connection, session, items, parameters)
-
-
-def bookends(connection: sqlite3.Connection, session: Session, query: Query) -> tuple[list[Item], list[Item]]:
-    """The first and last messages of a session; in a short one they are the same."""
-    parameters = {"session": session.id, "until": _until(session, query), "count": BOOKEND}
-    first = [_item(row) for row in connection.execute(_FIRST, parameters)]
-    last = [_item(row) for row in connection.execute(_LAST, parameters)]
-    return first, last[::-1]
+def surroundings(
+    connection: sqlite3.Connection, session: Session, anchor: int, query: Query, bookend: int = BOOKEND
+) -> Found:
+    """A session with the window around one of its messages, counts of what lies outside, and up to `bookend` of its
+    first and last messages; in a short one these are the same."""
+    values = {
+        "session": session.id,
+        "anchor": anchor,
+        "window": max(0, min(query.window, WINDOW_MAX)),
+        "until": _until(session, query),
+        "bookend": bookend,
+    }
+    *rows, counts = connection.execute(_AROUND, values).fetchall()
+    parts: tuple[list[Item], ...] = ([], [], [], [], [])
+    for row in rows:
+        parts[row[0]].append(_item(row, anchor))
+    first, before, here, after, last = parts
+    window = (*before[::-1], *here, *after)
+    if not window:
+        return Found(session=session)
+    return Found(
+        session=session,
+        bookend_start=tuple(first),
+        window=window,
+        bookend_end=tuple(last[::-1]),
+        messages_before=counts[1] - len(before),
+        messages_after=counts[2] - len(after),
+    )
 
 
 def reading(connection: sqlite3.Connection, session: Session, query: Query) -> Found:
@@ -110,7 +130,7 @@ def message_place(connection: sqlite3.Connection, message_id: int, query: Query)
 def preview(connection: sqlite3.Connection, session_id: int) -> str | None:
     """How a session begins, on one line."""
     row = connection.execute(_PREVIEW, {"session": session_id}).fetchone()
-    return None if row is None else " ".join(row[0].split())
+    return None if row is None else _line(row[0])
 
 
 def recent(connection: sqlite3.Connection, query: Query) -> list[Found]:
@@ -118,19 +138,22 @@ def recent(connection: sqlite3.Connection, query: Query) -> list[Found]:
     limit = max(1, min(query.limit, BROWSE_MAX))
     conditions, parameters = _browsing(query)
     statement = f"""
-        {SESSIONS}
-        WHERE sessions.id IN (
-            SELECT latest.id FROM scopes AS own CROSS JOIN sessions AS latest ON latest.id IN (
-                SELECT sessions.id FROM sessions JOIN addresses ON addresses.id = sessions.address_id
-                WHERE sessions.scope_id = own.id AND {conditions}
-                ORDER BY sessions.last_at DESC LIMIT :limit
+        SELECT listed.*, ({_BEGINNING}) AS beginning FROM (
+            {SESSIONS}
+            WHERE sessions.id IN (
+                SELECT latest.id FROM scopes AS own CROSS JOIN sessions AS latest ON latest.id IN (
+                    SELECT sessions.id FROM sessions JOIN addresses ON addresses.id = sessions.address_id
+                    WHERE sessions.scope_id = own.id AND {conditions}
+                    ORDER BY sessions.last_at DESC LIMIT :limit
+                )
+                WHERE {visible("own.id")}
             )
-            WHERE {visible("own.id")}
-        )
-        ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
+            ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
+        ) AS listed
+        ORDER BY listed.last_at DESC, listed.id DESC
     """
-    found = [session_of(row) for row in connection.execute(statement, {**parameters, "limit": limit})]
-    return [Found(session=session, preview=preview(connection, session.id)) for session in found]
+    rows = connection.execute(statement, {**parameters, "limit": limit})
+    return [Found(session=session_of(row), preview=_line(row["beginning"])) for row in rows]
 
 
 def _browsing(query: Query) -> tuple[str, dict[str, Any]]:
@@ -140,36 +163,22 @@ def _browsing(query: Query) -> tuple[str, dict[str, Any]]:
     if query.hidden is not None:
         parameters["until"] = bounded(query.hidden.from_id)
         parameters["hidden"] = json.dumps(query.hidden.session_ids)
-    shown = f"SELECT 1 FROM messages WHERE messages.session_id = sessions.id AND {SHOWN}"
-    parts = [
-        f"EXISTS ({shown} AND (messages.id < :until OR sessions.id NOT IN (SELECT value FROM json_each(:hidden))))",
-        f"""NOT EXISTS (
+    narrowed, wanted = session_filters(query)
+    within = ""
+    if query.after is not None:
+        within += " AND messages.created_at >= :after"
+    if query.before is not None:
+        within += " AND messages.created_at < :before"
+    shown = f"SELECT 1 FROM messages WHERE messages.session_id = sessions.id AND {SHOWN}{within}"
+    condition = f"""
+        EXISTS ({shown} AND (messages.id < :until OR sessions.id NOT IN (SELECT value FROM json_each(:hidden))))
+        AND NOT EXISTS (
             SELECT 1 FROM sessions AS child WHERE child.parent_id = sessions.id AND child.scope_id = sessions.scope_id
             AND child.last_at >= sessions.last_at
-            AND EXISTS (SELECT 1 FROM messages WHERE messages.session_id = child.id AND {SHOWN})
-        )""",
-    ]
-    if query.platforms:
-        parts.append("addresses.platform IN (SELECT value FROM json_each(:platforms))")
-        parameters["platforms"] = json.dumps(query.platforms)
-    if query.title:
-        parts.append("instr(plainly(sessions.title), :title) > 0")
-        parameters["title"] = plainly(clean(query.title))
-    if query.after is not None:
-        parts.append("sessions.last_at >= :after")
-        parameters["after"] = timestamp(query.after)
-    if query.before is not None:
-        parts.append("sessions.started_at < :before")
-        parameters["before"] = timestamp(query.before)
-    return " AND ".join(parts), parameters
-
-
-def _placed(connection: sqlite3.Connection, session: Session, items: list[Item], parameters: dict[str, int]) -> Found:
-    if not items:
-        return Found(session=session)
-    edges = {**parameters, "first": items[0].message_id, "last": items[-1].message_id}
-    before, after = connection.execute(_OUTSIDE, edges).fetchone()
-    return Found(session=session, window=tuple(items), messages_before=before, messages_after=after)
+            AND EXISTS (SELECT 1 FROM messages WHERE messages.session_id = child.id AND {SHOWN}{within})
+        ) {narrowed}
+    """
+    return condition, {**parameters, **wanted}
 
 
 def _until(session: Session, query: Query) -> int:
@@ -180,11 +189,16 @@ def _until(session: Session, query: Query) -> int:
 
 
 def _item(row: sqlite3.Row, anchor: int | None = None) -> Item:
+    """An item of a row that begins with its part; by place, which is half the time that names take."""
     return Item(
-        message_id=row["id"],
-        role=row["role"],
-        sender=row["sender_name"],
-        at=moment(row["created_at"]),
-        text=row["text"],
-        is_anchor=row["id"] == anchor,
+        message_id=row[1],
+        role=row[2],
+        sender=row[3],
+        at=moment(row[4]),
+        text=row[5],
+        is_anchor=row[1] == anchor,
     )
+
+
+def _line(text: str | None) -> str | None:
+    return None if text is None else " ".join(text.split())

@@ -10,23 +10,27 @@ from collections.abc import Iterable, Mapping
 
 from core.ranking import rank, weights
 from core.store import chunks
+from core.store.counted import Counted
 from core.store.match import Match
 from core.terms import asks_when, moment_terms, query_terms
 from core.types import Query
 from core.utterance import Utterance
 
 COMMON_SHARE = 0.25
-MANY_CHUNKS = 2_000
 
 
-def ask(connection: sqlite3.Connection, query: Query) -> tuple[dict[int, float], list[Match]]:
+def ask(
+    connection: sqlite3.Connection, query: Query, counted: Counted | None = None
+) -> tuple[dict[int, float], list[Match]]:
     """Scores of the best lineages, best first, and their messages, best first. Empty where the text has no terms but
-    stopwords, or no message a person may see has any of them."""
+    stopwords, or no message a person may see has any of them. `counted`: its terms, where they are counted already."""
     terms = query_terms(query.text)
     if not terms:
         return {}, []
-    scopes, frequencies, count = chunks.frequencies(connection, terms, query)
-    lineages = chunks.candidates(connection, telling(frequencies, count), scopes, query)
+    scopes, known, count = counted or chunks.frequencies(connection, terms, query)
+    frequencies = {term: known[term] for term in terms}
+    leading, lending = telling(frequencies, count)
+    lineages = chunks.candidates(connection, {term: known[term] for term in leading}, lending, scopes, query)
     until = chunks.until(connection)
     for found in _fresh_stretches((one for group in lineages.values() for one in group), until):
         count += 1
@@ -38,14 +42,24 @@ def ask(connection: sqlite3.Connection, query: Query) -> tuple[dict[int, float],
     return scores, [Match(one.message_id, one.session_id, roots[one.message_id], score) for score, one in scored]
 
 
-def telling(frequencies: Mapping[str, int], count: int) -> list[str]:
-    """The terms by which chunks are chosen. In a large store, one that stands in a quarter of them and more tells
-    little apart, but is what costs: all of them would be ranked (halves the time at 200,000 messages; in a small store
-    it costs up to a point at hit@5, so there all terms choose). They always count when messages are ranked."""
-    if count < MANY_CHUNKS:
-        return list(frequencies)
-    rare = [term for term, number in frequencies.items() if number < COMMON_SHARE * count]
-    return rare if any(frequencies[term] for term in rare) else list(frequencies)
+def telling(frequencies: Mapping[str, int], count: int) -> tuple[list[str], list[str]]:
+    """The terms by which chunks are chosen: one of the leading has to be there, the lending count where they are.
+
+    What costs is to rank each chunk that has any of the leading, so the rarest lead, until together they stand in
+    `RANKED_CHUNKS`: in a small store all of them. A term of a quarter of all chunks and more tells little apart and
+    does not lend either. All of them count when messages are ranked. (After "MaxScore", Turtle and Flood, "Query
+    evaluation: strategies and optimizations", 1995, but without its proof: a chunk that has common terms only is lost.)
+    """
+    leading: list[str] = []
+    lending: list[str] = []
+    total = 0
+    for term, number in sorted(frequencies.items(), key=lambda pair: pair[1]):
+        total += number
+        if total <= chunks.RANKED_CHUNKS or total == number:
+            leading.append(term)
+        elif number < COMMON_SHARE * count:
+            lending.append(term)
+    return leading, lending
 
 
 def _fresh_stretches(utterances: Iterable[Utterance], until: int) -> Iterable[set[str]]:

@@ -1,7 +1,8 @@
 """Search over everything that was said: discovery, scroll, read and browse, each in one hop to the database thread.
 
-Fills the role `Recall`. What is asked is decided in `query.py`, found in `matches.py`, shown by `passages.py`; here
-the shapes are chosen and put together. A damaged index costs time, never an answer.
+Fills the role `Recall`. What is asked is decided in `filters.py` and `query.py`, found in `matches.py` and
+`inquiry.py`, shown by `passages.py`; here the shapes are chosen and put together. A damaged index costs time, never an
+answer.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from zoneinfo import ZoneInfo
 
+from core import filters, period, remarks
 from core.errors import StoreError
 from core.findings import within
 from core.marker import Marker
@@ -22,8 +25,8 @@ from core.query import any_of, is_plain_question, parse
 from core.snippets import snippet
 from core.store import chunks, matches, passages, upkeep
 from core.store.database import Database
+from core.store.inquiry import inquire
 from core.store.match import Match
-from core.store.questions import ask
 from core.store.rows import moment
 from core.store.sight import scope_parameter, visible
 from core.terms import marks_of, query_terms
@@ -32,46 +35,63 @@ from core.types import Findings, Found, Hit, Query
 SESSIONS_MAX = 10
 MESSAGES_MAX = 1_000
 MATCHES_SHOWN = 5
-LOOK_AT = 40
+LOOK_AT = 20
 """So many matches are looked at even when enough sessions are known: a session may have more than one."""
 STEPS_BEFORE_SEARCH = 10
 """A search that meets a damaged index, or one far behind, does so much of the work before it answers without."""
 
-NOTE_LOOSE = "No message has all of that; these have some of the words, best first."
-NOTE_UNTYPED = "That could not be searched as typed; these have some of the words, best first."
-NOTE_WORDLESS = "There is no letter, digit or emoji in that to search for."
-NOTE_DAMAGED = "The search index is being rebuilt; until then this is a plain scan, and less well ordered."
-
 
 class Recall:
-    """Recall over state.db. `clock` is asked for nothing but the present moment."""
+    """Recall over state.db. `clock` is asked for nothing but the present moment; `zone` is the IANA name of the zone in
+    which typed dates are meant."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, zone: str = "UTC") -> None:
         self._database = database
         self._clock = clock
+        self._zone = ZoneInfo(zone)
         self._merged_until = -1
 
     async def recall(self, query: Query) -> Findings:
-        """The findings of a query, never raising for anything that a person can type. Shapes: `around` -> scroll;
-        `session` without text -> read; text -> discovery; nothing -> browse."""
+        """The findings of a query, never raising for anything that a person can type. Filters are taken out of the text
+        first. Shapes: `around` -> scroll; `session` without text -> read; text, or whose words only -> discovery;
+        nothing -> browse."""
         started = time.perf_counter()
-        if query.around is not None:
-            findings = await self._database.read(lambda connection: _scroll(connection, query))
-        elif query.text.strip():
-            findings = await self._discover(query)
-        elif query.session is not None:
-            findings = await self._database.read(lambda connection: _read(connection, query))
-        else:
-            findings = await self._database.read(lambda connection: _browse(connection, query))
+        asked = filters.read(query, self._clock.now(), self._zone)
+        findings = await self._found(asked.query)
+        notes = [*asked.notes, findings.note]
+        if not findings.sessions and findings.shape in ("discovery", "browse"):
+            notes.append(await self._tried(asked.query, findings))
         if query.budget_chars is not None:
             findings = within(findings, query.budget_chars)
-        return replace(findings, took_ms=round((time.perf_counter() - started) * 1000, 3))
+        took_ms = round((time.perf_counter() - started) * 1000, 3)
+        return replace(findings, query=query.text, note=remarks.joined(notes), took_ms=took_ms)
+
+    async def _found(self, query: Query) -> Findings:
+        if query.around is not None:
+            return await self._database.read(lambda connection: _scroll(connection, query))
+        if query.text.strip():
+            return await self._discover(query)
+        if query.is_own or query.sender or query.roles != filters.DEFAULT_ROLES:
+            return await self._database.read(lambda connection: _latest(connection, query))
+        if query.session is not None:
+            return await self._database.read(lambda connection: _read(connection, query))
+        return await self._database.read(lambda connection: _browse(connection, query))
+
+    async def _tried(self, query: Query, findings: Findings) -> str | None:
+        """What was tried in vain, in a sentence; None where there is nothing to say about it."""
+        limits = filters.limits(query, self._zone)
+        if findings.note in (remarks.WORDLESS, remarks.DAMAGED) or not (query.text.strip() or limits):
+            return None
+        wider = await self._found(replace(filters.unlimited(query), limit=1)) if limits else findings
+        words = any_of(query.text).terms
+        is_typed = not is_plain_question(query.text) and parse(query.text).is_typed
+        return remarks.nothing(words, limits, is_typed=is_typed, is_wider=bool(wider.sessions))
 
     async def tend(self) -> bool:
         """One small step of upkeep: rebuilds what is flagged stale, else takes what was said into chunks, else merges;
         True while there is more to do."""
         stale, behind, latest = await self._database.read(
-            lambda connection: (upkeep.is_stale(connection), chunks.is_behind(connection), _latest(connection))
+            lambda connection: (upkeep.is_stale(connection), chunks.is_behind(connection), _last_id(connection))
         )
         if stale or behind:
             await self._worked(upkeep.rebuild if stale else chunks.advance)
@@ -109,8 +129,9 @@ class Recall:
     async def _asked(self, query: Query, may_wait: bool) -> Findings | None:
         """What the indexes say; None when they are stale or damaged, or, if it `may_wait`, far behind. Where more than
         an index is broken, the scan that follows says so."""
+        mentioned = period.mentioned(query.text, self._clock.now(), self._zone)
         try:
-            return await self._database.read(lambda connection: _discovery(connection, query, may_wait))
+            return await self._database.read(lambda connection: _discovery(connection, query, mentioned, may_wait))
         except StoreError:
             return None
 
@@ -141,7 +162,9 @@ class Recall:
             return 1
 
 
-def _discovery(connection: sqlite3.Connection, query: Query, may_wait: bool = False) -> Findings | None:
+def _discovery(
+    connection: sqlite3.Connection, query: Query, mentioned: period.Period | None, may_wait: bool
+) -> Findings | None:
     """Sessions with matches: a plain question goes to the chunks; all else is searched as typed, and where that finds
     nothing, as any of its words. None when the indexes cannot be asked."""
     if upkeep.is_stale(connection):
@@ -153,23 +176,25 @@ def _discovery(connection: sqlite3.Connection, query: Query, may_wait: bool = Fa
         return _shown(connection, gathered, plan, query, None)
     if may_wait and _is_far_behind(connection):
         return None
-    note = None if is_question else NOTE_LOOSE if plan.is_typed else NOTE_UNTYPED
-    scores, gathered = ask(connection, query)
-    plan = any_of(query.text)
+    note = None if is_question else remarks.LOOSE if plan.is_typed else remarks.UNTYPED
+    inquiry = inquire(connection, query, mentioned)
+    plan = any_of(inquiry.text)
+    gathered = inquiry.matches
     if gathered:
-        plan = replace(plan, terms=(*plan.terms, *marks_of(query_terms(query.text))))
+        plan = replace(plan, terms=(*plan.terms, *marks_of(query_terms(inquiry.text))))
     else:
         gathered = _gathered(matches.find(connection, plan, query), query)
     if not plan.alternatives:
-        note = NOTE_WORDLESS
-    return _shown(connection, gathered, plan, query, note if gathered or note == NOTE_WORDLESS else None, scores)
+        return _shown(connection, [], plan, query, remarks.WORDLESS)
+    notes = [note, remarks.respelled(inquiry.respelled), remarks.WEAK if inquiry.is_weak else None] if gathered else []
+    return _shown(connection, gathered, plan, query, remarks.joined(notes), inquiry.scores)
 
 
 def _scanned(connection: sqlite3.Connection, query: Query) -> Findings:
     """Discovery without the indexes."""
     plan = any_of(query.text)
     gathered = _gathered(matches.scan(connection, plan.terms, query), query) if plan.terms else []
-    return _shown(connection, gathered, plan, query, NOTE_DAMAGED)
+    return _shown(connection, gathered, plan, query, remarks.DAMAGED)
 
 
 def _gathered(found: Iterator[Match], query: Query) -> list[Match]:
@@ -210,15 +235,11 @@ def _shown(
     for group in best:
         top = group[0]
         if top.session_id in known:
-            session = known[top.session_id]
-            first, last = passages.bookends(connection, session, query)
             found.append(
                 replace(
-                    passages.surroundings(connection, session, top.message_id, query, query.window),
+                    passages.surroundings(connection, known[top.session_id], top.message_id, query),
                     score=scores.get(top.root_id, top.score),
                     matches=tuple(hits[match.message_id] for match in group),
-                    bookend_start=tuple(first),
-                    bookend_end=tuple(last),
                 )
             )
     return Findings(
@@ -262,6 +283,12 @@ def _snippet(text: str, tools: str | None, marker: Marker) -> str:
     return snippet(text, marker)
 
 
+def _latest(connection: sqlite3.Connection, query: Query) -> Findings:
+    """The newest messages that the filters let through, where there are no words to search for."""
+    most = max(MATCHES_SHOWN, _clamped(query.messages, MESSAGES_MAX))
+    return _shown(connection, _gathered(matches.latest(connection, query, most), query), Plan(), query, None)
+
+
 def _scroll(connection: sqlite3.Connection, query: Query) -> Findings:
     """The window around one message. Its session may be named by any session of the lineage, or not at all."""
     place = passages.message_place(connection, query.around, query) if query.around is not None else None
@@ -272,7 +299,7 @@ def _scroll(connection: sqlite3.Connection, query: Query) -> Findings:
         named = known.get(query.session) if query.session is not None else known[session_id]
         if named is not None and (named.root_id or named.id) == root_id:
             anchor = query.around or 0
-            found = (passages.surroundings(connection, known[session_id], anchor, query, query.window),)
+            found = (passages.surroundings(connection, known[session_id], anchor, query, bookend=0),)
     return Findings(query=query.text, shape="scroll", sessions=found)
 
 
@@ -294,7 +321,7 @@ def _is_far_behind(connection: sqlite3.Connection) -> bool:
     return chunks.is_behind(connection, chunks.TAIL_MESSAGES)
 
 
-def _latest(connection: sqlite3.Connection) -> int:
+def _last_id(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
 
 

@@ -15,7 +15,11 @@ from core.store import codec
 from core.types import Account, Address, Message, Scope, Sender, Session, Usage
 
 SESSIONS = """
-SELECT sessions.*, addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key AS scope_key
+SELECT sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key AS scope_key,
+    sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason, sessions.title, sessions.external_id,
+    sessions.parent_id, sessions.root_id, sessions.opens_at, sessions.messages, sessions.model, sessions.system_prompt,
+    sessions.sight, sessions.input_tokens, sessions.output_tokens, sessions.cache_read_tokens,
+    sessions.cache_write_tokens
 FROM sessions
 JOIN addresses ON addresses.id = sessions.address_id
 JOIN scopes ON scopes.id = sessions.scope_id
@@ -131,30 +135,27 @@ def address_of(row: sqlite3.Row) -> Address:
 
 
 def session_of(row: sqlite3.Row) -> Session:
-    """A row of `SESSIONS`."""
+    """A row that begins with the columns of `SESSIONS`; read by place, since to look for a name compares them all."""
+    session_id, platform, chat_id, thread_id, scope_key, started_at, last_at, ended_at, end_reason = row[:9]
+    title, external_id, parent_id, root_id, opens_at, messages, model, system_prompt, sight = row[9:18]
     return Session(
-        id=row["id"],
-        address=address_of(row),
-        scope=Scope(key=row["scope_key"]),
-        started_at=moment(row["started_at"]),
-        system_prompt=row["system_prompt"],
-        sight=frozenset(Scope(key=key) for key in json.loads(row["sight"])),
-        model=row["model"],
-        title=row["title"],
-        parent_id=row["parent_id"],
-        root_id=row["root_id"],
-        opens_at=row["opens_at"],
-        external_id=row["external_id"],
-        last_at=moment(row["last_at"]),
-        ended_at=maybe_moment(row["ended_at"]),
-        end_reason=row["end_reason"],
-        messages=row["messages"],
-        usage=Usage(
-            input=row["input_tokens"],
-            output=row["output_tokens"],
-            cache_read=row["cache_read_tokens"],
-            cache_write=row["cache_write_tokens"],
-        ),
+        id=session_id,
+        address=Address(platform=platform, chat_id=chat_id, thread_id=thread_id or None),
+        scope=Scope(key=scope_key),
+        started_at=moment(started_at),
+        system_prompt=system_prompt,
+        sight=frozenset(Scope(key=key) for key in json.loads(sight)),
+        model=model,
+        title=title,
+        parent_id=parent_id,
+        root_id=root_id,
+        opens_at=opens_at,
+        external_id=external_id,
+        last_at=moment(last_at),
+        ended_at=maybe_moment(ended_at),
+        end_reason=end_reason,
+        messages=messages,
+        usage=Usage(input=row[18], output=row[19], cache_read=row[20], cache_write=row[21]),
     )
 
 

@@ -14,6 +14,11 @@ from core.types import Message, Scope, Session, Usage
 LIMIT = 1_000
 """Most sessions of one list, whatever was asked for."""
 
+SAID = """(messages.kind = 'chat' OR messages.kind = 'quote' AND messages.role = 'assistant') AND messages.text <> ''
+AND (messages.role <> 'tool' OR messages.blocks IS NULL)"""
+"""What a person reads of a session: also an answer that repeats history (kind quote), nothing of tools. A tool's line
+that was imported has no blocks: it is text like the rest."""
+
 
 class Transcripts:
     """Fills the role `core.ports.Transcripts` over state.db."""
@@ -50,14 +55,14 @@ class Transcripts:
         return await self._database.read(work)
 
     async def transcript(self, session_id: int, scopes: frozenset[Scope]) -> list[Message]:
-        """All of a session that a person may read (kind chat), oldest first; empty for one that is not theirs."""
+        """All that was said in a session, oldest first; empty for one that is not theirs."""
         values = {"session": rows.bounded(session_id), "scopes": scope_parameter(scopes)}
 
         def work(connection: sqlite3.Connection) -> list[Message]:
             found = connection.execute(
                 f"""
                 SELECT {rows.MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
-                WHERE sessions.id = :session AND {visible()} AND messages.kind = 'chat' ORDER BY messages.id
+                WHERE sessions.id = :session AND {visible()} AND {SAID} ORDER BY messages.id
                 """,
                 values,
             )

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from core import filters
 from core.errors import StoreError, ToolError
 from core.findings import to_json
 from core.ports import Recall
-from core.types import Json, Query, Role, Tool, ToolContext
+from core.types import Account, Json, Query, Role, Tool, ToolContext
 
 BUDGET_CHARS = 6_000
+BUDGET_RANGE = (500, 50_000)
 BROWSE_SESSIONS = 10
 
 _DESCRIPTION = (
@@ -20,8 +23,9 @@ _DESCRIPTION = (
     "With query: the best sessions, each with the matching passages (the match between >>> and <<<), the messages "
     "around the best one, and how the session began and ended. With session_id and around_message_id: more messages "
     "around one of them. With session_id alone: how that session began and ended. With nothing: the latest sessions. "
-    'A query may be a plain question; words are all required, or else OR, -word, "a phrase", prefix*. Try other words '
-    "before you say that something was never mentioned."
+    'A query may be a plain question; words are all required, or else OR, -word, "a phrase", prefix*. Filters narrow '
+    "it before the best are chosen; without a query they list what is newest. Use them only for what the person is "
+    "sure of: people misremember dates. Try other words before you say that something was never mentioned."
 )
 
 
@@ -32,14 +36,28 @@ class _Arguments(BaseModel):
     role_filter: list[Literal["user", "assistant", "tool"]] | str | None = Field(
         default=None, description="Whose messages to search: user, assistant, tool; user and assistant when left out."
     )
+    before: str | None = Field(
+        default=None, description='Said before this time: "2026-05-01", "May", "last week", "two months ago".'
+    )
+    after: str | None = Field(default=None, description="Said in this time or later; written like before.")
+    title: str | None = Field(default=None, description="A part of the session's title.")
+    sender: str | None = Field(
+        default=None, description='Who said it: a name, "user" for the person you talk to, "assistant" for yourself.'
+    )
+    platform: list[str] | str | None = Field(
+        default=None, description="Where it was said: telegram, discord, terminal, cron, import."
+    )
     limit: int = Field(default=3, description="How many sessions, 1 to 10.")
     session_id: int | None = Field(default=None, description="Look into this session only.")
     around_message_id: int | None = Field(default=None, description="Show what stands around this message.")
     window: int = Field(default=5, description="How many messages on each side of it, up to 100.")
+    budget_chars: int = Field(default=BUDGET_CHARS, description="About how much text to show; long messages are cut.")
 
 
-def session_search(recall: Recall) -> Tool:
-    """The tool over `recall`. Returns the JSON of ``recall --json`` with its texts cut to about 6,000 characters."""
+def session_search(recall: Recall, zone: str = "UTC") -> Tool:
+    """The tool over `recall`; dates are those of `zone` (an IANA name). Returns the JSON of ``recall --json`` with its
+    texts cut to about 6,000 characters, or as many as the model asks for."""
+    place = ZoneInfo(zone)
 
     async def run(arguments: Json, context: ToolContext) -> str:
         try:
@@ -47,7 +65,7 @@ def session_search(recall: Recall) -> Tool:
         except ValidationError as error:
             first = error.errors()[0]
             raise ToolError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-        query = _query(asked, context)
+        query = _query(asked, context, place)
         try:
             findings = await recall.recall(query)
         except StoreError as error:
@@ -59,20 +77,32 @@ def session_search(recall: Recall) -> Tool:
     )
 
 
-def _query(asked: _Arguments, context: ToolContext) -> Query:
+def _query(asked: _Arguments, context: ToolContext, zone: ZoneInfo) -> Query:
     is_browsing = not asked.query.strip() and asked.session_id is None and asked.around_message_id is None
     limit = BROWSE_SESSIONS if is_browsing and "limit" not in asked.model_fields_set else asked.limit
-    return Query(
+    query = Query(
         scopes=context.scopes,
+        asker=Account(platform=context.session.address.platform, user_id=context.sender.id),
         text=asked.query,
         roles=_roles(asked.role_filter),
+        platforms=_names(asked.platform),
+        title=asked.title,
         limit=limit,
         session=asked.session_id,
         around=asked.around_message_id,
         window=asked.window,
-        budget_chars=BUDGET_CHARS,
+        budget_chars=max(BUDGET_RANGE[0], min(asked.budget_chars, BUDGET_RANGE[1])),
         hidden=context.window,
     )
+    if asked.sender and asked.sender.strip():
+        query = filters.by(query, asked.sender)
+    for key, value in (("before", asked.before), ("after", asked.after)):
+        if value and value.strip():
+            timed = filters.timed(query, key, value, context.now, zone)
+            if timed is None:
+                raise ToolError(f"{key}: {value[:40]!r} is no time I can read; write 2026-05-01, 2026-05 or last week.")
+            query = timed
+    return query
 
 
 def _roles(asked: list[Literal["user", "assistant", "tool"]] | str | None) -> tuple[Role, ...]:
@@ -87,14 +117,21 @@ def _roles(asked: list[Literal["user", "assistant", "tool"]] | str | None) -> tu
     return tuple(known[name] for name in names)
 
 
+def _names(asked: list[str] | str | None) -> tuple[str, ...]:
+    names = asked.split(",") if isinstance(asked, str) else asked or []
+    return tuple(name.strip().casefold() for name in names if name.strip())
+
+
 def _told(result: dict[str, object], query: Query) -> dict[str, object]:
     """An empty result says what to try, so that the model does not take it for an error."""
-    if not result["sessions"] and "note" not in result:
-        result["note"] = (
-            "Nothing found; try other words, fewer words, or OR between them."
-            if query.text.strip()
-            else "There is no such session or message."
-            if query.session is not None or query.around is not None
-            else "There are no earlier sessions."
-        )
+    if result["sessions"]:
+        return result
+    tried = result.get("note")
+    if query.text.strip():
+        advice = "Try other words, fewer words, or OR between them."
+    elif query.session is not None or query.around is not None:
+        advice = "There is no such session or message."
+    else:
+        advice = "" if tried else "There are no earlier sessions."
+    result["note"] = " ".join(str(part) for part in ("Nothing found.", tried, advice) if part)
     return result
