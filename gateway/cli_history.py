@@ -8,9 +8,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from core.types import Session
+from core.legible import on_one_line
+from core.types import Scope, Session
 from gateway.cli_import import add_import
-from gateway.cli_visit import AsJson, InScope, console, counted, fail, local, say, say_json, seen, visit
+from gateway.cli_visit import AsJson, InScope, console, counted, fail, joined, local, say, say_json, seen, visit
 from gateway.house import House
 
 TITLE_CHARS = 120
@@ -93,9 +94,11 @@ def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> Non
     visit(work)
 
 
-def _title(session_id: ID, text: Annotated[str, typer.Argument(help="The title.")], scope: InScope = None) -> None:
+def _title(
+    session_id: ID, text: Annotated[list[str], typer.Argument(help="The title.")], scope: InScope = None
+) -> None:
     """Give a session a title."""
-    title = " ".join(text.split())
+    title = on_one_line(joined(text))
     if not title or len(title) > TITLE_CHARS:
         raise typer.BadParameter(f"a title has 1 to {TITLE_CHARS} characters", param_hint="TEXT")
 
@@ -108,27 +111,32 @@ def _title(session_id: ID, text: Annotated[str, typer.Argument(help="The title."
 
 
 def _export_one(session_id: ID, scope: InScope = None) -> None:
-    """Write one session as JSON lines."""
+    """Write one session as JSON lines; calls of tools and what they returned, and commands, are left out."""
 
     async def work(house: House) -> None:
         session = await _found(house, session_id, scope)
-        async for line in house.archive.export(frozenset({session.scope}), session.id):
-            say(line)
+        await _write(house, frozenset({session.scope}), session.id)
 
     visit(work)
 
 
 def _export(scope: InScope = None) -> None:
-    """Write all history as JSON lines, one message a line; what tools were asked and answered is left out."""
+    """Write all history as JSON lines, one message a line; calls of tools and what they returned, and commands, are
+    left out."""
 
     async def work(house: House) -> None:
-        scopes = await seen(house, scope)
-        async for line in house.archive.export(scopes):
-            say(line)
-        if count := await house.archive.left_out(scopes):
-            typer.echo(f"Left out: {counted(count, 'message')} of tools, or with calls of tools in them.", err=True)
+        await _write(house, await seen(house, scope))
 
     visit(work)
+
+
+async def _write(house: House, scopes: frozenset[Scope], session_id: int | None = None) -> None:
+    """The lines on standard output; what is not among them is counted on standard error."""
+    async for line in house.archive.export(scopes, session_id):
+        say(line)
+    if count := await house.archive.left_out(scopes, session_id):
+        what = "calls of tools and what they returned, commands and what was answered to them"
+        typer.echo(f"Left out: {counted(count, 'message')} ({what}).", err=True)
 
 
 async def _found(house: House, session_id: int, scope: str | None) -> Session:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 import tempfile
@@ -18,10 +19,13 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from core.histories.choices import Choices
 from core.histories.source import KINDS, Source
 from core.records import ImportReport
-from gateway.cli_visit import AsJson, counted, fail, say, say_json, scope_of, visit
+from core.types import Scope
+from gateway.cli_visit import AsJson, counted, fail, say, say_json, scope_of, seen, visit
 from gateway.house import House
 
 STDIN = "-"
+SCOPES = 10
+"""Of so many scopes that the owner does not see is told by name."""
 
 
 def add_import(app: typer.Typer) -> None:
@@ -68,6 +72,8 @@ def _import(
             with _bar() as bar:
                 report = await _taken(house, source, bar)
             _tell(report, source, as_json)
+            if not as_json:
+                _tell_unseen(report, await seen(house, None))
         if report.broken:
             fail(f"{report.broken} What comes before that was taken in; import it again once it is whole.")
         if report.refused and not report.taken and not report.known:
@@ -94,7 +100,7 @@ async def _taken(house: House, source: Source, bar: Progress) -> ImportReport:
 def _tell(report: ImportReport, source: Source, as_json: bool) -> None:
     if as_json:
         values = {name: getattr(report, name) for name in ImportReport.__slots__}
-        say_json({"kinds": source.kinds, **values, "skipped": dict(report.skipped)})
+        say_json({"kinds": source.kinds, **values, "skipped": dict(report.skipped), "scopes": dict(report.scopes)})
         return
     known = f", {report.known:,} were known already" if report.known else ""
     say(f"This is a {' and a '.join(KINDS[kind] for kind in source.kinds)}.")
@@ -109,6 +115,18 @@ def _tell(report: ImportReport, source: Source, as_json: bool) -> None:
             typer.echo(f"  {reason}", err=True)
         if report.refused > len(report.reasons):
             typer.echo(f"  and {report.refused - len(report.reasons):,} more", err=True)
+
+
+def _tell_unseen(report: ImportReport, own: frozenset[Scope]) -> None:
+    """What the owner does not find without being told where it is."""
+    unseen = [(key, number) for key, number in report.scopes if Scope(key=key) not in own]
+    for key, number in unseen[:SCOPES]:
+        name = key if key.isprintable() else repr(key)
+        belong = "message belongs" if number == 1 else "messages belong"
+        say(f"{number:,} {belong} to {name}, which `--scope {shlex.quote(name)}` shows.")
+    if len(unseen) > SCOPES:
+        rest = sum(number for _, number in unseen[SCOPES:])
+        say(f"{counted(rest, 'more message')} belong to {counted(len(unseen) - SCOPES, 'other scope')}.")
 
 
 @contextmanager

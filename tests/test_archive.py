@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from core.store.archive import Archive
 from core.store.chronicle import HOME, Chronicle
 from core.store.conversations import Conversations
 from core.store.database import Database
-from core.types import Address, Message, Scope, Sender, Session
+from core.store.recall import Recall
+from core.store.transcripts import Transcripts
+from core.types import Address, Message, Query, Scope, Sender, Session
 from tests.doubles.clock import SteadyClock
 
 HOME_SCOPES = frozenset({HOME})
@@ -53,7 +56,7 @@ async def test_a_session_comes_in_ended_and_titled(database: Database) -> None:
             line("In Porto.", id="m2", role="assistant", at="2026-05-03T12:30:00+02:00"),
         ],
     )
-    assert report == ImportReport(lines=2, taken=2, sessions=1)
+    assert report == ImportReport(lines=2, taken=2, sessions=1, scopes=((HOME.key, 2),))
     (session,) = await sessions(database)
     assert session["external_id"] == "s1"
     assert session["end_reason"] == "import"
@@ -114,6 +117,68 @@ async def test_lines_of_sessions_may_come_in_any_order_and_in_pieces(
 async def test_messages_stand_in_the_order_of_their_times(database: Database) -> None:
     await take(database, [line("second", at="2026-05-03T11:00:00"), line("first", at="2026-05-03T10:00:00Z")])
     assert [one["text"] for one in await exported(database)] == ["first", "second"]
+
+
+async def test_a_file_out_of_order_over_many_buffers_reads_in_the_order_of_times(
+    database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_module, "BUFFER_LINES", 7)
+    numbers = [number * 37 % 101 for number in range(101)]
+    lines = [line(f"part {number}", at=f"2026-05-03T10:{number // 60:02}:{number % 60:02}") for number in numbers]
+    assert (await take(database, lines)).taken == 101
+    wanted = [f"part {number}" for number in range(101)]
+    assert [one["text"] for one in await exported(database)] == wanted
+    again = await take(database, lines)
+    assert (again.taken, again.known) == (0, 101)
+    assert [one["text"] for one in await exported(database)] == wanted
+
+
+async def test_older_history_that_comes_later_is_read_first(database: Database, clock: SteadyClock) -> None:
+    recall = Recall(database, clock)
+    newer = [line(f"newer ferry {number}", id=f"n{number}") for number in range(40)]
+    older = [line(f"older boat {number}", id=f"o{number}", at="2026-05-02T10:00:00") for number in range(40)]
+    await take(database, [*newer, line("elsewhere", session="s2")])
+    while await recall.tend():
+        pass
+    await take(database, older)
+    texts = [f"older boat {number}" for number in range(40)] + [f"newer ferry {number}" for number in range(40)]
+    assert [one["text"] for one in await exported(database)] == [*texts, "elsewhere"]
+    (session, _) = await sessions(database)
+    assert [one.text for one in await Transcripts(database).transcript(session["id"], HOME_SCOPES)] == texts
+    while await recall.tend():
+        pass
+    assert await recall.verify() == []
+    (found,) = (await recall.recall(Query(text='"boat 39"', scopes=HOME_SCOPES, window=1))).sessions
+    assert [item.text for item in found.window] == ["older boat 38", "older boat 39", "newer ferry 0"]
+    assert (found.bookend_start[0].text, found.bookend_end[-1].text) == ("older boat 0", "newer ferry 39")
+    (asked,) = (await recall.recall(Query(text="what about boat 7?", scopes=HOME_SCOPES))).sessions
+    assert asked.matches[0].snippet.startswith("older")
+
+
+async def test_a_session_that_was_gone_on_with_keeps_its_ids(database: Database, clock: SteadyClock) -> None:
+    await take(database, [line("newer", id="1")])
+    (row,) = await sessions(database)
+    conversations = Conversations(database, clock)
+    session = await conversations.reopen(row["id"], clock.now())
+    said = Message(role="user", text="and now", session_id=session.id, created_at=clock.now())
+    await conversations.append([said])
+    before = await conversations.history(session, HOME_SCOPES)
+    await take(database, [line("older", id="0", at="2026-05-02T10:00:00")])
+    after = await conversations.history(session, HOME_SCOPES)
+    assert after[: len(before)] == before, "what the model has seen stays as it is"
+    assert [one.text for one in after] == ["newer", "and now", "older"]
+
+
+async def test_the_title_is_what_was_said_first(database: Database) -> None:
+    await take(database, [line("second", at="2026-05-03T11:00:00"), line("first")])
+    assert (await sessions(database))[0]["title"] == "first"
+
+
+async def test_the_report_says_whose_the_messages_are(database: Database) -> None:
+    lines = [line("a", scope="room:discord:7"), line("b", session="s2"), line("c", session="s3")]
+    scopes = ((HOME.key, 2), ("room:discord:7", 1))
+    assert (await take(database, lines)).scopes == scopes
+    assert (await take(database, lines)).scopes == scopes, "known messages are somebody's too"
 
 
 async def test_a_bad_line_is_refused_with_its_number_and_the_rest_is_kept(database: Database) -> None:
@@ -206,12 +271,56 @@ async def test_own_sessions_come_back_as_themselves_and_tools_are_left_out(
     )
     out = await exported(database)
     assert [one["text"] for one in out] == ["remind me", "Yes."]
-    assert await Archive(database).left_out(HOME_SCOPES) == 2
+    assert await Archive(database).left_out(HOME_SCOPES) == 2, "the result and the command"
+    assert await Archive(database).left_out(HOME_SCOPES, session.id) == 2
+    assert await Archive(database).left_out(HOME_SCOPES, session.id + 1) == 0
     assert await Archive(database).left_out(frozenset()) == 0
     report = await take(database, [json.dumps(one) for one in out])
     assert (report.taken, report.known) == (0, 2)
     foreign = [json.dumps(one | {"scope": "account:telegram:7"}) for one in out]
     assert (await take(database, foreign)).taken == 2, "another scope's line must not meet this session"
+
+
+async def test_an_answer_that_quotes_history_goes_out_and_comes_back_without_being_found(
+    database: Database, clock: SteadyClock, tmp_path: Path
+) -> None:
+    conversations = Conversations(database, clock)
+    session = await conversations.create(
+        Session(address=Address(platform="terminal", chat_id="local"), scope=HOME, started_at=clock.now())
+    )
+    asked = Message(role="user", text="When is the ferry?", session_id=session.id, created_at=clock.now())
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "ferry"}
+    call = {"type": "tool_use", "id": "t1", "name": "session_search", "input": {}}
+    await conversations.append(
+        [
+            asked,
+            replace(asked, role="assistant", text="", blocks=(call,)),
+            replace(asked, role="tool", text="ferry", kind="quote", blocks=(result,)),
+            replace(asked, role="assistant", text="You said: the ferry is at noon.", kind="quote"),
+            replace(asked, text="gone", kind="command", external_id="x"),
+        ]
+    )
+    await conversations.amend(session.address, "x", None)
+    archive = Archive(database)
+    out = [one async for one in archive.export(HOME_SCOPES)]
+    assert [json.loads(one)["text"] for one in out] == ["When is the ferry?", "You said: the ferry is at noon."]
+    assert set(json.loads(out[1])) <= {"session", "platform", "chat", "scope", "role", "text", "at", "id"}
+    assert await archive.left_out(HOME_SCOPES) == 2, "the call and its result; of what was erased there is nothing"
+    again = await take(database, out)
+    assert (again.taken, again.known) == (0, 2)
+    async with Database.open(tmp_path / "other.db") as other:
+        assert (await take(other, out)).taken == 2
+        assert (await take(other, out)).known == 2
+        (there,) = await sessions(other)
+        shown = await Transcripts(other).transcript(there["id"], HOME_SCOPES)
+        assert [(one.role, one.kind) for one in shown] == [("user", "chat"), ("assistant", "quote")]
+        found = await Recall(other, clock).recall(Query(text="ferry", scopes=HOME_SCOPES, messages=9))
+        assert [hit.role for hit in found.messages] == ["user"]
+        assert there["messages"] == 1
+        back = [one async for one in Archive(other).export(HOME_SCOPES)]
+        titles = [{**json.loads(one), "title": None} for one in back]
+        assert titles == [{**json.loads(one), "title": None} for one in out]
+    assert (await take(database, back)).known == 2
 
 
 async def test_progress_is_heard(database: Database) -> None:

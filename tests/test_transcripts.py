@@ -71,8 +71,20 @@ async def test_a_transcript_is_what_a_person_may_read(conversations: Conversatio
     await conversations.append(
         [message(made.id, kind, kind=kind, sent=sent) for kind in ("chat", "quote", "command", "notice")]
     )
-    (shown,) = await transcripts.transcript(made.id, MINE)
+    result = ({"type": "tool_result", "tool_use_id": "t1", "content": "found"},)
+    call = ({"type": "tool_use", "id": "t1", "name": "session_search", "input": {}},)
+    await conversations.append(
+        [
+            message(made.id, "", role="assistant", blocks=call),
+            message(made.id, "found", role="tool", blocks=result, kind="quote"),
+            message(made.id, "done", role="tool", blocks=result),
+            message(made.id, "You said so.", role="assistant", kind="quote"),
+            message(made.id, "", role="assistant", kind="quote"),
+        ]
+    )
+    shown, answer = await transcripts.transcript(made.id, MINE)
     assert (shown.text, shown.sent) == ("chat", None)
+    assert (answer.text, answer.kind) == ("You said so.", "quote"), "it is what the assistant said"
     assert await transcripts.transcript(10**30, MINE) == []
 
 

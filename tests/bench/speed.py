@@ -28,6 +28,7 @@ from tests.doubles.clock import SteadyClock
 T = TypeVar("T")
 SCOPE = Scope.account("terminal", "local")
 SCOPES = frozenset((SCOPE,))
+FILE_SESSIONS = 100
 
 
 class Mneme:
@@ -45,13 +46,17 @@ class Mneme:
         self._recall = Recall(self._database, SteadyClock())
         self._archive = Archive(self._database)
         self._sessions: dict[str, int] = {}
+        self._waiting: list[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]] = []
 
     def fill(self, session: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> None:
-        """Imports a session, as `mneme import` does."""
-        self._run(self._archive.import_lines(self._lines(session, messages), lambda _: None))
+        """Imports a session as `mneme import` does: of a file with many, not of one file each."""
+        self._waiting.append((session, messages))
+        if len(self._waiting) == FILE_SESSIONS:
+            self._import()
 
     def filled(self) -> None:
         """Lets the background work of the indexes come to its end."""
+        self._import()
 
         async def tend() -> None:
             while await self._recall.tend():
@@ -107,8 +112,8 @@ class Mneme:
         return self._told(Query(scopes=SCOPES, limit=10))
 
     def size(self) -> int:
-        """Bytes on disk."""
-        self._run(self._database.write(lambda connection: None))
+        """Bytes on disk, the log written back into the file."""
+        self._run(self._database.checkpoint())
         return sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file())
 
     def close(self) -> None:
@@ -116,13 +121,19 @@ class Mneme:
         self._run(self._stack.aclose())
         self._runner.close()
 
+    def _import(self) -> None:
+        lines = (line for session, messages in self._waiting for line in self._lines(session, messages))
+        self._run(self._archive.import_lines(lines, lambda _: None))
+        self._waiting = []
+
     def _told(self, query: Query) -> int:
         findings = self._run(self._recall.recall(query))
         json.dumps(to_json(findings), ensure_ascii=False)
         return len(findings.sessions)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self._runner.run(work)
+        # Not `self._runner.run`: where signals are handled it describes the task, with all of its result, as a text.
+        return self._runner.get_loop().run_until_complete(work)
 
     @staticmethod
     def _lines(session: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> Iterable[str]:
