@@ -17,6 +17,8 @@ import pytest
 from tests.doubles.exports import discord_package, telegram_chat, telegram_message, write, zipped
 from tests.test_cli import good, mneme
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 MANY = 20_000
 PATIENCE_S = 60

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.test_cli import good, imported, mneme
+
+pytestmark = pytest.mark.slow
 
 LINES = [
     {"session": "trip", "role": "user", "sender": "Ana", "text": "The ferry leaves at noon.", "at": "2026-05-03"},
