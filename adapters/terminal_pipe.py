@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import TextIO
 
 from core.errors import DeliveryError
-from core.markup import to_plain
+from core.markup import legible, to_plain
 from core.ports import Receipt, Reply
 from core.types import Answer, File
 
@@ -55,7 +55,13 @@ class TerminalPipe:
     async def _line(self) -> bytes | None:
         while b"\n" not in self._unread and not self._has_ended:
             await self._readable()
-            chunk = os.read(self._input, CHUNK_BYTES)
+            try:
+                chunk = os.read(self._input, CHUNK_BYTES)
+            except BlockingIOError:
+                continue
+            except OSError:
+                # A folder, or something that is open for writing only: there is nothing to read, now or later.
+                chunk = b""
             self._has_ended = not chunk
             self._unread += chunk
         line, end, self._unread = self._unread.partition(b"\n")
@@ -76,7 +82,7 @@ class TerminalPipe:
 
     def _print(self, answer: Answer) -> None:
         """UTF-8 whatever the locale says."""
-        parts = [to_plain(answer.text).strip("\n")] + [self._keep(file) for file in answer.files]
+        parts = [legible(to_plain(answer.text)).strip("\n")] + [self._keep(file) for file in answer.files]
         rest = memoryview(("\n".join(part for part in parts if part) + "\n").encode("utf-8", "replace"))
         try:
             while rest:

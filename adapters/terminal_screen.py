@@ -28,6 +28,7 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
+from core.markup import legible
 from core.ports import Receipt, Reply
 from core.types import Answer, CommandSpec, File
 
@@ -130,10 +131,10 @@ class TerminalScreen:
         """Prints an answer for good, above the prompt if there is one."""
 
         def paint() -> None:
-            self._console.print(Markdown(_safe(answer.text)))
+            self._console.print(Markdown(legible(answer.text)))
             for button in answer.buttons:
                 line = f"  {button.label}: /{button.command.name} {button.command.arguments}".rstrip()
-                self._console.print(Text(_safe(line), style="dim"))
+                self._console.print(Text(legible(line), style="dim"))
             for file in answer.files:
                 self._console.print(Text(self._keep(file), style="dim"))
             self._console.print()
@@ -180,7 +181,7 @@ class _LiveReply:
         if not self._text:
             yield self._spinner
             return
-        lines = console.render_lines(Markdown(_safe(self._text)), options.update(height=None), pad=False)
+        lines = console.render_lines(Markdown(legible(self._text)), options.update(height=None), pad=False)
         for line in lines[-max(1, options.size.height - 2) :]:
             yield from line
             yield Segment.line()
@@ -217,10 +218,3 @@ def _bindings() -> KeyBindings:
         event.current_buffer.insert_text("\n")
 
     return bindings
-
-
-def _safe(text: str) -> str:
-    """Without what would drive the terminal: no answer may move the cursor or change a title."""
-    return "".join(
-        character for character in text if character in "\n\t" or not (character < " " or "\x7f" <= character <= "\x9f")
-    )

@@ -6,8 +6,10 @@ secrets are in no message, repr or dump of it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import stat
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,6 +29,8 @@ from pydantic_settings import (
 DEFAULTS = Path(__file__).with_name("default.toml")
 SOUL = Path(__file__).with_name("soul.md")
 PLATFORMS = ("telegram", "discord")
+PRIVATE = ("mneme.toml", "memories", "state.db", "state.db-wal", "state.db-shm", "mneme.log", "files")
+"""What lies in a home and is for its owner's eyes only."""
 
 ENVIRONMENT: Mapping[str, str] = {
     "home": "MNEME_HOME",
@@ -132,7 +136,7 @@ People = Annotated[tuple[Annotated[str, AfterValidator(_person)], ...], Field(st
 Rooms = Annotated[tuple[Annotated[str, AfterValidator(_room)], ...], Field(strict=False)]
 Enabled = Literal["auto", True, False]
 Count = Annotated[int, Field(gt=0, le=10**9)]
-Seconds = Annotated[float, Field(gt=0, le=10**7)]
+Seconds = Annotated[float, Field(gt=0, le=10**7, allow_inf_nan=False)]
 
 
 class _Section(BaseModel):
@@ -261,7 +265,8 @@ class Settings(BaseSettings):
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> Settings:
-        """Reads all sources and makes the home (mode 0700). `environ` stands in for the process's environment.
+        """Reads all sources and makes the home (mode 0700), or closes one of ours that others can read. `environ`
+        stands in for the process's environment.
 
         Raises SettingsError that names every problem.
         """
@@ -310,7 +315,22 @@ def _home(name: str) -> tuple[Path, list[str]]:
         return home, [f"MNEME_HOME: the folder {home} cannot be made ({error.strerror}); name another one"]
     except RuntimeError:
         return home.absolute(), [f"MNEME_HOME: there is no user as in {name}; name another folder"]
+    _close(home)
     return home, []
+
+
+def _close(home: Path) -> None:
+    """Takes from others the rights to the home and to what lies in it, where it is ours to do so. A home that is more
+    than Mneme's (the user's own folder, one above it, /tmp) is left as it is; `mneme check` says so."""
+    shared: tuple[Path, ...] = ()
+    with contextlib.suppress(RuntimeError):
+        shared = (Path.home(), *Path.home().parents)
+    for path in (home, *(home / name for name in PRIVATE)):
+        with contextlib.suppress(OSError):
+            found = path.stat()
+            is_shared = path == home and (path.resolve() in shared or bool(found.st_mode & stat.S_ISVTX))
+            if found.st_uid == os.geteuid() and found.st_mode & 0o077 and not is_shared:
+                path.chmod(stat.S_IMODE(found.st_mode) & ~0o077)
 
 
 def _options(settings: type[Settings], file: Path) -> tuple[dict[str, Any], list[str]]:
@@ -318,6 +338,8 @@ def _options(settings: type[Settings], file: Path) -> tuple[dict[str, Any], list
     try:
         TomlConfigSettingsSource(settings, toml_file=file)
         files, problems = [DEFAULTS, file], []
+        if file.exists() and not file.is_file():
+            problems = [f"{file.name}: is not a file; write the options into a text file of this name"]
     except tomllib.TOMLDecodeError as error:
         files, problems = [DEFAULTS], [f"{file.name}: is not valid TOML: {error}"]
     except UnicodeDecodeError:
@@ -343,6 +365,7 @@ _EXPECTED: Mapping[str, str] = {
     "bool_type": "true or false",
     "int_type": "a whole number",
     "float_type": "a number",
+    "finite_number": "a number, neither nan nor inf",
     "string_type": "a text in quotes",
     "tuple_type": "a list in brackets",
     "missing": "there; it is gone from config/default.toml",
@@ -363,5 +386,8 @@ def _problem(detail: Any) -> str:
         return f"{path}: {detail['ctx']['error']}"
     if kind in ("model_type", "model_attributes_type"):
         return f"{path}: should be a table, written [{path}]"
+    if kind == "literal_error":
+        listed = str(detail["ctx"]["expected"]).replace("'", '"')
+        return f"{path}: should be {re.sub('True|False', lambda found: found[0].lower(), listed)}"
     expected = _EXPECTED.get(kind)
     return f"{path}: should be {expected}" if expected else f"{path}: {str(detail['msg']).removeprefix('Input ')}"

@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
+from config.settings import ENVIRONMENT
 from core.errors import ConfigError, MnemeError, StoreError
 from core.store import health
 from core.store.database import Database
@@ -18,6 +19,7 @@ from gateway.finding import Finding
 from gateway.packages import assert_own_packages
 
 PROBE_S = 30.0
+RESTORE = "Stop Mneme and restore a backup; where only the indexes are damaged, mneme check --repair is enough."
 
 Probe = Callable[[], Awaitable[str]]
 """Asks something outside; a sentence says what was found, a MnemeError what is wrong."""
@@ -60,7 +62,7 @@ class Checkup:
     def _settings(self) -> list[Finding]:
         if self._home is None:
             return [
-                Finding(subject="settings", state="wrong", text=problem, advice="Put it right in mneme.toml.")
+                Finding(subject="settings", state="wrong", text=problem, advice=_remedy(problem))
                 for problem in self._problems
             ]
         found = [Finding(subject="settings", state="right", text=f"They are complete; the home is {self._home}.")]
@@ -97,17 +99,18 @@ class Checkup:
                     subject="state.db",
                     state="wrong" if wrong else "right",
                     text=f"{database.path} is damaged: {'; '.join(wrong)}" if wrong else f"{database.path} is whole.",
-                    advice="Stop Mneme and restore a backup." if wrong else "",
+                    advice=RESTORE if wrong else "",
                 )
                 stale = await recall.verify()
                 yield Finding(
                     subject="search index",
                     state="wrong" if stale else "right",
                     text=" ".join(stale) if stale else "It agrees with the messages.",
-                    advice="It is rebuilt while Mneme runs; until then recall scans." if stale else "",
+                    advice="It is rebuilt while Mneme runs, or now: mneme check --repair." if stale else "",
                 )
         except StoreError as error:
-            yield Finding(subject="state.db", state="wrong", text=str(error))
+            text, is_known, _ = str(error).partition(" Run `mneme check`")
+            yield Finding(subject="state.db", state="wrong", text=text, advice=RESTORE if is_known else "")
 
     async def _ask(self, subject: str, probe: Probe | None) -> Finding:
         if probe is None:
@@ -120,3 +123,9 @@ class Checkup:
             return Finding(subject=subject, state="wrong", text=text, advice="Check the network and the address.")
         except MnemeError as error:
             return Finding(subject=subject, state="wrong", text=str(error))
+
+
+def _remedy(problem: str) -> str:
+    """Where to put a problem of the settings right: its first word is an option, or the variable that it came from."""
+    name = problem.partition(":")[0]
+    return f"Set {name}." if name in ENVIRONMENT.values() else "Put it right in mneme.toml."

@@ -11,7 +11,21 @@ from rich.text import Text
 from core.legible import on_one_line
 from core.types import Scope, Session
 from gateway.cli_import import add_import
-from gateway.cli_visit import AsJson, InScope, console, counted, fail, joined, local, say, say_json, seen, visit
+from gateway.cli_visit import (
+    AsJson,
+    InScope,
+    console,
+    counted,
+    fail,
+    is_bare,
+    joined,
+    local,
+    say,
+    say_json,
+    seen,
+    tell,
+    visit,
+)
 from gateway.house import House
 
 TITLE_CHARS = 120
@@ -31,21 +45,28 @@ def add_history(app: typer.Typer) -> None:
     app.command("export")(_export)
 
 
-def _sessions(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        _list()
+def _sessions(
+    context: typer.Context,
+    limit: Annotated[int | None, typer.Option(min=1, max=1000, help="How many, the latest first.")] = None,
+    scope: InScope = None,
+    as_json: AsJson = False,
+) -> None:
+    if is_bare(context, limit, scope, as_json):
+        _list(limit=limit or 20, scope=scope, as_json=as_json)
 
 
 def _list(
-    text: Annotated[str, typer.Argument(help="Only those with these words in title or first message.")] = "",
-    limit: Annotated[int, typer.Option(help="How many, the latest first.")] = 20,
+    text: Annotated[
+        list[str] | None, typer.Argument(help="Only those with these words in title or first message.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many, the latest first.")] = 20,
     scope: InScope = None,
     as_json: AsJson = False,
 ) -> None:
     """List the latest sessions."""
 
     async def work(house: House) -> None:
-        found = await house.transcripts.recent(await seen(house, scope), limit, text or None)
+        found = await house.transcripts.recent(await seen(house, scope), limit, joined(text) or None)
         if as_json:
             say_json([_object(session) for session in found])
             return
@@ -58,7 +79,7 @@ def _list(
         table.add_column("Title", overflow="fold")
         for session in found:
             when = local(house, session.last_at or session.started_at)
-            title = Text(session.title or "")
+            title = Text(on_one_line(session.title or ""))
             table.add_row(str(session.id), when, session.address.platform, str(session.messages), title)
         console().print(table)
 
@@ -85,9 +106,11 @@ def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> Non
             ]
             say_json({**_object(session), "messages": said})
             return
-        say(f"Session {session.id}, {session.title or 'without a title'}, {local(house, session.started_at)}\n")
+        tell(
+            f"Session {session.id}, {on_one_line(session.title or 'without a title')}, {local(house, session.started_at)}\n"
+        )
         for message in messages:
-            name = (message.sender.name if message.sender else "") or message.role
+            name = on_one_line(message.sender.name if message.sender else "") or message.role
             head = f"{message.id}  {local(house, message.created_at)}  {name}: "
             console().print(Text.assemble((head, "dim"), message.text))
 

@@ -9,12 +9,28 @@ import typer
 
 from core.appointments import Appointments
 from core.errors import Refused
+from core.legible import on_one_line
 from core.records import Job
 from core.types import Account, Address, Scope
-from gateway.cli_visit import HERE, OWN, AsJson, InScope, say, say_json, seen, visit
+from gateway.cli_visit import (
+    HERE,
+    OWN,
+    AsJson,
+    InScope,
+    is_bare,
+    is_running,
+    joined,
+    say,
+    say_json,
+    seen,
+    tell,
+    visit,
+)
 from gateway.house import House
 
 ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a reminder.")]
+LOOK_BACK = 1_000
+"""How many sessions are looked through for a place to deliver to."""
 _Step = Callable[[Appointments, int, frozenset[Scope]], Awaitable[Job]]
 
 
@@ -31,9 +47,9 @@ def add_jobs(app: typer.Typer) -> None:
     app.add_typer(cron, name="cron")
 
 
-def _cron(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        _list()
+def _cron(context: typer.Context, scope: InScope = None, as_json: AsJson = False) -> None:
+    if is_bare(context, scope, as_json):
+        _list(scope, as_json)
 
 
 def _list(scope: InScope = None, as_json: AsJson = False) -> None:
@@ -47,18 +63,29 @@ def _list(scope: InScope = None, as_json: AsJson = False) -> None:
             say("Nothing is planned.")
         else:
             for job in jobs:
-                say(_line(house, job))
+                tell(_line(house, job))
 
     visit(work)
 
 
 def _add(
-    text: Annotated[str, typer.Argument(help="When and what: 'tomorrow at 9 call Ana', 'every monday at 8 stand-up'.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEXT",
+            help="When and what: tomorrow at 9 call Ana, every monday at 8 stand-up.",
+            show_default=False,
+        ),
+    ],
     ask: Annotated[
         bool, typer.Option("--ask", help="Ask the assistant this each time, and deliver its answer.")
     ] = False,
     to: Annotated[
-        str | None, typer.Option(help="Where to deliver it, such as telegram:42; this terminal if not given.")
+        str | None,
+        typer.Option(
+            help="Where to deliver it: telegram:42, or terminal. If not given, where you last wrote to me on a "
+            "platform that is connected, else in the terminal."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -67,11 +94,11 @@ def _add(
     async def work(house: House) -> None:
         target, scope = await _place(house, to)
         account = Account(platform="terminal", user_id="local")
-        job = await house.appointments.add(text, target=target, scope=scope, account=account, is_prompt=ask)
+        job = await house.appointments.add(joined(words), target=target, scope=scope, account=account, is_prompt=ask)
         if as_json:
             say_json(_object(house, job))
         else:
-            say(f"Planned {_line(house, job)}")
+            tell(f"Planned {house.appointments.describe(job)} ({_where(target)})")
 
     visit(work)
 
@@ -88,7 +115,15 @@ def _resume(job_id: ID, scope: InScope = None) -> None:
 
 def _run(job_id: ID, scope: InScope = None) -> None:
     """Make a reminder due now, besides its schedule; the running Mneme delivers it."""
-    _change(job_id, scope, lambda appointments, number, scopes: appointments.run(number, scopes))
+
+    async def work(house: House) -> None:
+        job = await house.appointments.run(job_id, await seen(house, scope))
+        later = (
+            "" if is_running(house.settings.home) else " Mneme does not run now; it is delivered once it is started."
+        )
+        tell(f"Reminder {job.id} is due now ({_where(job.target)}): “{on_one_line(job.text)}”.{later}")
+
+    visit(work)
 
 
 def _remove(job_id: ID, scope: InScope = None) -> None:
@@ -99,7 +134,7 @@ def _remove(job_id: ID, scope: InScope = None) -> None:
 def _change(job_id: int, scope: str | None, step: _Step, done: str = "") -> None:
     async def work(house: House) -> None:
         job = await step(house.appointments, job_id, await seen(house, scope))
-        say(done + _line(house, job))
+        tell(done + _line(house, job))
 
     visit(work)
 
@@ -107,6 +142,8 @@ def _change(job_id: int, scope: str | None, step: _Step, done: str = "") -> None
 async def _place(house: House, to: str | None) -> tuple[Address, Scope]:
     """Where a reminder goes and whose it is. A place is known by what was said there: only then is its scope."""
     if to is None:
+        return await _usual(house)
+    if to in (HERE.platform, HERE.key):
         return HERE, OWN
     try:
         target = Address.parse(to)
@@ -118,6 +155,29 @@ async def _place(house: House, to: str | None) -> tuple[Address, Scope]:
             f"Nobody of yours has talked to me at {to} yet. Say something there first; /whoami names the place."
         )
     return target, session.scope
+
+
+async def _usual(house: House) -> tuple[Address, Scope]:
+    """Where the owner last wrote to me by himself, on a platform that is connected; this terminal otherwise. What was
+    brought along from elsewhere may have been said to somebody else."""
+    settings = house.settings
+    connected = {
+        name for name, is_on in (("telegram", settings.is_telegram_on), ("discord", settings.is_discord_on)) if is_on
+    }
+    if connected:
+        for session in await house.transcripts.recent(await house.people.scopes(OWN), LOOK_BACK):
+            address, scope = session.address, session.scope
+            is_direct = scope.key.startswith(f"account:{address.platform}:")
+            if address.platform in connected and is_direct and session.external_id is None:
+                return address, scope
+    return HERE, OWN
+
+
+def _where(target: Address) -> str:
+    """The end of a sentence: where something is delivered."""
+    if target == HERE:
+        return "in the terminal"
+    return f"on {target.platform.capitalize()}"
 
 
 def _line(house: House, job: Job) -> str:

@@ -8,7 +8,19 @@ import typer
 
 from core.records import Author
 from core.types import Account
-from gateway.cli_visit import AsJson, InScope, say, say_json, scope_of, seen, visit
+from gateway.cli_visit import (
+    AsJson,
+    InScope,
+    fail,
+    is_bare,
+    is_somebodys,
+    joined,
+    say_json,
+    scope_of,
+    seen,
+    tell,
+    visit,
+)
 from gateway.house import House
 
 Target = Literal["memory", "user"]
@@ -16,6 +28,7 @@ AUTHOR = Author(account=Account(platform="terminal", user_id="local"))
 Which = Annotated[Target, typer.Option("--target", help="memory: what I learned; user: who you are.")]
 Either = Annotated[Target | None, typer.Option("--target", help="memory: what I learned; user: who you are.")]
 Old = Annotated[str, typer.Argument(help="A part of the note that no other note has.")]
+Part = Annotated[list[str], typer.Argument(help="A part of the note that no other note has.")]
 
 
 def add_memory(app: typer.Typer) -> None:
@@ -29,9 +42,9 @@ def add_memory(app: typer.Typer) -> None:
     app.add_typer(memory, name="memory")
 
 
-def _memory(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        _list()
+def _memory(context: typer.Context, target: Either = None, scope: InScope = None, as_json: AsJson = False) -> None:
+    if is_bare(context, target, scope, as_json):
+        _list(target, scope, as_json)
 
 
 def _list(target: Either = None, scope: InScope = None, as_json: AsJson = False) -> None:
@@ -45,27 +58,29 @@ def _list(target: Either = None, scope: InScope = None, as_json: AsJson = False)
             say_json(entries)
             return
         for name in targets:
-            say(f"{name.upper()} ({await house.notebook.heading(scopes, name)})")
-            say("\n".join(f"- {entry}" for entry in entries[name]) or "Nothing yet.")
+            tell(f"{name.upper()} ({await house.notebook.heading(scopes, name)})")
+            tell("\n".join(f"- {entry}" for entry in entries[name]) or "Nothing yet.")
 
     visit(work)
 
 
 def _add(
-    text: Annotated[str, typer.Argument(help="The note.")], target: Which = "memory", scope: InScope = None
+    text: Annotated[list[str], typer.Argument(help="The note.")], target: Which = "memory", scope: InScope = None
 ) -> None:
     """Add a note."""
 
     async def work(house: House) -> None:
         scopes = await seen(house, scope)
-        say(await house.notebook.add(scope_of(scope), scopes, target, text, AUTHOR))
+        if not await is_somebodys(house, scope_of(scope)):
+            fail(f"Nobody has the scope {scope}: who was let in or has written to me has one; /whoami tells it.")
+        tell(await house.notebook.add(scope_of(scope), scopes, target, joined(text), AUTHOR))
 
     visit(work)
 
 
 def _replace(
     old: Old,
-    text: Annotated[str, typer.Argument(help="What to note instead.")],
+    text: Annotated[list[str], typer.Argument(help="What to note instead.")],
     target: Either = None,
     scope: InScope = None,
 ) -> None:
@@ -74,17 +89,18 @@ def _replace(
     async def work(house: House) -> None:
         scopes = await seen(house, scope)
         name = target or await house.notebook.target_of(scopes, old)
-        say(await house.notebook.replace(scope_of(scope), scopes, name, old, text, AUTHOR))
+        tell(await house.notebook.replace(scope_of(scope), scopes, name, old, joined(text), AUTHOR))
 
     visit(work)
 
 
-def _remove(old: Old, target: Either = None, scope: InScope = None) -> None:
+def _remove(part: Part, target: Either = None, scope: InScope = None) -> None:
     """Remove a note."""
+    old = joined(part)
 
     async def work(house: House) -> None:
         scopes = await seen(house, scope)
         name = target or await house.notebook.target_of(scopes, old)
-        say(await house.notebook.remove(scope_of(scope), scopes, name, old, AUTHOR))
+        tell(await house.notebook.remove(scope_of(scope), scopes, name, old, AUTHOR))
 
     visit(work)

@@ -9,40 +9,63 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 from zoneinfo import ZoneInfo
 
 import typer
-from rich.console import Console
+from filelock import FileLock, Timeout
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from config.settings import Settings, SettingsError
 from core.errors import ConfigError, MnemeError
-from core.types import Address, Scope
+from core.legible import legible
+from core.types import Account, Address, Scope
 from gateway import journal
 from gateway.house import House
 
 HERE = Address(platform="terminal", chat_id="local")
 OWN = Scope.account("terminal", "local")
 WIDTH_IN_A_PIPE = 160
+LOG = "mneme.log"
+LOCK = "gateway.lock"
+_SCOPE = re.compile(r"(?:account|room):[a-z][a-z0-9_-]{0,31}:[^\s:]{1,100}")
+
+
+def checked_scope(key: str | None) -> str | None:
+    """For typer: refuses what has not the form of a scope, before anything is opened."""
+    if key is not None and not _SCOPE.fullmatch(key):
+        raise typer.BadParameter("write account:platform:id or room:platform:chat", param_hint="--scope")
+    return key
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON instead of text.")]
 InScope = Annotated[
     str | None,
-    typer.Option("--scope", metavar="SCOPE", help="Look at one scope only: account:telegram:42 or room:discord:77."),
+    typer.Option(
+        "--scope",
+        metavar="SCOPE",
+        help="Look at one scope only: account:telegram:42 or room:discord:77.",
+        callback=checked_scope,
+    ),
 ]
 
 
 def visit(work: Callable[[House], Awaitable[None]], *, level: str = "warning") -> None:
-    """Opens the house, does `work` in it, closes it. Works beside a running gateway."""
+    """Opens the house, does `work` in it, closes it. Works beside a running gateway. What is logged meanwhile, from
+    `level` on, goes into the log file: what concerns whoever sits here is said by the command."""
 
     async def inside() -> None:
         settings = load()
         journal.configure(
-            settings.model_copy(update={"general": settings.general.model_copy(update={"log_level": level})})
+            settings.model_copy(update={"general": settings.general.model_copy(update={"log_level": level})}),
+            settings.home / LOG,
         )
         async with House.open(settings) as house:
             await work(house)
@@ -64,22 +87,44 @@ def leaving() -> Iterator[None]:
     except MnemeError as error:
         fail(str(error))
     except BrokenPipeError:
-        # Whoever read has enough. What is buffered must not complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read has enough.
+        hush()
         raise typer.Exit(0) from None
+    except OSError as error:
+        fail(sentence_of(error))
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     except BaseExceptionGroup as group:
-        ours, others = group.split(MnemeError)
-        if ours is None or others is not None:
+        known, others = group.split((MnemeError, OSError))
+        if known is None or others is not None:
             raise
-        fail(str(_first(ours)))
+        first = _first(known)
+        fail(sentence_of(first) if isinstance(first, OSError) else str(first))
 
 
 def fail(sentence: str) -> NoReturn:
     """Says what went wrong and ends with 1."""
-    typer.echo(sentence, err=True)
+    typer.echo(legible(sentence), err=True)
     raise typer.Exit(1)
+
+
+def sentence_of(error: OSError) -> str:
+    """What the system refused. What an output does not take is given up, or it would complain once more at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        hush()
+    reason = error.strerror or str(error) or type(error).__name__
+    if error.filename is None:
+        return f"Reading or writing failed: {reason}."
+    return f"{os.fsdecode(error.filename)} cannot be used: {reason}."
+
+
+def hush() -> None:
+    """Lets standard output lead nowhere; what is still buffered for it goes there too."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def load() -> Settings:
@@ -101,11 +146,48 @@ def scope_of(key: str | None) -> Scope:
     """The scope of an option; the terminal's own without one."""
     if key is None:
         return OWN
-    kind, _, rest = key.partition(":")
-    platform, _, number = rest.partition(":")
-    if kind not in ("account", "room") or not platform or not number:
-        raise typer.BadParameter("write account:platform:id or room:platform:chat", param_hint="--scope")
+    checked_scope(key)
     return Scope(key=key)
+
+
+async def is_somebodys(house: House, scope: Scope) -> bool:
+    """Whether anybody has this scope: the owner, somebody who was let in, or who has said something there."""
+    _, platform, number = scope.key.split(":", 2)
+    access = house.settings.access
+    return (
+        scope in await house.people.scopes(OWN)
+        or f"{platform}:{number}" in (access.rooms if scope.is_room else access.people)
+        or (not scope.is_room and await house.people.is_admitted(Account(platform=platform, user_id=number)))
+        or bool(await house.transcripts.recent(frozenset({scope}), 1))
+    )
+
+
+def is_running(home: Path) -> bool:
+    """Whether a gateway or a chat lives in this home now."""
+    if not (home / LOCK).exists():
+        return False
+    lock = FileLock(home / LOCK)
+    try:
+        with lock.acquire(timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
+def is_bare(context: typer.Context, *options: object) -> bool:
+    """Whether a group of commands stands alone, so that it lists. Refuses options in front of a command, which would
+    not be heard."""
+    if context.invoked_subcommand is None:
+        return True
+    if any(options):
+        name = f"{context.command_path} {context.invoked_subcommand}"
+        raise typer.BadParameter(f"write options behind the command: {name} …")
+    return False
+
+
+def joined(words: list[str] | None) -> str:
+    """The words of a last argument that need not be quoted."""
+    return " ".join(words or ())
 
 
 def counted(number: int, noun: str) -> str:
@@ -114,8 +196,13 @@ def counted(number: int, noun: str) -> str:
 
 
 def say(text: str) -> None:
-    """One line, or several, on standard output."""
+    """One line, or several, on standard output, as they are: our own words, and what programs read."""
     typer.echo(text)
+
+
+def tell(text: str) -> None:
+    """Says what has words of others in it, to a person."""
+    typer.echo(legible(text))
 
 
 def say_json(value: object) -> None:
@@ -124,9 +211,11 @@ def say_json(value: object) -> None:
 
 
 def console() -> Console:
-    """For tables. In a pipe they are as wide as they need to be read, not as narrow as an unknown window."""
-    is_terminal = sys.stdout.isatty()
-    return Console(file=sys.stdout, width=None if is_terminal else WIDTH_IN_A_PIPE, highlight=False, emoji=False)
+    """For tables and texts, of others too. In a pipe a table is as wide as it needs to be read, not as narrow as an
+    unknown window, and a text has the lines that it has."""
+    if sys.stdout.isatty():
+        return _Legible(file=sys.stdout, highlight=False, emoji=False)
+    return _Legible(file=sys.stdout, width=WIDTH_IN_A_PIPE, soft_wrap=True, highlight=False, emoji=False)
 
 
 def local(house: House, at: datetime | None) -> str:
@@ -137,7 +226,18 @@ def local(house: House, at: datetime | None) -> str:
     return f"{there.day} {there:%b %Y, %H:%M}"
 
 
-def _first(group: BaseExceptionGroup[MnemeError]) -> BaseException:
+class _Legible(Console):
+    """Shows nothing that a terminal would obey, but what is its own."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else legible(text), style, control)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def _first(group: BaseExceptionGroup[Any]) -> BaseException:
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

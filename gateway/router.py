@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -18,6 +17,7 @@ import structlog
 from core.aftercare import Aftercare
 from core.agent import Agent
 from core.errors import DeliveryError, MnemeError, Refused, StoreError
+from core.legible import on_one_line
 from core.ports import Adapter, Clock, Reply
 from core.records import Entry, Parcel
 from core.turn import Turn
@@ -29,6 +29,8 @@ from gateway.lanes import Lanes
 from gateway.post import Post
 from gateway.supervisor import contained
 from gateway.ticket import Ticket
+
+NAME_CHARS = 100
 
 
 class Router:
@@ -351,8 +353,8 @@ class Router:
 
 def _presentable(inbound: Inbound) -> Inbound:
     """People choose their names themselves: on one line, without anything that a terminal would obey."""
-    name = "".join(" " if unicodedata.category(sign)[0] in "CZ" else sign for sign in inbound.sender.name)
-    return replace(inbound, sender=replace(inbound.sender, name=" ".join(name.split())[:100] or inbound.sender.id))
+    name = on_one_line(inbound.sender.name)[:NAME_CHARS] or inbound.sender.id
+    return replace(inbound, sender=replace(inbound.sender, name=name))
 
 
 def _ago(age: timedelta) -> str:

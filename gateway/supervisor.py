@@ -59,8 +59,10 @@ class Supervisor:
                     await self._on_open(adapter)
                     is_taken_up = True
                 self.states[adapter.platform] = "connected"
+                self._log.info("a platform is connected", platform=adapter.platform)
                 await adapter.listen(self._sink, self._commands)
                 self.states[adapter.platform] = "ended"
+                self._log.info("a platform has ended", platform=adapter.platform)
                 return
             except ConfigError as error:
                 self.states[adapter.platform] = f"given up: {error}"

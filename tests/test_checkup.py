@@ -45,8 +45,9 @@ async def test_everything_right_in_a_new_home(home: Path, clock: SteadyClock) ->
 
 async def test_open_files_are_reported_with_the_command_that_helps(home: Path, clock: SteadyClock) -> None:
     (home / "mneme.toml").write_text("")
+    settings = Settings.load({"MNEME_HOME": str(home)})
     (home / "mneme.toml").chmod(0o644)
-    findings = await checkup(Settings.load({"MNEME_HOME": str(home)}), (), clock).run()
+    findings = await checkup(settings, (), clock).run()
     (wrong,) = [finding for finding in findings if finding.state == "wrong"]
     assert wrong.advice == f"chmod 600 {home / 'mneme.toml'}"
 
@@ -86,6 +87,12 @@ async def test_settings_that_cannot_be_read_are_listed(clock: SteadyClock) -> No
         "a.b: is wrong",
         "c: is not an option",
     ]
+
+
+async def test_a_problem_of_the_environment_is_not_put_right_in_a_file(clock: SteadyClock) -> None:
+    problems = ("MNEME_HOME: the folder cannot be made", "model.tries: should be a whole number")
+    findings = await checkup(None, problems, clock).run()
+    assert [finding.advice for finding in findings[:2]] == ["Set MNEME_HOME.", "Put it right in mneme.toml."]
 
 
 async def test_damage_in_the_file_is_found(tmp_path: Path) -> None:

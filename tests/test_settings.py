@@ -224,3 +224,37 @@ def test_the_zone_of_the_machine_is_always_a_zone(tmp_path: Path, machine: str) 
     done = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True)
     zone = ZoneInfo(done.stdout.strip())
     assert (zone.key == machine) == (machine == "America/Bogota")
+
+
+def test_an_open_home_of_ours_is_closed(home: Path) -> None:
+    (home / "memories").mkdir()
+    files = [home / name for name in ("mneme.toml", "state.db", "state.db-wal")]
+    for file in files:
+        file.touch()
+        file.chmod(0o644)
+    (home / "memories").chmod(0o755)
+    home.chmod(0o755)
+    load(home)
+    assert [path.stat().st_mode & 0o777 for path in (home, home / "memories", *files)] == [0o700] * 2 + [0o600] * 3
+
+
+def test_a_home_that_is_more_than_ours_stays_open(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.chmod(0o755)
+    monkeypatch.setenv("HOME", str(home / "somebody"))
+    load(home)
+    assert home.stat().st_mode & 0o777 == 0o755
+    monkeypatch.setenv("HOME", "/nowhere")
+    home.chmod(0o1777)
+    load(home)
+    assert home.stat().st_mode & 0o7777 == 0o1777
+
+
+def test_a_folder_in_place_of_the_file_is_said(home: Path) -> None:
+    (home / "mneme.toml").mkdir()
+    assert "is not a file" in problems(home)["mneme.toml"]
+
+
+def test_what_is_wrong_is_said_in_the_spelling_of_toml(home: Path) -> None:
+    found = problems(home, "discord.enabled = 'x'\nmodel.patience_s = nan\nmodel.tool_timeout_s = inf\n")
+    assert found["discord.enabled"] == 'should be "auto", true or false'
+    assert found["model.patience_s"] == found["model.tool_timeout_s"] == "should be a number, neither nan nor inf"

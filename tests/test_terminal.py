@@ -132,6 +132,11 @@ async def test_any_bytes_become_text(home: Path) -> None:
     assert "You said grüße 🎉." in out
 
 
+async def test_no_answer_drives_the_terminal_behind_a_pipe(home: Path) -> None:
+    out = await through_pipe(home, "a\x1b[2Jb \u202ec\x9b1m\n".encode(), Parrot())
+    assert out == "You said a[2Jb c1m.\n"
+
+
 async def test_a_very_long_line_is_one_message(home: Path) -> None:
     sink = Parrot()
     (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
