@@ -106,9 +106,8 @@ def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> Non
             ]
             say_json({**_object(session), "messages": said})
             return
-        tell(
-            f"Session {session.id}, {on_one_line(session.title or 'without a title')}, {local(house, session.started_at)}\n"
-        )
+        title = on_one_line(session.title or "without a title")
+        tell(f"Session {session.id}, {title}, {local(house, session.started_at)}\n")
         for message in messages:
             name = on_one_line(message.sender.name if message.sender else "") or message.role
             head = f"{message.id}  {local(house, message.created_at)}  {name}: "
