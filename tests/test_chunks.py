@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from dataclasses import replace
 
 import pytest
 
 from core.folding import SCOPE
 from core.store import chunks, questions
+from core.store.chunk_terms import scoped
 from core.store.database import Database
+from core.store.indexes import register
 from core.store.recall import Recall
 from core.types import Query, Window
 from tests.doubles.annals import ANA, BEN, Annals
@@ -51,6 +55,15 @@ async def test_chunks_grow_and_are_sealed(annals: Annals, recall: Recall, databa
     await _all_taken_in(recall, database)
     assert await _sizes(annals) == [8, 12, 8, 8, 8, 8, 8, 10]
     assert await annals.execute("SELECT chunks FROM chunk_counts") == [(8,)]
+    assert await recall.verify() == []
+
+
+@pytest.mark.parametrize("step", [1, 7, 16, 40])
+async def test_chunks_do_not_depend_on_the_step(annals: Annals, recall: Recall, database: Database, step: int) -> None:
+    await annals.session([f"line {n}" for n in range(37)])
+    while await database.write(lambda connection: chunks.advance(connection, step)):
+        pass
+    assert await _sizes(annals) == [8, 8, 8, 13]
     assert await recall.verify() == []
 
 
@@ -166,6 +179,23 @@ async def test_an_owner_of_little_finds_the_same(annals: Annals, recall: Recall,
         assert [hit.message_id for hit in found.messages][:1] == [mine]
         assert {hit.message_id for hit in found.messages} <= {mine, also}
     assert (await recall.recall(replace(ASK, text=f"{SCOPE}2"))).sessions == ()
+
+
+async def test_of_much_the_newest_comes_first_and_nothing_is_lost(
+    annals: Annals, recall: Recall, database: Database
+) -> None:
+    made = [(await annals.session([f"the ferry of day {n}", "ferry " * (9 - n)]))[0] for n in range(6)]
+    await _all_taken_in(recall, database)
+    expression = f'"{scoped(1, "ferri")}"'
+
+    def ranked(found: int, query: Query) -> list[int]:
+        with contextlib.closing(sqlite3.connect(database.path)) as connection:
+            register(connection)
+            return [root for _, root in chunks.best(connection, expression, found, query, most=2)]
+
+    assert ranked(2, ASK) == sorted(made)
+    assert ranked(6, ASK) == [*made[-2:], *made[:-2]]
+    assert ranked(6, replace(ASK, session=made[1])) == [made[1]]
 
 
 def test_in_a_large_store_rare_terms_lead() -> None:

@@ -35,6 +35,16 @@ async def test_what_was_written_is_there_after_opening_again(tmp_path: Path) -> 
     assert version == len(MIGRATIONS)
 
 
+async def test_a_checkpoint_leaves_no_log_behind(tmp_path: Path) -> None:
+    async with Database.open(tmp_path / "state.db") as database:
+        await database.write(lambda connection: keep_meta(connection, "a", "1"))
+        log = tmp_path / "state.db-wal"
+        assert log.stat().st_size > 0
+        assert await database.checkpoint()
+        assert log.stat().st_size == 0
+        assert await database.read(lambda connection: meta(connection, "a")) == "1"
+
+
 async def test_a_newer_file_is_refused_with_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     async with Database.open(path):

@@ -39,7 +39,7 @@ UNTIL = "chunked_until"
 def advance(connection: sqlite3.Connection, count: int = STEP_MESSAGES) -> int:
     """Takes up to `count` more messages into chunks, and indexes again what waits; returns how many of both there
     were, 0 when all is done."""
-    waiting = [row[0] for row in connection.execute("SELECT id FROM chunks WHERE is_indexed = 0 LIMIT 50")]
+    waiting = [row[0] for row in connection.execute("SELECT id FROM chunks WHERE is_indexed = 0 LIMIT 20")]
     _index(connection, waiting)
     rows = connection.execute(
         f"""
@@ -115,24 +115,25 @@ def candidates(
         expression = f"({expression}) AND ({expression} OR {_any_of(lending, scopes)})"
     chosen: list[int] = []
     roots: set[int] = set()
-    for chunk_id, root in islice(_best(connection, expression, sum(leading.values()), query), CHUNKS_READ):
+    for chunk_id, root in islice(best(connection, expression, sum(leading.values()), query), CHUNKS_READ):
         if root in roots or len(roots) < LINEAGES_READ:
             roots.add(root)
             chosen.append(chunk_id)
     return _by_lineage([*_of_chunks(connection, chosen, query), *_tail(connection, query)])
 
 
-def _best(connection: sqlite3.Connection, expression: str, found: int, query: Query) -> Iterator[tuple[int, int]]:
-    """Chunks with their lineage, lazily, best first; where much is `found`, the newest of them come before all else,
-    because to rank all is what costs."""
+def best(
+    connection: sqlite3.Connection, expression: str, found: int, query: Query, most: int = RANKED_CHUNKS
+) -> Iterator[tuple[int, int]]:
+    """Chunks with their lineage, lazily, best first; where more than `most` may be `found`, the newest of them come
+    before all else, because to rank all is what costs."""
     conditions, parameters = filters(query)
     parameters["expression"] = expression
     split = None
-    if found > RANKED_CHUNKS:
+    if found > most:
         split = connection.execute(
-            f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH :expression "
-            f"ORDER BY rowid DESC LIMIT 1 OFFSET {RANKED_CHUNKS}",
-            parameters,
+            "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH :expression ORDER BY rowid DESC LIMIT 1 OFFSET :most",
+            {**parameters, "most": most},
         ).fetchone()
     parameters["split"] = 0 if split is None else split[0]
     for stretch in ("> :split",) if split is None else ("> :split", "<= :split"):
@@ -208,14 +209,15 @@ def _by_lineage(rows: Iterable[sqlite3.Row]) -> dict[int, list[Utterance]]:
 
 
 def _extend(connection: sqlite3.Connection, session_id: int, scope_id: int, message_ids: list[int]) -> None:
-    """Adds messages to the last chunk of a session while it is open, then opens the next ones."""
+    """Adds messages to the last chunk of a session, then opens the next ones. Whether they come one by one or all at
+    once, the chunks are the same."""
     last = connection.execute(
         "SELECT * FROM chunks WHERE session_id = :session ORDER BY place DESC LIMIT 1", {"session": session_id}
     ).fetchone()
     place = 0
     if last is not None:
         place = last["place"] + 1
-        if last["messages"] < 2 * CHUNK_MESSAGES:
+        if last["messages"] <= 2 * CHUNK_MESSAGES:
             place = last["place"]
             message_ids = _members(connection, last) + message_ids
             _drop(connection, last["id"])

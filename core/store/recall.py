@@ -37,6 +37,8 @@ MESSAGES_MAX = 1_000
 MATCHES_SHOWN = 5
 LOOK_AT = 20
 """So many matches are looked at even when enough sessions are known: a session may have more than one."""
+TEND_MESSAGES = 128
+"""In one step beside others, who wait for it: about 10 ms."""
 STEPS_BEFORE_SEARCH = 10
 """A search that meets a damaged index, or one far behind, does so much of the work before it answers without."""
 
@@ -94,7 +96,8 @@ class Recall:
             lambda connection: (upkeep.is_stale(connection), chunks.is_behind(connection), _last_id(connection))
         )
         if stale or behind:
-            await self._worked(upkeep.rebuild if stale else chunks.advance)
+            step = upkeep.rebuild if stale else chunks.advance
+            await self._worked(lambda connection: step(connection, TEND_MESSAGES))
             return True
         if latest == self._merged_until:
             return False

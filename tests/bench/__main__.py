@@ -1,7 +1,9 @@
 """Prints what Mneme costs and how well it finds, each figure as a ratio to something measured in the same run.
 
-``python -m tests.bench [--only cache|recall|speed] [--sessions N]``. Recall and speed need the project's shared
-benchmark folder beside the checkout (or where MNEME_SHARED says); without it they are left out, visibly.
+``python -m tests.bench [--only cache|recall|speed] [--sessions N] [--peer PYTHON]``. Recall and speed need the
+project's shared benchmark folder beside the checkout (or where MNEME_SHARED says); without it they are left out,
+visibly. The peer, hermes-agent 0.19.0, takes part in speed when the interpreter of its own environment is
+named: here, or as MNEME_PEER_PYTHON. Mneme then answers from a process of its own (`proxy.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument("--only", action="append", choices=BENCHES, help="this one; may be given again")
     parser.add_argument("--sessions", type=int, default=1000, help="how big speed is; 1,000 are 20,000 messages")
+    peer = os.environ.get("MNEME_PEER_PYTHON")
+    parser.add_argument("--peer", default=peer, metavar="PYTHON", help="the peer's interpreter, to measure it too")
     asked = parser.parse_args()
     which = asked.only or BENCHES
     shared = Path(os.environ.get("MNEME_SHARED", ROOT.parent / "shared"))
@@ -40,19 +44,24 @@ def main() -> int:
         command = [str(shared / "bench" / "recall" / "run.py"), str(data), "--plugin", f"{HERE / 'locomo.py'}:Mneme"]
         failed |= _run("Recall: questions as typed, no model", command, "--by-kind")
     if "speed" in which:
-        command = [str(shared / "bench" / "speed" / "run.py"), "--stores", "floor"]
-        command += ["--plugin", f"{HERE / 'speed.py'}:Mneme", "--sessions", str(asked.sessions)]
-        failed |= _run("Speed: ratios are to bare SQLite, of one run", command)
+        runner = str(shared / "bench" / "speed" / "run.py")
+        plugin, stores = ("proxy", "hermes,floor") if asked.peer else ("speed", "floor")
+        command = [runner, "--stores", stores, "--plugin", f"{HERE / plugin}.py:Mneme"]
+        command += ["--sessions", str(asked.sessions)]
+        title = "Speed: ratios are to bare SQLite, of one run"
+        failed |= _run(title, command, python=asked.peer or sys.executable)
     return int(failed)
 
 
-def _run(title: str, command: list[str], *more: str) -> bool:
+def _run(title: str, command: list[str], *more: str, python: str = sys.executable) -> bool:
     sys.stdout.write(f"## {title}\n\n")
     sys.stdout.flush()
     if not Path(command[0]).exists():
         sys.stdout.write(f"left out: there is no {command[0]}\n\n")
         return False
-    done = subprocess.run([sys.executable, *command, *more], cwd=ROOT, check=False)
+    environment = {**os.environ, "MNEME_PYTHON": sys.executable}
+    # The peer has packages of the same names as ours: nothing of the checkout may be on its path.
+    done = subprocess.run([python, *command, *more], cwd=Path(command[0]).parent, env=environment, check=False)
     sys.stdout.write("\n")
     return done.returncode != 0
 

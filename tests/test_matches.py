@@ -1,0 +1,34 @@
+"""What is found very often is ranked in two stretches, the newest first; no filter loses the second."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.store.database import Database
+from core.store.recall import Recall
+from core.types import Findings, Query
+from tests.doubles.annals import ANA, Annals
+from tests.doubles.clock import SteadyClock
+
+ASK = Query(scopes=frozenset({ANA}), text="缓存")
+
+
+def _ids(findings: Findings) -> set[int]:
+    return {hit.message_id for hit in findings.messages}
+
+
+async def test_of_much_the_newest_comes_first_and_all_is_reached(database: Database, clock: SteadyClock) -> None:
+    annals, recall = Annals(database), Recall(database, clock)
+    first = (await annals.session(["缓存"], sender="Eva"))[1]
+    other = (await annals.session(["then"]))[0]
+    await annals.execute(
+        """
+        WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 320)
+        INSERT INTO messages (session_id, address_id, role, text, sender_name, created_at)
+        SELECT :session, 2, 'user', '清空缓存的日志', 'Ana', n FROM numbers
+        """,
+        session=other,
+    )
+    assert first not in _ids(await recall.recall(replace(ASK, limit=1, messages=200)))
+    assert len(_ids(await recall.recall(replace(ASK, limit=1, messages=1_000)))) == 321
+    assert _ids(await recall.recall(replace(ASK, sender="Eva", messages=9))) == {first}
