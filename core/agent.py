@@ -137,7 +137,13 @@ class Agent:
         stored = await self._conversations.append(self._person(session, turn))
         rows = await self._conversations.history(session, turn.scopes)
         known = {row.id for row in rows}
-        strays = [replace(row, id=0, session_id=session.id, external_id=None) for row in stored if row.id not in known]
+        again = {
+            (row.created_at, row.text): row
+            for row in rows
+            if row.role == "user" and row.external_id is None and row.session_id == session.id
+        }
+        asked = [again.get((row.created_at, row.text), row) for row in stored]
+        strays = [replace(row, id=0, session_id=session.id, external_id=None) for row in asked if row.id not in known]
         if strays:
             # They were taken into a session that has ended since: the question is asked again where the person is now.
             stored = await self._conversations.append(strays)

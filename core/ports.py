@@ -233,6 +233,9 @@ class Inbox(Protocol):
     async def waiting(self) -> list[Entry]:
         """Entries without an answer, oldest first: what a restart has to go on with."""
 
+    async def reword(self, entry: Entry) -> None:
+        """What waits was edited on the platform: it is stored as it is now."""
+
     async def close(self, entry_ids: Sequence[int]) -> None:
         """The entries need nothing more."""
 

@@ -74,7 +74,7 @@ class Lanes:
 
     def amend(self, inbound: Inbound) -> Ticket | None:
         """An edit or deletion of a message that still waits: an edited one is asked as it is now, a deleted one not at
-        all and returned, so that its entry can be closed."""
+        all. Returned, so that its entry can follow."""
         lane = self._lanes.get(inbound.address.key, _Lane())
         for ticket in list(lane.waiting):
             if ticket.entry.inbound.message_id != inbound.message_id or ticket.entry.inbound.kind != "message":
@@ -84,6 +84,7 @@ class Lanes:
                 lane.waiting.remove(ticket)
                 return ticket
             ticket.entry = replace(ticket.entry, inbound=replace(ticket.entry.inbound, text=inbound.text))
+            return ticket
         return None
 
     @staticmethod

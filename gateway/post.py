@@ -71,6 +71,10 @@ class Post:
         """What an earlier process accepted and did not answer."""
         return await self._inbox.waiting()
 
+    async def reword(self, entry: Entry) -> None:
+        """The event of an entry was edited while it waits."""
+        await self._inbox.reword(entry)
+
     async def close(self, entries: Sequence[Entry]) -> None:
         """The entries need no answer any more."""
         await self._inbox.close([entry.id for entry in entries])

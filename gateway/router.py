@@ -59,6 +59,8 @@ class Router:
         self._running: set[asyncio.Task[None]] = set()
         self._tickets: dict[int, Ticket] = {}
         self._numbers = count(1)
+        self._under_way: dict[tuple[str, str], list[Inbound]] = {}
+        """Messages being answered, and what was changed in them before they were stored."""
         self._log = structlog.get_logger("router")
 
     def connect(self, adapters: Mapping[str, Adapter], tasks: asyncio.TaskGroup) -> None:
@@ -169,11 +171,16 @@ class Router:
 
     async def _amend(self, inbound: Inbound) -> None:
         """An edit or a deletion: of what still waits, or of what is stored."""
-        withdrawn = self._lanes.amend(inbound)
-        if withdrawn is not None:
-            await self._post.close([withdrawn.entry])
-            await withdrawn.reply.abandon()
-        await self._agent.amend(inbound)
+        waiting = self._lanes.amend(inbound)
+        if waiting is not None and inbound.kind == "delete":
+            await self._post.close([waiting.entry])
+            await waiting.reply.abandon()
+        elif waiting is not None:
+            await self._post.reword(waiting.entry)
+        is_known = await self._agent.amend(inbound)
+        late = self._under_way.get((inbound.address.key, inbound.message_id))
+        if not is_known and late is not None:
+            late.append(inbound)
 
     async def _decline(self, ticket: Ticket, age: timedelta) -> None:
         """Too old to be answered: it is kept, and the person is told."""
@@ -181,7 +188,12 @@ class Router:
         turn = replace(turn, parcel=await self._begin(ticket, turn.parcel))
         words = f"I was away when you wrote this {_ago(age)}, so I have not answered it."
         answer = Answer(text=f"{words} Ask again if it still matters.")
-        await self._agent.notify(turn, answer)
+        command = ticket.entry.inbound.command
+        if command is None:
+            await self._agent.notify(turn, answer)
+        else:
+            session = await self._agent.place(turn)
+            await self._agent.keep(turn, session, self._commands.kept(command), answer, is_parcelled=True)
         await self._post.deliver(turn.parcel, ticket.reply, answer)
 
     def _join(self, ticket: Ticket) -> int:
@@ -206,13 +218,25 @@ class Router:
         async with self._lanes.enter(ticket) as batch:
             if not batch:
                 return
-            scopes = await self._access.scopes(ticket.scope)
-            if inbound.command is not None:
-                await self._command(ticket, inbound.command, scopes)
-            elif ticket.is_overheard:
-                await self._agent.listen(self._turn(batch, scopes))
-            else:
-                await self._converse(batch, scopes)
+            names = [(one.entry.inbound.address.key, one.entry.inbound.message_id) for one in batch]
+            self._under_way.update((name, []) for name in names)
+            try:
+                scopes = await self._access.scopes(ticket.scope)
+                if inbound.command is not None:
+                    await self._command(ticket, inbound.command, scopes)
+                elif ticket.is_overheard:
+                    await self._agent.listen(self._turn(batch, scopes))
+                else:
+                    await self._converse(batch, scopes)
+            except Exception as error:
+                # Whoever was taken along is not served again: all of them are told, while the lane is still theirs.
+                if ticket.is_answered:
+                    raise
+                await self._apologise(batch, error)
+                return
+            finally:
+                for late in [change for name in names for change in self._under_way.pop(name, ())]:
+                    await self._agent.amend(late)
         if ticket.is_plain and not ticket.is_overheard:
             await self._aftercare.settle(inbound.address, scopes)
 
@@ -336,8 +360,8 @@ class Router:
             turn = replace(turn, parcel=await self._begin(last, turn.parcel))
             if last.is_overheard:
                 await self._agent.notify(turn, None)
-            elif inbound.command is not None:
-                kept = self._commands.kept(inbound.command)
+            elif inbound.command is not None or inbound.kind == "action":
+                kept = self._commands.kept(inbound.command) if inbound.command else "[a button]"
                 session = await self._agent.place(turn)
                 await self._agent.keep(turn, session, kept, answer, is_parcelled=not inbound.is_interaction)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
 
@@ -101,3 +102,71 @@ async def test_frames_begin_anew_when_the_fallback_takes_over(home: Path) -> Non
         reply = await corridor.say("The ferry is nice today.")
         assert reply.text.startswith("_The connection was lost._")
         assert all("leaves_" not in frame and "leavesI" not in frame for frame in reply.frames)
+
+
+async def test_a_batch_that_fails_is_told_once_and_all_of_it_is_kept(home: Path) -> None:
+    model = ScriptedModel(says("first answer"), says("later"))
+    model.gate = asyncio.Event()
+    async with open_corridor(home, model) as corridor, asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(corridor.say("first"))
+        await model.began.wait()
+        replies = [KeptReply() for _ in range(3)]
+        numbers = [
+            await corridor.router.admit(corridor.inbound(text), reply)
+            for text, reply in zip(("one", "two", "three"), replies, strict=True)
+        ]
+        scopes = corridor.router._access.scopes
+        failures = [StoreError("The disk is slow.")]
+
+        async def failing(scope: Scope) -> frozenset[Scope]:
+            if failures:
+                raise failures.pop()
+            return await scopes(scope)
+
+        corridor.router._access.scopes = failing  # type: ignore[method-assign]
+        model.gate.set()
+        await first
+        for number in numbers:
+            assert number is not None
+            await corridor.router.serve(number)
+        assert replies[-1].text.startswith("The disk is slow.")
+        assert {"one", "two", "three"} <= set(await texts(corridor))
+        assert await corridor.house.inbox.waiting() == []
+
+
+async def test_a_command_that_is_too_old_is_kept_as_a_command_without_its_secret(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_corridor(home, model) as corridor:
+        await corridor.router.admit(corridor.inbound("/approve SECRET42"), KeptReply())
+        await corridor.router.resume(corridor.platforms["telegram"], timedelta(seconds=-1))
+        assert "/approve" in await texts(corridor, "command")
+        assert await texts(corridor) == []
+        await corridor.say("hello there")
+        assert "SECRET42" not in str(model.requests)
+
+
+async def test_a_press_that_fails_is_no_chat_message(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+
+        async def broken(inbound: object, scope: object) -> None:
+            raise StoreError("The disk is slow.")
+
+        corridor.router._commands.pressed = broken  # type: ignore[method-assign]
+        reply = await corridor.say("btn-TOKEN-123", kind="action", command=None)
+        assert reply.text.startswith("The disk is slow.")
+        assert await texts(corridor) == []
+
+
+async def test_a_question_asked_again_in_a_child_stands_there_once(home: Path) -> None:
+    first = ScriptedModel(ModelError("too large", status=413), says("the beginning"))
+    model = Fallback(first, Offline("Europe/Lisbon"), SteadyClock())
+    async with open_corridor(home, model, "[model]\nwindow_tokens = 8000\n") as corridor, asyncio.TaskGroup() as tasks:
+        first.gate = asyncio.Event()
+        turn = tasks.create_task(corridor.say("long " * 3000))
+        await first.began.wait()
+        await corridor.say("/stop")
+        assert (await turn).text.endswith("[stopped]")
+        session = await corridor.house.conversations.current(corridor.inbound("x").address)
+        assert session is not None
+        rows = await corridor.house.conversations.history(session, frozenset((session.scope,)))
+        assert [row.role for row in rows] == ["user", "assistant"]

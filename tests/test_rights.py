@@ -8,7 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from core.types import Account, Address, Scope
+from core.turn import Turn
+from core.types import Account, Address, Scope, Session
 from tests.doubles.corridor import KeptReply, open_corridor
 from tests.doubles.scripted_model import ScriptedModel, calls, says
 
@@ -144,3 +145,41 @@ async def test_who_waits_is_not_told_to_a_room(home: Path) -> None:
     async with open_corridor(home, options=LISTED) as corridor:
         for command in ("/approve", "/status"):
             assert "Ask me in a direct chat" in (await corridor.say(command, **IN_ROOM)).text
+
+
+async def test_an_edit_of_what_waits_outlives_a_restart(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        waiting = corridor.inbound("the old words")
+        await corridor.router.admit(waiting, KeptReply())
+        await corridor.router.admit(replace(waiting, kind="edit", text="the new words"), KeptReply())
+    model = ScriptedModel()
+    async with open_corridor(home, model) as corridor:
+        for number in await corridor.router.resume(corridor.platforms["telegram"], timedelta(days=1)):
+            await corridor.router.serve(number)
+        assert "the new words" in model.sent()
+        assert "the old words" not in model.sent()
+
+
+async def test_a_deletion_reaches_a_message_whose_turn_has_just_begun(home: Path) -> None:
+    async with open_corridor(home) as corridor, asyncio.TaskGroup() as tasks:
+        lineage = corridor.router._agent._lineage
+        opened, begun, gate = lineage.open, asyncio.Event(), asyncio.Event()
+
+        async def held(turn: Turn) -> Session:
+            begun.set()
+            await gate.wait()
+            return await opened(turn)
+
+        lineage.open = held  # type: ignore[method-assign]
+        turn = tasks.create_task(corridor.say("my password is hunter2", message_id="9"))
+        await begun.wait()
+        gone = replace(corridor.inbound(""), message_id="9", kind="delete")
+        assert await corridor.router.admit(gone, KeptReply()) is None
+        gate.set()
+        await turn
+        left = await corridor.house.database.read(
+            lambda connection: connection.execute(
+                "SELECT count(*) FROM messages WHERE text LIKE '%hunter2%' AND role = 'user'"
+            ).fetchone()[0]
+        )
+        assert left == 0

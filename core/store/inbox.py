@@ -135,6 +135,13 @@ class Inbox:
 
         return await self._database.read(work)
 
+    async def reword(self, entry: Entry) -> None:
+        """Writes the event of a waiting entry anew."""
+        values = {"id": entry.id, "inbound": codec.dump_inbound(entry.inbound)}
+        await self._database.write(
+            lambda connection: connection.execute("UPDATE inbox SET inbound = :inbound WHERE id = :id", values).close()
+        )
+
     async def close(self, entry_ids: Sequence[int]) -> None:
         """The entries need nothing more."""
         if entry_ids:
