@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 
@@ -269,10 +269,3 @@ def _locked(home: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-@asynccontextmanager
-async def open_house(settings: Settings) -> AsyncIterator[House]:
-    """The house for one command beside a running gateway."""
-    async with House.open(settings) as house:
-        yield house

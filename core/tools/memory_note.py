@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import Refused, ToolError
 from core.memory.notebook import Notebook
 from core.records import Author
+from core.tools.arguments import parsed
 from core.types import Account, Json, Tool, ToolContext
 
 
@@ -27,11 +28,7 @@ def memory_note(notebook: Notebook) -> Tool:
     """The tool over `notebook`; writes to the scope of the conversation, shows all that may be seen there."""
 
     async def run(arguments: Json, context: ToolContext) -> str:
-        try:
-            asked = _Arguments.model_validate(dict(arguments))
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise ToolError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        asked = parsed(_Arguments, arguments)
         try:
             return await _act(notebook, asked, context)
         except Refused as refusal:

@@ -6,11 +6,12 @@ import hashlib
 import json
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from core.appointments import Appointments
 from core.errors import Refused, ToolError
 from core.reading import Reading
+from core.tools.arguments import parsed
 from core.types import Account, Json, Tool, ToolContext
 
 
@@ -40,11 +41,7 @@ def reminder(appointments: Appointments) -> Tool:
     """The tool over `appointments`; reminders go to the chat they were made in."""
 
     async def run(arguments: Json, context: ToolContext) -> str:
-        try:
-            asked = _Arguments.model_validate(dict(arguments))
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise ToolError(f"{'.'.join(map(str, first['loc'])) or 'arguments'}: {first['msg']}") from error
+        asked = parsed(_Arguments, arguments)
         try:
             return await _act(appointments, asked, context)
         except Refused as refusal:

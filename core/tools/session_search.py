@@ -6,12 +6,13 @@ import json
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from core import filters
 from core.errors import StoreError, ToolError
 from core.findings import to_json
 from core.ports import Recall
+from core.tools.arguments import parsed
 from core.types import Account, Json, Query, Role, Tool, ToolContext
 
 BUDGET_CHARS = 6_000
@@ -60,11 +61,7 @@ def session_search(recall: Recall, zone: str = "UTC") -> Tool:
     place = ZoneInfo(zone)
 
     async def run(arguments: Json, context: ToolContext) -> str:
-        try:
-            asked = _Arguments.model_validate({name: value for name, value in arguments.items() if value is not None})
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise ToolError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        asked = parsed(_Arguments, arguments)
         query = _query(asked, context, place)
         try:
             findings = await recall.recall(query)
