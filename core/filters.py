@@ -15,7 +15,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from core import period
-from core.types import Query, Role
+from core.search import Query
+from core.types import Role
 
 DEFAULT_ROLES: tuple[Role, ...] = ("user", "assistant")
 _ROLES: Mapping[str, tuple[Role, ...]] = {

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import tzinfo
 from typing import Any
 
+from core.search import Findings, Found, Hit, Item
 from core.snippets import CLOSE, CUT, OPEN
-from core.types import Findings, Found, Hit, Item
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>~|#])")
 _MARKED = re.compile(f"{re.escape(OPEN)}(.+?){re.escape(CLOSE)}")

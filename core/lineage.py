@@ -11,6 +11,7 @@ from core.prompt import Prompt
 from core.turn import Turn
 from core.types import Address, Message, Scope, Session, ToolContext, Window
 
+ENDLESS = 2**63 - 1
 CHARS_PER_TOKEN = 3.5
 """No tokenizer exists outside the provider; real usage corrects this after the first call."""
 FULL = 0.75
@@ -115,10 +116,15 @@ class Lineage:
 
 def window_of(session: Session, rows: Sequence[Message]) -> Window:
     """What of the history stands in the model's context, so that recall can leave it out."""
-    return Window(
-        session_ids=tuple(sorted({session.id, *(row.session_id for row in rows)})),
-        from_id=min((row.id for row in rows), default=0),
-    )
+    firsts: dict[int, int] = {}
+    lasts: dict[int, int] = {}
+    for row in rows:
+        firsts.setdefault(row.session_id, row.id)
+        lasts[row.session_id] = row.id
+    # What is said in this turn belongs to the window as well.
+    firsts.setdefault(session.id, 0)
+    lasts[session.id] = ENDLESS
+    return Window(spans=tuple((id_, firsts[id_], lasts[id_]) for id_ in sorted(firsts)))
 
 
 def _estimate(row: Message) -> float:

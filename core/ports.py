@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Protocol
 
 from core.records import Action, Entry, Job, NoteChange, Pairing, Parcel, RawUpdate
+from core.search import Findings, Query
 from core.types import (
     Account,
     Address,
@@ -17,11 +18,9 @@ from core.types import (
     CommandSpec,
     Completion,
     EndReason,
-    Findings,
     Inbound,
     Json,
     Message,
-    Query,
     Request,
     Scope,
     Session,

@@ -19,7 +19,6 @@ MessageKind = Literal["chat", "quote", "command", "notice"]
 """chat: the model sees it, recall finds it. quote: the model sees it, recall does not (what recall and memory
 tools returned). command: a slash command and its answer, kept, for nobody's eyes. notice: said to the person only."""
 InboundKind = Literal["message", "edit", "delete", "action"]
-Shape = Literal["discovery", "scroll", "browse", "read"]
 EndReason = Literal["new", "length", "resumed", "rights", "cron", "import"]
 
 
@@ -113,6 +112,7 @@ class Inbound:
     id of a row in `actions`, `message_id` the press's own id. `is_addressed`: in a room, whether the bot was
     mentioned, replied to or commanded; always true in a direct chat. `is_interaction`: only the reply that came with it
     can answer it (a Discord interaction); after a restart it is marked expired and never answered in public.
+    `link_base`: what with a message id behind it is a link to that message, where the platform has such links.
     """
 
     kind: InboundKind
@@ -128,6 +128,7 @@ class Inbound:
     reply_to: str | None = None
     attachments: tuple[Attachment, ...] = ()
     is_interaction: bool = False
+    link_base: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,12 +185,14 @@ class Usage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """One conversation at one address. `opens_at`: the first message id of the parent that the model still sees.
+    `link_base`: see `Inbound`.
     `sight`: what could be seen here when the prompt was written."""
 
     id: int = 0
     address: Address
     scope: Scope
     started_at: datetime
+    link_base: str | None = None
     system_prompt: str = ""
     sight: frozenset[Scope] = frozenset()
     model: str = ""
@@ -228,94 +231,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """What the model's context holds now: every message of `session_ids` from `from_id` on. Recall leaves it out."""
+    """What the model's context holds now, so that recall leaves it out. `spans`: session id, first and last message id,
+    both of them inside."""
 
-    session_ids: tuple[int, ...]
-    from_id: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """What to look for and who looks. `scopes` empty finds nothing. `window` is messages on each side in a scroll.
-
-    around: a message id (scroll, with `session`). messages: how many of the flat list of best messages to add.
-    hidden: the model's current window, left out of the results. asker: who looks, and is_own: what he said himself,
-    which in his private scopes is everything that is not the assistant's. is_prose: `text` was said, not typed to
-    search; what looks like a filter in it is words.
-    """
-
-    scopes: frozenset[Scope]
-    text: str = ""
-    roles: tuple[Role, ...] = ("user", "assistant")
-    platforms: tuple[str, ...] = ()
-    title: str | None = None
-    sender: str | None = None
-    asker: Account | None = None
-    is_own: bool = False
-    before: datetime | None = None
-    after: datetime | None = None
-    session: int | None = None
-    around: int | None = None
-    window: int = 5
-    limit: int = 3
-    messages: int = 0
-    budget_chars: int | None = None
-    hidden: Window | None = None
-    is_prose: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """One matching message; `rank` is higher for better. In `snippet` the match stands between ``>>>`` and ``<<<``."""
-
-    message_id: int
-    session_id: int
-    role: Role
-    snippet: str
-    rank: float
-    created_at: datetime
-    external_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One message as shown around a hit."""
-
-    message_id: int
-    role: Role
-    sender: str | None
-    at: datetime
-    text: str
-    is_anchor: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """One session of a result; which parts are filled depends on the shape (see `Findings`)."""
-
-    session: Session
-    score: float = 0.0
-    preview: str | None = None
-    matches: tuple[Hit, ...] = ()
-    bookend_start: tuple[Item, ...] = ()
-    window: tuple[Item, ...] = ()
-    bookend_end: tuple[Item, ...] = ()
-    messages_before: int = 0
-    messages_after: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
-    """The answer of recall. discovery: sessions with matches, window, bookends. scroll: one session with its window.
-    browse: recent sessions with previews. `note` says in a sentence what was done when the query could not be taken as
-    typed."""
-
-    query: str
-    shape: Shape
-    sessions: tuple[Found, ...]
-    messages: tuple[Hit, ...] = ()
-    took_ms: float = 0.0
-    note: str | None = None
+    spans: tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

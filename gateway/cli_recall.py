@@ -17,7 +17,8 @@ from core import filters
 from core.errors import MnemeError
 from core.findings import to_json
 from core.legible import on_one_line
-from core.types import Findings, Found, Query, Role
+from core.search import Findings, Found, Query
+from core.types import Role
 from gateway.cli_visit import AsJson, InScope, console, joined, local, say_json, seen, tell, visit
 from gateway.house import House
 

@@ -10,7 +10,8 @@ from core.findings import to_markdown
 from core.memory.notebook import Notebook
 from core.ports import Recall
 from core.records import Author
-from core.types import Answer, Command, CommandSpec, Option, Query
+from core.search import Query
+from core.types import Answer, Command, CommandSpec, Option
 from gateway.caller import Caller
 
 _RECALL = CommandSpec(

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.records import ImportReport
+from core.search import Query
 from core.store import archive as archive_module
 from core.store.archive import Archive
 from core.store.chronicle import HOME, Chronicle
@@ -22,7 +23,7 @@ from core.store.conversations import Conversations
 from core.store.database import Database
 from core.store.recall import Recall
 from core.store.transcripts import Transcripts
-from core.types import Address, Message, Query, Scope, Sender, Session
+from core.types import Address, Message, Scope, Sender, Session
 from tests.doubles.clock import SteadyClock
 
 HOME_SCOPES = frozenset({HOME})

@@ -9,12 +9,13 @@ from dataclasses import replace
 import pytest
 
 from core.folding import SCOPE
+from core.search import Query
 from core.store import chunks, questions
 from core.store.chunk_terms import scoped
 from core.store.database import Database
 from core.store.indexes import register
 from core.store.recall import Recall
-from core.types import Query, Window
+from core.types import Window
 from tests.doubles.annals import ANA, BEN, Annals
 from tests.doubles.clock import SteadyClock
 
@@ -128,7 +129,7 @@ async def test_filters_and_the_models_window_hold_for_questions(
         assert [hit.message_id for hit in found.messages] == [other]
         found = await recall.recall(replace(ASK, title="ticket"))
         assert [hit.message_id for hit in found.messages] == [other]
-        hidden = Window(session_ids=(session,), from_id=assistant)
+        hidden = Window(spans=((session, assistant, assistant),))
         found = await recall.recall(replace(ASK, hidden=hidden))
         assert {hit.message_id for hit in found.messages} == {user, other}
         await _all_taken_in(recall, database)

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import filters
-from core.types import Query, Scope
+from core.search import Query
+from core.types import Scope
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ZONE = ZoneInfo("UTC")

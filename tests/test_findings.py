@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from core.findings import to_json, to_markdown, within
-from core.types import Address, Findings, Found, Hit, Item, Scope, Session
+from core.search import Findings, Found, Hit, Item
+from core.types import Address, Scope, Session
 
 AT = datetime(2026, 5, 8, 21, 30, tzinfo=UTC)
 SESSION = Session(

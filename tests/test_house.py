@@ -53,7 +53,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "tzlocal": ("*",),
 }
 BROAD_CATCHES = ("gateway/router.py", "core/toolbox.py", "core/memory/memory.py", "gateway/supervisor.py")
-MANY_CLASSES = ("types", "records", "ports", "errors", "settings")
+MANY_CLASSES = ("types", "search", "records", "ports", "errors", "settings")
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base"}
 # fmt: off
 HARMLESS_CALLS = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from core.errors import StoreError
+from core.search import Query
 from core.store.database import Database
 from core.store.indexes import INDEXED
 from core.store.recall import Recall
 from core.store.stale import write_text
-from core.types import Query
 from tests.doubles.annals import ANA, Annals
 from tests.doubles.clock import SteadyClock
 

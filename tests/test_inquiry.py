@@ -9,9 +9,10 @@ import pytest
 
 from core import remarks
 from core.findings import to_markdown
+from core.search import Findings, Query
 from core.store.database import Database
 from core.store.recall import Recall
-from core.types import Account, Findings, Query, Scope
+from core.types import Account, Scope
 from tests.doubles.annals import ANA, BEN, ROOM, START, Annals
 from tests.doubles.clock import SteadyClock
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.search import Findings, Query
 from core.store.database import Database
 from core.store.recall import Recall
-from core.types import Findings, Query
 from tests.doubles.annals import ANA, Annals
 from tests.doubles.clock import SteadyClock
 

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.remarks import LOOSE, UNTYPED, WORDLESS
+from core.search import Findings, Query
 from core.store.database import Database
 from core.store.recall import Recall
-from core.types import Findings, Query, Scope, Window
+from core.types import Scope, Window
 from tests.doubles.annals import ANA, BEN, ROOM, START, Annals
 from tests.doubles.clock import SteadyClock
 
@@ -283,13 +284,13 @@ async def test_mixed_operators_over_several_indexes(annals: Annals, recall: Reca
 
 async def test_the_window_of_the_model_is_left_out(annals: Annals, recall: Recall) -> None:
     session, *ids = await annals.session(["ferry one", "ferry two", "ferry three"])
-    hidden = Window(session_ids=(session,), from_id=ids[1])
+    hidden = Window(spans=((session, ids[1], 2**63 - 1),))
     findings = await _ask(recall, "ferry", hidden=hidden, messages=9)
     assert _messages(findings) == [ids[0]] == [hit.message_id for hit in findings.messages]
     (found,) = findings.sessions
     assert [item.message_id for item in (*found.window, *found.bookend_start, *found.bookend_end)] == [ids[0]] * 3
     assert (found.messages_before, found.messages_after) == (0, 0)
-    everything = Window(session_ids=(session,), from_id=0)
+    everything = Window(spans=((session, 0, 2**63 - 1),))
     assert (await _ask(recall, "ferry", hidden=everything)).sessions == ()
     assert (await recall.recall(replace(MINE, hidden=everything))).sessions == ()
     assert len((await recall.recall(replace(MINE, hidden=hidden))).sessions) == 1

@@ -127,5 +127,5 @@ async def test_the_wrong_person_and_the_models_own_window(annals: Annals, tool: 
     other = replace(context, scope=BEN, scopes=frozenset({BEN}))
     assert json.loads(await tool.run({"query": "ferry"}, other))["sessions"] == []
     assert json.loads(await tool.run({"session_id": session, "around_message_id": first}, other))["sessions"] == []
-    hidden = replace(context, window=Window(session_ids=(session,), from_id=0))
+    hidden = replace(context, window=Window(spans=((session, 0, 2**63 - 1),)))
     assert json.loads(await tool.run({"query": "ferry"}, hidden))["sessions"] == []

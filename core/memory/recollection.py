@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 from core.memory.provider import MemoryProvider
 from core.ports import Recall
 from core.query import any_of
-from core.types import Found, Query, ToolContext
+from core.search import Found, Query
+from core.types import ToolContext
 
 PASSAGES = 4
 """How many remembered messages a turn is given at most."""

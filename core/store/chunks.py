@@ -14,13 +14,13 @@ from itertools import groupby, islice
 from typing import Any
 
 from core.ranking import is_question
+from core.search import Query
 from core.store.chunk_terms import SHOWN, day_of, scoped
 from core.store.counted import Counted
 from core.store.matches import filters
 from core.store.rows import keep_meta, meta
 from core.store.sight import scope_parameter, visible
 from core.terms import name_terms, terms_of
-from core.types import Query
 from core.utterance import Utterance
 
 CHUNK_MESSAGES = 8
@@ -28,6 +28,8 @@ CHUNK_MESSAGES = 8
 CHUNKS_READ = 40
 RANKED_CHUNKS = 3_000
 LINEAGES_READ = 12
+FARTHEST = 100
+"""Pages beyond so many lineages are not asked for."""
 TAIL_MESSAGES = 256
 """What is not in a chunk yet is read at search, up to this many messages."""
 STEP_MESSAGES = 500
@@ -115,8 +117,11 @@ def candidates(
         expression = f"({expression}) AND ({expression} OR {_any_of(lending, scopes)})"
     chosen: list[int] = []
     roots: set[int] = set()
-    for chunk_id, root in islice(best(connection, expression, sum(leading.values()), query), CHUNKS_READ):
-        if root in roots or len(roots) < LINEAGES_READ:
+    # Whole helpings, so that the order is the same on most pages: whoever is read counts in what is usual.
+    helpings = 1 + max(0, min(query.page * query.limit, FARTHEST)) // LINEAGES_READ
+    ranked = best(connection, expression, sum(leading.values()), query)
+    for chunk_id, root in islice(ranked, helpings * CHUNKS_READ):
+        if root in roots or len(roots) < helpings * LINEAGES_READ:
             roots.add(root)
             chosen.append(chunk_id)
     return _by_lineage([*_of_chunks(connection, chosen, query), *_tail(connection, query)])

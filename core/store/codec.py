@@ -90,6 +90,7 @@ def dump_inbound(inbound: Inbound) -> str:
             "command": None if inbound.command is None else _command(inbound.command),
             "reply_to": inbound.reply_to,
             "is_interaction": inbound.is_interaction,
+            "link_base": inbound.link_base,
             "attachments": [
                 {
                     "kind": attachment.kind,
@@ -120,6 +121,7 @@ def load_inbound(encoded: str) -> Inbound:
         command=None if value["command"] is None else Command(**value["command"]),
         reply_to=value["reply_to"],
         is_interaction=value["is_interaction"],
+        link_base=value["link_base"],
         attachments=tuple(Attachment(**attachment) for attachment in value["attachments"]),
     )
 

@@ -99,8 +99,10 @@ class Inbox:
         """Writes an event down and returns its entry; None when it is known, waiting or answered."""
 
         def work(connection: sqlite3.Connection) -> int | None:
+            address_id = rows.keep_address(connection, inbound.address)
+            rows.keep_link_base(connection, address_id, inbound.link_base)
             values = {
-                "address": rows.keep_address(connection, inbound.address),
+                "address": address_id,
                 "external": _external_id(inbound),
                 "inbound": codec.dump_inbound(inbound),
                 "received_at": rows.timestamp(received_at),

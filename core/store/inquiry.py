@@ -17,13 +17,13 @@ from core.period import Period
 from core.query import clean
 from core.ranking import weights
 from core.remarks import JUDGED_CHUNKS, WEAK_BELOW
+from core.search import Query
 from core.store import chunks
 from core.store.match import Match
 from core.store.questions import ask
 from core.store.rows import timestamp
 from core.store.spelling import nearest
 from core.terms import query_terms, terms_of
-from core.types import Query
 
 PERIOD_BONUS = 0.2
 """A session whose best message is of the time that the question mentions, and each message of it."""

@@ -13,12 +13,12 @@ from typing import Any
 
 from core.folding import SCOPE, is_unspaced
 from core.plan import Plan, Route
+from core.search import Query
 from core.store.codec import clean
 from core.store.indexes import bare, plainly
 from core.store.match import Match
 from core.store.rows import timestamp
 from core.store.sight import scope_parameter, visible
-from core.types import Query
 
 FEW_SHARE = 0.2
 LOOSE_ROWS = 1000
@@ -167,12 +167,10 @@ def filters(query: Query) -> tuple[str, dict[str, Any]]:
             "(SELECT COALESCE(own.root_id, own.id) FROM sessions AS own WHERE own.id = :session)"
         )
         parameters["session"] = bounded(query.session)
-    if query.hidden is not None:
-        parts.append(
-            "(messages.id < :hidden_from OR messages.session_id NOT IN (SELECT value FROM json_each(:hidden)))"
-        )
-        parameters["hidden_from"] = bounded(query.hidden.from_id)
-        parameters["hidden"] = json.dumps(query.hidden.session_ids)
+    for number, span in enumerate(query.hidden.spans if query.hidden else ()):
+        names = [f"hidden_{part}_{number}" for part in ("session", "first", "last")]
+        parts.append(f"(messages.session_id <> :{names[0]} OR messages.id NOT BETWEEN :{names[1]} AND :{names[2]})")
+        parameters |= dict(zip(names, map(bounded, span), strict=True))
     return " AND ".join(parts), parameters
 
 

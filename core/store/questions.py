@@ -9,11 +9,11 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 
 from core.ranking import rank, weights
+from core.search import Query
 from core.store import chunks
 from core.store.counted import Counted
 from core.store.match import Match
 from core.terms import asks_when, moment_terms, query_terms
-from core.types import Query
 from core.utterance import Utterance
 
 COMMON_SHARE = 0.25

@@ -22,6 +22,7 @@ from core.marker import Marker
 from core.plan import Plan
 from core.ports import Clock
 from core.query import any_of, is_plain_question, parse
+from core.search import Findings, Found, Hit, Query
 from core.snippets import snippet
 from core.store import chunks, matches, passages, upkeep
 from core.store.database import Database
@@ -30,9 +31,9 @@ from core.store.match import Match
 from core.store.rows import moment
 from core.store.sight import scope_parameter, visible
 from core.terms import marks_of, query_terms
-from core.types import Findings, Found, Hit, Query
 
 SESSIONS_MAX = 10
+PAGES_MAX = 10
 MESSAGES_MAX = 1_000
 MATCHES_SHOWN = 5
 LOOK_AT = 20
@@ -203,7 +204,7 @@ def _scanned(connection: sqlite3.Connection, query: Query) -> Findings:
 def _gathered(found: Iterator[Match], query: Query) -> list[Match]:
     """The best matches, as many as it takes to fill the sessions and the flat list that are asked for."""
     wanted = max(LOOK_AT, _clamped(query.messages, MESSAGES_MAX))
-    limit = max(1, _clamped(query.limit, SESSIONS_MAX))
+    limit = _page(query).stop + 1
     gathered: list[Match] = []
     lineages: set[int] = set()
     for match in found:
@@ -228,9 +229,8 @@ def _shown(
     lineages: dict[int, list[Match]] = {root: [] for root in scores}
     for match in gathered:
         lineages.setdefault(match.root_id, []).append(match)
-    best = [group[:MATCHES_SHOWN] for group in lineages.values() if group][
-        : max(1, _clamped(query.limit, SESSIONS_MAX))
-    ]
+    ordered = [group[:MATCHES_SHOWN] for group in lineages.values() if group]
+    best = ordered[_page(query)]
     flat = gathered[: _clamped(query.messages, MESSAGES_MAX)]
     known = passages.sessions(connection, [group[0].session_id for group in best], query)
     hits = _hits(connection, [*flat, *(match for group in best for match in group)], Marker(plan.terms), query)
@@ -251,6 +251,7 @@ def _shown(
         sessions=tuple(found),
         messages=tuple(hits[match.message_id] for match in flat),
         note=note,
+        has_more=len(ordered) > _page(query).stop and query.page < PAGES_MAX,
     )
 
 
@@ -259,8 +260,9 @@ def _hits(connection: sqlite3.Connection, wanted: list[Match], marker: Marker, q
     rows = connection.execute(
         f"""
         SELECT messages.id, messages.session_id, messages.role, messages.created_at, messages.external_id,
-            messages.text, messages.tools
+            messages.text, messages.tools, addresses.link_base
         FROM messages JOIN sessions ON sessions.id = messages.session_id
+        JOIN addresses ON addresses.id = messages.address_id
         WHERE messages.id IN (SELECT value FROM json_each(:ids)) AND {visible("sessions.scope_id")}
         """,
         {"ids": json.dumps(list(scores)), "scopes": scope_parameter(query.scopes)},
@@ -274,6 +276,7 @@ def _hits(connection: sqlite3.Connection, wanted: list[Match], marker: Marker, q
             rank=scores[row["id"]],
             created_at=moment(row["created_at"]),
             external_id=row["external_id"],
+            link=passages.link(row["link_base"], row["external_id"]),
         )
         for row in rows
     }
@@ -313,11 +316,21 @@ def _read(connection: sqlite3.Connection, query: Query) -> Findings:
 
 
 def _browse(connection: sqlite3.Connection, query: Query) -> Findings:
-    return Findings(query=query.text, shape="browse", sessions=tuple(passages.recent(connection, query)))
+    page = _page(query, passages.BROWSE_MAX)
+    found = passages.recent(connection, query, page.stop + 1)
+    has_more = len(found) > page.stop and query.page < PAGES_MAX
+    return Findings(query=query.text, shape="browse", sessions=tuple(found[page]), has_more=has_more)
 
 
 def _named(query: Query) -> list[int]:
     return [] if query.session is None else [matches.bounded(query.session)]
+
+
+def _page(query: Query, most: int = SESSIONS_MAX) -> slice:
+    """Which of the sessions, best first, are shown."""
+    limit = max(1, _clamped(query.limit, most))
+    start = limit * _clamped(query.page - 1, PAGES_MAX)
+    return slice(start, start + limit)
 
 
 def _is_far_behind(connection: sqlite3.Connection) -> bool:

@@ -19,7 +19,7 @@ SELECT sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, 
     sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason, sessions.title, sessions.external_id,
     sessions.parent_id, sessions.root_id, sessions.opens_at, sessions.messages, sessions.model, sessions.system_prompt,
     sessions.sight, sessions.input_tokens, sessions.output_tokens, sessions.cache_read_tokens,
-    sessions.cache_write_tokens
+    sessions.cache_write_tokens, addresses.link_base
 FROM sessions
 JOIN addresses ON addresses.id = sessions.address_id
 JOIN scopes ON scopes.id = sessions.scope_id
@@ -91,6 +91,15 @@ def keep_address(connection: sqlite3.Connection, address: Address) -> int:
     return int(row["id"])
 
 
+def keep_link_base(connection: sqlite3.Connection, address_id: int, link_base: str | None) -> None:
+    """Where the messages of an address can be opened; what is known stays where nothing new is said."""
+    if link_base:
+        connection.execute(
+            "UPDATE addresses SET link_base = :base WHERE id = :id AND link_base IS NOT :base",
+            {"id": address_id, "base": codec.clean(link_base)},
+        )
+
+
 def keep_scope(connection: sqlite3.Connection, scope: Scope) -> int:
     """The row id of a scope, made when it is new."""
     key = {"key": codec.clean(scope.key)}
@@ -156,6 +165,7 @@ def session_of(row: sqlite3.Row) -> Session:
         end_reason=end_reason,
         messages=messages,
         usage=Usage(input=row[18], output=row[19], cache_read=row[20], cache_write=row[21]),
+        link_base=row[22],
     )
 
 

@@ -59,6 +59,7 @@ CREATE TABLE addresses (
     platform TEXT NOT NULL,
     chat_id TEXT NOT NULL,
     thread_id TEXT NOT NULL DEFAULT '',
+    link_base TEXT,
     UNIQUE (platform, chat_id, thread_id)
 );
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from core.likeness import slips
+from core.search import Query
 from core.store import chunks
 from core.store.chunk_terms import SHOWN, scoped
 from core.store.sight import scope_parameter, visible
 from core.terms import query_terms, terms_of
-from core.types import Query
 
 WORDS_TRIED = 2
 SCOPES_TRIED = 8

@@ -12,8 +12,9 @@ from core import filters
 from core.errors import StoreError, ToolError
 from core.findings import to_json
 from core.ports import Recall
+from core.search import Query
 from core.tools.arguments import parsed
-from core.types import Account, Json, Query, Role, Tool, ToolContext
+from core.types import Account, Json, Role, Tool, ToolContext
 
 BUDGET_CHARS = 6_000
 BUDGET_RANGE = (500, 50_000)

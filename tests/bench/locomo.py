@@ -18,9 +18,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from core.search import Findings, Query
 from core.store.database import Database
 from core.store.recall import Recall
-from core.types import Findings, Query, Scope
+from core.types import Scope
 from tests.doubles.clock import SteadyClock
 
 SCOPE = Scope.account("terminal", "owner")

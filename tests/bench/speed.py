@@ -18,11 +18,12 @@ from typing import Any, TypeVar
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core.findings import to_json
+from core.search import Query
 from core.store.archive import Archive
 from core.store.conversations import Conversations
 from core.store.database import Database
 from core.store.recall import Recall
-from core.types import Address, Message, Query, Role, Scope, Session
+from core.types import Address, Message, Role, Scope, Session
 from tests.doubles.clock import SteadyClock
 
 T = TypeVar("T")
