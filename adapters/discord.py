@@ -134,19 +134,6 @@ class Discord:
         canvas = DiscordCanvas(self._sending, address, reply_to, self._limit_chars)
         return DiscordReply(Painter(canvas), before_private)
 
-    def link(self, address: Address, message_id: str) -> str | None:
-        """Needs the guild of the channel, which is known once the gateway has told of it."""
-        channel_id = address.thread_id or address.chat_id
-        if not channel_id.isdecimal() or not message_id.isdecimal():
-            return None
-        place = self._intake.known(int(channel_id))
-        channel = self._client.get_channel(int(channel_id)) if self._client is not None else None
-        guild = getattr(channel, "guild", None)
-        guild_id = place.guild_id if place is not None else getattr(guild, "id", None)
-        if place is not None and place.is_direct:
-            return f"https://discord.com/channels/@me/{channel_id}/{message_id}"
-        return f"https://discord.com/channels/{guild_id}/{channel_id}/{message_id}" if guild_id else None
-
     async def close(self) -> None:
         """Cancels answers still under way."""
         self._is_closed = True

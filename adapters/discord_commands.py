@@ -9,6 +9,7 @@ from typing import Any
 import discord
 
 from adapters.discord_errors import UNREACHABLE, UNREADABLE
+from adapters.discord_menu import LIMIT_ENTRIES, entry
 from core.types import CommandSpec, Option
 
 CHAT_INPUT, STRING = 1, 3
@@ -16,6 +17,9 @@ IN_GUILDS, IN_DIRECT_CHATS = 0, 1
 FOR_GUILDS = 0
 LIMIT_COMMANDS, LIMIT_OPTIONS, LIMIT_CHOICES = 100, 25, 25
 LIMIT_NAME, LIMIT_DESCRIPTION = 32, 100
+ON = "true"
+QUOTES = frozenset('"\u201c\u201d\u201e\u2033')
+"""What a value is quoted with, in all the forms in which it is typed."""
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +30,7 @@ async def announce(client: discord.Client, specs: Sequence[CommandSpec]) -> None
     if application_id is None:
         return
     wanted = [described(spec) for spec in specs[:LIMIT_COMMANDS]]
+    wanted += [entry(spec) for spec in specs if spec.menu][:LIMIT_ENTRIES]
     try:
         present = await client.http.get_global_commands(application_id)
         if _essence(present) != _essence(wanted):
@@ -48,17 +53,30 @@ def described(spec: CommandSpec) -> dict[str, Any]:
 
 
 def joined(options: object, spec: CommandSpec | None) -> str:
-    """The values of a call, in the order of the command's options, as one line."""
+    """The values of a call, in the order of the command's options, as one line; switches and what has a prefix stand
+    before the rest, whatever quotes that has."""
     given = {str(option["name"]): str(option["value"]) for option in options} if isinstance(options, list) else {}
     if spec is None:
         return " ".join(given.values()).strip()
-    names = [option_name(option.name) for option in spec.options]
-    return spec.joiner.join(given[name] for name in names if name in given).strip()
+    ordered = sorted(spec.options, key=lambda option: (not option.is_switch, not option.prefix))
+    values = [_typed(option, given[name]) for option in ordered if (name := option_name(option.name)) in given]
+    return spec.joiner.join(value for value in values if value).strip()
 
 
 def option_name(name: str) -> str:
     """A name as Discord takes it: lower case, no blanks, at most 32 characters."""
     return "_".join(name.lower().split())[:LIMIT_NAME]
+
+
+def _typed(option: Option, value: str) -> str:
+    """A value as a person would type it: in quotes, so that no word of what follows is taken for a part of it. Nothing
+    stands for a quote inside of quotes, so those are left out."""
+    if option.is_switch:
+        return option.prefix if value == ON else ""
+    if not option.prefix:
+        return value
+    words = " ".join("".join(character for character in value if character not in QUOTES).split())
+    return f'{option.prefix}"{words}"' if words else ""
 
 
 def _option(option: Option) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import discord
 
+from adapters import discord_menu
 from adapters.discord_commands import joined
 from adapters.discord_place import DiscordPlace
 from core.types import Attachment, Command, CommandSpec, Inbound, Sender
@@ -40,6 +41,8 @@ def from_message(
         command=_typed(text, specs) if place.is_direct else None,
         reply_to=_reply_to(message),
         attachments=attachments,
+        is_forward=bool(message.message_snapshots),
+        link_base=place.link_base,
     )
 
 
@@ -66,6 +69,7 @@ def from_edit(
         is_addressed=place.is_direct or _is_meant(message, bot),
         reply_to=_reply_to(message),
         attachments=_attachments(message),
+        link_base=place.link_base,
     )
 
 
@@ -90,10 +94,15 @@ def from_delete(message_id: int, before: discord.Message | None, place: DiscordP
 def from_command(
     interaction: discord.Interaction[discord.Client], place: DiscordPlace, specs: Mapping[str, CommandSpec]
 ) -> Inbound:
-    """A called application command. The arguments are the line a person would have typed."""
+    """A called application command. The arguments are the line a person would have typed; of an entry in the menu of a
+    message, what that says."""
     data = dict(interaction.data or {})
-    name = str(data["name"])
-    arguments = joined(data.get("options"), specs.get(name))
+    name, target_id = str(data["name"]), None
+    if (spec := discord_menu.chosen(data, specs)) is not None:
+        name = spec.name
+        arguments, target_id = discord_menu.said(data, str(interaction.user.id))
+    else:
+        arguments = joined(data.get("options"), specs.get(name))
     return Inbound(
         kind="message",
         address=place.address,
@@ -104,6 +113,7 @@ def from_command(
         sent_at=interaction.created_at,
         is_direct=place.is_direct,
         command=Command(name=name, arguments=arguments),
+        reply_to=target_id or None,
         is_interaction=True,
     )
 

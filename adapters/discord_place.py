@@ -1,4 +1,4 @@
-"""What kind of place a Discord channel is: its address, and whose scope is spoken there.
+"""What kind of place a Discord channel is: its address, whose scope is spoken there, and where its messages are found.
 
 Fails closed: a channel whose kind is not certain gives no place at all.
 """
@@ -24,6 +24,12 @@ class DiscordPlace:
     is_direct: bool
     user_id: str | None = None
     guild_id: int | None = None
+
+    @property
+    def link_base(self) -> str:
+        """What with a message id behind it opens that message; of channels outside of guilds for their people."""
+        channel_id = self.address.thread_id or self.address.chat_id
+        return f"https://discord.com/channels/{self.guild_id or '@me'}/{channel_id}/"
 
 
 def place_of(channel: Any) -> DiscordPlace | None:

@@ -45,6 +45,8 @@ HINT = (
 )
 
 _log = structlog.get_logger(__name__)
+_STRANGE = (TelegramError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError)
+"""What an update raises that is not as documented."""
 
 
 class Telegram:
@@ -119,19 +121,16 @@ class Telegram:
                 continue
             failures = 0
             if updates:
-                await self._inbox.keep_raw([_raw(update) for update in updates])
+                fresh = [_raw(update) for update in updates]
+                veiled = [raw for raw in fresh if self._is_veiled(raw, me)]
+                await self._inbox.keep_raw([raw for raw in fresh if raw not in veiled])
                 offset = max(update["update_id"] for update in updates) + 1
                 await self._work_off(sink, me)
+                for raw in veiled:
+                    await self._take(raw, sink, me)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         return Painter(TelegramCanvas(self._bot, address, reply_to))
-
-    def link(self, address: Address, message_id: str) -> str | None:
-        """Only supergroups have links; they open for members."""
-        if not address.chat_id.startswith(SUPERGROUP) or not message_id.isdecimal():
-            return None
-        thread = f"/{address.thread_id}" if address.thread_id else ""
-        return f"https://t.me/c/{address.chat_id.removeprefix(SUPERGROUP)}{thread}/{message_id}"
 
     async def close(self) -> None:
         """Cancels answers still under way."""
@@ -204,12 +203,20 @@ class Telegram:
         for raw in await self._inbox.raw(PLATFORM):
             await self._take(raw, sink, me)
 
+    def _is_veiled(self, raw: RawUpdate, me: User) -> bool:
+        """Whether an update is of an incognito conversation, and must not be written down."""
+        try:
+            inbound = normalise(Update.de_json(json.loads(raw.raw), self._bot), me, self._clock.now())
+        except _STRANGE:
+            return False
+        return inbound is not None and self._inbox.is_veiled(inbound.address)
+
     async def _take(self, raw: RawUpdate, sink: Sink, me: User) -> None:
         try:
             update = Update.de_json(json.loads(raw.raw), self._bot)
             inbound = normalise(update, me, self._clock.now())
             move = moved(update)
-        except (TelegramError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError) as error:
+        except _STRANGE as error:
             _log.error("telegram.update_skipped", update_id=raw.update_id, error=repr(error))
             await self._inbox.fail_raw(PLATFORM, raw.update_id, f"{type(error).__name__}: {error}")
             return

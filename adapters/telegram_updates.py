@@ -1,7 +1,7 @@
 """Turns a Telegram update into an `Inbound`, or None where nothing is said to us. Pure: no network, no clock.
 
-Decides what kind of chat it is (scope), who speaks, whether we are meant, and what a command is. Offsets of entities
-are UTF-16 code units, as Telegram counts them.
+Decides what kind of chat it is (scope, links), who speaks, whether we are meant, and what a command is. Offsets of
+entities are UTF-16 code units, as Telegram counts them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from core.types import Address, Attachment, Command, Inbound, Scope, Sender
 PLATFORM = "telegram"
 NOBODIES = frozenset({1087968824, 136817688, 777000})
 """Anonymous group admins, posts in the name of a channel, Telegram itself."""
+_FIRST_SUPERGROUP = 10**12
+"""The Bot API's id of a supergroup is its own number and this, negative; links have the number."""
 
 
 def normalise(update: Update, me: User, now: datetime) -> Inbound | None:
@@ -37,9 +39,10 @@ def normalise(update: Update, me: User, now: datetime) -> Inbound | None:
     is_other, command = _command(text, entities, me, lead)
     is_to_us = is_mentioned or command is not None or (answered is not None and _is_from(answered, me))
     sender = _sender(message)
+    address = _address(message)
     return Inbound(
         kind="edit" if update.edited_message else "message",
-        address=_address(message),
+        address=address,
         scope=_scope(message.chat, sender),
         sender=sender,
         text=_clean(_cut(text, lead, None)) or _clean(text),
@@ -50,6 +53,8 @@ def normalise(update: Update, me: User, now: datetime) -> Inbound | None:
         command=None if update.edited_message else command,
         reply_to=str(answered.message_id) if answered else None,
         attachments=attachments,
+        is_forward=message.forward_origin is not None,
+        link_base=_link_base(message.chat, address),
     )
 
 
@@ -99,6 +104,15 @@ def _address(message: Message) -> Address:
 
 def _chat_address(chat: Chat, thread_id: int | None) -> Address:
     return Address(platform=PLATFORM, chat_id=str(chat.id), thread_id=str(thread_id) if thread_id is not None else None)
+
+
+def _link_base(chat: Chat, address: Address) -> str | None:
+    """Only supergroups have links to their messages: with a public name for everybody, without for the members."""
+    if chat.type != Chat.SUPERGROUP:
+        return None
+    place = chat.username or f"c/{-chat.id - _FIRST_SUPERGROUP}"
+    topic = f"{address.thread_id}/" if address.thread_id is not None else ""
+    return f"https://t.me/{place}/{topic}"
 
 
 def _scope(chat: Chat, sender: Sender) -> Scope:

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -31,7 +31,7 @@ _LEAVING = frozenset({"quit", "exit"})
 
 class Terminal:
     """Fills the role Adapter. `home` takes the history of typed lines and the files of answers; `stdin` and `stdout`
-    are those of the process unless given."""
+    are those of the process unless given. `is_veiled`: whether what is typed is to be kept nowhere."""
 
     platform = "terminal"
     hint = (
@@ -39,7 +39,16 @@ class Terminal:
         "fine, pictures and buttons are not shown."
     )
 
-    def __init__(self, *, home: Path, clock: Clock, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        home: Path,
+        clock: Clock,
+        stdin: TextIO | None = None,
+        stdout: TextIO | None = None,
+        is_veiled: Callable[[Address], bool] = lambda _: False,
+    ) -> None:
+        self._is_veiled = is_veiled
         self._home = home
         self._clock = clock
         self._stdin = stdin or sys.stdin
@@ -56,7 +65,9 @@ class Terminal:
         """Nothing to connect; the prompt is made."""
         if self._face is None:
             if self.is_interactive:
-                self._face = TerminalScreen(self._stdin, self._stdout, self._home / HISTORY, self._keep)
+                self._face = TerminalScreen(
+                    self._stdin, self._stdout, self._home / HISTORY, self._keep, lambda: self._is_veiled(ADDRESS)
+                )
             else:
                 self._face = TerminalPipe(self._stdin, self._stdout, self._keep)
 
@@ -77,10 +88,6 @@ class Terminal:
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         """A way to print something nobody has just asked for; there is one terminal only."""
         return self._opened().reply()
-
-    def link(self, address: Address, message_id: str) -> str | None:
-        """A terminal has no links to itself."""
-        return None
 
     async def close(self) -> None:
         """Nothing is connected."""

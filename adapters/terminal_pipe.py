@@ -10,6 +10,7 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import TextIO
 
+from adapters.terminal_hints import hints
 from core.errors import DeliveryError
 from core.markup import legible, to_plain
 from core.ports import Receipt, Reply
@@ -82,7 +83,7 @@ class TerminalPipe:
 
     def _print(self, answer: Answer) -> None:
         """UTF-8 whatever the locale says."""
-        parts = [legible(to_plain(answer.text)).strip("\n")] + [self._keep(file) for file in answer.files]
+        parts = [legible(to_plain(answer.text)).strip("\n"), *hints(answer), *map(self._keep, answer.files)]
         rest = memoryview(("\n".join(part for part in parts if part) + "\n").encode("utf-8", "replace"))
         try:
             while rest:

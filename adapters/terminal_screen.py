@@ -28,27 +28,35 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
+from adapters.terminal_hints import hints
 from core.markup import legible
 from core.ports import Receipt, Reply
 from core.types import Answer, CommandSpec, File
 
 PAINTS_PER_S = 8
 WELCOME = "Write a message and press Enter. /help lists what I can do, /quit leaves, Ctrl-C stops an answer."
-_UNKEPT = ("/approve",)
+_UNKEPT = ("/approve", "/forget", "/link")
 """Commands whose line is not kept in the history."""
 
 
 class TerminalScreen:
-    """`keep` stores a file of an answer and says where it is."""
+    """`keep` stores a file of an answer and says where it is; `is_unkept`: whether no line is kept at present."""
 
-    def __init__(self, stdin: TextIO, stdout: TextIO, history: Path, keep: Callable[[File], str]) -> None:
+    def __init__(
+        self,
+        stdin: TextIO,
+        stdout: TextIO,
+        history: Path,
+        keep: Callable[[File], str],
+        is_unkept: Callable[[], bool] = lambda: False,
+    ) -> None:
         os.close(os.open(history, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
         self._input = create_input(stdin)
         self._console = Console(file=stdout, force_terminal=True, highlight=False)
         self._completer = _Commands()
         self._session: PromptSession[str] = PromptSession(
             "> ",
-            history=_History(str(history)),
+            history=_History(str(history), is_unkept),
             completer=self._completer,
             complete_while_typing=True,
             key_bindings=_bindings(),
@@ -132,9 +140,8 @@ class TerminalScreen:
 
         def paint() -> None:
             self._console.print(Markdown(legible(answer.text)))
-            for button in answer.buttons:
-                line = f"  {button.label}: /{button.command.name} {button.command.arguments}".rstrip()
-                self._console.print(Text(legible(line), style="dim"))
+            for hint in hints(answer):
+                self._console.print(Text(f"  {hint}", style="dim"))
             for file in answer.files:
                 self._console.print(Text(self._keep(file), style="dim"))
             self._console.print()
@@ -190,8 +197,12 @@ class _LiveReply:
 class _History(FileHistory):
     """Lines of earlier days, without secrets."""
 
+    def __init__(self, filename: str, is_unkept: Callable[[], bool]) -> None:
+        super().__init__(filename)
+        self._is_unkept = is_unkept
+
     def store_string(self, string: str) -> None:
-        if not string.lower().startswith(_UNKEPT):
+        if not string.lower().startswith(_UNKEPT) and not self._is_unkept():
             super().store_string(string)
 
 

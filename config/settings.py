@@ -14,7 +14,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import tzlocal
@@ -26,10 +25,13 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from config import checks
+from config.checks import PLATFORMS
+from config.problem import problem
+
 DEFAULTS = Path(__file__).with_name("default.toml")
 SOUL = Path(__file__).with_name("soul.md")
-PLATFORMS = ("telegram", "discord")
-PRIVATE = ("mneme.toml", "memories", "state.db", "state.db-wal", "state.db-shm", "mneme.log", "files")
+PRIVATE = ("mneme.toml", "memories", "state.db", "state.db-wal", "state.db-shm", "mneme.log", "files", "providers")
 """What lies in a home and is for its owner's eyes only."""
 
 ENVIRONMENT: Mapping[str, str] = {
@@ -77,65 +79,13 @@ def _local_zone() -> str:
     return str(name)
 
 
-def _user_id(value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | str) or not re.fullmatch(r"[1-9][0-9]{0,19}", str(value)):
-        raise ValueError(
-            f"{str(value)[:40]!r} is not a numeric user id; /whoami tells it (names can be taken by anybody)"
-        )
-    return str(value)
-
-
-def _person(key: str) -> str:
-    platform, number = _split(key)
-    if number.startswith("-"):
-        raise ValueError(f"{key!r} is a room, not a person; it belongs into the rooms")
-    return f"{platform}:{number}"
-
-
-def _room(key: str) -> str:
-    platform, number = _split(key)
-    if platform == "telegram" and not number.startswith("-"):
-        raise ValueError(f"{key!r} is a person, not a room; ids of Telegram groups are negative")
-    if platform == "discord" and number.startswith("-"):
-        raise ValueError(f"{key[:40]!r} is no Discord channel; their ids are not negative")
-    return f"{platform}:{number}"
-
-
-def _split(key: str) -> tuple[str, str]:
-    platform, _, number = key.partition(":")
-    if platform not in PLATFORMS:
-        raise ValueError(
-            f"{key[:40]!r} does not begin with a platform; write {' or '.join(f'{p}:42' for p in PLATFORMS)}"
-        )
-    if not re.fullmatch(r"-?[1-9][0-9]{0,19}", number):
-        raise ValueError(f"{key[:40]!r} has no numeric id after its platform; names can be taken by anybody")
-    return platform, number
-
-
-def _web_address(value: str) -> str:
-    return _checked_url(value, ("http", "https"))
-
-
-def _socket_address(value: str) -> str:
-    return _checked_url(value, ("ws", "wss"))
-
-
-def _checked_url(value: str, schemes: tuple[str, str]) -> str:
-    try:
-        parts = urlsplit(value)
-        is_good = parts.scheme in schemes and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        is_good = False
-    if not is_good:
-        raise ValueError(f"is not an address; write {schemes[0]}://host:port or {schemes[1]}://host")
-    return value.rstrip("/")
-
-
-UserIds = Annotated[tuple[Annotated[str, BeforeValidator(_user_id)], ...], Field(strict=False)]
-People = Annotated[tuple[Annotated[str, AfterValidator(_person)], ...], Field(strict=False)]
-Rooms = Annotated[tuple[Annotated[str, AfterValidator(_room)], ...], Field(strict=False)]
+UserIds = Annotated[tuple[Annotated[str, BeforeValidator(checks.user_id)], ...], Field(strict=False)]
+People = Annotated[tuple[Annotated[str, AfterValidator(checks.person)], ...], Field(strict=False)]
+Rooms = Annotated[tuple[Annotated[str, AfterValidator(checks.room)], ...], Field(strict=False)]
 Enabled = Literal["auto", True, False]
 Count = Annotated[int, Field(gt=0, le=10**9)]
+Days = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, le=10**6, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, le=10**7, allow_inf_nan=False)]
 
 
@@ -196,13 +146,47 @@ class Turn(_Section):
     answer_after_restart_s: Seconds
 
 
+class ProviderOptions(BaseModel):
+    """A section [memory.providers.NAME]; what it has besides are the provider's own options, which the provider
+    checks."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+
+    enabled: bool = True
+    mode: Literal["hybrid", "context", "tools"] = "hybrid"
+    sync_every_turns: Annotated[int, Field(gt=0, le=1000)] = 1
+
+
+class Price(_Section):
+    """What a million tokens cost: sent plain, answered, written to the cache for 5 minutes, read from it."""
+
+    input: Amount
+    output: Amount
+    cache_write: Amount
+    cache_read: Amount
+
+
+class UsageOptions(_Section):
+    """The section [usage]. `prices` are by the name of the model."""
+
+    currency: Annotated[str, Field(min_length=1, max_length=10)]
+    prices: Mapping[str, Price]
+
+
 class MemoryOptions(_Section):
     """The section [memory]."""
 
     memory_chars: Count
     user_chars: Count
+    nudge_after: Annotated[int, Field(ge=0, le=10**6)]
     prefetch_chars: Annotated[int, Field(ge=0, le=10**6)]
     prefetch_timeout_s: Seconds
+    max_external: Annotated[int, Field(ge=0, le=100)]
+    providers: dict[Annotated[str, AfterValidator(checks.provider_name)], ProviderOptions]
+    facts: bool
+    project_half_life_days: Days
+    episode_half_life_days: Days
+    working_half_life_days: Days
 
 
 class Telegram(_Section):
@@ -238,6 +222,7 @@ class Settings(BaseSettings):
     access: Access
     room: Room
     turn: Turn
+    usage: UsageOptions
     memory: MemoryOptions
     telegram: Telegram
     discord: Discord
@@ -246,10 +231,12 @@ class Settings(BaseSettings):
     telegram_token: SecretStr | None = None
     discord_token: SecretStr | None = None
     # Addresses may carry a password in front of the host, so they stay out of the repr too.
-    anthropic_base_url: Annotated[str, AfterValidator(_web_address)] | None = Field(default=None, repr=False)
-    telegram_api_url: Annotated[str, AfterValidator(_web_address)] | None = Field(default=None, repr=False)
-    discord_api_url: Annotated[str, AfterValidator(_web_address)] | None = Field(default=None, repr=False)
-    discord_gateway_url: Annotated[str, AfterValidator(_socket_address)] | None = Field(default=None, repr=False)
+    anthropic_base_url: Annotated[str, AfterValidator(checks.web_address)] | None = Field(default=None, repr=False)
+    telegram_api_url: Annotated[str, AfterValidator(checks.web_address)] | None = Field(default=None, repr=False)
+    discord_api_url: Annotated[str, AfterValidator(checks.web_address)] | None = Field(default=None, repr=False)
+    discord_gateway_url: Annotated[str, AfterValidator(checks.socket_address)] | None = Field(default=None, repr=False)
+    variables: Mapping[str, SecretStr] = Field(default={}, repr=False)
+    """Of the environment, what the options of memory providers name."""
 
     @classmethod
     def settings_customise_sources(
@@ -278,12 +265,14 @@ class Settings(BaseSettings):
         for field, value in given.items():
             if value:
                 options[field] = SecretStr(value) if field in SECRETS else value
+        options["variables"] = {name: SecretStr(variables[name]) for name in _named(options) if variables.get(name)}
         problems += wrong
         problems += _missing(options)
         try:
             settings = cls(**options, home=home)
         except ValidationError as error:
-            problems += [_problem(detail) for detail in error.errors(include_url=False, include_context=True)]
+            found = error.errors(include_url=False, include_context=True)
+            problems += [problem(detail, ENVIRONMENT) for detail in found]
             raise SettingsError(problems, file) from None
         if problems:
             raise SettingsError(problems, file)
@@ -302,6 +291,7 @@ class Settings(BaseSettings):
     def secrets(self) -> tuple[str, ...]:
         """The secrets in clear, for who has to keep them out of a log."""
         held: list[SecretStr | None] = [getattr(self, field) for field in SECRETS]
+        held += self.variables.values()
         return tuple(secret.get_secret_value() for secret in held if secret is not None)
 
 
@@ -347,10 +337,22 @@ def _options(settings: type[Settings], file: Path) -> tuple[dict[str, Any], list
     except OSError as error:
         files, problems = [DEFAULTS], [f"{file.name}: cannot be read: {error.strerror}"]
     options = dict(TomlConfigSettingsSource(settings, toml_file=files, deep_merge=True)())
+    if options.pop("variables", None) is not None:
+        problems.append("variables: is not an option; config/default.toml has them all")
     for field, variable in ENVIRONMENT.items():
         if options.pop(field, None) is not None:
             problems.append(f"{field}: is no option; set the environment variable {variable} instead")
     return options, problems
+
+
+def _named(options: Mapping[str, Any]) -> Iterator[str]:
+    """What looks like the name of an environment variable among the options of memory providers."""
+    memory = options.get("memory")
+    providers = memory.get("providers") if isinstance(memory, dict) else None
+    for table in providers.values() if isinstance(providers, dict) else ():
+        for value in table.values() if isinstance(table, dict) else ():
+            if isinstance(value, str) and re.fullmatch(r"[A-Z][A-Z0-9_]+", value):
+                yield value
 
 
 def _missing(options: Mapping[str, Any]) -> Iterator[str]:
@@ -359,35 +361,3 @@ def _missing(options: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(section, dict) and section.get("enabled") is True and f"{platform}_token" not in options:
             variable = ENVIRONMENT[f"{platform}_token"]
             yield f"{platform}.enabled: is true, but there is no token; set the environment variable {variable}"
-
-
-_EXPECTED: Mapping[str, str] = {
-    "bool_type": "true or false",
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "finite_number": "a number, neither nan nor inf",
-    "string_type": "a text in quotes",
-    "tuple_type": "a list in brackets",
-    "missing": "there; it is gone from config/default.toml",
-}
-"""What pydantic's kinds of error ask for, in the words of somebody who edits TOML."""
-
-
-def _problem(detail: Any) -> str:
-    """One pydantic finding as ``dotted.path: sentence``; values are left out, because they may be secrets."""
-    first, *rest = detail["loc"]
-    path = ENVIRONMENT.get(first, first) + "".join(
-        f"[{part}]" if isinstance(part, int) else f".{part}" for part in rest
-    )
-    kind = detail["type"]
-    if kind == "extra_forbidden":
-        return f"{path}: is not an option; config/default.toml has them all"
-    if kind == "value_error":
-        return f"{path}: {detail['ctx']['error']}"
-    if kind in ("model_type", "model_attributes_type"):
-        return f"{path}: should be a table, written [{path}]"
-    if kind == "literal_error":
-        listed = str(detail["ctx"]["expected"]).replace("'", '"')
-        return f"{path}: should be {re.sub('True|False', lambda found: found[0].lower(), listed)}"
-    expected = _EXPECTED.get(kind)
-    return f"{path}: should be {expected}" if expected else f"{path}: {str(detail['msg']).removeprefix('Input ')}"

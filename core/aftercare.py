@@ -1,17 +1,18 @@
-"""What follows an answer that was delivered: memory is told of the turn, a new session gets its title."""
+"""What follows an answer that was delivered: a new session gets its title, memory is told of the turn."""
 
 from __future__ import annotations
 
-from core.memory.provider import MemoryProvider
+from core.lineage import window_of
+from core.memory.memory import Memory, last_turn
 from core.ports import Conversations
 from core.titler import Titler
-from core.types import Address, Scope
+from core.types import Address, Scope, ToolContext
 
 
 class Aftercare:
     """Runs after the answer has left; nobody waits for it."""
 
-    def __init__(self, conversations: Conversations, memory: MemoryProvider, titler: Titler) -> None:
+    def __init__(self, conversations: Conversations, memory: Memory, titler: Titler) -> None:
         self._conversations = conversations
         self._memory = memory
         self._titler = titler
@@ -22,6 +23,18 @@ class Aftercare:
         if session is None:
             return
         rows = await self._conversations.history(session, scopes)
-        start = max((i for i, row in enumerate(rows) if row.role == "user"), default=0)
-        await self._memory.sync_turn(session, rows[start:])
-        await self._titler.title(session, rows)
+        if not session.is_incognito:
+            await self._titler.title(session, rows)
+        await self._memory.turn_over(session, rows)
+        asked = [row for row in last_turn(rows) if row.role == "user" and row.sender is not None]
+        if asked and asked[-1].sender is not None:
+            context = ToolContext(
+                session=session,
+                scope=session.scope,
+                scopes=scopes,
+                sender=asked[-1].sender,
+                now=rows[-1].created_at,
+                message_id=asked[-1].id,
+                window=window_of(session, rows),
+            )
+            await self._memory.queue_prefetch("\n".join(row.text for row in asked), context)

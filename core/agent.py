@@ -20,9 +20,11 @@ from core.ports import Clock, Conversations, Model
 from core.scrubber import Scrubber, scrub
 from core.toolbox import Toolbox
 from core.turn import Turn
-from core.types import Answer, Completion, Inbound, Message, Request, Session, ToolContext
+from core.types import Answer, Completion, Inbound, Message, Payer, Request, Session, ToolContext
 
 STOPPED = "[stopped]"
+BADGE = "🕶 _incognito_"
+"""Stands above every answer of a conversation that is not written down."""
 
 _ENDINGS = {
     "max_tokens": "[cut off: the answer reached its length limit; say “go on” for the rest]",
@@ -59,6 +61,8 @@ class Agent:
         """Answers the entries of `turn`. When it returns, question and answer are stored, the entries are closed and
         the parcel is filled (held: the caller delivers it). Raises ModelError, StoreError."""
         session = await self._lineage.open(turn)
+        if session.is_incognito:
+            show = _badged(show)
         try:
             return await self._converse(session, turn, show)
         except ModelError as error:
@@ -187,9 +191,10 @@ class Agent:
         request = Request(
             system=({"type": "text", "text": session.system_prompt, "cache_control": {"type": "ephemeral"}},),
             messages=marked(conversation(rows)),
-            tools=self._toolbox.described,
+            tools=self._toolbox.incognito if session.is_incognito else self._toolbox.described,
             model=session.model,
             max_tokens=self._budget.max_tokens,
+            payer=Payer(scope=session.scope) if session.is_incognito else Payer(session_id=session.id),
         )
         return await self._model.complete(request, on_text, on_wait)
 
@@ -207,7 +212,8 @@ class Agent:
         return await self._finish(session, turn, row, [*said, row.text])
 
     async def _finish(self, session: Session, turn: Turn, row: Message, said: Sequence[str]) -> Answer:
-        answer = Answer(text="\n\n".join(part for part in said if part))
+        badge = BADGE if session.is_incognito else ""
+        answer = Answer(text="\n\n".join(part for part in (badge, *said) if part))
         await self._end(turn, [row], answer)
         self._drafts.pop(turn.parcel.key, None)
         return answer
@@ -226,6 +232,7 @@ class Agent:
                 created_at=entry.inbound.sent_at,
                 external_id=entry.inbound.message_id,
                 sender=entry.inbound.sender,
+                is_forward=entry.inbound.is_forward,
             )
             for entry in turn.entries
         ]
@@ -257,3 +264,7 @@ class Agent:
 
 def _plain(session: Session, text: str, clock: Clock) -> Message:
     return Message(role="assistant", text=text, session_id=session.id, created_at=clock.now())
+
+
+def _badged(show: Callable[[str], None]) -> Callable[[str], None]:
+    return lambda text: show(f"{BADGE}\n\n{text}")

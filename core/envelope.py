@@ -31,6 +31,7 @@ class Envelope:
     ) -> list[tuple[int, tuple[Json, ...]]]:
         """The sent form of `rows` (a person's messages, answered together) as (message id, blocks). `held` are the rows
         of the prefix: a memory that stands in one of them is not given again."""
+        await self._memory.on_turn_start(context)
         text = "\n".join(row.text for row in rows)
         lines = await self._memory.prefetch(text, context) if text.strip() else ()
         passages = self._chosen(lines, held)

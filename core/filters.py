@@ -1,8 +1,9 @@
 """The filters in what a person types: ``ferry role:assistant on:telegram before:last week`` as a query. Pure.
 
 The language: ``role:`` ``platform:`` ``on:`` ``title:`` ``from:`` ``in:`` ``before:`` ``until:`` ``after:`` ``since:``
-``during:``, each with a value, in quotes where it has blanks; a time may also have several words without. What cannot
-be understood stays a word, and a note says so. Times that a plain sentence mentions never filter: people misremember.
+``during:``, each with a value, in quotes where it has blanks; a time may also have several words without. ``page:`` and
+``around:`` (a message) say which part to show. What cannot be understood stays a word, and a note says so. Times that
+a plain sentence mentions never filter: people misremember.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _SHOWN_CHARS = 40
 _NAME = re.compile(r"[\w.-]{1,40}")
 _NUMBER = re.compile(r"#?(\d{1,18})")
 _PIECE = re.compile(
-    r'"[^"]*"|(?<!\S)(?P<minus>-?)(?P<key>role|platform|on|title|from|in|before|until|after|since|during):'
+    r'"[^"]*"|(?<!\S)(?P<minus>-?)(?P<key>role|platform|on|title|from|in|before|until|after|since|during|page|around):'
     r'(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]*))',
     re.IGNORECASE,
 )
@@ -99,15 +100,27 @@ def limits(query: Query, zone: ZoneInfo) -> tuple[str, ...]:
         told.append(f"since {_day(query.after, zone)}")
     if query.before is not None:
         told.append(f"before {_day(query.before, zone)}")
+    if query.page > 1:
+        told.append(f"on page {query.page}")
     return tuple(told)
 
 
 def unlimited(query: Query) -> Query:
-    """The same words without any filter."""
+    """The same words without any filter, from the first page on."""
     return replace(
         query, roles=DEFAULT_ROLES, platforms=(), title=None, sender=None, is_own=False, before=None, after=None,
-        session=None,
+        session=None, page=1,
     )  # fmt: skip
+
+
+def next_page(text: str) -> str:
+    """The typed text for the page behind the one it asks for. The page stands in front, where no length of text hides
+    it."""
+    for found in _PIECE.finditer(text[:LOOK_CHARS].translate(_LIKE_ASCII)):
+        if (found["key"] or "").lower() == "page" and not found["minus"] and (number := _number(_value(found))):
+            rest = f"{text[: found.start()].rstrip()}{text[found.end() :]}".strip()
+            return f"page:{number + 1} {rest}".rstrip()
+    return f"page:2 {text.strip()}".rstrip()
 
 
 def by(query: Query, name: str) -> Query:
@@ -154,7 +167,7 @@ class _Reader:
     def take(self, found: re.Match[str], text: str) -> int | None:
         """Where the filter ends in `text`; None (and a note) where it is words."""
         key = found["key"].lower()
-        value = (found["quoted"] if found["quoted"] is not None else found["bare"]).strip()[:VALUE_CHARS]
+        value = _value(found)
         typed = _shown(found[0])
         if found["minus"]:
             self.notes.append(f"Filters cannot be turned round with a minus; “{typed}” was taken as words.")
@@ -169,7 +182,7 @@ class _Reader:
                 return end
         readers: Mapping[str, Callable[[str], str | None]] = {
             "role": self._role, "platform": self._platform, "on": self._on, "title": self._title, "from": self._from,
-            "in": self._in,
+            "in": self._in, "page": self._page, "around": self._around,
         }  # fmt: skip
         problem = readers[key](value) if key in readers else "is no date that I can read (2026-05-01, May, last week)"
         if problem is not None:
@@ -227,10 +240,22 @@ class _Reader:
         return self._once("from", take)
 
     def _in(self, value: str) -> str | None:
-        number = _NUMBER.fullmatch(value)
-        if number is None or not number[1].isascii():
+        number = _number(value)
+        if number is None:
             return "is neither the number of a session nor a time"
-        return self._once("in", lambda: self._set(session=int(number[1])))
+        return self._once("in", lambda: self._set(session=number))
+
+    def _page(self, value: str) -> str | None:
+        number = _number(value)
+        if not number:
+            return "is no page (page:2 is the second)"
+        return self._once("page", lambda: self._set(page=number))
+
+    def _around(self, value: str) -> str | None:
+        number = _number(value)
+        if number is None:
+            return "is not the number of a message"
+        return self._once("around", lambda: self._set(around=number))
 
     def _once(self, key: str, take: Callable[[], None]) -> str | None:
         if key in self._seen:
@@ -241,6 +266,15 @@ class _Reader:
 
     def _set(self, **changes: Any) -> None:
         self.query = replace(self.query, **changes)
+
+
+def _value(found: re.Match[str]) -> str:
+    return (found["quoted"] if found["quoted"] is not None else found["bare"]).strip()[:VALUE_CHARS]
+
+
+def _number(value: str) -> int | None:
+    found = _NUMBER.fullmatch(value)
+    return int(found[1]) if found is not None and found[1].isascii() else None
 
 
 def _day(moment: datetime, zone: ZoneInfo) -> str:

@@ -1,20 +1,29 @@
-"""What recall found, for programs and for people: the JSON of ``recall --json``, and Markdown for a chat. Pure."""
+"""What recall found, for programs and for people: the JSON of ``recall --json``, and Markdown for a chat. Pure.
+
+People see cards in a bubble, a table where there is room for one, and for one conversation who said what.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from typing import Any
 
-from core.search import Findings, Found, Hit, Item
+from core.markup_source import escape  # not through the renderer: `mneme recall` needs no parser
+from core.search import READ_FIRST, Findings, Found, Hit, Item
 from core.snippets import CLOSE, CUT, OPEN
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>~|#])")
+_BLANKS = re.compile(r"\s+")
 _MARKED = re.compile(f"{re.escape(OPEN)}(.+?){re.escape(CLOSE)}")
-LINE_CHARS = 280
+TITLE_CHARS, CELL_CHARS = 80, 40
+"""A title is cut to so much, in a table to less."""
+QUOTED = 2
+"""So many matches of a session are shown in a card."""
 NOTHING = "Nothing found."
 NO_SESSIONS = "Nothing has been said yet."
+NO_MESSAGE = "There is no such message here, or not any more."
+NO_SESSION = "There is no such conversation here."
 
 
 def to_json(findings: Findings) -> dict[str, Any]:
@@ -28,19 +37,29 @@ def to_json(findings: Findings) -> dict[str, Any]:
     }
     if findings.messages:
         result["messages"] = [_match(hit) for hit in findings.messages]
+    if findings.has_more:
+        result["has_more"] = True
     if findings.note is not None:
         result["note"] = findings.note
     return result
 
 
-def to_markdown(findings: Findings, zone: tzinfo) -> str:
-    """Readable in a chat: for each session its title, when it was, and the sentence with the match in bold; a scroll
-    or a read session as a list of who said what. Never empty."""
+def to_markdown(findings: Findings, zone: tzinfo, *, is_wide: bool = False) -> str:
+    """Readable in a chat: for each session, numbered, its title, when it was, and the sentence with the match in bold,
+    as cards, or, where lines are long (`is_wide`), as a table; a scroll or a read session as a list of who said what.
+    Never empty."""
     if not findings.sessions:
-        nothing = NO_SESSIONS if findings.shape == "browse" and findings.note is None else NOTHING
-        return nothing if findings.note is None else f"{nothing} {_plain(findings.note)}"
-    shown = "\n\n".join(_card(found, findings.shape, zone) for found in findings.sessions)
-    return shown if findings.note is None else f"_{_plain(findings.note)}_\n\n{shown}"
+        nothing = {"scroll": NO_MESSAGE, "read": NO_SESSION}.get(findings.shape, NOTHING)
+        if findings.shape == "browse" and findings.note is None:
+            nothing = NO_SESSIONS
+        return nothing if findings.note is None else f"{nothing} {escape(findings.note)}"
+    if findings.shape in ("scroll", "read"):
+        shown = [_conversation(found, findings.shape, zone) for found in findings.sessions]
+    elif is_wide:
+        shown = [_table(findings, zone), *_table_summaries(findings)]
+    else:
+        shown = [_card(number, found, zone) for number, found in enumerate(findings.sessions, 1)]
+    return "\n\n".join([f"_{escape(findings.note)}_", *shown] if findings.note is not None else shown)
 
 
 def within(findings: Findings, budget_chars: int) -> Findings:
@@ -97,6 +116,8 @@ def _session(found: Found) -> dict[str, Any]:
         "platform": session.address.platform,
         "score": round(found.score, 6),
     }
+    if found.summary is not None:
+        result["summary"] = found.summary
     if found.preview is not None:
         result["preview"] = found.preview
     return result | {
@@ -113,12 +134,13 @@ def _match(hit: Hit) -> dict[str, Any]:
     result: dict[str, Any] = {"message_id": hit.message_id}
     if hit.external_id is not None:
         result["external_id"] = hit.external_id
-    return result | {
+    result |= {
         "role": hit.role,
         "at": hit.created_at.isoformat(),
         "snippet": hit.snippet,
         "score": round(hit.rank, 6),
     }
+    return result | _link(hit.link)
 
 
 def _entry(item: Item) -> dict[str, Any]:
@@ -129,48 +151,108 @@ def _entry(item: Item) -> dict[str, Any]:
         "at": item.at.isoformat(),
         "text": item.text,
         "is_anchor": item.is_anchor,
+        **_link(item.link),
     }
 
 
-def _card(found: Found, shape: str, zone: tzinfo) -> str:
+def _link(link: str | None) -> dict[str, str]:
+    return {} if link is None else {"link": link}
+
+
+def _card(number: int, found: Found, zone: tzinfo) -> str:
     session = found.session
-    title = _plain(session.title or found.preview or "Untitled")
-    at = found.matches[0].created_at if found.matches else session.last_at or session.started_at
-    head = f"**{_line(title, 80)}** · {at.astimezone(zone):%a %-d %b %Y, %H:%M} · {session.address.platform}"
-    head += f" · session {session.id}"
-    if shape == "discovery":
-        return "\n".join([head, *(f"> {_snippet(hit)}" for hit in found.matches[:2])])
-    if shape == "browse":
-        return head if session.title is None or not found.preview else f"{head}\n> {_plain(found.preview)}"
-    lines = [head]
+    head = f"**{number}. {_title(found)}** · {_when(found, zone)} · {session.address.platform} · session {session.id}"
+    quoted = [f"> {_matching(hit)}" for hit in found.matches[:QUOTED]]
+    if not found.matches and session.title and (beginning := _beginning(found)):
+        quoted = [f"> {_plain(beginning)}"]
+    card = "\n".join([head, *quoted])
+    return f"{card}\n\n{found.summary.strip()}" if found.summary else card
+
+
+def _table(findings: Findings, zone: tzinfo) -> str:
+    """What was said stands last, because it is the longest."""
+    lines = ["| | When | Where | Session | Title | What was said |", "| ---: | --- | --- | ---: | --- | --- |"]
+    for number, found in enumerate(findings.sessions, 1):
+        session = found.session
+        said = _matching(found.matches[0]) if found.matches else _plain(_beginning(found))
+        title = _plain(_line(session.title or "", CELL_CHARS))
+        when = f"{_at(found).astimezone(zone):%-d %b %Y, %H:%M}"
+        cells = (str(number), when, session.address.platform, str(session.id), title, said)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _table_summaries(findings: Findings) -> list[str]:
+    return [
+        f"**{number}. {_title(found)}**\n\n{found.summary.strip()}"
+        for number, found in enumerate(findings.sessions, 1)
+        if found.summary
+    ]
+
+
+def _conversation(found: Found, shape: str, zone: tzinfo) -> str:
+    """The window of one session. What is left out of a session that is read lies between its first and last messages;
+    of a scroll, before and behind. The day is said in the head, and where it changes."""
+    session = found.session
+    lines = [f"**{_title(found)}** · {_when(found, zone)} · {session.address.platform} · session {session.id}"]
     if found.messages_before:
         lines.append(f"({found.messages_before} earlier)")
-    lines.extend(_said(item, zone) for item in found.window)
-    if found.messages_after:
+    day = _at(found).astimezone(zone).date()
+    for index, item in enumerate(found.window):
+        if shape == "read" and found.messages_after and index == READ_FIRST:
+            lines.append(f"({found.messages_after} more in between)")
+        at = item.at.astimezone(zone)
+        lines.append(_said(item, f"{at:%-d %b, %H:%M}" if at.date() != day else f"{at:%H:%M}"))
+        day = at.date()
+    if shape == "scroll" and found.messages_after:
         lines.append(f"({found.messages_after} more)")
     return "\n".join(lines)
 
 
-def _said(item: Item, zone: tzinfo) -> str:
+def _said(item: Item, when: str) -> str:
     who = _plain(item.sender or ("Mneme" if item.role == "assistant" else item.role))
-    text = _line(_plain(" ".join(item.text.split())), LINE_CHARS)
-    line = f"- {item.at.astimezone(zone):%H:%M} {who}: {text}"
-    return f"- **{line[2:]}**" if item.is_anchor and "**" not in line else line
+    line = f"{when} {who}: {_plain(item.text)}"
+    return f"- **{line}**{_opened(item.link)}" if item.is_anchor else f"- {line}"
 
 
-def _snippet(hit: Hit) -> str:
-    """Escaped, with the marks as bold."""
+def _beginning(found: Found) -> str:
+    """How a session begins, unless its title says just that."""
+    title, preview = found.session.title, found.preview or ""
+    return "" if title and preview.startswith(title.rstrip(CUT)) else preview
+
+
+def _title(found: Found) -> str:
+    return _plain(_line(found.session.title or found.preview or "Untitled", TITLE_CHARS))
+
+
+def _at(found: Found) -> datetime:
+    """When the best match was said; the anchor of a scroll; else when the session was last spoken in."""
+    said = [hit.created_at for hit in found.matches] + [item.at for item in found.window if item.is_anchor]
+    return said[0] if said else found.session.last_at or found.session.started_at
+
+
+def _when(found: Found, zone: tzinfo) -> str:
+    return f"{_at(found).astimezone(zone):%a %-d %b %Y, %H:%M}"
+
+
+def _matching(hit: Hit) -> str:
+    """The snippet with its marks as bold, and where it can be opened."""
     parts = enumerate(_MARKED.split(hit.snippet))
-    return "".join(f"**{_plain(part)}**" if index % 2 else _plain(part) for index, part in parts)
+    return "".join(f"**{_plain(part)}**" if index % 2 else _plain(part) for index, part in parts) + _opened(hit.link)
+
+
+def _opened(link: str | None) -> str:
+    return f" [open]({link})" if link else ""
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown shows as it stands."""
-    return _SPECIAL.sub(r"\\\1", text)
+    """Text on one line that Markdown shows as it stands, also in the middle of a line: a blank in front stays."""
+    line = _BLANKS.sub(" ", text)
+    return (" " if line.startswith(" ") else "") + escape(line.lstrip())
 
 
 def _line(text: str, limit_chars: int) -> str:
     if len(text) <= limit_chars:
         return text
     blank = text.rfind(" ", 0, limit_chars)
-    return text[: blank if blank > limit_chars // 2 else limit_chars].rstrip("\\") + CUT
+    return text[: blank if blank > limit_chars // 2 else limit_chars] + CUT

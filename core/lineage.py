@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.errors import Refused
+from core.memory.provider import MemoryProvider
 from core.ports import Clock, Conversations
 from core.prompt import Prompt
 from core.turn import Turn
-from core.types import Address, Message, Scope, Session, ToolContext, Window
+from core.types import Address, EndReason, Message, Scope, Session, ToolContext, Window
 
 ENDLESS = 2**63 - 1
 CHARS_PER_TOKEN = 3.5
@@ -19,15 +20,28 @@ FULL = 0.75
 CARRIED = 0.20
 """... and the share that the last turns, which the child still sees, may take."""
 
+INCOGNITO = (
+    "This conversation is incognito: nothing of it is written down, and it ends with /incognito off. You have no tool "
+    "here that notes, learns or plans anything; when the person wants that, say so."
+)
+
 
 class Lineage:
-    """Opens sessions. `window_tokens` is the model's context window, `model` the name kept with new sessions."""
+    """Opens and ends sessions, and tells `memory` of it. `window_tokens` is the model's context window, `model` the
+    name kept with new sessions."""
 
     def __init__(
-        self, conversations: Conversations, prompt: Prompt, clock: Clock, model: str, window_tokens: int
+        self,
+        conversations: Conversations,
+        prompt: Prompt,
+        memory: MemoryProvider,
+        clock: Clock,
+        model: str,
+        window_tokens: int,
     ) -> None:
         self._conversations = conversations
         self._prompt = prompt
+        self._memory = memory
         self._clock = clock
         self._model = model
         self._window_tokens = window_tokens
@@ -39,9 +53,12 @@ class Lineage:
         session = await self.place(turn)
         if session.system_prompt and not session.sight <= turn.scopes:
             # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay.
-            session = await self._conversations.create(self._blank(turn), "rights")
-        if not session.system_prompt:
+            session = await self._followed(session, self._blank(turn), "rights", session.id)
             session = await self._with_prompt(session, turn)
+        elif not session.system_prompt:
+            session = await self._with_prompt(session, turn)
+            if session.parent_id is None and not session.is_incognito:
+                await self._memory.on_session_switch(session.id, None, "new")
         rows = await self._conversations.history(session, turn.scopes)
         if self.tokens(session, rows) + len(turn.text) / CHARS_PER_TOKEN <= FULL * self._window_tokens:
             return session
@@ -50,8 +67,14 @@ class Lineage:
     async def renew(self, session: Session, turn: Turn) -> Session:
         """The child of a session that is too long: the last whole turns that fit into 20 % of the window go along."""
         rows = await self._conversations.history(session, turn.scopes)
+        kept = await self._memory.on_pre_compress(session, rows)
         child = replace(self._blank(turn), parent_id=session.id, opens_at=self._carried(rows), title=session.title)
-        return await self._with_prompt(await self._conversations.create(child, "length"), turn)
+        return await self._with_prompt(await self._followed(session, child, "length", session.id), turn, kept)
+
+    async def end(self, session: Session) -> None:
+        """The person begins anew."""
+        await self._conversations.end(session.id, "new", self._clock.now())
+        await self._ended(session)
 
     async def place(self, turn: Turn) -> Session:
         """The open session of the turn's address; a new one, still without a prompt, when there is none."""
@@ -69,9 +92,15 @@ class Lineage:
         if session.address == address and session.scope == scope:
             if session.ended_at is None:
                 raise Refused(f"Session {session_id} is the one you are in.")
-            return await self._conversations.reopen(session_id, self._clock.now())
+            before = await self._conversations.current(address)
+            reopened = await self._conversations.reopen(session_id, self._clock.now())
+            if before is not None:
+                await self._ended(before)
+            await self._memory.on_session_switch(session_id, None, "resume")
+            return reopened
         rows = await self._conversations.history(session, scopes)
-        return await self._conversations.create(
+        return await self._followed(
+            await self._conversations.current(address),
             Session(
                 address=address,
                 scope=scope,
@@ -80,7 +109,9 @@ class Lineage:
                 parent_id=session.id,
                 opens_at=self._carried(rows),
                 title=session.title,
-            )
+            ),
+            "new",
+            session.id,
         )
 
     def tokens(self, session: Session, rows: Sequence[Message]) -> float:
@@ -106,11 +137,25 @@ class Lineage:
                 opens_at = rows[index].id
         return opens_at
 
-    async def _with_prompt(self, session: Session, turn: Turn) -> Session:
+    async def _followed(self, before: Session | None, after: Session, reason: EndReason, parent_id: int) -> Session:
+        """Opens `after` in place of `before`, which ends for this `reason`; `parent_id` is what it goes on with."""
+        opened = await self._conversations.create(after, reason)
+        if before is not None:
+            await self._ended(before)
+        if not opened.is_incognito:
+            await self._memory.on_session_switch(opened.id, parent_id, "resume" if reason == "new" else reason)
+        return opened
+
+    async def _ended(self, session: Session) -> None:
+        rows = await self._conversations.history(session, frozenset({session.scope}))
+        await self._memory.on_session_end(session, rows)
+
+    async def _with_prompt(self, session: Session, turn: Turn, kept: str = "") -> Session:
         context = ToolContext(
             session=session, scope=turn.scope, scopes=turn.scopes, sender=turn.sender, now=session.started_at
         )
-        prompt = await self._prompt.write(context, turn.hint)
+        hint = f"{turn.hint}\n{INCOGNITO}" if session.is_incognito else turn.hint
+        prompt = await self._prompt.write(context, hint, kept)
         return await self._conversations.keep_prompt(session.id, prompt, turn.scopes)
 
 

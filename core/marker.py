@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from core.folding import LETTER, is_unspaced, plain
 
@@ -13,6 +14,7 @@ MARKS = 200
 """At most so many places are compared to find the densest."""
 
 _WORD = re.compile(f"{LETTER}+")
+_LETTER = re.compile(LETTER)
 
 
 class Marker:
@@ -34,24 +36,71 @@ class Marker:
                 end = f"{LETTER}{{0,40}}" if term.endswith("*") else f"(?!{LETTER})"
                 phrases.append(f"(?<!{LETTER}){body}{end}")
         self._words = frozenset(words)
-        self._beginnings = tuple(beginnings)
+        self._beginnings = frozenset(beginnings)
         self._phrases = re.compile("|".join(phrases)) if phrases else None
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where terms stand in `text`: (start, end), ascending, apart from each other."""
         compared, origins = plain(text[:LOOK_CHARS])
-        found = [
-            match.span()
-            for match in (_WORD.finditer(compared) if self._words or self._beginnings else ())
-            if match[0] in self._words or match[0].startswith(self._beginnings)
-        ]
+        # To look for each term is five times as fast as to look at each word.
+        found = sorted(
+            {span for word in self._words if word in compared for span in _whole(word, compared)}
+            | {span for start in self._beginnings if start in compared for span in _beginning(start, compared)}
+        )
         if self._phrases is not None:
-            phrases = [match.span() for match in self._phrases.finditer(compared)]
-            found = sorted(_apart(phrases, found))
+            found = sorted(_apart(_joined(islice(_overlapping(self._phrases, compared), 2 * MARKS)), found))
         found = found[:MARKS]
         if origins is None:
             return found
-        return [(origins[start], origins[end - 1] + 1) for start, end in found]
+        behind = [*origins[1:], min(len(text), LOOK_CHARS)]
+        return [(origins[start], max(origins[end - 1] + 1, behind[end - 1])) for start, end in found]
+
+
+def _whole(word: str, text: str) -> Iterator[tuple[int, int]]:
+    """Where a word stands as a word of its own."""
+    for start, end in _places(word, text):
+        if not _is_letter(text, end):
+            yield start, end
+
+
+def _beginning(part: str, text: str) -> Iterator[tuple[int, int]]:
+    """The words that begin so, as far as they go."""
+    for start, end in _places(part, text):
+        rest = _WORD.match(text, end)
+        yield start, end if rest is None else rest.end()
+
+
+def _places(part: str, text: str) -> Iterator[tuple[int, int]]:
+    """Where the part begins a word."""
+    start = text.find(part)
+    while start >= 0:
+        end = start + len(part)
+        if start == 0 or not _is_letter(text, start - 1):
+            yield start, end
+        start = text.find(part, end)
+
+
+def _is_letter(text: str, place: int) -> bool:
+    return _LETTER.match(text, place) is not None
+
+
+def _overlapping(phrases: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """Where phrases stand, also one within another: in 資料庫 both 資料 and 料庫."""
+    match = phrases.search(text)
+    while match is not None:
+        yield match.span()
+        match = phrases.search(text, match.start() + 1)
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ascending spans, those that touch as one."""
+    found: list[tuple[int, int]] = []
+    for start, end in spans:
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
 
 
 def _apart(phrases: list[tuple[int, int]], words: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:

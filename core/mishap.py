@@ -139,5 +139,7 @@ def illegal_key() -> Mishap:
 
 def _not_found(words: str, model: str) -> Mishap:
     if "model" in words.casefold() or model in words:
-        return Mishap(f"The server has no model named {model}", "Set model.chat to one that it has.", status=404)
+        return Mishap(
+            f"The server has no model named {model}", "Set model.chat or model.cheap to one that it has.", status=404
+        )
     return Mishap("There is no Messages API at the model's address", "Check ANTHROPIC_BASE_URL.", status=404)

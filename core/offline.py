@@ -6,6 +6,7 @@ same tools. Takes a reminder or a note only where the wording leaves no doubt.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from core.types import Completion, Json, Request, Usage
 
 MODEL = "offline"
 PASSAGES = 3
+FOUND = "This is what I found in what was said before:"
 
 _TIME_LINE = re.compile(
     r"\[(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day [0-9]{1,2} "
@@ -75,11 +77,15 @@ class Offline:
         is_question = _is_question(text)
         if "reminder" in tools and (match := _REMIND.fullmatch(text.strip())):
             what = match["what"].strip()
-            return _call("reminder", {"action": "add", "when": what, "text": ""})
+            return _call(("reminder", {"action": "add", "when": what, "text": ""}))
         if "memory" in tools and not is_question and (match := _REMEMBER.fullmatch(text.strip())):
-            return _call("memory", {"target": "memory", "action": "add", "content": _sentence(match["what"])})
+            return _call(("memory", {"target": "memory", "action": "add", "content": _sentence(match["what"])}))
         if "session_search" in tools and (is_question or _QUESTION.match(text.strip())):
-            return _call("session_search", {"query": text[:2000], "limit": PASSAGES})
+            history = ("session_search", {"query": text[:2000], "limit": PASSAGES})
+            facts = ("facts", {"mode": "search", "query": text[:2000], "limit": PASSAGES})
+            return _call(*([facts] if "facts" in tools else []), history)
+        if "memory" not in tools and "session_search" in tools:
+            return _text(f"This is incognito, so I keep nothing of it. {self._reason}; I can only look things up.")
         return _text(
             f"I have kept that. {self._reason}, so I cannot talk about it, but I can find it again: ask me, or use "
             "/recall. I also take “remember that …” and “remind me tomorrow at 9 to …”."
@@ -93,15 +99,18 @@ class Offline:
         wanted = _terms(text)
         found = [self._passage(session, wanted, is_room=is_room) for session in (sessions or ())[:PASSAGES]]
         passages = [passage for passage in (*_seen(messages, text), *found) if passage][:PASSAGES]
+        known = _known(messages)
+        if known:
+            passages = ["\n".join(["This is what I know:\n", *known]), *([FOUND, *passages] if passages else [])]
+        elif passages:
+            passages = [FOUND, *passages]
         if not passages and sessions is None:
             return _text(f"I could not look that up: the search gave nothing that I can read. ({self._reason}.)")
         if not passages:
             return _text(
                 f"I found nothing about that in what was said before. ({self._reason}; I can only look things up.)"
             )
-        return _text(
-            "\n\n".join(["This is what I found in what was said before:", *passages, f"_{self._reason}, so I quote._"])
-        )
+        return _text("\n\n".join([*passages, f"_{self._reason}, so I quote._"]))
 
     def _passage(self, session: Json, wanted: set[str], *, is_room: bool) -> str:
         """The best match of a session, quoted; empty where the session is not as `core.findings` writes it."""
@@ -209,6 +218,21 @@ def _seen(messages: Sequence[Json], question: str) -> list[str]:
     return [passage] if passage else []
 
 
+def _known(messages: Sequence[Json]) -> list[str]:
+    """The facts that the tool of this name has just given, a line each; none where they cannot be read."""
+    asked = {block["id"] for block in messages[-2]["content"] if block.get("name") == "facts"}
+    lines = []
+    for block in messages[-1]["content"]:
+        if block.get("tool_use_id") not in asked or block.get("is_error"):
+            continue
+        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+            for fact in json.loads(str(block.get("content")))["facts"]:
+                who = f"{fact['who']}: " if fact.get("who") else ""
+                when = fact["when"] or f"said on {fact['said_on']}"
+                lines.append(f"- {who}{str(fact['content']).rstrip(' .')} ({when})")
+    return lines[:PASSAGES]
+
+
 def _last_call(messages: Sequence[Json]) -> tuple[str, str, bool] | None:
     """Name, result and failure of the tool call that the conversation ends with, if it ends with one."""
     if len(messages) < 2:
@@ -234,9 +258,12 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _call(name: str, arguments: dict[str, Any]) -> Completion:
-    block = {"type": "tool_use", "id": f"toolu_{uuid4().hex[:24]}", "name": name, "input": arguments}
-    return Completion(blocks=(block,), text="", stop_reason="tool_use", usage=Usage(), model=MODEL)
+def _call(*named: tuple[str, dict[str, Any]]) -> Completion:
+    blocks = tuple(
+        {"type": "tool_use", "id": f"toolu_{uuid4().hex[:24]}", "name": name, "input": arguments}
+        for name, arguments in named
+    )
+    return Completion(blocks=blocks, text="", stop_reason="tool_use", usage=Usage(), model=MODEL)
 
 
 def _text(text: str) -> Completion:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from core.records import Action, Entry, Job, NoteChange, Pairing, Parcel, RawUpdate
+from core.records import Action, Entry, Job, Pairing, Parcel, RawUpdate
 from core.search import Findings, Query
 from core.types import (
     Account,
@@ -24,7 +24,6 @@ from core.types import (
     Request,
     Scope,
     Session,
-    Usage,
 )
 
 
@@ -97,9 +96,6 @@ class Adapter(Protocol):
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         """A way to send to an address without an event beside it (reminders, answers after a restart)."""
-
-    def link(self, address: Address, message_id: str) -> str | None:
-        """A link that opens the original message on the platform, where the platform has such links."""
 
     async def close(self) -> None:
         """Ends all connections."""
@@ -196,9 +192,6 @@ class Transcripts(Protocol):
     async def transcript(self, session_id: int, scopes: frozenset[Scope]) -> list[Message]:
         """All that was said in a session, oldest first; empty for one that is not theirs."""
 
-    async def usage(self, scopes: frozenset[Scope], since: datetime) -> Usage:
-        """Tokens of all sessions in these scopes since a moment."""
-
 
 class Recall(Protocol):
     """Search over all history. Every statement goes through the one scope predicate."""
@@ -212,6 +205,9 @@ class Recall(Protocol):
 
 class Inbox(Protocol):
     """What was accepted and not yet answered."""
+
+    def is_veiled(self, address: Address) -> bool:
+        """Whether of what is said there nothing but the id is written down: the conversation is incognito."""
 
     async def keep_raw(self, updates: Sequence[RawUpdate]) -> None:
         """Stores updates as they came; those known already are left alone. Committed when it returns. Forgets those
@@ -352,16 +348,6 @@ class Jobs(Protocol):
         """The run was handed over for delivery; the job is next due at `next_at`, or has ended."""
 
 
-class Notes(Protocol):
-    """The history of curated notes; the notes themselves are files."""
-
-    async def log(self, change: NoteChange) -> None:
-        """Keeps one version."""
-
-    async def changes(self, scopes: frozenset[Scope], limit: int = 20) -> list[NoteChange]:
-        """The latest versions, newest first."""
-
-
 class Actions(Protocol):
     """Buttons that survive a restart."""
 
@@ -369,4 +355,8 @@ class Actions(Protocol):
         """Stores buttons; their ids are random and short."""
 
     async def find(self, action_id: str, now: datetime) -> Action | None:
-        """The button behind an id, unless it has expired."""
+        """The button behind an id, unless it has expired, or is a question, which is only ever taken."""
+
+    async def take(self, address: Address, account: Account, taker: str, now: datetime) -> Sequence[Action]:
+        """The questions that wait for this account here, the latest first, which wait for nothing else from then on;
+        the same `taker` (a message, a press) gets them again, after a crash."""

@@ -7,15 +7,22 @@ Nothing typed ever reaches FTS5 as syntax: every term is quoted here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, product
 
-from core.folding import fold, pairs_of, pieces, symbol_token, words_of
+from core.folding import WORD, fold, pairs_of, pieces, symbol_token, words_of
 from core.plan import Clause, Plan, Route
+from core.runs import apart, asked_terms
 
 LIMIT_CHARS = 10_000
 """What is typed beyond this is not searched for."""
 LIMIT_TERMS = 64
+LIMIT_PHRASE = 16
+"""What is in quotes, or has signs where others have blanks, is looked for by so many of its first words. A common word
+costs a look at all that has it, also for the hundredth time."""
+WORD_LIST = 3
+"""Two words are asked for together."""
 
 _STOPWORDS = """
 a about above after again all also am an and any are as at be because been before being below between both but by
@@ -24,11 +31,16 @@ hers him his how i if in into is isn it its itself just ll me might more most my
 only or other our ours out over own re s same she should so some such t than that the their theirs them then there
 these they this those through to too under until up ve very was wasn we were what when where which while who whom
 whose why will with would you your yours
+aren couldn hadn hasn haven mustn shouldn weren wouldn arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt
+shouldnt wasnt werent wont wouldnt heres hes hows im ive pls plz shes thats theres theyre theyve ur weve whats whens
+wheres whos whys youll youre youve
 """
 STOPWORDS = frozenset(_STOPWORDS.split())
-_ASKING = frozenset(("what", "when", "where", "who", "whom", "whose", "which", "why", "how", "did", "does"))
+_ASKED = "what when where who whom whose which why how did does whats whens wheres whos whys hows"
+_ASKING = frozenset(_ASKED.split())
 _OPERATOR = re.compile(r'"|(?:^|\s)(?:OR|AND|NOT|-\w\S*|\w\S*\*)(?=\s|$)')
 _QUOTES = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\0": " "})
+_BLANK = re.compile(r"\s")
 _TOKEN = re.compile(r'(-?)"([^"]*)"(\*?)|([^\s"]+)')
 
 
@@ -57,15 +69,15 @@ def parse(text: str) -> Plan:
             continue
         term = _quoted(token, is_excluded) if bare is None else _bare(bare, is_excluded)
         is_excluded = False
-        if term is not None and count < LIMIT_TERMS:
-            count += 1
+        if term is not None and count < LIMIT_TERMS and term not in alternatives[-1]:
+            count += max(1, sum(len(mark.split()) for mark in term.marks))
             alternatives[-1].append(term)
     asked = [terms for terms in alternatives if any(not term.is_excluded for term in terms)]
     if not asked:
         return Plan(is_typed=False)
     wanted = [term for terms in asked for term in terms if not term.is_excluded]
     return Plan(
-        alternatives=_combined([_clauses(terms) for terms in asked]),
+        alternatives=_combined([_clauses(terms) for terms in islice(_split(asked), LIMIT_TERMS)]),
         ranking=_ranking(part for term in wanted for part in term.parts),
         terms=_unique(mark for term in wanted for mark in term.marks),
     )
@@ -73,18 +85,16 @@ def parse(text: str) -> Plan:
 
 def any_of(text: str) -> Plan:
     """The plan that is content with any of the words, without stopwords unless nothing is left; runs of unspaced
-    scripts count by pairs of characters, so that order and particles do not matter."""
-    words: list[str] = []
-    pairs: list[str] = []
-    marks: list[str] = []
-    for kind, part in pieces(clean(text)):
-        if kind == "words":
-            words.extend(words_of(part))
-        else:
-            pairs.extend(_route_pairs(part) if kind == "run" else [_quote(symbol_token(part))])
-            marks.extend([part] if len(part) < 3 else pairs_of(part))
-    words = list(_unique(word.casefold() for word in words))
-    words = ([word for word in words if word not in STOPWORDS] or words)[:LIMIT_TERMS]
+    scripts count by pairs of characters, so that order does not matter, without the words that only ask."""
+    cut = pieces(clean(text))
+    words = list(_unique(word.casefold() for kind, part in cut if kind == "words" for word in words_of(part)))
+    telling = [word for word in words if word not in STOPWORDS]
+    symbols = [part for kind, part in cut if kind == "symbol"]
+    runs = [part for kind, part in cut if kind == "run"]
+    asked = apart([term for run in runs for term in asked_terms(run)]) or ([] if telling or symbols else runs)
+    words = (telling or ([] if asked or symbols else words))[:LIMIT_TERMS]
+    marks = [*(pair for term in asked for pair in pairs_of(term) or [term]), *symbols]
+    pairs = [*(pair for term in asked for pair in _route_pairs(term)), *(_quote(symbol_token(one)) for one in symbols)]
     parts: list[tuple[Route, str]] = [("words", _quote(word)) for word in words]
     parts += [("pairs", pair) for pair in _unique(pairs)[:LIMIT_TERMS]]
     ranking = _ranking(parts)
@@ -95,6 +105,24 @@ def any_of(text: str) -> Plan:
         is_typed=False,
         is_loose=True,
     )
+
+
+def asked_for(text: str) -> str:
+    """The text without what it says to leave out, for a search that is content with less: who does not want the car
+    is not helped by it. As it is where nothing is to be left out, or nothing else is there."""
+    kept: list[str] = []
+    is_excluded = is_shorter = False
+    for token in _TOKEN.finditer(clean(text)):
+        bare = token[4]
+        if bare in ("AND", "NOT"):
+            is_excluded = bare == "NOT"
+            continue
+        is_left = is_excluded or bool(token[1]) or (bare is not None and re.match("-(?!-)", bare) is not None)
+        is_excluded = False
+        is_shorter = is_shorter or is_left
+        if not is_left and bare != "OR":
+            kept.append(token[0])
+    return " ".join(kept) if is_shorter and kept else text
 
 
 def is_plain_question(text: str) -> bool:
@@ -109,6 +137,18 @@ def is_plain_question(text: str) -> bool:
     if size < 3:
         return False
     return whole.rstrip()[-1:] in ("?", "\u061f") or (bool(words) and words[0].casefold() in _ASKING)
+
+
+def is_word_list(text: str) -> bool:
+    """Whether this is three or more plain words, without operators: as good a question as any, typed in a hurry. All
+    of them in one message is best, and seldom all there is."""
+    whole = clean(text)
+    words = whole.split()
+    return (
+        len(words) >= WORD_LIST
+        and not _OPERATOR.search(whole)
+        and all(WORD.fullmatch(word) or word.isalnum() for word in words)
+    )
 
 
 def route(kind: str, part: str) -> Route:
@@ -142,7 +182,9 @@ def _term(text: str, is_excluded: bool, is_prefix: bool) -> _Term | None:
     for index, (kind, part) in enumerate(cut):
         chosen = route(kind, part)
         if chosen == "words":
-            is_open = is_prefix and index == len(cut) - 1
+            head = _head(part)
+            is_open = is_prefix and index == len(cut) - 1 and head == part
+            part = head
             parts.append(("words", _quote(part) + ("*" if is_open else "")))
             marks.append(" ".join(words_of(part)) + ("*" if is_open else ""))
         elif chosen == "trigram":
@@ -153,12 +195,34 @@ def _term(text: str, is_excluded: bool, is_prefix: bool) -> _Term | None:
                 ("pairs", pair) for pair in (_route_pairs(part) if kind == "run" else [_quote(symbol_token(part))])
             )
             marks.append(part)
-    return _Term(tuple(parts), tuple(marks), is_excluded) if parts else None
+    return _Term(tuple(dict.fromkeys(parts)), tuple(marks), is_excluded) if parts else None
+
+
+def _head(part: str) -> str:
+    """The first words of a long phrase, up to a blank where one is near: a word must not be cut."""
+    words = list(islice(WORD.finditer(part), LIMIT_PHRASE))
+    if len(words) < LIMIT_PHRASE:
+        return part
+    end = words[-1].end()
+    blank = _BLANK.search(part, end, end + 64)
+    return part[: end if blank is None else blank.start()]
 
 
 def _route_pairs(run: str) -> list[str]:
     """Expressions over the pairs index, which holds single characters too."""
     return [_quote(pair) for pair in pairs_of(run) or [run]]
+
+
+def _split(alternatives: Iterable[Sequence[_Term]]) -> Iterator[Sequence[_Term]]:
+    """The same with terms to leave out that belong to one route each: where ``修改redis`` is not, there is either no
+    修改 or no redis."""
+    for terms in alternatives:
+        yield from product(*([term] if not term.is_excluded else _by_route(term) for term in terms))
+
+
+def _by_route(term: _Term) -> list[_Term]:
+    routes = dict.fromkeys(path for path, _ in term.parts)
+    return [replace(term, parts=tuple(part for part in term.parts if part[0] == path)) for path in routes]
 
 
 def _clauses(terms: Sequence[_Term]) -> list[Clause]:
@@ -171,8 +235,7 @@ def _clauses(terms: Sequence[_Term]) -> list[Clause]:
             clauses.append((chosen, " AND ".join(must), False))
     for term in terms:
         if term.is_excluded:
-            longest = max(term.parts, key=lambda part: len(part[1]))[0]
-            clauses.append((longest, " AND ".join(part for path, part in term.parts if path == longest), True))
+            clauses.append((term.parts[0][0], " AND ".join(part for _, part in term.parts), True))
     return clauses
 
 

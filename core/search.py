@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from core.types import Account, Role, Scope, Session, Window
+from core.types import NOBODY, Account, Payer, Role, Scope, Session, Window
 
 Shape = Literal["discovery", "scroll", "browse", "read"]
+READ_FIRST, READ_LAST = 20, 10
+"""So many of the first and last messages of a session are read; `Found.messages_after` counts what lies between."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +24,7 @@ class Query:
     page: which part of the sessions, from 1. is_summarized, is_expanded: with help of a model (see `research.py`).
     hidden: the model's current window, left out of the results. asker: who looks, and is_own: what he said himself,
     which in his private scopes is everything that is not the assistant's. is_prose: `text` was said, not typed to
-    search; what looks like a filter in it is words.
+    search; what looks like a filter in it is words. payer: whose the calls are that such help costs.
     """
 
     scopes: frozenset[Scope]
@@ -46,6 +48,7 @@ class Query:
     is_prose: bool = False
     is_summarized: bool = False
     is_expanded: bool = False
+    payer: Payer = NOBODY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

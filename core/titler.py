@@ -8,7 +8,7 @@ import structlog
 
 from core.errors import ModelError
 from core.ports import Conversations, Model
-from core.types import Message, Request, Session
+from core.types import Message, Payer, Request, Session
 
 TITLE_CHARS = 60
 _ORDER = (
@@ -46,6 +46,8 @@ class Titler:
             ),
             model=self._name,
             max_tokens=64,
+            kind="title",
+            payer=Payer(session_id=session.id, scope=session.scope),
         )
         try:
             completion = await self._model.complete(request, lambda _: None, lambda _: None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import structlog
 
@@ -16,7 +16,7 @@ RESULT_CHARS = 30_000
 
 
 class Toolbox:
-    """The tools of the house by name; `timeout_s` is the limit of one call."""
+    """The tools of the house by name; `timeout_s` is the limit of one call, unless its tool asks for more."""
 
     def __init__(self, tools: Sequence[Tool], timeout_s: float) -> None:
         self._tools = {tool.name: tool for tool in tools}
@@ -28,10 +28,12 @@ class Toolbox:
     @property
     def described(self) -> tuple[Json, ...]:
         """The tools as the model is told of them, in a fixed order: they stand first in the cached prefix."""
-        return tuple(
-            {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
-            for tool in self._tools.values()
-        )
+        return _described(self._tools.values())
+
+    @property
+    def incognito(self) -> tuple[Json, ...]:
+        """Those of them that write nothing down and tell nobody outside."""
+        return _described([tool for tool in self._tools.values() if tool.is_reading])
 
     def shadow(self, calls: Sequence[Json]) -> str | None:
         """Names and arguments of calls in searchable form, without tools that only quote what is stored already."""
@@ -53,15 +55,18 @@ class Toolbox:
         is_error = True
         if tool is None:
             result = f"There is no tool {call['name']}; there are {', '.join(self._tools)}."
+        elif context.session.is_incognito and not tool.is_reading:
+            result = f"This conversation is incognito, so {tool.name} does nothing here. Tell the person."
         else:
+            limit_s = max(self._timeout_s, tool.patience_s)
             try:
-                async with asyncio.timeout(self._timeout_s):
+                async with asyncio.timeout(limit_s):
                     result = await tool.run(call.get("input") or {}, context)
                 is_error = False
             except ToolError as error:
                 result = str(error)
             except TimeoutError:
-                result = f"{tool.name} took longer than {self._timeout_s:g} s and was stopped."
+                result = f"{tool.name} took longer than {limit_s:g} s and was stopped."
             except Exception as error:
                 self._log.exception("a tool failed", tool=tool.name)
                 result = f"{tool.name} failed ({type(error).__name__}). Tell the person, or try another way."
@@ -86,3 +91,9 @@ class Toolbox:
             kind="quote" if tool is not None and tool.is_quote else "chat",
             tool_name=call["name"],
         )
+
+
+def _described(tools: Iterable[Tool]) -> tuple[Json, ...]:
+    return tuple(
+        {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)} for tool in tools
+    )

@@ -19,6 +19,8 @@ MessageKind = Literal["chat", "quote", "command", "notice"]
 """chat: the model sees it, recall finds it. quote: the model sees it, recall does not (what recall and memory
 tools returned). command: a slash command and its answer, kept, for nobody's eyes. notice: said to the person only."""
 InboundKind = Literal["message", "edit", "delete", "action"]
+CallKind = Literal["chat", "title", "summary", "expansion", "facts"]
+"""What a model is asked for."""
 EndReason = Literal["new", "length", "resumed", "rights", "cron", "import"]
 
 
@@ -113,6 +115,7 @@ class Inbound:
     mentioned, replied to or commanded; always true in a direct chat. `is_interaction`: only the reply that came with it
     can answer it (a Discord interaction); after a restart it is marked expired and never answered in public.
     `link_base`: what with a message id behind it is a link to that message, where the platform has such links.
+    `is_forward`: the sender passes on what was said elsewhere, most likely by somebody else.
     """
 
     kind: InboundKind
@@ -128,6 +131,7 @@ class Inbound:
     reply_to: str | None = None
     attachments: tuple[Attachment, ...] = ()
     is_interaction: bool = False
+    is_forward: bool = False
     link_base: str | None = None
 
 
@@ -151,12 +155,14 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a command or the agent gives to `Reply.finish`; `text` is Markdown."""
+    """What a command or the agent gives to `Reply.finish`; `text` is Markdown. `confirm`: what runs when the person's
+    next message there is a yes (see `gateway/confirmations.py`); its arguments name things by ids, never by words."""
 
     text: str
     buttons: tuple[Button, ...] = ()
     files: tuple[File, ...] = ()
     is_private: bool = False
+    confirm: Command | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +192,8 @@ class Usage:
 class Session:
     """One conversation at one address. `opens_at`: the first message id of the parent that the model still sees.
     `link_base`: see `Inbound`.
-    `sight`: what could be seen here when the prompt was written."""
+    `sight`: what could be seen here when the prompt was written. `is_incognito`: it lives in memory only, and nothing
+    of it is told to any memory."""
 
     id: int = 0
     address: Address
@@ -206,13 +213,15 @@ class Session:
     end_reason: EndReason | None = None
     messages: int = 0
     usage: Usage = field(default_factory=Usage)
+    is_incognito: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One row of the conversation. `blocks`: the exact content blocks, None when they would be one text block equal
     to `text`. `sent`: the block list of a user turn as it went to the model, None when equal to the plain message.
-    `tools`: names and arguments of tool calls in searchable form (None for recall and memory tools)."""
+    `tools`: names and arguments of tool calls in searchable form (None for recall and memory tools). `is_forward`: see
+    `Inbound`."""
 
     role: Role
     text: str
@@ -224,6 +233,7 @@ class Message:
     sent: tuple[Json, ...] | None = None
     external_id: str | None = None
     sender: Sender | None = None
+    is_forward: bool = False
     tool_name: str | None = None
     tools: str | None = None
     usage: Usage | None = None
@@ -254,57 +264,90 @@ class ToolContext:
 class Tool:
     """A tool the model may call. `schema` is the JSON schema of the arguments; `run` returns what the model reads and
     raises ToolError with a sentence it can act on. `is_quote`: the result repeats history or memory, so recall must
-    not index it."""
+    not index it. `is_reading`: it writes nothing down and tells nobody outside, so that it serves incognito as well.
+    `patience_s`: it keeps a limit of its own, and is waited for so long even where others are not."""
 
     name: str
     description: str
     schema: Json
     run: Callable[[Json, ToolContext], Awaitable[str]]
     is_quote: bool = False
+    is_reading: bool = False
+    patience_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payer:
+    """On whose account a model call goes: the session it is made for, which has a scope; without one, the scope."""
+
+    session_id: int | None = None
+    scope: Scope | None = None
+
+
+NOBODY = Payer()
+"""Of such a call there is nothing to enter in the books."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One model call. `messages` are ``{"role", "content": [blocks]}`` with ``cache_control`` marks already placed;
-    `system` likewise is a list of text blocks. `tools` are name, description, input_schema objects."""
+    `system` likewise is a list of text blocks. `tools` are name, description, input_schema objects. `kind` and `payer`
+    are for the books. `previous_id`: the answer to the request that this one extends; the server compares the two."""
 
     system: tuple[Json, ...]
     messages: tuple[Json, ...]
     tools: tuple[Json, ...] = ()
     model: str = ""
     max_tokens: int = 8192
+    kind: CallKind = "chat"
+    payer: Payer = NOBODY
+    previous_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
     """What one model call gave: the exact `blocks`, their text joined, why it ended, what it cost.
     `stop_reason` is the API's word: end_turn, max_tokens, stop_sequence, tool_use, pause_turn, refusal,
-    model_context_window_exceeded."""
+    model_context_window_exceeded. `id` is the server's name for it; `miss` what the server says has changed since the
+    previous request (model, system, tools, messages), so that its cache had not all of it."""
 
     blocks: tuple[Json, ...]
     text: str
     stop_reason: str
     usage: Usage
     model: str
+    id: str | None = None
+    miss: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One argument of a command, for platforms that describe arguments."""
+    """One argument of a command, for platforms that describe arguments. `prefix`: what stands before its value in the
+    line a person would type (``from:``); one without a colon at its end (``--summary``) is a switch, which stands
+    there alone when the value is "true"."""
 
     name: str
     description: str
     is_required: bool = False
     choices: tuple[str, ...] = ()
+    prefix: str = ""
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it has no value but is there or not."""
+        return bool(self.prefix) and not self.prefix.endswith(":")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSpec:
     """How a command is announced. Where a platform gives options one by one, their values are joined by `joiner`, in
-    order, to the same argument line a person would type. `is_private`: the answer is for the caller's eyes only."""
+    order (switches first, then what has a prefix), to the same argument line a person would type. `is_private`: the
+    answer is for the caller's eyes only. `menu`: where messages have a menu, the entry there that calls it with what
+    the message says, which is then `Inbound.reply_to`."""
 
     name: str
     description: str
     options: tuple[Option, ...] = ()
     joiner: str = " "
     is_private: bool = False
+    menu: str = ""

@@ -101,7 +101,13 @@ class Access:
             account.key in self._people
             or await self._directory.is_owner(account)
             or await self._directory.is_admitted(account)
+            or await self._is_linked(account)
         )
+
+    async def _is_linked(self, account: Account) -> bool:
+        """Whether the lists name another account of the same person: who is let in is let in with all of them."""
+        seen = await self._directory.scopes(Scope.account(account.platform, account.user_id))
+        return any(scope.key.removeprefix("account:") in self._people for scope in seen if not scope.is_room)
 
     async def _may_speak_in(self, account: Account, scope: Scope, rooms: tuple[Scope, ...]) -> bool:
         """`rooms`: the place under the id it has kept and under the one it has now; settings may name either."""

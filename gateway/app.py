@@ -25,33 +25,60 @@ from core.envelope import Envelope
 from core.errors import ConfigError
 from core.fallback import Fallback
 from core.lineage import Lineage
+from core.memory.blend import Blend
 from core.memory.curated import Curated
+from core.memory.curator import Curator
+from core.memory.dictation import Dictation
+from core.memory.extraction import Extraction
+from core.memory.holographic import Holographic
+from core.memory.knowledge import Knowledge
 from core.memory.memory import Memory
+from core.memory.provider import MemoryProvider
 from core.memory.recollection import Recollection
+from core.memory.relay import Relay
+from core.memory.services import Services
+from core.meter import Meter
 from core.offline import Offline
 from core.ports import Adapter, Model
 from core.prompt import Prompt
+from core.research import Research
+from core.store.fact_index import FactIndex
+from core.store.fact_rota import FactRota
+from core.store.originals import Originals
+from core.store.turns import Turns
 from core.titler import Titler
 from core.toolbox import Toolbox
 from core.tools.reminder import reminder
 from core.tools.session_search import session_search
 from gateway.access import Access
 from gateway.caretaker import Caretaker
+from gateway.client import client
 from gateway.commands import Commands
+from gateway.confirmations import Confirmations
 from gateway.courier import Courier
 from gateway.cron import Cron
+from gateway.curation import EVERY_S, Curation
 from gateway.doorbell import Doorbell
+from gateway.export_commands import ExportCommands
+from gateway.fact_commands import FactCommands
 from gateway.family import Family
+from gateway.forget_commands import ForgetCommands
 from gateway.house import House
 from gateway.house_commands import HouseCommands
+from gateway.incognito_commands import IncognitoCommands, tell_of_restart
 from gateway.job_commands import JobCommands
 from gateway.lanes import Lanes
+from gateway.link_commands import LinkCommands
+from gateway.memory_commands import MemoryCommands
+from gateway.memory_door import MemoryDoor
 from gateway.post import Post
+from gateway.providers import chosen
 from gateway.recall_commands import RecallCommands
 from gateway.report import Report
 from gateway.router import Router
 from gateway.session_commands import SessionCommands
 from gateway.supervisor import Supervisor
+from gateway.usage_commands import UsageCommands
 
 DRAIN_S = 20.0
 CONNECT = (
@@ -70,6 +97,8 @@ async def run_house(settings: Settings, *, chat_only: bool, has_terminal: bool) 
     with _locked(settings.home):
         async with House.open(settings, changed.set) as house, AsyncExitStack() as stack:
             await house.outbox.recover(house.clock.now())
+            await tell_of_restart(house.veils, house.outbox, house.clock)
+            await house.forgetting.resume()
             adapters = _platforms(house, chat_only=chat_only, has_terminal=has_terminal)
             supervisor = await _Process(house, adapters, changed, stack).live()
     if not chat_only and not (settings.is_telegram_on or settings.is_discord_on):
@@ -99,13 +128,16 @@ class _Process:
             late_after_s=house.settings.cron.late_after_s,
             on_wake=self._courier.wake,
         )
+        self._cron.plan_chore("curator", EVERY_S, _curation(house, self._courier.wake).run)
         self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._cron)}
         model, cheap = _models(house, stack)
         report = Report(house, model.name)
-        self._router, commands = corridor(house, model, cheap, self._post, report, self._courier.wake)
+        self._router, commands, self._memory = corridor(house, model, cheap, self._post, report, self._courier.wake)
+        stack.push_async_callback(self._memory.shutdown)
         self._supervisor = Supervisor(self._router, commands.specs, self._on_open)
         report.supervisor = self._supervisor
-        self._caretaker = Caretaker(house.database, house.recall, changed, self._on_change)
+        chores = (house.forgetting.tend, FactIndex(house.database).tend)
+        self._caretaker = Caretaker(house.database, house.recall, changed, self._on_change, chores)
         self._stop = asyncio.Event()
         self._log = structlog.get_logger("app")
 
@@ -122,6 +154,10 @@ class _Process:
                 tasks.create_task(work)
                 for work in (self._courier.run(), self._caretaker.watch(), self._caretaker.tend())
             ]
+            if self._memory.has_externals:
+                door = MemoryDoor(self._memory)
+                self._opened[door.platform] = door
+                background.append(tasks.create_task(door.open()))
             intake = [tasks.create_task(self._listen(adapter)) for adapter in self._adapters.values()]
             await self._stop.wait()
             for task in intake:
@@ -159,67 +195,124 @@ class _Process:
 
     async def _on_change(self) -> None:
         await self._cron.reload()
+        await self._memory.notes_changed()
         self._courier.wake()
 
 
 def corridor(
     house: House, model: Model, cheap: Model | None, post: Post, report: Report, on_wake: Callable[[], None]
-) -> tuple[Router, Commands]:
+) -> tuple[Router, Commands, Memory]:
     """The way of a message through the core, with everything on it but platforms: what a process runs, and tests.
-    `on_wake` is called when something was put into the outbox."""
+    `on_wake` is called when something was put into the outbox. Whoever asks for it shuts the memory down."""
     settings, zone = house.settings, house.settings.general.zone
-    memory = Memory([Curated(house.notebook), Recollection(house.recall, zone)], settings.memory.prefetch_timeout_s)
+    model = Meter(model, house.calls, house.clock)
+    cheap = None if cheap is None else Meter(cheap, house.calls, house.clock)
+    doorbell = Doorbell(house.people, house.transcripts, house.outbox, house.clock, on_wake)
+    memory = _memory(house, _memories(house, cheap), doorbell, on_wake)
+    report.memory = memory
+    house.forgetting.connect(memory)
     prompt = Prompt(settings.home, SOUL.read_text(encoding="utf-8"), zone, memory)
-    lineage = Lineage(house.conversations, prompt, house.clock, settings.model.chat, settings.model.window_tokens)
-    tools = [*memory.tools(), session_search(house.recall, zone), reminder(house.appointments)]
+    lineage = Lineage(house.incognito, prompt, memory, house.clock, settings.model.chat, settings.model.window_tokens)
+    research = Research(house.recall, house.transcripts, cheap, settings.model.cheap, house.clock, zone)
+    core_tools = [session_search(research, zone), reminder(house.appointments)]
+    tools = [*memory.tools_beside([tool.name for tool in core_tools]), *core_tools]
     agent = Agent(
         model=model,
-        conversations=house.conversations,
+        conversations=house.incognito,
         lineage=lineage,
         envelope=Envelope(memory, zone, settings.memory.prefetch_chars),
         toolbox=Toolbox(tools, settings.model.tool_timeout_s),
         clock=house.clock,
         budget=Budget(max_rounds=settings.model.max_rounds, max_tokens=settings.model.max_tokens),
     )
+    told, find = Knowledge(house.fact_search, Blend(), zone), Originals(house.database).find
+    known = FactCommands(house.facts, told, Dictation(house.facts, zone), house.forgetting, find, house.clock)
     families: list[Family] = [
-        SessionCommands(house.conversations, house.transcripts, lineage, house.clock, zone),
-        RecallCommands(house.recall, house.notebook, zone),
+        SessionCommands(house.incognito, house.transcripts, lineage, house.clock, zone),
+        RecallCommands(research, zone),
+        known,
+        MemoryCommands(house.notebook, known, zone),
+        ForgetCommands(house.forgetting, zone),
         JobCommands(house.appointments),
-        HouseCommands(house.people, house.transcripts, house.clock, report.lines),
+        HouseCommands(house.people, house.clock, report.lines),
+        LinkCommands(house.links, Confirmations(house.actions, house.clock), house.outbox, house.clock, on_wake),
+        ExportCommands(house.archive, house.holdings, house.notebook, house.links, house.clock),
+        IncognitoCommands(house.incognito, house.clock),
+        UsageCommands(house.books, zone),
     ]
     commands = Commands(families, house.actions, house.clock)
     people, rooms = frozenset(settings.access.people), frozenset(settings.access.rooms)
-    doorbell = Doorbell(house.people, house.transcripts, house.outbox, house.clock, on_wake)
     router = Router(
         access=Access(house.people, house.clock, people, rooms, settings.room.listen, doorbell),
         post=post,
         agent=agent,
-        aftercare=Aftercare(house.conversations, memory, Titler(house.conversations, cheap, settings.model.cheap)),
+        aftercare=Aftercare(house.incognito, memory, Titler(house.conversations, cheap, settings.model.cheap)),
         commands=commands,
         lanes=Lanes(),
         clock=house.clock,
     )
-    return router, commands
+    return router, commands, memory
+
+
+def _memory(
+    house: House, builtins: Sequence[MemoryProvider], doorbell: Doorbell, on_wake: Callable[[], None]
+) -> Memory:
+    """What is built in and what the settings name; a service that cannot be had is a warning."""
+    settings = house.settings
+    found, warnings = chosen(settings)
+    services = Services(
+        providers=tuple(found),
+        relay=Relay(house.outbox, Turns(house.database), house.clock, on_wake),
+        home=settings.home,
+        tell=doorbell.tell,
+    )
+    memory = Memory(builtins, house.clock, settings.memory.prefetch_timeout_s, services)
+    for warning in warnings:
+        memory.warn(warning)
+    house.notebook.connect(memory.on_memory_write)
+    return memory
+
+
+def _curation(house: House, on_wake: Callable[[], None]) -> Curation:
+    """Who keeps facts and notes in order when nobody is there."""
+    options, rota = house.settings.memory, FactRota(house.database)
+    return Curation(
+        curator=Curator(house.facts, house.fact_search, rota, house.clock),
+        rota=rota,
+        notebook=house.notebook,
+        limits={"memory": options.memory_chars, "user": options.user_chars},
+        people=house.people,
+        clock=house.clock,
+        doorbell=Doorbell(house.people, house.transcripts, house.outbox, house.clock, on_wake),
+    )
+
+
+def _memories(house: House, cheap: Model | None) -> list[MemoryProvider]:
+    """What is built in: notes, history, and facts, unless the settings turn these off."""
+    options, zone = house.settings.memory, house.settings.general.zone
+    memories: list[MemoryProvider] = [Curated(house.notebook, options.nudge_after), Recollection(house.recall, zone)]
+    if options.facts:
+        blend = Blend(
+            half_life_days={
+                "project": options.project_half_life_days,
+                "episode": options.episode_half_life_days,
+                "working": options.working_half_life_days,
+            }
+        )
+        knowledge = Knowledge(house.fact_search, blend, zone)
+        extraction = Extraction(cheap, house.settings.model.cheap, zone)
+        memories.append(Holographic(house.facts, house.fact_search, knowledge, extraction))
+    return memories
 
 
 def _models(house: House, stack: AsyncExitStack) -> tuple[Model, Model | None]:
-    """The model that talks, and the one for titles: none without a key and without a server of one's own."""
-    settings = house.settings
-    if settings.anthropic_api_key is None and settings.anthropic_base_url is None:
-        return Offline(settings.general.zone), None
-    # The vendors' packages take a second or two to load: only who is configured is.
-    from core.claude import Claude
-
-    key = settings.anthropic_api_key.get_secret_value() if settings.anthropic_api_key else None
-    claude = Claude(
-        api_key=key,
-        base_url=settings.anthropic_base_url,
-        clock=house.clock,
-        tries=settings.model.tries,
-        patience_s=settings.model.patience_s,
-    )
+    """The model that talks, and the one for titles, summaries and searches, which may be none."""
+    zone = house.settings.general.zone
+    claude = client(house.settings, house.clock)
+    if claude is None:
+        return Offline(zone), None
     stack.push_async_callback(claude.close)
-    offline = Offline(settings.general.zone, "The model is out of reach")
+    offline = Offline(zone, "The model is out of reach")
     return Fallback(claude, offline, house.clock), claude
 
 
@@ -251,7 +344,7 @@ def _platforms(house: House, *, chat_only: bool, has_terminal: bool) -> list[Ada
             )
         )
     if has_terminal or not adapters:
-        adapters.append(Terminal(home=settings.home, clock=house.clock))
+        adapters.append(Terminal(home=settings.home, clock=house.clock, is_veiled=house.inbox.is_veiled))
     return adapters
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import structlog
@@ -22,7 +22,8 @@ class _Versioned(Protocol):
 
 
 class Caretaker:
-    """`on_change` is awaited when another process has written, or when `changed` is set by this one."""
+    """`on_change` is awaited when another process has written, or when `changed` is set by this one. `chores` do one
+    small step a call, besides the indexes, and say whether there is more to do now."""
 
     def __init__(
         self,
@@ -30,11 +31,12 @@ class Caretaker:
         recall: Recall,
         changed: asyncio.Event,
         on_change: Callable[[], Awaitable[None]],
+        chores: Sequence[Callable[[], Awaitable[bool]]] = (),
     ) -> None:
         self._database = database
-        self._recall = recall
         self._changed = changed
         self._on_change = on_change
+        self._chores = (recall.tend, *chores)
         self._log = structlog.get_logger("caretaker")
 
     async def watch(self) -> None:
@@ -68,7 +70,7 @@ class Caretaker:
         """Until cancelled: small steps, so that no message waits for the indexes."""
         while True:
             try:
-                has_more = await self._recall.tend()
+                has_more = any([await chore() for chore in self._chores])
             except StoreError as error:
                 self._log.error("the indexes cannot be tended", error=str(error))
                 has_more = False

@@ -27,10 +27,13 @@ from config.settings import Settings, SettingsError
 from core.errors import MnemeError
 from core.legible import legible, on_one_line
 from gateway import journal
+from gateway.cli_facts import add_facts
+from gateway.cli_forget import add_forget
 from gateway.cli_history import add_history
 from gateway.cli_jobs import add_jobs
 from gateway.cli_memory import add_memory
 from gateway.cli_recall import add_recall
+from gateway.cli_usage import add_usage
 from gateway.cli_visit import (
     LOG,
     AsJson,
@@ -103,7 +106,10 @@ def app() -> typer.Typer:
     add_recall(root)
     add_history(root)
     add_memory(root)
+    add_facts(root)
+    add_forget(root)
     add_jobs(root)
+    add_usage(root)
     root.command("approve")(_approve)
     root.command("check")(_check)
     return root

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import typer
 
 from core.records import Author
 from core.types import Account
+from gateway.cli_providers import add_providers
+from gateway.cli_versions import add_versions
 from gateway.cli_visit import (
     AsJson,
     InScope,
@@ -24,8 +27,9 @@ from gateway.cli_visit import (
 from gateway.house import House
 
 Target = Literal["memory", "user"]
-AUTHOR = Author(account=Account(platform="terminal", user_id="local"))
+AUTHOR = Author(account=Account(platform="terminal", user_id="local"), is_typed=True)
 Which = Annotated[Target, typer.Option("--target", help="memory: what I learned; user: who you are.")]
+Anyway = Annotated[bool, typer.Option("--anyway", help="Keep it although it reads like an order.")]
 Either = Annotated[Target | None, typer.Option("--target", help="memory: what I learned; user: who you are.")]
 Old = Annotated[str, typer.Argument(help="A part of the note that no other note has.")]
 Part = Annotated[list[str], typer.Argument(help="A part of the note that no other note has.")]
@@ -33,12 +37,14 @@ Part = Annotated[list[str], typer.Argument(help="A part of the note that no othe
 
 def add_memory(app: typer.Typer) -> None:
     """Puts the commands on the command line."""
-    memory = typer.Typer(help="What is noted for good: list, add, replace, remove.")
+    memory = typer.Typer(help="What is noted for good, and what became of it.")
     memory.callback(invoke_without_command=True)(_memory)
     memory.command("list")(_list)
     memory.command("add")(_add)
     memory.command("replace")(_replace)
     memory.command("remove")(_remove)
+    add_versions(memory)
+    add_providers(memory)
     app.add_typer(memory, name="memory")
 
 
@@ -60,12 +66,17 @@ def _list(target: Either = None, scope: InScope = None, as_json: AsJson = False)
         for name in targets:
             tell(f"{name.upper()} ({await house.notebook.heading(scopes, name)})")
             tell("\n".join(f"- {entry}" for entry in entries[name]) or "Nothing yet.")
+        for trouble in await house.notebook.troubles(scopes):
+            tell(trouble)
 
     visit(work)
 
 
 def _add(
-    text: Annotated[list[str], typer.Argument(help="The note.")], target: Which = "memory", scope: InScope = None
+    text: Annotated[list[str], typer.Argument(help="The note.")],
+    target: Which = "memory",
+    scope: InScope = None,
+    anyway: Anyway = False,
 ) -> None:
     """Add a note."""
 
@@ -73,7 +84,7 @@ def _add(
         scopes = await seen(house, scope)
         if not await is_somebodys(house, scope_of(scope)):
             fail(f"Nobody has the scope {scope}: who was let in or has written to me has one; /whoami tells it.")
-        tell(await house.notebook.add(scope_of(scope), scopes, target, joined(text), AUTHOR))
+        tell(await house.notebook.add(scope_of(scope), scopes, target, joined(text), _author(anyway)))
 
     visit(work)
 
@@ -83,13 +94,14 @@ def _replace(
     text: Annotated[list[str], typer.Argument(help="What to note instead.")],
     target: Either = None,
     scope: InScope = None,
+    anyway: Anyway = False,
 ) -> None:
     """Replace a note."""
 
     async def work(house: House) -> None:
         scopes = await seen(house, scope)
         name = target or await house.notebook.target_of(scopes, old)
-        tell(await house.notebook.replace(scope_of(scope), scopes, name, old, joined(text), AUTHOR))
+        tell(await house.notebook.replace(scope_of(scope), scopes, name, old, joined(text), _author(anyway)))
 
     visit(work)
 
@@ -104,3 +116,7 @@ def _remove(part: Part, target: Either = None, scope: InScope = None) -> None:
         tell(await house.notebook.remove(scope_of(scope), scopes, name, old, AUTHOR))
 
     visit(work)
+
+
+def _author(is_insisting: bool) -> Author:
+    return replace(AUTHOR, is_insisting=is_insisting)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Annotated, Any, cast, get_args, get_type_hints
 from zoneinfo import ZoneInfo
@@ -17,9 +18,13 @@ from core import filters
 from core.errors import MnemeError
 from core.findings import to_json
 from core.legible import on_one_line
+from core.meter import Meter
+from core.ports import Recall
+from core.research import Research
 from core.search import Findings, Found, Query
-from core.types import Role
-from gateway.cli_visit import AsJson, InScope, console, joined, local, say_json, seen, tell, visit
+from core.types import Payer, Role
+from gateway.cli_visit import OWN, AsJson, InScope, console, joined, local, say_json, seen, tell, visit
+from gateway.client import client
 from gateway.house import House
 
 STREAM = "-"
@@ -38,6 +43,7 @@ class _Options:
         ),
     ] = None
     limit: Annotated[int, typer.Option(min=1, max=10, help="How many sessions.")] = 3
+    page: Annotated[int, typer.Option(min=1, max=10, help="Which part of them: 2 are the next.")] = 1
     messages: Annotated[int, typer.Option(min=0, max=1000, help="Add the N best messages over all sessions.")] = 0
     session: Annotated[int | None, typer.Option(help="Look into one session only.")] = None
     around: Annotated[int | None, typer.Option(help="Show what stands around this message.")] = None
@@ -48,6 +54,12 @@ class _Options:
     title: Annotated[str | None, typer.Option(help="A part of the conversation's title.")] = None
     sender: Annotated[str | None, typer.Option("--from", metavar="NAME", help="Who said it; also me or you.")] = None
     platform: Annotated[str | None, typer.Option(help="telegram, discord, terminal, …, separated by commas.")] = None
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Add a summary to each session, by the model; takes up to 90 seconds.")
+    ] = False
+    expand: Annotated[
+        bool, typer.Option("--expand", help="Also search for what the model makes of the question; takes seconds.")
+    ] = False
     scope: InScope = None
     as_json: AsJson = False
 
@@ -70,17 +82,22 @@ def _recall(options: _Options) -> None:
         around=options.around,
         window=options.window,
         limit=options.limit,
+        page=options.page,
         messages=options.messages,
+        is_summarized=options.summary,
+        is_expanded=options.expand,
+        payer=Payer(scope=OWN),
     )
     if options.sender is not None:
         wanted = filters.by(wanted, options.sender)
 
     async def work(house: House) -> None:
         query = replace(_timed(wanted, options, house), scopes=await seen(house, options.scope))
-        if text == STREAM:
-            await _stream(house, query)
-            return
-        findings = await house.recall.recall(query)
+        async with _searching(house, query) as recall:
+            if text == STREAM:
+                await _stream(recall, query)
+                return
+            findings = await recall.recall(query)
         if options.as_json:
             say_json(to_json(findings))
         else:
@@ -89,12 +106,28 @@ def _recall(options: _Options) -> None:
     visit(work)
 
 
-async def _stream(house: House, query: Query) -> None:
+@asynccontextmanager
+async def _searching(house: House, query: Query) -> AsyncIterator[Recall]:
+    """What answers the query: a model helps only where that is asked for."""
+    if not (query.is_expanded or query.is_summarized):
+        yield house.recall
+        return
+    settings = house.settings
+    model = client(settings, house.clock)
+    try:
+        cheap = None if model is None else Meter(model, house.calls, house.clock)
+        yield Research(house.recall, house.transcripts, cheap, settings.model.cheap, house.clock, settings.general.zone)
+    finally:
+        if model is not None:
+            await model.close()
+
+
+async def _stream(recall: Recall, query: Query) -> None:
     """One line in, one object out, also for a blank line, until the input ends; what fails says so in ``error``."""
     for line in sys.stdin.buffer:
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         try:
-            say_json(to_json(await house.recall.recall(replace(query, text=text))))
+            say_json(to_json(await recall.recall(replace(query, text=text))))
         except MnemeError as error:
             say_json({"query": text, "error": str(error)})
 
@@ -140,11 +173,13 @@ def _show(house: House, findings: Findings) -> None:
         said = _marked(found.matches[0].snippet) if found.matches else Text(found.preview or "")
         table.add_row(
             str(session.id),
-            local(house, session.last_at or session.started_at),
+            local(house, found.matches[0].created_at if found.matches else session.last_at or session.started_at),
             session.address.platform,
             Text(on_one_line(session.title or "")),
             said,
         )
+        if found.summary is not None:
+            table.add_row("", "", "", "", Text(found.summary, style="italic"))
     console().print(table)
     for hit in findings.messages:
         console().print(Text.assemble((f"{hit.message_id} ", "dim"), _marked(hit.snippet)))
@@ -153,6 +188,8 @@ def _show(house: House, findings: Findings) -> None:
 def _show_messages(house: House, found: Found) -> None:
     session = found.session
     tell(f"Session {session.id}, {on_one_line(session.title or 'without a title')}, {local(house, session.started_at)}")
+    if found.summary is not None:
+        console().print(Text(found.summary, style="italic"))
     for item in (*found.bookend_start, *found.window, *found.bookend_end):
         name = on_one_line(item.sender or "") or ("you" if item.role == "user" else item.role)
         head = f"{item.message_id}  {local(house, item.at)}  {name}: "

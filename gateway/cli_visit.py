@@ -7,6 +7,7 @@ Every problem ends here as an exit code: 0 done (also when nothing was found), 1
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import re
@@ -117,7 +118,8 @@ def sentence_of(error: OSError) -> str:
     reason = error.strerror or str(error) or type(error).__name__
     if error.filename is None:
         return f"Reading or writing failed: {reason}."
-    return f"{os.fsdecode(error.filename)} cannot be used: {reason}."
+    remedy = " Let MNEME_HOME name a folder that can be written to." if error.errno == errno.EROFS else ""
+    return f"{os.fsdecode(error.filename)} cannot be used: {reason}.{remedy}"
 
 
 def hush() -> None:

@@ -7,7 +7,7 @@ for the platform "cron", so that a cron session is an ordinary turn whose answer
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -64,15 +64,23 @@ class Cron:
         self._planned: dict[int, datetime] = {}
         self._runs: set[asyncio.Task[None]] = set()
         self._turns: set[asyncio.Task[None]] = set()
+        self._chores: dict[str, tuple[float, Callable[[], Awaitable[None]]]] = {}
         self._log = structlog.get_logger("cron")
 
+    def plan_chore(self, name: str, every_s: float, work: Callable[[], Awaitable[None]]) -> None:
+        """From `open` on, `work` is done every so many seconds while we listen, never twice at a time. One that fails
+        is logged, and done again in its turn. It should take no longer than a reminder may wait at the end."""
+        self._chores[name] = (every_s, work)
+
     async def open(self) -> None:
-        """Starts the scheduler, with nothing to do yet."""
+        """Starts the scheduler, with nothing to do yet but the chores."""
         self._scheduler = AsyncIOScheduler(
             timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
         )
         self._scheduler.add_listener(self._failed, EVENT_JOB_ERROR)
         self._scheduler.add_job(self._look, IntervalTrigger(seconds=self.pulse_s, timezone=UTC), id="pulse")
+        for name, (every_s, _) in self._chores.items():
+            self._scheduler.add_job(self._tend, IntervalTrigger(seconds=every_s, timezone=UTC), args=[name], id=name)
         self._scheduler.start(paused=True)
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
@@ -107,10 +115,6 @@ class Cron:
         """The way from a cron session to the chat its job belongs to."""
         return _Reply(self, int(address.chat_id) if address.chat_id.isdecimal() else 0, _due(reply_to or ""))
 
-    def link(self, address: Address, message_id: str) -> str | None:
-        """There is nothing to open."""
-        return None
-
     async def reload(self) -> None:
         """Makes the scheduler hold what the rows say. To be called whenever they have changed; cheap when not."""
         if self._sink is None:
@@ -141,6 +145,8 @@ class Cron:
 
     def _failed(self, event: JobExecutionEvent) -> None:
         """Called by the scheduler when a run raised: the row is unchanged, so the same run is tried again."""
+        if event.job_id in self._chores:
+            self._log.error("a chore failed", chore=event.job_id, error=str(event.exception))
         if not str(event.job_id).isdecimal() or self._sink is None:
             return
         job_id = int(event.job_id)
@@ -155,11 +161,20 @@ class Cron:
             if due_at <= now and self._scheduler is not None and self._scheduler.get_job(str(job_id)) is not None:
                 self._plan(job_id, due_at)
 
-    async def _fire(self, job_id: int) -> None:
+    async def _tend(self, name: str) -> None:
+        self._own_run()
+        if self._sink is not None:
+            await self._chores[name][1]()
+
+    def _own_run(self) -> None:
+        """Lets `close` wait for the task that the scheduler has made for this run."""
         task = asyncio.current_task()
         assert task is not None
         self._runs.add(task)
         task.add_done_callback(self._runs.discard)
+
+    async def _fire(self, job_id: int) -> None:
+        self._own_run()
         sink = self._sink
         job = await self._jobs.behind(job_id)
         if sink is not None and job is not None and _is_due(job, self._clock.now()):

@@ -1,4 +1,5 @@
-"""Tells the owner that a stranger asks to be let in, so that he sees who it is before he is given a code."""
+"""Tells the owner what he has to know, where he talks to us: that a stranger asks to be let in, so that he sees who it
+is before he is given a code; that a memory is out of order."""
 
 from __future__ import annotations
 
@@ -30,18 +31,21 @@ class Doorbell:
     async def ring(self, pairing: Pairing) -> None:
         """Leaves a notice with platform, name and id in the outbox; the code is not in it: the stranger has to give it
         away himself. Nobody to tell is no error: `mneme approve` lists who waits."""
+        account = pairing.account
+        who = f"**{escape(pairing.name)}** ({account.platform.title()}, id `{account.user_id}`)"
+        await self.tell(
+            f"pairing:{account.key}:{pairing.expires_at.isoformat()}",
+            f"{who} asks to be let in. If you want that, ask for the code that was shown there and send "
+            "`/approve CODE`. Otherwise do nothing.",
+        )
+
+    async def tell(self, key: str, text: str) -> None:
+        """Leaves a notice to the owner in the outbox, once for each `key`."""
         sessions = await self._transcripts.recent(await self._people.scopes(LOCAL), LOOKED_AT)
         places = [session.address for session in sessions if not session.scope.is_room]
         places.sort(key=lambda address: address.platform == "terminal")
         if not places:
             return
-        account = pairing.account
-        who = f"**{escape(pairing.name)}** ({account.platform.title()}, id `{account.user_id}`)"
-        answer = Answer(
-            text=f"{who} asks to be let in. If you want that, ask for the code that was shown there and send "
-            "`/approve CODE`. Otherwise do nothing."
-        )
-        key = f"pairing:{account.key}:{pairing.expires_at.isoformat()}"
         await self._outbox.hold(Parcel(key=key, kind="notice", address=places[0]))
-        await self._outbox.fill(key, answer, self._clock.now())
+        await self._outbox.fill(key, Answer(text=text), self._clock.now())
         self._on_wake()

@@ -9,19 +9,34 @@ from datetime import UTC, datetime
 
 from config.settings import Settings
 from core.appointments import Appointments
+from core.books import Books
+from core.forgetting import Forgetting
+from core.incognito import Incognito
 from core.memory.notebook import Notebook
+from core.prices import Prices
 from core.store.actions import Actions
 from core.store.archive import Archive
+from core.store.calls import Calls
+from core.store.compaction import Compaction
 from core.store.conversations import Conversations
 from core.store.database import Database
+from core.store.erasure import Erasure
+from core.store.fact_search import FactSearch
+from core.store.facts import Facts
+from core.store.holdings import Holdings
 from core.store.inbox import Inbox
 from core.store.jobs import Jobs
+from core.store.links import Links
 from core.store.notes import Notes
 from core.store.outbox import Outbox
+from core.store.pending_notes import PendingNotes
 from core.store.people import People
 from core.store.recall import Recall
 from core.store.transcripts import Transcripts
+from core.store.veils import Veils
 from core.types import Account, Scope
+from core.veil import Veil
+from gateway.papers import Papers
 
 STATE = "state.db"
 
@@ -41,17 +56,26 @@ class House:
     clock: _WallClock
     database: Database
     conversations: Conversations
+    incognito: Incognito
+    veils: Veils
     transcripts: Transcripts
     recall: Recall
     people: People
+    links: Links
     jobs: Jobs
     notes: Notes
+    facts: Facts
+    fact_search: FactSearch
     inbox: Inbox
     outbox: Outbox
     actions: Actions
     archive: Archive
+    holdings: Holdings
+    calls: Calls
     notebook: Notebook
     appointments: Appointments
+    books: Books
+    forgetting: Forgetting
 
     @classmethod
     @asynccontextmanager
@@ -66,23 +90,43 @@ class House:
                 [Scope(key=f"room:{key}") for key in settings.owner.rooms],
             )
             jobs, notes = Jobs(database), Notes(database)
+            veil, veils, conversations = Veil(), Veils(database, clock), Conversations(database, clock)
             limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
+            notebook = Notebook(settings.home, notes, clock, limits, PendingNotes(database))
+            calls = Calls(database)
+            prices = Prices(settings.usage.prices, settings.usage.currency)
             yield cls(
                 settings=settings,
                 clock=clock,
                 database=database,
-                conversations=Conversations(database, clock),
+                conversations=conversations,
+                incognito=Incognito(conversations, veil, veils),
+                veils=veils,
                 transcripts=Transcripts(database),
                 recall=Recall(database, clock, settings.general.zone),
                 people=people,
+                links=Links(database),
                 jobs=jobs,
                 notes=notes,
-                inbox=Inbox(database, clock),
+                facts=Facts(database, clock),
+                fact_search=FactSearch(database),
+                inbox=Inbox(database, clock, veil),
                 outbox=Outbox(database, clock),
                 actions=Actions(database, clock),
                 archive=Archive(database),
-                notebook=Notebook(settings.home, notes, clock, limits),
+                holdings=Holdings(database),
+                calls=calls,
+                notebook=notebook,
                 appointments=Appointments(jobs, clock, settings.general.zone, on_change, settings.cron.max_jobs),
+                books=Books(calls, prices, clock, settings.general.zone),
+                forgetting=Forgetting(
+                    Erasure(database, clock),
+                    Compaction(database),
+                    notebook,
+                    Papers(settings.home).erase,
+                    clock,
+                    settings.general.zone,
+                ),
             )
 
 

@@ -1,15 +1,14 @@
-"""/approve, /usage, /status, /whoami: the house and who lives in it."""
+"""/approve, /status, /whoami: the house and who lives in it."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import timedelta
 
 from core.errors import Refused
 from core.markup import escape
-from core.ports import Clock, People, Transcripts
+from core.ports import Clock, People
 from core.records import Pairing
-from core.types import Answer, Command, CommandSpec, Option, Usage
+from core.types import Answer, Command, CommandSpec, Option
 from gateway.caller import Caller
 
 _APPROVE = CommandSpec(
@@ -18,7 +17,6 @@ _APPROVE = CommandSpec(
     options=(Option(name="code", description="the eight characters"),),
     is_private=True,
 )
-_USAGE = CommandSpec(name="usage", description="Tokens used, and how many came from the cache", is_private=True)
 _STATUS = CommandSpec(name="status", description="What works and what does not", is_private=True)
 _WHOAMI = CommandSpec(name="whoami", description="Who you are to me, with the ids that settings need", is_private=True)
 
@@ -26,17 +24,15 @@ _WHOAMI = CommandSpec(name="whoami", description="Who you are to me, with the id
 class HouseCommands:
     """`report` gives the lines of /status that only the process knows."""
 
-    specs = (_APPROVE, _USAGE, _STATUS, _WHOAMI)
+    specs = (_APPROVE, _STATUS, _WHOAMI)
 
     def __init__(
         self,
         people: People,
-        transcripts: Transcripts,
         clock: Clock,
         report: Callable[[], Awaitable[Sequence[str]]],
     ) -> None:
         self._people = people
-        self._transcripts = transcripts
         self._clock = clock
         self._report = report
 
@@ -51,8 +47,6 @@ class HouseCommands:
         match command.name:
             case "approve":
                 return await self._approve(command, caller)
-            case "usage":
-                return await self._usage(caller)
             case "status":
                 lines = await self._report() if caller.is_owner else ["I am here and listening."]
                 return Answer(text="\n".join(f"- {line}" for line in lines))
@@ -73,23 +67,9 @@ class HouseCommands:
             raise Refused("That code is wrong, was used, or is older than an hour. Ask for a new one.")
         return Answer(text=f"{_who(pairing)} may talk to me now, in a conversation and with a memory apart from yours.")
 
-    async def _usage(self, caller: Caller) -> Answer:
-        month = await self._transcripts.usage(caller.scopes, self._clock.now() - timedelta(days=30))
-        return Answer(
-            text=f"**This conversation**: {_tokens(caller.session.usage)}\n\n**The last 30 days**: {_tokens(month)}"
-        )
-
 
 def _who(pairing: Pairing) -> str:
     return f"{escape(pairing.name)} ({pairing.account.platform}, id {pairing.account.user_id})"
-
-
-def _tokens(usage: Usage) -> str:
-    if not usage.sent and not usage.output:
-        return "no model was asked."
-    share = f", {100 * usage.cache_read / usage.sent:.0f} % of it read from the cache" if usage.sent else ""
-    written = f" and {usage.cache_write:,} written to it" if usage.cache_write else ""
-    return f"{usage.sent:,} tokens in{share}{written}; {usage.output:,} tokens out."
 
 
 def _whoami(caller: Caller) -> str:

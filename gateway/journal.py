@@ -92,8 +92,12 @@ def _handler(destination: TextIO | Path) -> logging.Handler:
 
 
 class _PrivateFile(RotatingFileHandler):
-    """A log file that stays readable for its owner only, also after it was rotated."""
+    """A log file that stays readable for its owner only, also after it was rotated. A line that a full disk does not
+    take is lost without a word: nobody who talks to Mneme should read a trace for it."""
 
     def _open(self) -> TextIOWrapper:
         os.close(os.open(self.baseFilename, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
         return super()._open()
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        return None

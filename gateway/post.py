@@ -18,10 +18,12 @@ import structlog
 from core.errors import DeliveryError, MnemeError, StoreError
 from core.ports import Clock, Inbox, Outbox, Reply
 from core.records import Entry, Parcel
-from core.types import Answer, Inbound
+from core.types import Address, Answer, Inbound
 from gateway.supervisor import contained
 
 TRIES = 12
+TRIES_OF_MEMORY = 60
+"""What a memory is to be told loses nothing by being late: it is tried for two days."""
 PATIENCE_S = 5.0
 """How long an answer waits for another one that is just being painted at its address."""
 _LONGEST_WAIT = timedelta(hours=1)
@@ -61,11 +63,16 @@ class Post:
         """Who is to be called when something lies in the outbox: the courier."""
         self._call = call
 
-    async def accept(self, inbound: Inbound) -> Entry | None:
-        """Writes an event down; None when it is known."""
+    async def accept(self, inbound: Inbound, written: Inbound) -> Entry | None:
+        """Writes an event down, as `written`: what may not be kept is not in it, and lost in a crash. None when it is
+        known."""
         now = self._clock.now()
-        entry_id = await self._inbox.accept(inbound, now)
+        entry_id = await self._inbox.accept(written, now)
         return None if entry_id is None else Entry(id=entry_id, inbound=inbound, received_at=now)
+
+    def is_veiled(self, address: Address) -> bool:
+        """Whether what is said there leaves at once or not at all: the conversation is incognito."""
+        return self._inbox.is_veiled(address)
 
     async def waiting(self) -> list[Entry]:
         """What an earlier process accepted and did not answer."""
@@ -112,7 +119,7 @@ class Post:
 
         Where an older answer has yet to leave for the same address, this one is left to the courier, to leave after it.
         """
-        if is_once:
+        if is_once or (parcel.answer is None and self.is_veiled(parcel.address)):
             return await self._paint(parcel, reply, answer, is_once=True)
         lane = parcel.address.key
         lock = self._painting.setdefault(lane, asyncio.Lock())
@@ -131,7 +138,8 @@ class Post:
     async def fail(self, parcel: Parcel, error: MnemeError, *, is_once: bool = False) -> None:
         """Books a delivery that failed: to be tried again later, or buried when that is hopeless."""
         is_permanent = isinstance(error, DeliveryError) and error.is_permanent
-        if is_permanent or is_once or parcel.attempts + 1 >= TRIES:
+        tries = TRIES_OF_MEMORY if parcel.kind == "memory" else TRIES
+        if is_permanent or is_once or parcel.attempts + 1 >= tries:
             self._log.warning("undeliverable", key=parcel.key, error=str(error))
             await self._book(partial(self._outbox.bury, parcel.key, str(error)))
             return

@@ -1,97 +1,136 @@
-"""/recall and /memory: what was said, and what is noted."""
+"""/recall: what was said, for people to read, with buttons for what they may want next.
+
+The query language is in `core/filters.py`, how findings look in `core/findings.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from zoneinfo import ZoneInfo
 
-from core.errors import Refused
+from core import filters
 from core.findings import to_markdown
-from core.memory.notebook import Notebook
 from core.ports import Recall
-from core.records import Author
-from core.search import Query
-from core.types import Answer, Command, CommandSpec, Option
+from core.search import READ_FIRST, Findings, Found, Query, Shape
+from core.types import Answer, Button, Command, CommandSpec, Option, Payer
 from gateway.caller import Caller
+
+LIMIT = 5
+BUBBLE_CHARS = 3_000
+CARRIED_CHARS = 1_000
+"""Longer arguments are not carried on to a next page."""
+SHOWN_WITH_BUTTONS = 3
+_WIDE = frozenset({"terminal"})
+"""Platforms that have room for a table."""
+_SWITCH = r"(?:--|[\u2012-\u2015])(summary|expand)"
+"""A phone makes one dash of two hyphens."""
+_FIRST = re.compile(rf"\s*{_SWITCH}(?:\s+|$)", re.IGNORECASE)
+_LAST = re.compile(rf"(?:^|\s){_SWITCH}\s*$", re.IGNORECASE)
 
 _RECALL = CommandSpec(
     name="recall",
     description="Find what was said, in your own words",
     options=(
+        Option(name="query", description='a question as it stands, or words, OR, -without, "a phrase", a begin*'),
+        Option(name="from", prefix="from:", description="who said it: a name, me, or you for the assistant"),
+        Option(name="platform", prefix="platform:", description="where: telegram, discord, terminal, chatgpt, …"),
+        Option(name="before", prefix="before:", description="said before it: 2026-05-01, May, last week"),
+        Option(name="after", prefix="after:", description="said from then on: 2026-05-01, May, last week"),
+        Option(name="title", prefix="title:", description="in conversations with this in their title"),
         Option(
-            name="query",
-            description="words; also from:Ana on:telegram before:May after:2026-05-01 title:trip role:tool in:12",
+            name="role",
+            prefix="role:",
+            description="said by people, by the assistant, or results of tools",
+            choices=("user", "assistant", "tool"),
+        ),
+        Option(name="in", prefix="in:", description="in one conversation, by its number, or in a time"),
+        Option(
+            name="summary",
+            prefix="--summary",
+            description="what was discussed, decided and came of it, in a few sentences",
+            choices=("true", "false"),
         ),
     ),
     is_private=True,
 )
-_MEMORY = CommandSpec(
-    name="memory",
-    description="What is noted for good: list, add, replace, remove",
-    options=(
-        Option(name="action", description="what to do", choices=("list", "add", "replace", "remove")),
-        Option(name="text", description="the note; user: before it for who you are; old => new to replace"),
-    ),
-    is_private=True,
-)
-_TITLES = {"memory": "What I noted", "user": "What I noted about you"}
-LIMIT = 5
 
 
 class RecallCommands:
     """`zone` is the IANA name for the dates that are shown."""
 
-    specs = (_RECALL, _MEMORY)
+    specs = (_RECALL,)
 
-    def __init__(self, recall: Recall, notebook: Notebook, zone: str) -> None:
+    def __init__(self, recall: Recall, zone: str) -> None:
         self._recall = recall
-        self._notebook = notebook
         self._zone = ZoneInfo(zone)
 
     def is_reading(self, command: Command) -> bool:
-        """/recall always is; /memory unless it changes a note."""
-        return command.name == "recall" or _action(command)[0] not in ("add", "replace", "remove")
+        """Always."""
+        return True
 
     async def run(self, command: Command, caller: Caller) -> Answer:
         """See `gateway.family`."""
-        if command.name == "recall":
-            findings = await self._recall.recall(
-                Query(text=command.arguments, scopes=caller.scopes, asker=caller.account, limit=LIMIT)
+        switches, text = _parted(command.arguments)
+        findings = await self._recall.recall(
+            Query(
+                text=text,
+                scopes=caller.scopes,
+                asker=caller.account,
+                limit=LIMIT,
+                budget_chars=BUBBLE_CHARS,
+                is_summarized="summary" in switches,
+                is_expanded="expand" in switches,
+                payer=Payer(session_id=caller.session.id, scope=caller.scope),
             )
-            return Answer(text=to_markdown(findings, self._zone))
-        action, text = _action(command)
-        if action in ("", "list"):
-            return Answer(text=await self._list(caller, [text] if text in _TITLES else list(_TITLES)))
-        author = Author(account=caller.account)
-        target, text = _target(text)
-        if action == "add":
-            return Answer(text=await self._notebook.add(caller.scope, caller.scopes, target or "memory", text, author))
-        if action == "replace":
-            old, separator, new = text.partition("=>")
-            if not separator:
-                raise Refused("Say what to replace and with what: `/memory replace lives in Lisbon => lives in Porto`.")
-            target = target or await self._notebook.target_of(caller.scopes, old)
-            return Answer(text=await self._notebook.replace(caller.scope, caller.scopes, target, old, new, author))
-        if action == "remove":
-            target = target or await self._notebook.target_of(caller.scopes, text)
-            return Answer(text=await self._notebook.remove(caller.scope, caller.scopes, target, text, author))
-        raise Refused("I can list, add, replace and remove notes: `/memory add Ana's birthday is on 3 May`.")
-
-    async def _list(self, caller: Caller, targets: Sequence[str]) -> str:
-        sections = []
-        for target in targets:
-            entries = await self._notebook.entries(caller.scopes, target)
-            fullness = await self._notebook.heading(caller.scopes, target)
-            listed = "\n".join(f"- {entry}" for entry in entries) or "Nothing yet."
-            sections.append(f"**{_TITLES[target]}** ({fullness})\n\n{listed}")
-        return "\n\n".join(sections)
+        )
+        buttons = _next(findings, caller.session.id)
+        if findings.has_more and len(text) <= CARRIED_CHARS:
+            arguments = " ".join([*(f"--{switch}" for switch in switches), filters.next_page(text)])
+            buttons.append(Button(label="More", command=Command(name="recall", arguments=arguments)))
+        is_wide = caller.inbound.address.platform in _WIDE
+        return Answer(text=to_markdown(findings, self._zone, is_wide=is_wide), buttons=tuple(buttons))
 
 
-def _action(command: Command) -> tuple[str, str]:
-    word, _, rest = command.arguments.partition(" ")
-    return word.lower(), rest.strip()
+def _parted(arguments: str) -> tuple[tuple[str, ...], str]:
+    """The switches before and behind the words, each once, and the words."""
+    switches: dict[str, None] = {}
+    while (found := _FIRST.match(arguments)) is not None:
+        switches[found[1].lower()] = None
+        arguments = arguments[found.end() :]
+    while (found := _LAST.search(arguments)) is not None:
+        switches[found[1].lower()] = None
+        arguments = arguments[: found.start()]
+    return tuple(switches), arguments.strip()
 
 
-def _target(text: str) -> tuple[str, str]:
-    head, separator, rest = text.partition(":")
-    return (head.strip().lower(), rest.strip()) if separator and head.strip().lower() in _TITLES else ("", text)
+def _next(findings: Findings, present_id: int) -> list[Button]:
+    """What may be wanted next of what is shown, by its numbers; `present_id` is the session one is in already."""
+    if findings.shape in ("scroll", "read"):
+        return [button for found in findings.sessions for button in _beyond(found, findings.shape, present_id)]
+    shown = list(enumerate(findings.sessions[:SHOWN_WITH_BUTTONS], 1))
+    looks = [
+        _look(f"Around {number}", f"around:{found.matches[0].message_id}")
+        if found.matches
+        else _look(f"Read {number}", f"in:{found.session.id}")
+        for number, found in shown
+    ]
+    return looks + [_go_on(str(number), found) for number, found in shown if found.session.id != present_id]
+
+
+def _beyond(found: Found, shape: Shape, present_id: int) -> list[Button]:
+    """The ways out of a window into the rest of its session."""
+    buttons = []
+    if found.messages_before and found.window:
+        buttons.append(_look("Earlier", f"around:{found.window[0].message_id}"))
+    if found.messages_after and found.window:
+        last = found.window[-1 if shape == "scroll" else READ_FIRST - 1]
+        buttons.append(_look("Later", f"around:{last.message_id}"))
+    return buttons if found.session.id == present_id else [*buttons, _go_on("it", found)]
+
+
+def _look(label: str, arguments: str) -> Button:
+    return Button(label=label, command=Command(name="recall", arguments=arguments))
+
+
+def _go_on(name: str, found: Found) -> Button:
+    return Button(label=f"Go on with {name}", command=Command(name="sessions", arguments=str(found.session.id)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from core.markup import escape
 from gateway.house import STATE, House
 
 
@@ -13,13 +14,22 @@ class _Watched(Protocol):
     def states(self) -> Mapping[str, str]: ...
 
 
+class _Remembering(Protocol):
+    @property
+    def warnings(self) -> Sequence[str]: ...
+
+    @property
+    def states(self) -> Mapping[str, str]: ...
+
+
 class Report:
-    """Looks at `house` when asked; `supervisor` is told once there is one."""
+    """Looks at `house` when asked; `supervisor` and `memory` are told once there are such."""
 
     def __init__(self, house: House, model: str) -> None:
         self._house = house
         self._model = model
         self.supervisor: _Watched | None = None
+        self.memory: _Remembering | None = None
 
     async def lines(self) -> Sequence[str]:
         """One sentence a line, platforms first."""
@@ -31,6 +41,10 @@ class Report:
         size = (house.settings.home / STATE).stat().st_size
         lines = [f"**{platform}**: {state}" for platform, state in states.items() if platform != "cron"]
         lines.append(f"**model**: {self._model}")
+        if self.memory is not None:
+            kept = ", ".join(f"{escape(name)} {escape(state)}" for name, state in self.memory.states.items())
+            lines.append(f"**memory**: {kept}")
+            lines.extend(f"**memory**: {escape(warning)}" for warning in self.memory.warnings)
         lines.append(f"**reminders and schedules**: {len(jobs)} active")
         waiting = ", ".join(f"{counts[name]} {name}" for name in ("due", "dead") if counts.get(name))
         lines.append(f"**outbox**: {waiting or 'nothing waits'}")

@@ -16,15 +16,17 @@ import structlog
 
 from core.aftercare import Aftercare
 from core.agent import Agent
-from core.errors import DeliveryError, MnemeError, Refused, StoreError
+from core.errors import DeliveryError, Refused, StoreError
 from core.legible import on_one_line
 from core.ports import Adapter, Clock, Reply
 from core.records import Entry, Parcel
 from core.turn import Turn
 from core.types import Answer, Command, Inbound, Scope
+from gateway import excuses
 from gateway.access import Access
 from gateway.caller import Caller
 from gateway.commands import Commands
+from gateway.doorstep import Doorstep
 from gateway.lanes import Lanes
 from gateway.post import Post
 from gateway.supervisor import contained
@@ -54,6 +56,7 @@ class Router:
         self._commands = commands
         self._lanes = lanes
         self._clock = clock
+        self._doorstep = Doorstep(access, commands, post, clock)
         self._adapters: Mapping[str, Adapter] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._running: set[asyncio.Task[None]] = set()
@@ -74,14 +77,14 @@ class Router:
         inbound = _presentable(inbound)
         scope = await self._access.scope(inbound)
         verdict = await self._access.judge(inbound, scope)
-        if verdict == "stranger" and inbound.kind == "message":
-            await self._pair(inbound, reply)
+        if verdict == "stranger":
+            await self._doorstep.answer(inbound, reply, scope)
         if verdict in ("stranger", "ignored"):
             return None
         if inbound.kind in ("edit", "delete"):
             await self._amend(inbound)
             return None
-        entry = await self._post.accept(inbound)
+        entry = await self._post.accept(inbound, self._commands.discreet(inbound))
         if entry is None:
             return None
         number = self._join(self._ticket(entry, reply, scope, is_overheard=verdict == "overheard"))
@@ -186,8 +189,7 @@ class Router:
         """Too old to be answered: it is kept, and the person is told."""
         turn = self._turn((ticket,), await self._access.scopes(ticket.scope))
         turn = replace(turn, parcel=await self._begin(ticket, turn.parcel))
-        words = f"I was away when you wrote this {_ago(age)}, so I have not answered it."
-        answer = Answer(text=f"{words} Ask again if it still matters.")
+        answer = excuses.away(age)
         command = ticket.entry.inbound.command
         if command is None:
             await self._agent.notify(turn, answer)
@@ -222,29 +224,44 @@ class Router:
             self._under_way.update((name, []) for name in names)
             try:
                 scopes = await self._access.scopes(ticket.scope)
-                if inbound.command is not None:
+                batch = await self._after_answers(batch, scopes)
+                if batch and inbound.command is not None:
                     await self._command(ticket, inbound.command, scopes)
-                elif ticket.is_overheard:
+                elif batch and ticket.is_overheard:
                     await self._agent.listen(self._turn(batch, scopes))
-                else:
+                elif batch:
                     await self._converse(batch, scopes)
             except Exception as error:
                 # Whoever was taken along is not served again: all of them are told, while the lane is still theirs.
-                if ticket.is_answered:
+                batch = tuple(one for one in batch if not one.is_answered)
+                if not batch:
                     raise
                 await self._apologise(batch, error)
                 return
             finally:
                 for late in [change for name in names for change in self._under_way.pop(name, ())]:
                     await self._agent.amend(late)
-        if ticket.is_plain and not ticket.is_overheard:
+        if batch and ticket.is_plain and not ticket.is_overheard:
             await self._aftercare.settle(inbound.address, scopes)
+
+    async def _after_answers(self, batch: Sequence[Ticket], scopes: frozenset[Scope]) -> tuple[Ticket, ...]:
+        """What of a batch is left when those that say yes to a question have been served."""
+        left = []
+        for ticket in batch:
+            confirmed = await self._commands.confirmed(ticket.entry.inbound)
+            if confirmed is None:
+                left.append(ticket)
+            else:
+                await self._command(ticket, confirmed, scopes)
+        return tuple(left)
 
     async def _beside(self, ticket: Ticket, scopes: frozenset[Scope]) -> None:
         inbound = ticket.entry.inbound
-        command = inbound.command
         if inbound.kind == "action":
             command = await self._commands.pressed(inbound, ticket.scope)
+        else:
+            await self._commands.confirmed(inbound)
+            command = inbound.command
         if command is None:
             await self._post.close([ticket.entry])
             await self._post.tell(inbound, ticket.reply, Answer(text="This button has expired.", is_private=True))
@@ -332,16 +349,6 @@ class Router:
             self._post.begin(parcel, ticket.reply)
         return parcel
 
-    async def _pair(self, inbound: Inbound, reply: Reply) -> None:
-        pairing = await self._access.pair(inbound)
-        if pairing is None:
-            return
-        text = (
-            "I do not know you yet, so I keep nothing of what you write here. If my owner wants me to talk to you, "
-            f"give him this code; it is good for one hour:\n\n`{pairing.code}`\n\nHe types `/approve {pairing.code}`."
-        )
-        await self._post.tell(inbound, reply, Answer(text=text))
-
     async def _apologise(self, batch: Sequence[Ticket], error: Exception) -> None:
         """Says that it went wrong; what the person said is kept all the same. When not even that can be stored, the
         entries stay, and are taken up after the next start."""
@@ -349,10 +356,7 @@ class Router:
         last = batch[-1]
         inbound = last.entry.inbound
         self._log.error("a turn failed", incident=incident, address=inbound.address.key, exc_info=error)
-        reason = str(error) if isinstance(error, MnemeError) else "Something went wrong on my side."
-        answer = Answer(
-            text=f"{reason} What you wrote is kept. Please try again; the log has the details under {incident}."
-        )
+        answer = excuses.failed(error, incident, is_kept=not self._post.is_veiled(inbound.address))
         for ticket in batch:
             ticket.is_answered = True
         try:
@@ -379,10 +383,3 @@ def _presentable(inbound: Inbound) -> Inbound:
     """People choose their names themselves: on one line, without anything that a terminal would obey."""
     name = on_one_line(inbound.sender.name)[:NAME_CHARS] or inbound.sender.id
     return replace(inbound, sender=replace(inbound.sender, name=name))
-
-
-def _ago(age: timedelta) -> str:
-    if age >= timedelta(days=2):
-        return f"{age.days} days ago"
-    hours = round(age.total_seconds() / 3600)
-    return f"{hours} hours ago" if hours > 1 else "a while ago"

@@ -65,9 +65,14 @@ class SessionCommands:
                 return await self._resume(number, caller)
 
     async def _new(self, caller: Caller) -> Answer:
+        if caller.session.is_incognito:
+            if caller.scope.is_room and not caller.is_owner:
+                raise Refused("In a room only my owner can end an incognito conversation.")
+            await self._lineage.end(caller.session)
+            return Answer(text="Incognito is over: what was said is gone. What you write now is kept as before it.")
         if caller.session.messages == 0:
             return Answer(text="This is a new conversation already. What is it about?")
-        await self._conversations.end(caller.session.id, "new", self._clock.now())
+        await self._lineage.end(caller.session)
         title = f" “{escape(caller.session.title)}”" if caller.session.title else ""
         return Answer(
             text=f"A new conversation. The last one{title} is kept as number {caller.session.id}: "

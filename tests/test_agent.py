@@ -262,7 +262,8 @@ async def test_what_is_over_thirty_turns_old_still_stands_in_usage(home: Path) -
         for number in range(3):
             await corridor.say(f"message {number}")
         text = (await corridor.say("/usage")).text
-        assert "321 tokens in, 93 % of it read from the cache and 21 written to it; 9 tokens out." in text
+        assert text.count("321 tokens in, 93 % of it read from the cache and 21 written to it; 9 tokens out.") == 2
+        assert "3 calls: 3 for answers." in text
 
 
 def test_a_completion_is_what_the_script_says() -> None:

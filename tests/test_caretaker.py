@@ -116,3 +116,17 @@ async def test_the_indexes_are_tended_until_there_is_nothing_to_do_and_a_failure
     caretaker = Caretaker(database, TendedRecall(database, SteadyClock()), asyncio.Event(), Witness())
     async with at_work(caretaker.tend):
         await watch.until(lambda: len(steps) == 2)
+
+
+async def test_other_chores_are_done_step_by_step_beside_the_indexes(database: Database) -> None:
+    watch, steps = Watch(), list[int]()
+
+    async def chore() -> bool:
+        steps.append(len(steps))
+        watch.tell()
+        return len(steps) < 3
+
+    recall = Recall(database, SteadyClock())
+    caretaker = Caretaker(database, recall, asyncio.Event(), Witness(), (chore,))
+    async with at_work(caretaker.tend):
+        await watch.until(lambda: len(steps) == 3)

@@ -97,6 +97,7 @@ def test_recall_prints_json_a_table_or_that_there_is_nothing(home: Path) -> None
     assert json.loads(good(home, "recall", "ferry", "--json", "--scope", "account:telegram:1"))["sessions"] == []
 
 
+@pytest.mark.slow
 def test_recall_answers_a_stream_of_queries_one_object_a_line(home: Path) -> None:
     imported(home)
     queries = b"ferry\n\n\xff\xfe\n\"don't (\n" + b"  soup  \r\n"
@@ -200,6 +201,7 @@ def test_wrong_usage_is_two(home: Path, arguments: tuple[str, ...]) -> None:
     assert done.stderr
 
 
+@pytest.mark.slow
 def test_wrong_settings_are_one_message_with_every_problem(home: Path) -> None:
     (home / "mneme.toml").write_text('colour = "blue"\n[model]\ntries = "many"\n')
     for command in ("run", "recall"):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.doubles.messages_api import MessagesApi
 from tests.test_cli import good, imported, mneme
 
 pytestmark = pytest.mark.slow
@@ -59,10 +62,57 @@ def test_a_person_reads_what_was_tried(home: Path) -> None:
     done = mneme(home, "chat", stdin="/recall ferry from:borje\n/recall fery role:banana\n/help recall\n")
     assert "eat soup" in done.stdout
     assert "is no role" in done.stdout
-    assert "before:May" in done.stdout
+    assert "before: said before it" in done.stdout
 
 
 def test_a_time_that_is_none_is_wrong_usage(home: Path) -> None:
     done = mneme(home, "recall", "x", "--before", "banana")
     assert (done.returncode, done.stdout) == (2, "")
     assert "last week" in done.stderr
+
+
+def test_without_a_model_what_is_found_is_shown_as_it_stands(home: Path) -> None:
+    imported(home, LINES)
+    out = good(home, "recall", "ferry", "--summary", "--expand")
+    assert "eat soup" in out
+    assert "Summaries need a model: set ANTHROPIC_API_KEY" in out
+    assert "Expanding a question needs a model" in out
+    stream = good(home, "recall", "-", "--summary", stdin="ferry\nzeppelin\n")
+    ferry, zeppelin = (json.loads(line) for line in stream.splitlines())
+    assert ferry["sessions"]
+    assert ferry["note"].startswith("Summaries need a model")
+    assert zeppelin["note"] == "I looked for “zeppelin”.", "there is nothing to summarise"
+
+
+def test_pages(home: Path) -> None:
+    imported(home, LINES)
+    pages = [json.loads(good(home, "recall", "ferry", "--limit", "1", "--page", page, "--json")) for page in "12"]
+    assert len({one["session_id"] for page in pages for one in page["sessions"]}) == 2
+    assert [page.get("has_more") for page in pages] == [True, None]
+    assert mneme(home, "recall", "ferry", "--page", "0").returncode == 2
+
+
+async def test_with_a_model_summaries_stand_below_their_rows(home: Path) -> None:
+    def brain(body: dict[str, Any]) -> str:
+        if "JSON list" in body["system"][0]["text"]:
+            return '["soup on board"]'
+        return "They settled on noon." if "at noon" in body["messages"][0]["content"][0]["text"] else "They ate soup."
+
+    imported(home, LINES)
+    async with MessagesApi(brain) as api:
+        options = {"ANTHROPIC_BASE_URL": api.url, "ANTHROPIC_API_KEY": "k"}
+        asked = ("recall", "When does the ferry leave?", "--summary", "--expand")
+        done = await asyncio.to_thread(mneme, home, *asked, **options)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "I also searched for “soup on board”." in done.stdout
+        rows = done.stdout.splitlines()
+        noon, settled = (next(n for n, row in enumerate(rows) if word in row) for word in ("at noon", "They settled"))
+        assert settled == noon + 1
+        session = await asyncio.to_thread(mneme, home, "recall", "in:1", "--summary", **options)
+        assert "They settled on noon." in session.stdout.splitlines()[1]
+        stream = await asyncio.to_thread(
+            mneme, home, "recall", "-", "--summary", stdin="soup\nferry title:dinner\n", **options
+        )
+        answers = [json.loads(line) for line in stream.stdout.splitlines()]
+        assert [[one["summary"] for one in answer["sessions"]] for answer in answers] == [["They ate soup."]] * 2
+        assert not api.refusals

@@ -22,6 +22,8 @@ from tests.doubles.samples import ANA, BOB, CHAT, NOON, inbound, message, opened
 MINE = frozenset((ANA,))
 ELSEWHERE = Address(platform="discord", chat_id="9")
 LATER = NOON + timedelta(hours=1)
+LATE = timedelta(hours=20)
+"""What waits on a platform while we are not there is heard after it was said."""
 
 
 @pytest.fixture
@@ -147,6 +149,16 @@ async def test_only_what_differs_from_the_text_is_stored_twice(
     assert await ask(database, "SELECT COUNT(*) FROM messages WHERE sent IS NOT NULL") == [(0,)]
 
 
+async def test_the_sent_form_of_what_was_erased_meanwhile_is_not_kept(
+    conversations: Conversations, database: Database
+) -> None:
+    made = await opened(conversations)
+    (said,) = await conversations.append([message(made.id, "the vault code", external_id="5")])
+    await conversations.amend(CHAT, "5", None)
+    await conversations.keep_sent([(said.id, ({"type": "text", "text": "[now] the vault code"},))])
+    assert await ask(database, "SELECT COUNT(*) FROM messages WHERE sent IS NOT NULL") == [(0,)]
+
+
 async def test_what_the_session_counts(conversations: Conversations) -> None:
     made = await opened(conversations)
     spent = Usage(input=10, output=1, cache_read=100, cache_write=5)
@@ -161,6 +173,14 @@ async def test_what_the_session_counts(conversations: Conversations) -> None:
     found = await conversations.find(made.id, MINE)
     assert found is not None
     assert (found.messages, found.last_at, found.usage) == (3, LATER, spent + spent)
+
+
+async def test_a_session_began_with_its_oldest_message(conversations: Conversations) -> None:
+    made = await opened(conversations)
+    await conversations.append([message(made.id, created_at=LATER), message(made.id, created_at=NOON - LATE)])
+    found = await conversations.find(made.id, MINE)
+    assert found is not None
+    assert (found.started_at, found.last_at) == (NOON - LATE, LATER)
 
 
 async def test_a_redelivered_message_is_returned_as_it_stands(conversations: Conversations) -> None:

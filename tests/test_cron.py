@@ -245,7 +245,6 @@ async def test_before_and_after_its_life_it_does_nothing(life: Lifetime) -> None
     await life.cron.close()
     await life.cron.close()
     assert life.wakes == 0
-    assert life.cron.link(CHAT, "1") is None
     assert life.cron.platform == "cron"
     assert "scheduled" in life.cron.hint
 

@@ -156,6 +156,33 @@ async def test_a_reader_sees_one_moment_while_another_writes(database: Database)
     assert await reading == [None, None]
 
 
+async def test_a_glance_sees_what_was_written(database: Database) -> None:
+    for value in ("1", "2"):
+        await database.write(lambda connection, value=value: keep_meta(connection, "a", value))  # type: ignore[misc]
+        assert await database.glance(lambda connection: meta(connection, "a")) == value
+    with pytest.raises(StoreError, match="is read-only"):
+        await database.glance(lambda connection: keep_meta(connection, "a", "3"))
+    with pytest.raises(ZeroDivisionError):
+        await database.glance(lambda connection: 1 / 0)
+    assert await database.glance(lambda connection: meta(connection, "a")) == "2"
+
+
+async def test_a_glance_that_takes_long_is_left_to_a_reader(database: Database) -> None:
+    threads = []
+
+    def count(connection: sqlite3.Connection) -> int:
+        threads.append(threading.current_thread())
+        numbers = (
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000) SELECT COUNT(*) FROM n"
+        )
+        return int(connection.execute(numbers).fetchone()[0])
+
+    assert await database.glance(count) == 1_000_000
+    assert len(threads) == 2
+    assert threads[0] is threading.main_thread()
+    assert threads[1] is not threads[0]
+
+
 async def test_a_change_by_another_process_is_noticed(database: Database) -> None:
     before = await database.data_version()
     await database.write(lambda connection: keep_meta(connection, "a", "1"))

@@ -84,12 +84,9 @@ async def test_links_open_the_message_where_the_guild_is_known(api: DiscordApi, 
         await api.user_says(channel, f"{api.mention()} hi", ana)
         await api.user_says(direct, "hi", ana)
         await api.wait_for(lambda: len(desk.seen) == 2)
-        link = adapter.link(Address(platform="discord", chat_id=channel), "5")
-        assert link == f"https://discord.com/channels/{api.world.guild_id}/{channel}/5"
-        link = adapter.link(Address(platform="discord", chat_id=direct), "5")
-        assert link == f"https://discord.com/channels/@me/{direct}/5"
-        assert adapter.link(Address(platform="discord", chat_id="123456789012345678"), "5") is None
-        assert adapter.link(Address(platform="discord", chat_id="nonsense"), "5") is None
+        bases = {inbound.is_direct: inbound.link_base for inbound in desk.seen}
+        assert bases[False] == f"https://discord.com/channels/{api.world.guild_id}/{channel}/"
+        assert bases[True] == f"https://discord.com/channels/@me/{direct}/"
 
 
 async def test_with_the_content_intent_replies_and_the_rest_are_read(api: DiscordApi, desk: Desk) -> None:
@@ -121,6 +118,8 @@ async def test_public_threads_have_the_rooms_scope_and_private_ones_their_own(
         assert places["one"] == (address, Scope.room("discord", channel))
         address = Address(platform="discord", chat_id=channel, thread_id=private)
         assert places["two"] == (address, Scope.room("discord", private))
+        guild = f"https://discord.com/channels/{api.world.guild_id}"
+        assert {i.text: i.link_base for i in desk.seen} == {"one": f"{guild}/{public}/", "two": f"{guild}/{private}/"}
 
 
 async def test_a_group_of_people_is_a_room(api: DiscordApi, desk: Desk) -> None:
@@ -131,6 +130,7 @@ async def test_a_group_of_people_is_a_room(api: DiscordApi, desk: Desk) -> None:
         await api.wait_for(lambda: len(desk.seen) == 1)
         assert desk.seen[0].scope == Scope.room("discord", group)
         assert not desk.seen[0].is_direct
+        assert desk.seen[0].link_base == f"https://discord.com/channels/@me/{group}/"
 
 
 async def test_a_place_that_cannot_be_looked_up_is_not_served(api: DiscordApi, desk: Desk) -> None:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
 from adapters.discord_commands import described, joined, option_name
+from core import filters
+from core.search import Query
 from core.types import CommandSpec, Option
+from gateway.recall_commands import RecallCommands
 from tests.doubles.discord_schema import DiscordSchema
 
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PUT = ("PUT", "/applications/{application_id}/commands")
 SPEC = CommandSpec(
     name="Remind",
@@ -34,6 +41,27 @@ def test_values_are_joined_in_the_order_of_the_command() -> None:
     assert joined(given[:1], SPEC) == "noon"
     assert joined(given, None) == "noon  every 2 days"
     assert joined(None, SPEC) == ""
+
+
+def test_values_with_a_prefix_are_typed_before_the_words() -> None:
+    given = {"query": '3 "night tickets', "from": "Ana Maria", "before": "May", "in": ' "” ', "summary": "true"}
+    options = [{"name": name, "type": 3, "value": value} for name, value in given.items()]
+    (spec,) = RecallCommands.specs
+    line = joined(options, spec)
+    assert line == '--summary from:"Ana Maria" before:"May" 3 "night tickets'
+    query = filters.read(Query(scopes=frozenset(), text=line.removeprefix("--summary ")), NOW, ZoneInfo("UTC")).query
+    assert (query.text.strip(), query.sender) == ('3 "night tickets', "Ana Maria")
+    assert query.before == datetime(2026, 5, 1, tzinfo=UTC)
+    assert joined([{"name": "summary", "type": 3, "value": "false"}], spec) == ""
+    assert joined([{"name": "title", "type": 3, "value": 'a "b" role:tool'}], spec) == 'title:"a b role:tool"'
+
+
+def test_every_option_of_recall_fits_discords_limits() -> None:
+    (spec,) = RecallCommands.specs
+    payload = described(spec)
+    assert DiscordSchema().request(*PUT, [payload]) == {}
+    assert [option["description"] for option in payload["options"]] == [option.description for option in spec.options]
+    assert [option["name"] for option in payload["options"] if "choices" in option] == ["role", "summary"]
 
 
 def test_names_are_as_discord_wants_them() -> None:

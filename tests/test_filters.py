@@ -64,6 +64,10 @@ def _read(text: str, **changes: Any) -> filters.Filters:
         ("after:may before:july x", "x", {"after": _day(2026, 5, 1), "before": _day(2026, 7, 1)}),
         ("after:may after:july before:2027 before:october x", "x", {"after": _day(2026, 7, 1),
                                                                   "before": _day(2026, 10, 1)}),
+        ("page:2 ferry", "ferry", {"page": 2}),
+        ("ferry Page:#3 before:may", "ferry", {"page": 3, "before": _day(2026, 5, 1)}),
+        ("around:1234", "", {"around": 1234}),
+        ("in:7 around:12", "", {"session": 7, "around": 12}),
         ('ferry "role:assistant"', 'ferry "role:assistant"', {}),
         ("https://x.org/in:12?title:a", "https://x.org/in:12?title:a", {}),
         ("foo:bar C:\\temp 12:30", "foo:bar C:\\temp 12:30", {}),
@@ -90,6 +94,10 @@ def test_filters_and_words(text: str, words: str, fields: dict[str, Any]) -> Non
         ("platform:a/b ferry", "is no platform"),
         ("title: ferry", "nothing behind"),
         ('from:"" ferry', "nothing behind"),
+        ("page:0 ferry", "is no page"),
+        ("page:two ferry", "is no page"),
+        ("around:here ferry", "is not the number of a message"),
+        ("page:2 page:3", "is the second page"),
         ("-role:user ferry", "cannot be turned round"),
         ("title:a title:b", "is the second title"),
     ],
@@ -114,6 +122,27 @@ def test_prose_has_no_filters() -> None:
     assert filters.read(query, NOW, ZONE) == filters.Filters(query=query)
 
 
+@pytest.mark.parametrize(
+    ("text", "turned"),
+    [
+        ("", "page:2"),
+        ("ferry lisbon", "page:2 ferry lisbon"),
+        ("page:2", "page:3"),
+        ("ferry page:2 lisbon", "page:3 ferry lisbon"),
+        ('PAGE:"9" from:"Ana Maria" x', 'page:10 from:"Ana Maria" x'),
+        ('ferry "page:2" -page:3 page:x page:0', 'page:2 ferry "page:2" -page:3 page:x page:0'),
+        ("page:2 x page:7", "page:3 x page:7"),
+        ('"night ferry before:last', 'page:2 "night ferry before:last'),
+    ],
+)
+def test_the_next_page_asks_for_the_same(text: str, turned: str) -> None:
+    assert filters.next_page(text) == turned
+    before, after = _read(text).query, _read(turned).query
+    assert after.page == before.page + 1
+    assert replace(after, text="", page=1) == replace(before, text="", page=1)
+    assert after.text.split() == before.text.split()
+
+
 def test_limits_are_words_for_people() -> None:
     query = _read('x on:telegram title:ferry in:7 from:Ana role:tool after:may before:"3 july"').query
     assert filters.limits(query, ZONE) == (
@@ -126,6 +155,8 @@ def test_limits_are_words_for_people() -> None:
         "before 3 July 2026",
     )
     assert filters.limits(_read("from:me").query, ZONE) == ("said by you",)
+    assert filters.limits(_read("page:3 x").query, ZONE) == ("on page 3",)
+    assert filters.unlimited(_read("page:3 x").query).page == 1
     assert filters.limits(filters.unlimited(query), ZONE) == ()
     assert filters.limits(replace(PLAIN, before=datetime.max.replace(tzinfo=UTC)), ZoneInfo("Asia/Tokyo"))
 
@@ -133,7 +164,7 @@ def test_limits_are_words_for_people() -> None:
 _PARTS = [
     "role:", "role:tool", "-on:", "on:discord", "title:", '"', 'title:"a b"', "from:me", "from:\0", "in:", "in:99",
     "in:9999999999999999999", "before:", "last", "week", "after:0001-01-01", "before:9999-12-31", "ferry", "\ud800",
-    "since:99999 years ago", "：", "during:may", "OR", "-x",
+    "since:99999 years ago", "：", "during:may", "OR", "-x", "page:2", "page:5", "page:", "around:9", "around:x",
 ]  # fmt: skip
 TYPED = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(_PARTS), max_size=9).map(" ".join))
 
@@ -145,11 +176,15 @@ def test_nothing_typed_raises(text: str) -> None:
     assert len(found.notes) <= 3
     assert all("\n" not in note and note.encode() and len(note) < 250 for note in found.notes)
     filters.limits(found.query, ZoneInfo("Asia/Tokyo"))
+    assert _read(filters.next_page(text)).query.page == found.query.page + 1
     assert set(found.query.text) <= {*text, " "}
 
 
-@pytest.mark.parametrize("text", ['"' * 1_000_000, "in:" * 300_000, "before:a " * 120_000, 'title:"' * 150_000])
+@pytest.mark.parametrize(
+    "text", ['"' * 1_000_000, "in:" * 300_000, "before:a " * 120_000, 'title:"' * 150_000, "page:1 " * 140_000]
+)
 def test_a_megabyte_is_read_in_an_instant(text: str) -> None:
     started = datetime.now(UTC)
     _read(text)
+    filters.next_page(text)
     assert (datetime.now(UTC) - started).total_seconds() < 0.5

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from core.findings import to_json, to_markdown, within
+from core.markup import to_plain
 from core.search import Findings, Found, Hit, Item
 from core.types import Address, Scope, Session
 
@@ -76,6 +77,14 @@ def test_json_has_the_documented_shape() -> None:
     json.dumps(result)
 
 
+def test_links_stand_where_there_are_any() -> None:
+    window = (replace(_item(1, "x"), link="https://t.me/c/1/1"), _item(2, "y"))
+    found = replace(FOUND, matches=(replace(HIT, link="https://t.me/c/1/3"),), window=window)
+    (session,) = to_json(replace(FINDINGS, sessions=(found,)))["sessions"]
+    assert session["matches"][0]["link"] == "https://t.me/c/1/3"
+    assert [entry.get("link") for entry in session["window"]] == ["https://t.me/c/1/1", None]
+
+
 def test_ids_of_another_system_and_notes_stand_beside() -> None:
     found = replace(FOUND, session=replace(SESSION, external_id="s1"), matches=(replace(HIT, external_id="m1"),))
     result = to_json(replace(FINDINGS, sessions=(replace(found, preview="p"),), messages=(), note="Said so."))
@@ -87,27 +96,73 @@ def test_ids_of_another_system_and_notes_stand_beside() -> None:
 
 def test_markdown_shows_title_time_and_the_match_in_bold() -> None:
     assert to_markdown(FINDINGS, ZoneInfo("Europe/Lisbon")) == (
-        "**Ferry \\[plans\\]** · Fri 8 May 2026, 23:30 · telegram · session 7\n> …take the **ferry** to \\*Porto\\*"
+        "**1. Ferry \\[plans\\]** · Fri 8 May 2026, 23:30 · telegram · session 7\n> …take the **ferry** to \\*Porto\\*"
     )
 
 
+def test_a_card_has_the_link_of_each_match_and_the_summary() -> None:
+    linked = replace(HIT, snippet="see &lt; https://x.org/a_b >>>C++<<<", link="https://t.me/c/5/6/7")
+    found = replace(FOUND, matches=(HIT, linked, HIT), summary="They took it.\n\n- at nine\n")
+    _, *quoted, blank, first, _, item = to_markdown(replace(FINDINGS, sessions=(found,)), UTC).splitlines()
+    assert quoted == [
+        "> …take the **ferry** to \\*Porto\\*",
+        "> see \\&lt; https://x.org/a_b **C++** [open](https://t.me/c/5/6/7)",
+    ]
+    assert (blank, first, item) == ("", "They took it.", "- at nine")
+
+
+def test_where_there_is_room_it_is_a_table() -> None:
+    second = replace(SESSION, id=9, title=None)
+    found = replace(
+        FOUND, summary="They took it.", matches=(replace(HIT, snippet="a | >>>b<<<", link="https://x.y/1"),)
+    )
+    findings = replace(FINDINGS, sessions=(found, Found(session=second, preview="How?")), note="Any word.")
+    note, table, summary = to_markdown(findings, UTC, is_wide=True).split("\n\n", 2)
+    assert note == "_Any word._"
+    assert summary == "**1. Ferry \\[plans\\]**\n\nThey took it."
+    assert to_plain(table).splitlines() == [
+        "  | When              | Where    | Session | Title         | What was said",
+        "--+-------------------+----------+---------+---------------+---------------------------",
+        "1 | 8 May 2026, 22:30 | telegram |       7 | Ferry [plans] | a | b open (https://x.y/1)",
+        "2 | 8 May 2026, 21:30 | telegram |       9 |               | How?",
+    ]
+
+
 def test_markdown_of_the_other_shapes() -> None:
-    scroll = to_markdown(replace(FINDINGS, shape="scroll", sessions=(replace(FOUND, matches=()),)), UTC)
-    assert scroll.splitlines()[1:] == [
+    window = (
+        replace(_item(2, "before"), at=AT - timedelta(days=1)),
+        replace(_item(3, "take *the* ferry", is_anchor=True), link="https://t.me/c/5/7"),
+        _item(4, "after"),
+        replace(_item(5, "later"), at=AT + timedelta(days=1)),
+    )
+    scrolled = replace(FINDINGS, shape="scroll", sessions=(replace(FOUND, window=window, matches=()),))
+    assert to_markdown(scrolled, UTC).splitlines() == [
+        "**Ferry \\[plans\\]** · Fri 8 May 2026, 21:30 · telegram · session 7",
         "(1 earlier)",
-        "- 21:30 Ana: before",
-        "- **21:30 Ana: take the ferry to Porto**",
+        "- 7 May, 21:30 Ana: before",
+        "- **8 May, 21:30 Ana: take \\*the\\* ferry** [open](https://t.me/c/5/7)",
+        "- 21:30 Ana: after",
+        "- 9 May, 21:30 Ana: later",
         "(6 more)",
     ]
+    session = Found(session=SESSION, window=tuple(_item(n, f"line {n}") for n in range(30)), messages_after=4)
+    read = to_markdown(replace(FINDINGS, shape="read", sessions=(session,)), UTC).splitlines()
+    assert read[20:23] == ["- 21:30 Ana: line 19", "(4 more in between)", "- 21:30 Ana: line 20"]
+    assert read[-1] == "- 21:30 Ana: line 29"
     browse = replace(FINDINGS, shape="browse", sessions=(Found(session=SESSION, preview="How do I _get_ there?"),))
     assert to_markdown(browse, UTC).splitlines()[1] == "> How do I \\_get\\_ there?"
+    repeated = Found(session=replace(SESSION, title="How do I…"), preview="How do I _get_ there?")
+    assert len(to_markdown(replace(browse, sessions=(repeated,)), UTC).splitlines()) == 1
 
 
 def test_nothing_is_said_clearly() -> None:
     assert to_markdown(replace(FINDINGS, sessions=()), UTC) == "Nothing found."
     assert to_markdown(replace(FINDINGS, sessions=(), note="No word."), UTC) == "Nothing found. No word."
     assert to_markdown(replace(FINDINGS, shape="browse", sessions=()), UTC) == "Nothing has been said yet."
-    assert to_markdown(replace(FINDINGS, note="Any word."), UTC).startswith("_Any word._\n\n**Ferry")
+    assert to_markdown(replace(FINDINGS, note="Any word."), UTC).startswith("_Any word._\n\n**1. Ferry")
+    gone = to_markdown(replace(FINDINGS, shape="scroll", sessions=()), UTC)
+    assert gone == "There is no such message here, or not any more."
+    assert to_markdown(replace(FINDINGS, shape="read", sessions=()), UTC) == "There is no such conversation here."
 
 
 def test_a_budget_cuts_long_messages_around_the_match() -> None:

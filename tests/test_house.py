@@ -45,14 +45,14 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "rich": ("adapters/terminal*.py", "gateway/cli.py", "gateway/cli_*.py"),
     "prompt_toolkit": ("adapters/terminal*.py", "gateway/cli.py", "gateway/cli_*.py"),
     "pydantic_settings": ("config/settings.py",),
-    "tomllib": ("config/settings.py",),
+    "tomllib": ("config/settings.py", "config/options_file.py"),
     "tenacity": ("*",),
     "pydantic": ("*",),
     "structlog": ("*",),
     "filelock": ("*",),
     "tzlocal": ("*",),
 }
-BROAD_CATCHES = ("gateway/router.py", "core/toolbox.py", "core/memory/memory.py", "gateway/supervisor.py")
+BROAD_CATCHES = ("gateway/router.py", "core/toolbox.py", "core/memory/seat.py", "gateway/supervisor.py")
 MANY_CLASSES = ("types", "search", "records", "ports", "errors", "settings")
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base"}
 # fmt: off

@@ -11,6 +11,8 @@ from core import remarks
 from core.findings import to_markdown
 from core.search import Findings, Query
 from core.store.database import Database
+from core.store.inquiry import Inquiry, completed
+from core.store.match import Match
 from core.store.recall import Recall
 from core.types import Account, Scope
 from tests.doubles.annals import ANA, BEN, ROOM, START, Annals
@@ -222,3 +224,19 @@ async def test_a_slip_in_a_very_long_text_is_harmless(annals: Annals, recall: Re
     _, a = await annals.session(["the ferry to Lisbon"])
     for text in ("lisbno " + "absenter " * 2_000, "lisbno? " + "z" * 20_000):
         assert _messages(await _ask(recall, text)) == [a]
+
+
+def test_what_was_typed_comes_before_what_else_is_found() -> None:
+    found = Inquiry(
+        scores={1: 9.0, 2: 5.0, 3: 1.0},
+        matches=[Match(10, 1, 1, 8.0), Match(20, 2, 2, 4.0), Match(30, 3, 3, 1.0)],
+        text="x",
+        respelled={},
+        is_weak=True,
+    )
+    whole = completed([Match(30, 3, 3, -0.5), Match(31, 3, 3, -0.7)], found)
+    assert list(whole.scores) == [3, 1, 2]
+    assert [match.message_id for match in whole.matches] == [30, 31, 10, 20]
+    assert not whole.is_weak
+    for scores in (list(whole.scores.values()), [match.score for match in whole.matches]):
+        assert scores == sorted(scores, reverse=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.likeness import slips
+from core.likeness import are_kin, slips
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,21 @@ def test_slips(one: str, other: str, expected: int) -> None:
 @given(st.text("abc", max_size=8), st.text("abc", max_size=8), st.integers(0, 3))
 def test_the_limit_only_cuts(one: str, other: str, most: int) -> None:
     assert slips(one, other, most) == min(slips(one, other, 9), most + 1)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("adopt", "adoptive", True),
+        ("photo", "photograph", False),
+        ("photograph", "photographi", True),
+        ("парома", "паром", True),
+        ("port", "porto", True),
+        ("car", "cars", False),
+        ("transport", "translate", False),
+        ("adopt", "adopt", False),
+        ("", "", False),
+    ],
+)
+def test_kin(one: str, other: str, expected: bool) -> None:
+    assert are_kin(one, other) is are_kin(other, one) is expected

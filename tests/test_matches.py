@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from core.remarks import DAMAGED
 from core.search import Findings, Query
+from core.store import recall
 from core.store.database import Database
 from core.store.recall import Recall
 from tests.doubles.annals import ANA, Annals
@@ -18,7 +22,7 @@ def _ids(findings: Findings) -> set[int]:
 
 
 async def test_of_much_the_newest_comes_first_and_all_is_reached(database: Database, clock: SteadyClock) -> None:
-    annals, recall = Annals(database), Recall(database, clock)
+    annals, searching = Annals(database), Recall(database, clock)
     first = (await annals.session(["缓存"], sender="Eva"))[1]
     other = (await annals.session(["then"]))[0]
     await annals.execute(
@@ -29,6 +33,18 @@ async def test_of_much_the_newest_comes_first_and_all_is_reached(database: Datab
         """,
         session=other,
     )
-    assert first not in _ids(await recall.recall(replace(ASK, limit=1, messages=200)))
-    assert len(_ids(await recall.recall(replace(ASK, limit=1, messages=1_000)))) == 321
-    assert _ids(await recall.recall(replace(ASK, sender="Eva", messages=9))) == {first}
+    assert first not in _ids(await searching.recall(replace(ASK, limit=1, messages=200)))
+    assert len(_ids(await searching.recall(replace(ASK, limit=1, messages=1_000)))) == 321
+    assert _ids(await searching.recall(replace(ASK, sender="Eva", messages=9))) == {first}
+
+
+async def test_without_an_index_accents_do_not_matter(
+    database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    annals = Annals(database)
+    message = (await annals.session(["her résumé"]))[1]
+    await annals.execute("INSERT INTO state_meta VALUES ('index_stale', '1')")
+    monkeypatch.setattr(recall, "STEPS_BEFORE_SEARCH", 0)
+    findings = await Recall(database, clock).recall(replace(ASK, text="Resume", messages=9))
+    assert findings.note == DAMAGED
+    assert _ids(findings) == {message}

@@ -173,20 +173,20 @@ async def test_cancelled_while_the_file_is_written_the_change_is_whole(
     assert [kept.action for kept in await notes.changes(only(ANA))] == ["replace", "add"]
 
 
-async def test_cancelled_between_file_and_log_the_change_is_whole(home: Path, notes: Notes, clock: SteadyClock) -> None:
-    class _Slow:
-        def __init__(self) -> None:
+async def test_cancelled_between_file_and_log_the_change_is_whole(
+    home: Path, database: Database, clock: SteadyClock
+) -> None:
+    class _Slow(Notes):
+        def __init__(self, database: Database) -> None:
+            super().__init__(database)
             self.is_asked, self.may_go_on = asyncio.Event(), asyncio.Event()
 
         async def log(self, change: NoteChange) -> None:
             self.is_asked.set()
             await self.may_go_on.wait()
-            await notes.log(change)
+            await super().log(change)
 
-        async def changes(self, scopes: frozenset[Scope], limit: int = 20) -> list[NoteChange]:
-            return await notes.changes(scopes, limit)
-
-    slow = _Slow()
+    slow = _Slow(database)
     notebook = Notebook(home, slow, clock, LIMITS)
     change = asyncio.create_task(notebook.add(ANA, only(ANA), "memory", "new"))
     async with asyncio.timeout(5):

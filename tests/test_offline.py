@@ -14,6 +14,7 @@ from core.fence import fence
 from core.memory.memory import Memory
 from core.offline import Offline
 from core.types import Address, Completion, Json, Message, Request, Scope, Sender, Session, ToolContext
+from tests.doubles.clock import SteadyClock
 from tests.doubles.corridor import open_corridor
 
 ZONE = "Europe/Lisbon"
@@ -29,7 +30,7 @@ def turn(*texts: str, scope: Scope = ANA, who: str = "Ana", memories: str = "", 
     sender = Sender(id="1", name=who)
     context = ToolContext(session=session, scope=scope, scopes=frozenset((scope,)), sender=sender, now=NOON)
     rows = [Message(role="user", text=text, session_id=1, created_at=NOON, sender=sender) for text in texts]
-    sealed = Envelope(Memory(()), zone, 1000).dated(rows, context)
+    sealed = Envelope(Memory((), SteadyClock()), zone, 1000).dated(rows, context)
     content = [block for _, blocks in sealed for block in blocks]
     return {"role": "user", "content": [*content, *([{"type": "text", "text": fence(memories)}] if memories else [])]}
 
@@ -191,7 +192,7 @@ async def test_a_session_that_cannot_be_read_is_passed_over(session: object) -> 
 
 
 async def test_what_a_tool_said_is_passed_on() -> None:
-    asked = turn("Remind me at 5 to call Bob")
+    asked = turn("Remind me tomorrow at 5 to call Bob")
     done = await complete(asked, *searched("Reminder 1 is set.", "reminder"))
     assert done.text == "Reminder 1 is set."
     refused = await complete(asked, *searched("Say which 5.", "reminder", is_error=True))
@@ -283,7 +284,7 @@ async def test_through_the_house(home: Path) -> None:
         certain = await corridor.say("Remind me tomorrow at 9 to call Bob")
         assert certain.text.startswith("Reminder 1 is set:")
         assert certain.text.endswith("call Bob")
-        uncertain = await corridor.say("Remind me at 5 to call Bob")
+        uncertain = await corridor.say("Remind me tomorrow at 5 to call Bob")
         assert uncertain.text.startswith("I could not do that:")
         assert len(await corridor.house.jobs.of(owner)) == 1
         await corridor.say("/new")

@@ -9,12 +9,15 @@ import pytest
 
 from core.errors import StoreError
 from core.records import Parcel
+from core.search import Query
+from core.store.conversations import Conversations
 from core.store.database import Database
 from core.store.inbox import Inbox
 from core.store.outbox import Outbox
+from core.store.recall import Recall
 from core.types import Address, Answer, Button, Command, File
 from tests.doubles.clock import SteadyClock
-from tests.doubles.samples import CHAT, NOON, inbound
+from tests.doubles.samples import ANA, CHAT, NOON, inbound, message, opened
 
 OTHER = Address(platform="discord", chat_id="9", thread_id="8")
 ANSWER = Answer(
@@ -221,3 +224,28 @@ async def test_an_empty_outbox(outbox: Outbox) -> None:
     for change in (outbox.done("x"), outbox.claim("x"), outbox.bury("x", ""), outbox.record("x", "1")):
         await change
     assert await outbox.due(NOON) == []
+
+
+async def test_an_answer_that_has_left_can_be_opened_on_its_platform(database: Database, clock: SteadyClock) -> None:
+    outbox, inbox, recall = Outbox(database, clock), Inbox(database, clock), Recall(database, clock)
+    conversations = Conversations(database, clock)
+    base = "https://discord.com/channels/5/9/"
+    await inbox.accept(inbound("700", link_base=base), NOON)
+    opened_session = await opened(conversations)
+    asked = message(opened_session.id, "when does the ferry leave?", external_id="700")
+    answer = message(opened_session.id, "the ferry leaves at nine", role="assistant", sender=None)
+    await conversations.append([asked, answer], parcel=replace(parcel("a"), answer=ANSWER))
+    query = Query(scopes=frozenset({ANA}), text="ferry", messages=2)
+
+    async def links() -> set[str | None]:
+        return {hit.link for hit in (await recall.recall(query)).messages}
+
+    assert await links() == {f"{base}700", None}
+    for posted in ("701", "702"):
+        await outbox.record("a", posted)
+    await outbox.done("a")
+    assert await links() == {f"{base}700", f"{base}701"}
+    ids = {hit.external_id for hit in (await recall.recall(query)).messages}
+    assert ids == {"700", None}, "what an import goes by stays as it is"
+    (window,) = [found.window for found in (await recall.recall(replace(query, text="in:1"))).sessions]
+    assert [item.link for item in window] == [f"{base}700", f"{base}701"]

@@ -158,11 +158,11 @@ async def test_a_stranger_is_told_or_not_and_nothing_is_kept(room: Mailroom) -> 
 
 async def test_an_event_is_accepted_once_and_a_lost_interaction_expires(room: Mailroom) -> None:
     event = inbound(is_interaction=True)
-    entry = await room.post.accept(event)
+    entry = await room.post.accept(event, event)
     assert entry is not None
-    assert await room.post.accept(event) is None
+    assert await room.post.accept(event, event) is None
     assert await room.post.waiting() == [entry]
     await room.post.expire(entry)
     assert await room.post.waiting() == []
-    assert await room.post.accept(event) is None
+    assert await room.post.accept(event, event) is None
     assert (await room.post.hold(room.post.draft(event))).is_over

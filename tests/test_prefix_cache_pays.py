@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench.cache import KEY, TURNS, converse
+from tests.bench.cache import KEY, TURNS, converse, price, share
 from tests.doubles.messages_api import MessagesApi
 
 
@@ -24,16 +24,30 @@ def prefix(body: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_at_least_95_percent_of_the_input_after_the_first_turn_comes_from_the_cache(home: Path) -> None:
+async def test_at_least_97_percent_of_the_input_after_the_first_turn_comes_from_the_cache(home: Path) -> None:
     async with MessagesApi(key=KEY) as api:
-        await converse(home, api)
+        spending = await converse(home, api)
         assert api.refusals == []
         bodies = [body for body in api.requests if body.get("tools")]
         assert len(bodies) > TURNS + TURNS // 3
         for earlier, later in pairwise(bodies):
             before = prefix(earlier)
             assert prefix(later)[: len(before)] == before
-        usages = api.usages[1:]
-        read = sum(usage["cache_read_input_tokens"] for usage in usages)
-        sent = read + sum(usage["input_tokens"] + usage["cache_creation_input_tokens"] for usage in usages)
-        assert read / sent >= 0.95, f"{100 * read / sent:.1f} % were read from the cache"
+        fences = [line for line in prefix(bodies[-1]) if "<memory-context>" in line]
+        assert len(fences) > 10, "memory had its say"
+        assert any(" f" in line for line in fences), "facts too"
+        assert share(api.usages) >= 0.97, f"{100 * share(api.usages):.1f} % were read from the cache"
+        assert price(api.usages) <= 0.15, f"it cost {price(api.usages):.3f} of the same uncached"
+        assert spending.usage == api.totals, "the books say what the server says"
+        assert [miss.cause for miss in spending.misses] == ["first"], "a restart misses nothing"
+        assert spending.cost is not None
+        assert spending.plain_cost is not None
+        assert spending.cost < spending.plain_cost / 2
+
+
+@pytest.mark.slow
+async def test_memory_rendered_anew_at_each_write_costs_a_prefix_each_time(home: Path) -> None:
+    async with MessagesApi(key=KEY) as api:
+        spending = await converse(home, api, 12, home)
+        assert api.refusals == []
+    assert {miss.cause: miss.times for miss in spending.misses} == {"first": 1, "system": 3}

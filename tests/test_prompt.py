@@ -30,7 +30,7 @@ def notebook(home: Path, database: Database, clock: SteadyClock) -> Notebook:
 
 @pytest.fixture
 def prompt(home: Path, notebook: Notebook) -> Prompt:
-    return Prompt(home, SHIPPED, "Europe/Lisbon", Memory((Curated(notebook),)))
+    return Prompt(home, SHIPPED, "Europe/Lisbon", Memory((Curated(notebook),), SteadyClock()))
 
 
 def context(moment: datetime | None = None, scopes: frozenset[Scope] = frozenset((ANA,))) -> ToolContext:
@@ -70,7 +70,7 @@ async def test_what_there_is_nothing_of_has_no_section(home: Path, prompt: Promp
     assert "# Instructions of your owner" not in text
     assert "# Where you are" not in text
     assert text.count("(nothing noted yet)") == 2
-    bare = await Prompt(home, SHIPPED, "Europe/Lisbon", Memory(())).write(context(), HINT)
+    bare = await Prompt(home, SHIPPED, "Europe/Lisbon", Memory((), SteadyClock())).write(context(), HINT)
     assert "# What you know" not in bare
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.plan import Plan
-from core.query import LIMIT_TERMS, any_of, clean, parse, route
+from core.query import LIMIT_TERMS, any_of, clean, is_plain_question, is_word_list, parse, route
 
 TYPED = st.one_of(
     st.text(max_size=60),
@@ -144,7 +144,8 @@ def test_full_width_is_folded() -> None:
 def test_any_of_drops_stopwords_unless_nothing_is_left() -> None:
     assert any_of("What did we decide about the ferry?").ranking == (("words", '"decide" OR "ferry"'),)
     assert any_of("who are you").ranking == (("words", '"who" OR "are" OR "you"'),)
-    assert any_of("服务端的缓存").ranking == (("pairs", '"服务" OR "务端" OR "端的" OR "的缓" OR "缓存"'),)
+    assert any_of("who are 你们").ranking == (("pairs", '"你们"'),)
+    assert any_of("服务端的缓存").ranking == (("pairs", '"服务" OR "务端" OR "缓存"'),)
 
 
 def test_many_terms_are_bounded() -> None:
@@ -153,3 +154,14 @@ def test_many_terms_are_bounded() -> None:
 
 def test_clean_takes_out_what_sqlite_cannot_take() -> None:
     assert clean("a\0b\ud800c") == "a b?c"
+
+
+@pytest.mark.parametrize("text", ["whens the ferry", "Where is it", "how did she go", "the blue ferry?"])
+def test_a_question_in_a_hurry_is_a_question(text: str) -> None:
+    assert is_plain_question(text)
+
+
+def test_three_plain_words_are_a_list() -> None:
+    assert is_word_list("caroline support group")
+    for text in ("ferry lisbon", "a OR b", "a -b c", '"a b c"', "ferr* to porto", "see core/store/recall.py now", ""):
+        assert not is_word_list(text), text

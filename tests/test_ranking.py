@@ -77,3 +77,22 @@ def test_weights_are_never_negative() -> None:
 def test_questions_of_several_scripts() -> None:
     assert all(is_question(text) for text in ("so? ", "\u5417\uff1f", "\u0645\u0627\u061f"))
     assert not is_question("no? yes.")
+
+
+def test_who_is_named_said_it() -> None:
+    lines = [*_lines(1, "the ferry", "x", "y", "z"), *_lines(1, "the ferry", "x", "y", "z", name="Ben")]
+    both = [one._replace(message_id=number) for number, one in enumerate(lines)]
+    assert _order("What did Ben say about the ferry?", both)[1][0] == 4
+    assert _order("What did Ana say about the ferry?", both)[1][0] == 0
+
+
+def test_words_that_stand_together_in_the_question_do_so_in_the_answer() -> None:
+    apart = "night falls and we go home by the slow ferry"
+    lines = _lines(1, apart, "x", "y", "z", "we go home by the slow night ferry and wait")
+    assert _order("night ferry", lines)[1][0] == 104
+
+
+def test_kin_of_a_word_counts_a_little() -> None:
+    lines = _lines(1, "hello there", "x", "y", "z", "an adoptive family", "x", "y", "z", "we adopt him")
+    assert _order("adopt", lines)[1][0] == 108
+    assert 104 in _order("adopt", lines)[1]

@@ -259,6 +259,11 @@ async def test_what_is_not_found_as_typed_is_searched_as_any_of_the_words(annals
         ("👨‍👩‍👧", "the 👨‍👩‍👧 came"),
         ("🇵🇹", "to 🇵🇹 by train"),
         ("1️⃣", "first 1️⃣ then two"),
+        ("thanks", "thanks🥰"),
+        ("great", "well👍🏽great"),
+        ("100", "it costs 100₽"),
+        ("100₽", "it costs 100₽"),
+        ("ana", "ask \u2068Ana\u2069 about it"),
     ],
 )
 async def test_anything_typed_finds_it(annals: Annals, recall: Recall, typed: str, said: str) -> None:
@@ -275,8 +280,10 @@ async def test_mixed_operators_over_several_indexes(annals: Annals, recall: Reca
     _, one = await annals.session(["redis is full"])
     _, two = await annals.session(["数据库备份 is done"])
     assert _messages(await _ask(recall, "redis -缓存")) == [one]
+    assert _messages(await _ask(recall, 'redis -"redis 缓存"')) == [one]
     assert sorted(_messages(await _ask(recall, "缓存 OR 数据库"))) == [both, two]
-    assert _messages(await _ask(recall, "redis 缓存 full")) == [both]
+    assert _messages(await _ask(recall, "redis AND 缓存 AND full")) == [both]
+    assert _messages(await _ask(recall, "redis 缓存 full")) == [both, one]
     loose = await _ask(recall, "缓存的数据库 redis")
     assert loose.note == LOOSE
     assert sorted(_messages(loose)) == [both, one, two]

@@ -70,7 +70,7 @@ async def test_the_first_message_and_a_command_beside_it_share_one_session(home:
 
 async def test_a_button_pressed_twice_makes_one_reminder(home: Path) -> None:
     async with open_corridor(home) as corridor:
-        doubt = await corridor.say("/remind at 5 feed the cat")
+        doubt = await corridor.say("/remind tomorrow at 5 feed the cat")
         assert doubt.answer is not None
         [button] = doubt.answer.buttons
         for _ in range(2):

@@ -386,7 +386,7 @@ async def test_a_scheduled_question_is_asked_only_while_who_planned_it_is_served
 
 async def test_a_doubtful_time_is_asked_back_and_the_button_sets_it(home: Path) -> None:
     async with open_corridor(home) as corridor:
-        doubt = await corridor.say("/remind at 5 feed the cat")
+        doubt = await corridor.say("/remind tomorrow at 5 feed the cat")
         assert doubt.text.startswith("Do you mean")
         assert await corridor.house.jobs.active() == []
         assert doubt.answer is not None

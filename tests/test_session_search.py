@@ -9,12 +9,17 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from core.errors import ToolError
+from core.expansion import LIMIT_S as EXPANSION_S
+from core.research import Research
 from core.store.database import Database
 from core.store.recall import Recall
+from core.store.transcripts import Transcripts
+from core.summaries import LIMIT_S as SUMMARIES_S
 from core.tools.session_search import BUDGET_CHARS, session_search
 from core.types import Address, Sender, Session, Tool, ToolContext, Window
 from tests.doubles.annals import ANA, BEN, Annals
 from tests.doubles.clock import SteadyClock
+from tests.doubles.scripted_model import ScriptedModel, says
 
 
 @pytest.fixture
@@ -41,7 +46,7 @@ def test_the_schema_is_a_schema_and_the_result_is_never_indexed(tool: Tool) -> N
     assert tool.is_quote
     assert set(tool.schema["properties"]) == {
         "query", "role_filter", "before", "after", "title", "sender", "platform", "limit", "session_id",
-        "around_message_id", "window", "budget_chars",
+        "around_message_id", "window", "budget_chars", "page", "expand", "summarize",
     }  # fmt: skip
 
 
@@ -120,6 +125,27 @@ async def test_filters_as_parameters(annals: Annals, tool: Tool, context: ToolCo
     other = replace(context, scope=BEN, scopes=frozenset({BEN}))
     for asked in ({"sender": "ana"}, {"title": "porto"}, {"query": "ferry", "sender": "user"}, {"after": begun}):
         assert json.loads(await tool.run(asked, other))["sessions"] == []
+
+
+async def test_pages_follow_each_other(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    made = [(await annals.session([f"ferry {number}"]))[0] for number in range(3)]
+    pages = [json.loads(await tool.run({"query": "ferry", "limit": 2, "page": page}, context)) for page in (1, 2)]
+    assert sorted(one["session_id"] for page in pages for one in page["sessions"]) == made
+    assert [page.get("has_more", False) for page in pages] == [True, False]
+
+
+async def test_help_of_a_model(annals: Annals, database: Database, clock: SteadyClock, context: ToolContext) -> None:
+    await annals.session(["the boat", "noted"])
+    model = ScriptedModel(says('["boat"]'), says("They took the boat."))
+    research = Research(Recall(database, clock), Transcripts(database), model, "small", clock)
+    tool = session_search(research)
+    found = json.loads(await tool.run({"query": "ferry", "expand": True, "summarize": True}, context))
+    assert [one["summary"] for one in found["sessions"]] == ["They took the boat."]
+    assert "“boat”" in found["note"]
+    plain = json.loads(await tool.run({"query": "boat"}, context))
+    assert "summary" not in plain["sessions"][0]
+    assert len(model.requests) == 2
+    assert tool.patience_s > EXPANSION_S + SUMMARIES_S
 
 
 async def test_the_wrong_person_and_the_models_own_window(annals: Annals, tool: Tool, context: ToolContext) -> None:

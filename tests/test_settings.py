@@ -51,7 +51,7 @@ def test_default_toml_and_settings_have_the_same_options() -> None:
     assert {name: set(options) for name, options in defaults.items()} == {
         name: set(section.model_fields) for name, section in sections.items()
     }
-    assert set(Settings.model_fields) == set(sections) | set(ENVIRONMENT)
+    assert set(Settings.model_fields) == set(sections) | set(ENVIRONMENT) | {"variables"}
 
 
 def test_every_option_has_its_reason() -> None:
@@ -258,3 +258,28 @@ def test_what_is_wrong_is_said_in_the_spelling_of_toml(home: Path) -> None:
     found = problems(home, "discord.enabled = 'x'\nmodel.patience_s = nan\nmodel.tool_timeout_s = inf\n")
     assert found["discord.enabled"] == 'should be "auto", true or false'
     assert found["model.patience_s"] == found["model.tool_timeout_s"] == "should be a number, neither nan nor inf"
+
+
+def test_prices_are_laid_over_each_other_by_model(home: Path) -> None:
+    settings = load(
+        home,
+        """
+        [usage]
+        currency = "€"
+        [usage.prices]
+        claude-sonnet-5-5 = { cache_read = 0.2 }
+        llama3 = { input = 0, output = 0, cache_write = 0, cache_read = 0 }
+        """,
+    )
+    sonnet = settings.usage.prices["claude-sonnet-5-5"]
+    assert (sonnet.input, sonnet.output, sonnet.cache_read) == (2.0, 10.0, 0.2)
+    assert settings.usage.prices["llama3"].output == 0
+    assert {settings.model.chat, settings.model.cheap} <= set(settings.usage.prices), "the defaults have a price"
+
+
+def test_a_price_that_is_not_whole_is_said(home: Path) -> None:
+    found = problems(home, "[usage.prices]\nllama3 = { input = -1 }\n'x' = 3\nfree = { inputs = 1 }\n")
+    assert found["usage.prices.llama3.output"] == "should be there too"
+    assert "greater than or equal to 0" in found["usage.prices.llama3.input"]
+    assert found["usage.prices.x"] == "should be a table, written [usage.prices.x]"
+    assert found["usage.prices.free.inputs"].startswith("is not an option")

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
-from core.records import Job, NoteChange, Schedule
+from core.memory.operation import Operation
+from core.memory.pending_note import PendingNote
+from core.records import Call, Job, NoteChange, Schedule
+from core.store.calls import Calls
 from core.store.conversations import Conversations
 from core.store.database import Database
 from core.store.jobs import Jobs
 from core.store.notes import Notes
+from core.store.pending_notes import PendingNotes
 from core.store.sight import scope_parameter, visible
 from core.store.transcripts import Transcripts
-from core.types import Scope, Session, Usage
+from core.types import Payer, Scope, Session, Usage
 from tests.doubles.clock import SteadyClock
 from tests.doubles.samples import ANA, BOB, CHAT, NOON, message, opened
 
@@ -51,14 +55,21 @@ class _Kept:
 async def kept(database: Database, clock: SteadyClock) -> _Kept:
     """One of everything, all of it Ana's; and something of Bob's, so that the wrong scopes exist too."""
     conversations, transcripts = Conversations(database, clock), Transcripts(database)
-    jobs, notes = Jobs(database), Notes(database)
+    jobs, notes, pending = Jobs(database), Notes(database), PendingNotes(database)
     session = await opened(conversations, "secret", title="secret title")
     await conversations.append([message(session.id, "more", usage=Usage(input=1))])
+    calls = Calls(database)
+    used, payer = Usage(input=1), Payer(session_id=session.id)
+    await calls.keep(Call(kind="chat", model="m", usage=used, at=NOON, payer=payer, miss="first", missed=1))
     schedule = Schedule(zone="UTC", at=NOON)
     job = await jobs.add(Job(schedule=schedule, text="x", target=CHAT, scope=ANA, created_at=NOON, next_at=NOON))
     for scope in (ANA, BOB):
-        await notes.log(NoteChange(scope=scope, target="user", action="add", before=None, after="x", at=NOON))
+        change = NoteChange(scope=scope, target="user", action="add", before=None, after="x", at=NOON)
+        await notes.log(replace(change, is_insisted=True))
+        aside = PendingNote(scope=scope, target="user", operations=(Operation(action="add"),), reason="x", at=NOON)
+        assert await pending.put(aside)
     await database.write(lambda connection: connection.execute("DELETE FROM notes WHERE id = 2").close())
+    await pending.drop(2)
 
     async def history(session_id: int, _: int, scopes: Scopes) -> Any:
         found = await conversations.find(session_id, frozenset((ANA,)))
@@ -75,12 +86,35 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "transcript": lambda session_id, _, scopes: transcripts.transcript(session_id, scopes),
             "recent": lambda _, __, scopes: transcripts.recent(scopes, 10),
             "recent by text": lambda _, __, scopes: transcripts.recent(scopes, 10, "secret"),
-            "usage": lambda _, __, scopes: transcripts.usage(scopes, NOON),
+            "bills": lambda session_id, _, scopes: calls.bills(scopes, session_id=session_id),
+            "misses": lambda session_id, _, scopes: calls.misses(scopes, session_id=session_id),
+            "sessions with bills": lambda _, __, scopes: calls.sessions(scopes, 10),
+            "the first bill": lambda _, __, scopes: calls.began(scopes),
             "jobs of": lambda _, __, scopes: jobs.of(scopes),
             "find a job": lambda _, job_id, scopes: jobs.find(job_id, scopes),
             "changes": lambda _, __, scopes: notes.changes(scopes),
+            "changes since": lambda session_id, __, scopes: notes.since(scopes, session_id, NOON),
+            "find a change": lambda _, __, scopes: notes.find(scopes, 1),
+            "the last change": lambda _, __, scopes: notes.last(scopes),
+            "kept anyway": lambda _, __, scopes: _insisted(notes, scopes),
+            "put aside": lambda _, __, scopes: pending.waiting(scopes),
+            "turns since a note": lambda session_id, __, scopes: _turns_since(notes, session_id, scopes),
+            "where a note is from": lambda _, __, scopes: _change_of(notes, scopes),
         },
     )
+
+
+async def _change_of(notes: Notes, scopes: Scopes) -> NoteChange | None:
+    return (await notes.origin(scopes, "x")).change
+
+
+async def _insisted(notes: Notes, scopes: Scopes) -> list[str]:
+    return sorted(await notes.insisted(scopes))
+
+
+async def _turns_since(notes: Notes, session_id: int, scopes: Scopes) -> int | None:
+    turns, latest = await notes.idle(scopes, session_id)
+    return turns or latest or None
 
 
 async def test_the_right_person_reads_everything(kept: _Kept) -> None:
@@ -100,7 +134,7 @@ async def test_what_is_not_yours_answers_like_what_does_not_exist(kept: _Kept, w
 async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Kept) -> None:
     taking = {
         f"{noun.__name__}.{name}"
-        for noun in (Conversations, Transcripts, Jobs, Notes)
+        for noun in (Calls, Conversations, Transcripts, Jobs, Notes, PendingNotes)
         for name, method in vars(noun).items()
         if "scopes" in getattr(method, "__annotations__", {})
     }
@@ -109,10 +143,20 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Conversations.history",
         "Transcripts.transcript",
         "Transcripts.recent",
-        "Transcripts.usage",
+        "Calls.bills",
+        "Calls.misses",
+        "Calls.sessions",
+        "Calls.began",
         "Jobs.of",
         "Jobs.find",
         "Notes.changes",
+        "Notes.since",
+        "Notes.find",
+        "Notes.last",
+        "Notes.idle",
+        "Notes.insisted",
+        "PendingNotes.waiting",
+        "Notes.origin",
     }
 
 

@@ -46,3 +46,9 @@ def test_any_text_and_any_query(text: str, typed: str, width_chars: int) -> None
         assert 0 <= start <= end <= len(text)
         assert end - start <= max(width_chars, 1)
         snippet(text, marker, width_chars)
+
+
+def test_words_and_beginnings_are_found_at_the_limits_of_words_only() -> None:
+    text = "Ana, banana, ANA_x anas ferr-y xferry Ferries é éa"
+    spans = Marker(["ana", "ferr*", "é"]).spans(text)
+    assert [text[start:end] for start, end in spans] == ["Ana", "ANA", "ferr", "Ferries", "é"]

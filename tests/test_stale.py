@@ -43,6 +43,9 @@ def _rows(statement: str) -> Any:
         "DROP TABLE messages_fts_docsize",
         "DROP TABLE messages_fts_config",
         "UPDATE messages_fts_trigram_config SET v = 99 WHERE k = 'version'",
+        "UPDATE chunks_fts_data SET block = x'ffffffffffffffffffff'",
+        "DELETE FROM chunks_fts_data",
+        "DROP TABLE chunks_fts_idx",
     ],
 )
 async def test_a_damaged_index_costs_no_message(tmp_path: Path, clock: SteadyClock, damage: str) -> None:

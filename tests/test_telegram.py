@@ -352,19 +352,6 @@ async def test_a_reply_without_an_event_beside_it(api: BotApi, house: House) -> 
     assert slip.posted == ["1"]
 
 
-def test_links(house: House) -> None:
-    adapter = house.adapter()
-
-    def link(chat_id: str, thread_id: str | None = None, message_id: str = "7") -> str | None:
-        return adapter.link(Address(platform="telegram", chat_id=chat_id, thread_id=thread_id), message_id)
-
-    assert link("-1001234567890") == "https://t.me/c/1234567890/7"
-    assert link("-1001234567890", "5") == "https://t.me/c/1234567890/5/7"
-    assert link("-200") is None
-    assert link("42") is None
-    assert link("-1001234567890", None, "cron:1") is None
-
-
 async def test_the_token_is_not_logged(api: BotApi, house: House, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with house.running():

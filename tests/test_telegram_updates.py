@@ -149,6 +149,35 @@ async def test_thread_of_replies_is_no_topic(chats: BotChats) -> None:
     assert inbound.address.thread_id is None
 
 
+async def test_only_messages_of_supergroups_have_links(chats: BotChats) -> None:
+    topic = chats.topic(FORUM)
+    chats.group(-1000000012345, "Old")
+    chats.group(-1009999999999, "Town")
+    chats.chats[-1009999999999]["username"] = "town_square"
+    bases = {
+        where: heard(chats, chats.user_says(chat_id, "@mneme_bot hi", thread_id=thread_id)).link_base
+        for where, chat_id, thread_id in (
+            ("direct", 42, None),
+            ("group", GROUP, None),
+            ("forum", FORUM, None),
+            ("topic", FORUM, topic),
+            ("old", -1000000012345, None),
+            ("public", -1009999999999, None),
+        )
+    }
+    assert bases == {
+        "direct": None,
+        "group": None,
+        "forum": "https://t.me/c/1234567890/",
+        "topic": f"https://t.me/c/1234567890/{topic}/",
+        "old": "https://t.me/c/12345/",
+        "public": "https://t.me/town_square/",
+    }
+    topic = chats.topic(-1009999999999)
+    spoken = heard(chats, chats.user_says(-1009999999999, "@mneme_bot hi", thread_id=topic))
+    assert spoken.link_base == f"https://t.me/town_square/{topic}/"
+
+
 async def test_topics_in_a_direct_chat_are_the_persons(chats: BotChats) -> None:
     topic = chats.topic(42)
     inbound = heard(chats, chats.user_says(42, "here", thread_id=topic))
@@ -274,3 +303,9 @@ async def test_half_characters_become_whole(chats: BotChats) -> None:
     inbound = heard(chats, chats.user_says(42, "/note a\ud83d b", entities=[entity]))
     assert inbound.command == Command(name="note", arguments="a\ufffd b")
     assert inbound.text == "/note a\ufffd b"
+
+
+async def test_what_is_passed_on_says_so(chats: BotChats) -> None:
+    origin = {"type": "hidden_user", "sender_user_name": "Ben", "date": 1795176000}
+    assert heard(chats, chats.user_says(42, "I live in Rome", forward_origin=origin)).is_forward
+    assert not heard(chats, chats.user_says(42, "I live in Porto")).is_forward

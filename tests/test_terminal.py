@@ -17,7 +17,7 @@ import pytest
 from adapters.terminal import ADDRESS, Terminal
 from core.errors import DeliveryError
 from core.ports import Reply
-from core.types import Answer, Button, Command, CommandSpec, File, Inbound, Scope
+from core.types import Address, Answer, Button, Command, CommandSpec, File, Inbound, Scope
 from tests.doubles.clock import SteadyClock
 
 PROMPT = ">\x1b[0m"
@@ -94,6 +94,19 @@ async def test_a_pipe_gets_one_answer_a_line_and_nothing_else(home: Path) -> Non
     assert first.scope == Scope.account("terminal", "local")
     assert (first.is_direct, first.is_addressed, first.sender.id, first.kind) == (True, True, "local", "message")
     assert len({inbound.message_id for inbound in sink.heard}) == 3
+
+
+async def test_a_pipe_gets_lines_to_type_for_buttons(home: Path) -> None:
+    buttons = (
+        Button(label="More", command=Command(name="recall", arguments="page:2 ferry\x1b[2J")),
+        Button(label="Help", command=Command(name="help")),
+    )
+    sink = Parrot(lambda inbound, reply: _ready(Answer(text="| | Title |\n|--|--|\n| 1 | *Trip* |", buttons=buttons)))
+    out = await through_pipe(home, b"/recall ferry\n", sink)
+    assert out.splitlines()[:3] == ["  | Title", "--+------", "1 | Trip"]
+    assert out.splitlines()[3].startswith("More: /recall page:2 ferry")
+    assert "\x1b" not in out
+    assert out.endswith("\nHelp: /help\n")
 
 
 async def test_a_line_with_a_slash_is_a_command(home: Path) -> None:
@@ -208,7 +221,9 @@ async def test_files_are_kept_in_the_home_and_never_replace_one(home: Path) -> N
 
 
 @asynccontextmanager
-async def screen(home: Path, monkeypatch: pytest.MonkeyPatch, sink: Parrot) -> AsyncIterator[tuple[Tty, Terminal]]:
+async def screen(
+    home: Path, monkeypatch: pytest.MonkeyPatch, sink: Parrot, is_veiled: Callable[[Address], bool] = lambda _: False
+) -> AsyncIterator[tuple[Tty, Terminal]]:
     """A person at a terminal: what is typed goes into a tty, `Tty.sees` waits for what is painted."""
     monkeypatch.setenv("PROMPT_TOOLKIT_NO_CPR", "1")
     monkeypatch.setenv("TERM", "xterm")
@@ -216,7 +231,7 @@ async def screen(home: Path, monkeypatch: pytest.MonkeyPatch, sink: Parrot) -> A
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     with os.fdopen(slave, "r+b", buffering=0) as opened:
         stdin, stdout = open(opened.fileno(), closefd=False), open(opened.fileno(), "w", closefd=False)  # noqa: ASYNC230, SIM115
-        terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout)
+        terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout, is_veiled=is_veiled)
         await terminal.open()
         tty = Tty(master)
         listening = asyncio.create_task(terminal.listen(sink, SPECS))
@@ -281,6 +296,21 @@ async def test_a_person_gets_a_prompt_and_rendered_answers(home: Path, monkeypat
     assert "hello" in history.read_text()
     assert "SECRET99" not in history.read_text()
     assert history.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_line_typed_incognito_is_not_in_the_history(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = Parrot()
+    async with screen(home, monkeypatch, sink, lambda _: bool(sink.heard)) as (tty, _):
+        await tty.sees(PROMPT)
+        for line in ("begin", "quetzal"):
+            tty.type(f"{line}\r")
+            await tty.sees("You said")
+            await tty.sees(PROMPT)
+        tty.type("\x04")
+    assert [inbound.text for inbound in sink.heard] == ["begin", "quetzal"]
+    history = (home / "terminal_history").read_text()
+    assert "begin" in history
+    assert "quetzal" not in history
 
 
 async def test_a_paste_of_many_lines_is_one_message(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,8 +23,15 @@ def test_accents_and_width_do_not_count() -> None:
 
 
 def test_unspaced_scripts_count_by_pairs_and_emoji_by_themselves() -> None:
-    assert terms_of("修改youer 👍") == [*terms_of("youer"), "修改", "u1f44d"]
-    assert terms_of("数据库 缓") == ["数据", "据库", "缓"]
+    assert terms_of("修改youer 👍") == [*terms_of("youer"), "修改", "修", "改", "u1f44d"]
+    assert terms_of("数据库 缓") == ["数据", "据库", "数", "据", "库", "缓"]
+
+
+def test_questions_in_unspaced_scripts_lose_what_only_asks() -> None:
+    assert query_terms("Redis缓存什么时候过期？") == [*terms_of("redis"), "缓存", "过期", "缓", "存", "期"]
+    assert query_terms("什么时候？") == terms_of("什么时候？")
+    assert len(query_terms("北京上海广州深圳" * 20 + "去")) <= 64
+    assert all(len(term) == 2 for term in query_terms("甲乙丙丁戊己庚辛" * 20)[:8])
 
 
 def test_a_day_in_words() -> None:
@@ -35,13 +42,21 @@ def test_when_is_asked() -> None:
     assert asks_when("When did she go?")
     assert asks_when("On what date was it, and how long?")
     assert not asks_when("What did she do whenever?")
-    assert {"yesterdai", "mondai"} <= moment_terms()
+    assert all(map(asks_when, ("什麼時候？", "フェリーはいつ", "언제였지?", "เมื่อไหร่", "９月何日")))
+    assert not asks_when("猫在哪里？")
+    assert {"yesterdai", "mondai", "月", "요일"} <= moment_terms()
 
 
 def test_every_form_is_marked() -> None:
     marker = Marker(marks_of(query_terms("decide going ferry")))
     text = "She went, they decided: ferries and a ferry"
     assert [text[start:end] for start, end in marker.spans(text)] == ["went", "decided", "ferries", "ferry"]
+
+
+def test_a_character_is_marked_where_it_is_no_part_of_a_word() -> None:
+    marks = marks_of(query_terms("家长会是几点，给猫的药"))
+    assert {"家长", "长会", "猫", "药"} <= set(marks)
+    assert not {"家", "长"} & set(marks)
 
 
 @given(st.text())

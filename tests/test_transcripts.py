@@ -9,12 +9,11 @@ import pytest
 from core.store.conversations import Conversations
 from core.store.database import Database
 from core.store.transcripts import Transcripts
-from core.types import Address, Usage
+from core.types import Address
 from tests.doubles.clock import SteadyClock
 from tests.doubles.samples import ANA, BOB, NOON, message, opened, session
 
 MINE = frozenset((ANA,))
-ONE = Usage(input=1, output=2, cache_read=3, cache_write=4)
 
 
 @pytest.fixture
@@ -86,17 +85,3 @@ async def test_a_transcript_is_what_a_person_may_read(conversations: Conversatio
     assert (shown.text, shown.sent) == ("chat", None)
     assert (answer.text, answer.kind) == ("You said so.", "quote"), "it is what the assistant said"
     assert await transcripts.transcript(10**30, MINE) == []
-
-
-async def test_usage_since_a_moment(conversations: Conversations, transcripts: Transcripts) -> None:
-    old = await conversations.create(session(started_at=NOON - timedelta(days=2)))
-    early, late = NOON - timedelta(days=2), NOON + timedelta(hours=1)
-    await conversations.append([message(old.id, created_at=at, usage=ONE) for at in (early, late)])
-    await conversations.append([message(old.id, created_at=late)])
-    new = await conversations.create(session())
-    await conversations.append([message(new.id, usage=ONE, kind="quote")])
-    assert await transcripts.usage(MINE, NOON - timedelta(days=3)) == ONE + ONE + ONE
-    assert await transcripts.usage(MINE, NOON) == ONE + ONE
-    assert await transcripts.usage(MINE, late) == ONE
-    assert await transcripts.usage(MINE, late + timedelta(seconds=1)) == Usage()
-    assert await transcripts.usage(frozenset((BOB,)), NOON) == Usage()

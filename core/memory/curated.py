@@ -1,45 +1,97 @@
 """The built-in memory of curated notes: their blocks in the frozen system prompt, and the tool that changes them.
 
+What others change while a session goes on is told with the next message, once, and never touches its prompt.
 A note that looks like an order is left out of the prompt and named, never obeyed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from core.memory.attention import is_remembered
 from core.memory.guard import suspicion
-from core.memory.notebook import Notebook
+from core.memory.notebook import FILES, Notebook
 from core.memory.provider import MemoryProvider
+from core.records import NoteChange
 from core.tools.memory_note import memory_note
 from core.types import Tool, ToolContext
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
+LINE_CHARS = 500
+"""A longer note is cut where it is only told as news: the next prompt has all of it."""
+
+NUDGE = (
+    "Nothing was noted in the last {} exchanges. If something came up that will matter in a month (who somebody is, "
+    "what they prefer, what was decided), save it with the memory tool now; if not, go on."
+)
 
 
 class Curated(MemoryProvider):
-    """Notes of a `Notebook`, frozen as they are when a session starts."""
+    """Notes of a `Notebook`, frozen as they are when a session starts. `nudge_after`: after so many exchanges without a
+    note the model is reminded that it can note things; 0 for never."""
 
     name = "notes"
+    is_searching = False
 
-    def __init__(self, notebook: Notebook) -> None:
+    def __init__(self, notebook: Notebook, nudge_after: int = 0) -> None:
         self._notebook = notebook
+        self._nudge_after = nudge_after
+
+    async def is_available(self) -> bool:
+        """Always."""
+        return True
+
+    async def initialize(self, folder: Path) -> None:
+        """The notes are there already."""
 
     async def system_prompt_block(self, context: ToolContext) -> str:
+        insisted = await self._notebook.insisted(context.scopes)
         blocks = []
         for target, title in _TITLES.items():
             entries = await self._notebook.entries(context.scopes, target)
             fullness = await self._notebook.heading(context.scopes, target)
             lines = [f"## {title}: {fullness}"]
             for entry in entries:
-                reason = suspicion(entry)
+                reason = None if entry in insisted else suspicion(entry)
                 lines.append(f"- {entry}" if reason is None else f"- (a note was left out: it contains {reason})")
             if not entries:
                 lines.append("(nothing noted yet)")
             blocks.append("\n".join(lines))
-        return "\n\n".join(blocks)
+        return "\n\n".join([*blocks, *(f"({trouble})" for trouble in await self._notebook.troubles(context.scopes))])
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        return ()
+        lines, gone = [], set()
+        for change in await self._notebook.news(context.scopes, context.session):
+            gone.add(change.before)
+            # What was noted before the prompt was written stands in it, unless it went meanwhile and came back.
+            if change.after is None or change.after in gone or f"- {change.after}" not in context.session.system_prompt:
+                lines.append(f"n{change.id} {_told(change)}")
+        return [*lines, *await self._nudge(context)]
+
+    async def _nudge(self, context: ToolContext) -> Sequence[str]:
+        if not self._nudge_after or not is_remembered(context.session):
+            return ()
+        begun, latest = await self._notebook.idle(context.scopes, context.session)
+        # The one that begins now is no exchange yet.
+        times = (begun - 1) // self._nudge_after
+        if times < 1:
+            return ()
+        return (f"nudge{latest}-{times} {NUDGE.format(begun - 1)}",)
 
     def tools(self) -> Sequence[Tool]:
         return (memory_note(self._notebook),)
+
+
+def _told(change: NoteChange) -> str:
+    """A sentence for the model on what somebody else has changed."""
+    before = f"“{_short(change.before)}”" if change.before else ""
+    if change.after is None:
+        return f"{FILES[change.target]} no longer says: {before}."
+    after = _short(change.after)
+    said = f"“{after}”" if change.is_insisted or suspicion(after) is None else "(left out: it reads like an order)"
+    return f"{FILES[change.target]} now says: {said}{f', no longer: {before}' if before else ''}."
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LINE_CHARS else f"{text[:LINE_CHARS].rsplit(' ', 1)[0]} …"

@@ -6,67 +6,91 @@ give orders there. Says what is wrong; never changes text, never decides what ha
 
 from __future__ import annotations
 
-import re
-import unicodedata
+from collections.abc import Iterable
 
-_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
-"""The flags of Scotland and its like: a black flag with the region's code in tag characters."""
+from core.memory import ciphers, disguise
+from core.memory.lures.apart import APART
+from core.memory.lures.arabic import ARABIC
+from core.memory.lures.chinese import CHINESE
+from core.memory.lures.english import ENGLISH
+from core.memory.lures.english_harm import ENGLISH_HARM
+from core.memory.lures.english_leaks import ENGLISH_LEAKS
+from core.memory.lures.english_roles import ENGLISH_ROLES
+from core.memory.lures.french import FRENCH
+from core.memory.lures.german import GERMAN
+from core.memory.lures.hindi import HINDI
+from core.memory.lures.italian import ITALIAN
+from core.memory.lures.japanese import JAPANESE
+from core.memory.lures.korean import KOREAN
+from core.memory.lures.machine import MACHINE
+from core.memory.lures.neighbours import NEIGHBOURS
+from core.memory.lures.portuguese import PORTUGUESE
+from core.memory.lures.russian import RUSSIAN
+from core.memory.lures.spanish import SPANISH
+from core.memory.lures.tongue import compiled
+from core.memory.threat import Threat
+from core.memory.unseen import unseen
 
-_SOFT_BREAK = re.compile(r"(?<=[^\W_])\n(?=[^\W_])")
-"""Where a line was wrapped inside a sentence; a list or a heading begins otherwise."""
+LIMIT_CHARS = 50_000
+"""Longer text is a threat by itself: what is not looked at does not enter the prompt."""
 
-# Zero-width joiners are left out on purpose: emoji, Persian and Hindi need them.
-_HIDDEN = {
-    "\u200b": "a zero-width space",
-    "\u2060": "a word joiner",
-    "\ufeff": "a byte order mark",
-    "\u202a": "a direction override",
-    "\u202b": "a direction override",
-    "\u202d": "a direction override",
-    "\u202e": "a direction override",
-    "\u2066": "a direction override",
-    "\u2067": "a direction override",
-    "\u2068": "a direction override",
-}
-
-_ORDERS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (reason, re.compile(pattern, re.IGNORECASE))
-    for reason, pattern in (
-        (
-            "an order to ignore instructions",
-            r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|your)\b"
-            r"[^.\n]{0,30}\b(?:instructions?|rules|prompts?|guidelines)\b",
-        ),
-        (
-            "an attempt to give the assistant another role",
-            r"\byou are (?:now|no longer)\b[^.\n]{0,30}"
-            r"\b(?:assistant|ai|dan|jailbroken|unrestricted|developer mode|system)\b",
-        ),
-        ("a forged system message", r"<\s*/?\s*(?:system|assistant|memory-context)\s*>|\[\s*system\s*\]\s*:"),
-        (
-            "an order to keep something from the user",
-            r"\b(?:do not|don['’]?t|never) (?:tell|inform|mention (?:this )?to) the user\b",
-        ),
-        (
-            "an order to send secrets away",
-            r"\b(?:curl|wget)\b[^\n]{0,120}(?:\$\{?\w*(?:key|token|secret|password)|\.env\b|id_rsa|/etc/passwd)",
-        ),
-        ("an attempt to gain lasting access", r"\bauthorized_keys\b|\bcrontab\s+-"),
-    )
+_TONGUES = (
+    *(ENGLISH, ENGLISH_ROLES, ENGLISH_LEAKS, ENGLISH_HARM),
+    *(GERMAN, FRENCH, SPANISH, PORTUGUESE, ITALIAN, NEIGHBOURS),
+    *(RUSSIAN, CHINESE, JAPANESE, KOREAN, ARABIC, HINDI),
 )
+
+_WINDOW_CHARS = 4_000
+_OVERLAP_CHARS = 800
+"""Long text is read in pieces, so that the time grows with its length and never with the square of it."""
+
+_DEPTH = 2
+"""How often something encoded may be encoded again."""
 
 
 def suspicion(text: str) -> str | None:
     """What makes `text` unfit for the system prompt, as a noun phrase; None when nothing does."""
-    for character in _FLAG.sub("", text):
-        if character in _HIDDEN:
-            return f"{_HIDDEN[character]} (U+{ord(character):04X})"
-        if 0xE0000 <= ord(character) <= 0xE007F:
-            return "invisible tag characters"
-    # What the eye does not see, joiners and soft hyphens among it, must not hide a word from the patterns either.
-    visible = "".join(character for character in text if unicodedata.category(character) != "Cf")
-    folded = _SOFT_BREAK.sub(" ", unicodedata.normalize("NFKC", visible).replace("\r\n", "\n"))
-    for reason, pattern in _ORDERS:
-        if pattern.search(folded):
-            return reason
+    found = threat(text)
+    return None if found is None else found.reason
+
+
+def threat(text: str) -> Threat | None:
+    """The first threat in `text`: what is hidden, what reads like an order, what is encoded. None when none is."""
+    if len(text) > LIMIT_CHARS:
+        return Threat.of("length", f"over {LIMIT_CHARS:,} characters")
+    return unseen(text) or _spelled_out(text) or _encoded(text, _DEPTH) or _blob(text)
+
+
+def _spelled_out(text: str) -> Threat | None:
+    for begin in range(0, max(1, len(text) - _OVERLAP_CHARS), _WINDOW_CHARS - _OVERLAP_CHARS):
+        if found := _read(text[begin : begin + _WINDOW_CHARS]):
+            return found
     return None
+
+
+def _read(text: str) -> Threat | None:
+    if name := _first(disguise.seen(text), MACHINE):
+        return Threat.of(name)
+    for number, reading in enumerate(disguise.readings(text)):
+        for tongue in _TONGUES:
+            if name := tongue.threat_in(reading):
+                return Threat.of(name, is_disguised=number > 0)
+    for letters in disguise.set_apart(text):
+        if name := _first(letters, APART):
+            return Threat.of(name, is_disguised=True)
+    return None
+
+
+def _encoded(text: str, depth: int) -> Threat | None:
+    for inner in ciphers.decoded(text):
+        if inner != text and (found := _spelled_out(inner) or (_encoded(inner, depth - 1) if depth > 1 else None)):
+            return Threat.of(found.name, is_disguised=True)
+    return None
+
+
+def _blob(text: str) -> Threat | None:
+    return Threat.of("blob") if ciphers.has_blob(text) else None
+
+
+def _first(text: str, lures: Iterable[tuple[str, str]]) -> str | None:
+    return next((name for name, pattern in lures if compiled(pattern).search(text)), None)

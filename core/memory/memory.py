@@ -1,57 +1,288 @@
 """A memory made of memories: asks them side by side, each in its time box, and joins what is not empty.
 
-The agent cannot tell one from many. A memory that fails or hangs is logged and skipped; the turn goes on.
+The agent cannot tell one from many. What is built in comes first; a service of the user's choice is told through the
+outbox. A memory that fails or hangs is skipped, and left alone for a while when it goes on so; the turn goes on.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, TypeVar
 
 import structlog
 
+from core.errors import ConfigError, DeliveryError, MnemeError
+from core.memory.attention import is_remembered
+from core.memory.breaker import Breaker
+from core.memory.errand import Errand
+from core.memory.guard import suspicion
 from core.memory.provider import MemoryProvider
-from core.types import Message, Session, Tool, ToolContext
+from core.memory.relay import Relay
+from core.memory.seat import Seat
+from core.memory.services import Services
+from core.memory.smalltalk import is_smalltalk
+from core.ports import Clock
+from core.records import NoteChange
+from core.types import Message, Scope, Session, Tool, ToolContext
 
 T = TypeVar("T")
 
+SETTLE_S = 60.0
+"""Nobody waits for what happens after an answer, but it must not hold up the next turn for ever."""
+
 
 class Memory(MemoryProvider):
-    """The fan-out over `providers`, in their order; `timeout_s` is the time box of each call."""
+    """The fan-out over `builtins`, then the providers of `services`. `timeout_s` is the time box of each call that a
+    turn waits for."""
 
     name = "memory"
 
-    def __init__(self, providers: Sequence[MemoryProvider], timeout_s: float = 2.0) -> None:
-        self._providers = tuple(providers)
-        self._timeout_s = timeout_s
+    def __init__(
+        self,
+        builtins: Sequence[MemoryProvider],
+        clock: Clock,
+        timeout_s: float = 2.0,
+        services: Services | None = None,
+    ) -> None:
+        self._clock = clock
+        self._services = services
+        self._externals = services.providers if services else ()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._own = [Seat(one, None, Breaker(clock), timeout_s, self) for one in builtins]
+        self._others = [
+            Seat(one, services.home / "providers" / one.name, Breaker(clock), timeout_s, self)
+            for one in self._externals
+            if services
+        ]
+        self._seats = [*self._own, *self._others]
+        self._warnings: list[str] = []
         self._log = structlog.get_logger("memory")
 
+    @property
+    def states(self) -> Mapping[str, str]:
+        """One sentence on each memory."""
+        return {seat.provider.name: seat.state for seat in self._seats}
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What of the settings cannot be had, as sentences for the owner."""
+        return self._warnings
+
+    @property
+    def has_externals(self) -> bool:
+        """Whether there is anybody to carry parcels to."""
+        return bool(self._externals)
+
+    async def is_available(self) -> bool:
+        """Always: what is built in is there."""
+        return True
+
+    async def initialize(self, folder: Path) -> None:
+        """Nothing: each memory comes up when it is first needed, or by `start`."""
+
+    async def start(self) -> None:
+        """Puts into the outbox what an earlier process did not come to tell, and brings the services up before they are
+        needed."""
+        await self._post(lambda relay: relay.catch_up(self._externals))
+        async with asyncio.TaskGroup() as group:
+            for seat in self._others:
+                group.create_task(seat.come_up())
+
     async def system_prompt_block(self, context: ToolContext) -> str:
-        blocks = await self._gather([(provider, provider.system_prompt_block(context)) for provider in self._providers])
-        return "\n\n".join(block.strip() for block in blocks if block.strip())
+        seats = [seat for seat in self._seats if seat.is_asked(context.session)]
+        found = await self._each(seats, lambda seat: seat.block(context))
+        return "\n\n".join(block.strip() for block in found if block.strip())
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        answers = await self._gather([(provider, provider.prefetch(text, context)) for provider in self._providers])
-        return [line for lines in answers for line in lines if line.strip()]
+        is_small = is_smalltalk(text)
+        seats = [
+            seat
+            for seat in self._seats
+            if seat.is_asked(context.session) and not (is_small and seat.provider.is_searching)
+        ]
+        async with asyncio.TaskGroup() as group:
+            tasks = [(seat, group.create_task(seat.prefetch(text, context))) for seat in seats]
+        first = [line for seat, task in tasks if not seat.provider.is_searching for line in task.result()]
+        # The budget of a turn is cut off at the end: the best of each comes before the second best of any.
+        rounds = zip_longest(*(task.result() for seat, task in tasks if seat.provider.is_searching), fillvalue="")
+        lines = [*first, *(line for best in rounds for line in best)]
+        return list(dict.fromkeys(line for line in lines if line.strip()))
 
-    async def sync_turn(self, session: Session, messages: Sequence[Message]) -> None:
-        await self._gather([(provider, provider.sync_turn(session, messages)) for provider in self._providers])
+    async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
+        if is_remembered(context.session) and not is_smalltalk(text):
+            for seat in self._seats:
+                if seat.is_asked(context.session):
+                    seat.queue(text, context)
+        return ()
+
+    async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
+        if is_remembered(session):
+            await self._ask(self._own, "sync_turn", session, messages, key, box_s=SETTLE_S)
+
+    async def turn_over(self, session: Session, rows: Sequence[Message]) -> None:
+        """A turn is over and stored; `rows` are those of the whole session, its own ones and what it carries on."""
+        if not is_remembered(session):
+            return
+        own = [row for row in rows if row.session_id == session.id]
+        await self._post(lambda relay: relay.turns(self._externals, session, own))
+        turn = last_turn(own)
+        if turn:
+            await self.sync_turn(session, turn, f"turn:{session.id}:{turn[0].id}")
+
+    async def on_turn_start(self, context: ToolContext) -> None:
+        seats = [seat for seat in self._seats if seat.is_asked(context.session)]
+        await self._ask(seats, "on_turn_start", context)
+
+    async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
+        if not is_remembered(session):
+            return
+        own = [row for row in messages if row.session_id == session.id]
+        await self._post(lambda relay: relay.end(self._externals, session, own))
+        # Whoever begins anew does not wait for what is made of the old.
+        self.spawn(self._ask(self._own, "on_session_end", session, own, box_s=SETTLE_S))
+
+    async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
+        await self._post(lambda relay: relay.switch(self._externals, new_id, parent_id, reason))
+        await self._ask(self._own, "on_session_switch", new_id, parent_id, reason)
+
+    async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
+        if not is_remembered(session):
+            return ""
+        found = await self._ask(self._seats, "on_pre_compress", session, messages)
+        texts = [text.strip() for text in found if isinstance(text, str) and suspicion(text) is None]
+        return "\n\n".join(filter(None, texts))
+
+    async def on_delegation(self, task: str, result: str, context: ToolContext) -> None:
+        if is_remembered(context.session):
+            await self._ask(self._seats, "on_delegation", task, result, context)
+
+    async def on_memory_write(self, change: NoteChange) -> None:
+        await self._ask(self._own, "on_memory_write", change)
+        await self.notes_changed()
+
+    async def notes_changed(self) -> None:
+        """Notes may have been changed, by whatever process: services are to be told."""
+        await self._post(lambda relay: relay.notes(self._externals))
 
     def tools(self) -> Sequence[Tool]:
-        return [tool for provider in self._providers for tool in provider.tools()]
+        return self.tools_beside(())
 
-    async def _gather(self, calls: Sequence[tuple[MemoryProvider, Awaitable[T]]]) -> list[T]:
-        async def boxed(provider: MemoryProvider, call: Awaitable[T]) -> list[T]:
-            try:
-                async with asyncio.timeout(self._timeout_s):
-                    return [await call]
-            except TimeoutError:
-                self._log.warning("a memory took too long and was skipped", provider=provider.name)
-            except Exception:
-                self._log.exception("a memory failed and was skipped", provider=provider.name)
-            return []
+    def tools_beside(self, reserved: Collection[str]) -> Sequence[Tool]:
+        """The tools of all memories. One of a service is refused when its name is in `reserved`, or taken."""
+        names, tools = set(reserved), []
+        for seat in self._seats:
+            for tool in self._tools_of(seat):
+                if seat.is_external and tool.name in names:
+                    self.warn(
+                        f"The tool {tool.name} of the memory {seat.provider.name} is left out: the name is taken."
+                    )
+                    continue
+                names.add(tool.name)
+                tools.append(replace(tool, run=partial(seat.call, tool.name)) if seat.is_external else tool)
+        return tools
 
+    def warn(self, sentence: str) -> None:
+        """Something of the settings cannot be had."""
+        if sentence not in self._warnings:
+            self._log.warning("a memory is not as the settings want it", problem=sentence)
+            self._warnings.append(sentence)
+
+    async def deliver(self, errand: Errand) -> None:
+        """Brings a parcel of the outbox to its memory. Raises DeliveryError, permanent when the memory says no for
+        good or is not there any more; StoreError."""
+        seat = next((seat for seat in self._others if seat.provider.name == errand.provider), None)
+        if seat is None or self._services is None:
+            raise DeliveryError(f"there is no memory {errand.provider} any more", is_permanent=True)
+        relay, provider = self._services.relay, seat.provider
+        await seat.bring(lambda: relay.deliver(errand, provider))
+
+    async def forget(self, scopes: frozenset[Scope], message_ids: Sequence[int]) -> str | None:
+        """See `core.keeper.Keeper`. A service has no way of being asked to erase."""
+        self.let_go()
+        names = ", ".join(one.name for one in self._externals)
+        return f"What {names} was told is kept there; have it erased there." if names else None
+
+    def let_go(self) -> None:
+        """Something was erased: what was looked up beforehand, for turns to come, is dropped."""
+        for seat in self._seats:
+            seat.let_go()
+
+    async def shutdown(self) -> None:
+        """Gives up what still runs and closes the memories, the last first."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=1.0)
+        for seat in reversed(self._seats):
+            await seat.close()
+
+    def searches(self) -> list[asyncio.Task[None]]:
+        """What is being looked for beside the turns."""
+        return [task for seat in self._seats for task in seat.searches()]
+
+    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """A task that ends with this memory at the latest."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def opened(self, name: str, reason: str) -> None:
+        """A memory has failed too often: the owner is told, once until it has worked again."""
+        self._log.error("a memory is out of order", provider=name, reason=reason)
+        if self._services is not None:
+            key = f"memory-down:{name}:{self._clock.now().isoformat()}"
+            self.spawn(
+                self._tell(key, f"My memory “{name}” is out of order ({reason}). I go on without it and try it again.")
+            )
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            # Looked at, so that what nobody waits for any more is not reported as forgotten.
+            task.exception()
+
+    def _tools_of(self, seat: Seat) -> Sequence[Tool]:
+        try:
+            return seat.tools()
+        except ConfigError as error:
+            self.warn(f"The memory {seat.provider.name} has no tools: {error}.")
+            return ()
+
+    async def _post(self, posting: Callable[[Relay], Awaitable[None]]) -> None:
+        """What cannot be put into the outbox now is found missing, and put there, by a later look."""
+        if self._services is None or not self._externals:
+            return
+        try:
+            await posting(self._services.relay)
+        except MnemeError as error:
+            self._log.error("a memory cannot be told now", error=str(error))
+
+    async def _tell(self, key: str, sentence: str) -> None:
+        try:
+            if self._services is not None:
+                await self._services.tell(key, sentence)
+        except MnemeError as error:
+            self._log.error("the owner was not told", error=str(error))
+
+    async def _ask(self, seats: Sequence[Seat], hook: str, *arguments: object, box_s: float | None = None) -> list[Any]:
+        return await self._each(seats, lambda seat: seat.ask(hook, *arguments, box_s=box_s))
+
+    async def _each(self, seats: Sequence[Seat], ask: Callable[[Seat], Coroutine[Any, Any, Sequence[T]]]) -> list[T]:
+        """What `ask` gives for each, side by side, joined in their order."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(boxed(provider, call)) for provider, call in calls]
+            tasks = [group.create_task(ask(seat)) for seat in seats]
         return [answer for task in tasks for answer in task.result()]
+
+
+def last_turn(rows: Sequence[Message]) -> Sequence[Message]:
+    """The rows from the last messages of people on that were answered together."""
+    start = max((i for i, row in enumerate(rows) if row.role == "user"), default=len(rows))
+    while 0 < start < len(rows) and rows[start - 1].role == "user":
+        start -= 1
+    return rows[start:]

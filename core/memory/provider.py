@@ -1,36 +1,112 @@
 """The one interface of everything that remembers beyond the conversation: what a memory may do, and when it is asked.
 
-Only `name` and `prefetch` must be written; every other hook does nothing until it is needed.
+`name`, `is_available`, `initialize` and `prefetch` must be written; every other hook does nothing until it is needed.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
-from core.types import Message, Session, Tool, ToolContext
+from core.errors import ToolError
+from core.records import NoteChange
+from core.types import Json, Message, Session, Tool, ToolContext
+
+Mode = Literal["hybrid", "context", "tools"]
+"""hybrid: it is asked before a turn, and the model has its tools. context: only the former. tools: only the latter."""
 
 
 class MemoryProvider(ABC):
-    """A memory. Its hooks are awaited with a time box; what they raise is logged and never reaches the turn."""
+    """A memory. Its hooks are awaited with a time box; what they raise is logged and never reaches the turn.
 
-    name: str
+    One of the user's choice, with `options`, is made as ``Provider(options)``, without as ``Provider()``. What it is
+    to keep (`sync_turn`, `on_memory_write`, `on_session_end`, `on_session_switch`) reaches it through the outbox, in
+    the order of its session, again and again with growing patience until the hook returns: at least once, and exactly
+    once where the service takes the `key` of a turn. A hook that raises Refused says no for good and is not tried
+    again; any other error is tried again. Nothing of cron sessions is given to it to keep.
+    """
 
-    async def system_prompt_block(self, context: ToolContext) -> str:
-        """Text for the frozen system prompt of a new session; empty for none."""
-        return ""
+    mode: Mode = "hybrid"
+    sync_every_turns: int = 1
+    """So many turns are given to `sync_turn` together. Both are set from the settings before `initialize`."""
+    options: ClassVar[type[Any] | None] = None
+    """A frozen dataclass of str, int, float, bool and `core.memory.secret.Secret`; `mneme memory setup NAME` asks for
+    its fields, whose metadata may have a ``help``."""
+    is_searching: bool = True
+    """Whether `prefetch` looks up what the text is about, so that it need not be asked about "ok, thanks"."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name in settings and reports; a plain class attribute will do. Small letters, digits, ``_``."""
+
+    @abstractmethod
+    async def is_available(self) -> bool:
+        """Whether it has what it needs to work (options, a library), told without asking a service."""
+
+    @abstractmethod
+    async def initialize(self, folder: Path) -> None:
+        """Called before all other hooks, and again when it has failed. `folder`: its own, made, for what it keeps."""
 
     @abstractmethod
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         """What is worth knowing before answering `text`: one line a memory, best first.
 
         A line starts with a token that names the memory for ever, such as ``m123``, and a space: a memory whose token
-        the session's prefix already holds is not sent again.
+        the session's prefix already holds is not sent again. Only what belongs to `context.scopes` may be returned.
         """
 
-    async def sync_turn(self, session: Session, messages: Sequence[Message]) -> None:
-        """The turn is over and stored; `messages` are its rows, the person's first, the answer last."""
+    async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
+        """The turn about `text` is over: what is worth knowing for the next one, found while nobody waits; lines as of
+        `prefetch`, which go along with the next turn."""
+        return ()
+
+    async def system_prompt_block(self, context: ToolContext) -> str:
+        """Text for the frozen system prompt of a new session; empty for none."""
+        return ""
+
+    async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
+        """Turns are over and stored; `messages` are their rows that are not erased, the person's first, the answer
+        last. They belong to `session.scope`. `key` names session and turn for ever: what comes twice has it twice."""
 
     def tools(self) -> Sequence[Tool]:
-        """Tools of this memory for the model."""
+        """Tools of this memory for the model; the same ones in the same order at every start."""
         return ()
+
+    async def call_tool(self, name: str, arguments: Json, context: ToolContext) -> str:
+        """Runs one of `tools`. Raises ToolError with a sentence the model can act on."""
+        for tool in self.tools():
+            if tool.name == name:
+                return await tool.run(arguments, context)
+        raise ToolError(f"There is no tool {name}.")
+
+    async def on_turn_start(self, context: ToolContext) -> None:
+        """A turn begins; the person's message is stored as `context.message_id`."""
+
+    async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
+        """The session is over; `messages` are its own rows that are not erased, oldest first."""
+
+    async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
+        """The conversation goes on in session `new_id`. `reason`: new, length (`parent_id` was too long), resume (of
+        `parent_id`, or of itself), rights (less may be seen than before)."""
+
+    async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
+        """The session is too long and goes on in a child without its earlier turns: what of `messages` must survive,
+        for the prompt of the child; empty for nothing."""
+        return ""
+
+    async def on_delegation(self, task: str, result: str, context: ToolContext) -> None:
+        """A task was given to a model of its own, which came back with `result`."""
+
+    async def on_memory_write(self, change: NoteChange) -> None:
+        """A curated note was added, replaced or removed: `change.action`, `before` and `after`."""
+
+    async def shutdown(self) -> None:
+        """The process ends: closes what is open."""
+
+
+def implements(provider: MemoryProvider, hook: str) -> bool:
+    """Whether the provider has written this hook itself."""
+    return getattr(type(provider), hook) is not getattr(MemoryProvider, hook)

@@ -7,22 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from core.memory.provider import MemoryProvider
 from core.ports import Recall
-from core.query import any_of
 from core.search import Found, Query
 from core.types import ToolContext
 
 PASSAGES = 4
 """How many remembered messages a turn is given at most."""
 PASSAGE_CHARS = 280
-_WORDS = """
-ok okay yes yeah yep no nope thanks thank thx hello hi hey good great nice cool sure please fine bye
-morning evening night lol haha wow go on more
-"""
-_PLEASANTRIES = frozenset(_WORDS.split())
 
 
 class Recollection(MemoryProvider):
@@ -34,9 +29,14 @@ class Recollection(MemoryProvider):
         self._recall = recall
         self._zone = ZoneInfo(zone)
 
+    async def is_available(self) -> bool:
+        """Always."""
+        return True
+
+    async def initialize(self, folder: Path) -> None:
+        """History is there already."""
+
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        if not _is_subject(text):
-            return ()
         findings = await self._recall.recall(
             Query(text=text[:2000], scopes=context.scopes, limit=PASSAGES, hidden=context.window, is_prose=True)
         )
@@ -56,8 +56,3 @@ class Recollection(MemoryProvider):
     def _date(self, at: datetime) -> str:
         local = at.astimezone(self._zone)
         return f"{local.day} {local:%B %Y}"
-
-
-def _is_subject(text: str) -> bool:
-    """Whether there is anything to look up: "ok, thanks!" needs no memory, and none should be spent on it."""
-    return any(term.rstrip("*") not in _PLEASANTRIES for term in any_of(text[:2000]).terms)

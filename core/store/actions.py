@@ -1,6 +1,7 @@
 """Buttons that survive a restart: each an id that a platform carries, and the command behind it, for a while.
 
-Says what a button does, not who may press it; that is asked of its scope and account by the router.
+Says what a button does, not who may press it; that is asked of its scope and account by the router. A question that
+waits for a yes is a button too, which is taken once.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from core.ports import Clock
 from core.records import Action
 from core.store import codec, rows
 from core.store.database import Database
-from core.types import Command, Scope
+from core.types import Account, Address, Command, Scope
 
 
 class Actions:
@@ -34,8 +35,8 @@ class Actions:
             connection.execute("DELETE FROM actions WHERE expires_at <= :now", {"now": now})
             connection.executemany(
                 """
-                INSERT INTO actions (id, scope_id, account, command, arguments, expires_at)
-                VALUES (:id, :scope, :account, :command, :arguments, :expires_at)
+                INSERT INTO actions (id, scope_id, account, command, arguments, expires_at, address)
+                VALUES (:id, :scope, :account, :command, :arguments, :expires_at, :address)
                 """,
                 [
                     {
@@ -45,6 +46,7 @@ class Actions:
                         "command": codec.clean(action.command.name),
                         "arguments": codec.clean(action.command.arguments),
                         "expires_at": rows.timestamp(action.expires_at),
+                        "address": None if action.address is None else codec.clean(action.address.key),
                     }
                     for action in actions
                 ],
@@ -54,20 +56,58 @@ class Actions:
             await self._database.write(work)
 
     async def find(self, action_id: str, now: datetime) -> Action | None:
-        """The button behind an id, unless it has expired."""
+        """The button behind an id, unless it has expired, or is a question, which is only ever taken."""
         values = {"id": codec.clean(action_id), "now": rows.timestamp(now)}
 
         def work(connection: sqlite3.Connection) -> Action | None:
             row = connection.execute(
                 """
                 SELECT actions.*, scopes.key AS scope_key FROM actions JOIN scopes ON scopes.id = actions.scope_id
-                WHERE actions.id = :id AND actions.expires_at > :now
+                WHERE actions.id = :id AND actions.expires_at > :now AND actions.address IS NULL
                 """,
                 values,
             ).fetchone()
             return None if row is None else _action(row)
 
         return await self._database.read(work)
+
+    async def take(self, address: Address, account: Account, taker: str, now: datetime) -> Sequence[Action]:
+        """The questions that wait for this account here, the latest first, which wait for nothing else from then on;
+        the same `taker` (a message, a press) gets them again, after a crash. Costs no write where nothing waits."""
+        values = {
+            "address": codec.clean(address.key),
+            "account": rows.account_key(account),
+            "taker": codec.clean(taker),
+            "now": rows.timestamp(now),
+        }
+
+        def look(connection: sqlite3.Connection) -> list[sqlite3.Row]:
+            found = connection.execute(
+                """
+                SELECT actions.*, scopes.key AS scope_key FROM actions JOIN scopes ON scopes.id = actions.scope_id
+                WHERE actions.address = :address AND actions.account = :account AND actions.expires_at > :now
+                    AND (actions.taker IS NULL OR actions.taker = :taker)
+                ORDER BY actions.taker IS NULL, actions.expires_at DESC
+                """,
+                values,
+            ).fetchall()
+            # What was taken before a crash is what was meant; what came to wait since was not there to be answered.
+            known = [row for row in found if row["taker"] is not None]
+            return known or found
+
+        def work(connection: sqlite3.Connection) -> Sequence[Action]:
+            found = look(connection)
+            if found and found[0]["taker"] is not None:
+                return [_action(row) for row in found]
+            connection.execute(
+                "UPDATE actions SET taker = :taker WHERE address = :address AND account = :account AND taker IS NULL",
+                values,
+            )
+            return [_action(row) for row in found]
+
+        if not await self._database.read(look):
+            return ()
+        return await self._database.write(work)
 
 
 def _action(row: sqlite3.Row) -> Action:
@@ -77,4 +117,5 @@ def _action(row: sqlite3.Row) -> Action:
         account=rows.account_of(row["account"]),
         command=Command(name=row["command"], arguments=row["arguments"]),
         expires_at=rows.moment(row["expires_at"]),
+        address=None if row["address"] is None else Address.parse(row["address"]),
     )

@@ -6,14 +6,18 @@ cut off changes nothing twice. Tool calls and what tools returned are not export
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
-from core.errors import HistoryError
+from core.errors import HistoryError, StoreError
 from core.histories import json_lines
 from core.records import ImportReport, Skipped
-from core.store import archive_rows, chronology
+from core.store import archive_rows, chronology, upkeep
+from core.store.batches import Batch, cut
+from core.store.bulk import indexed_at_once
 from core.store.chronicle import Chronicle
 from core.store.database import Database
 from core.store.sight import scope_parameter, visible
@@ -22,7 +26,12 @@ from core.store.transcripts import SAID
 from core.types import Scope
 
 BUFFER_LINES = 2000
-"""How many lines wait in memory for the rest of their session."""
+BUFFER_CHARS = 8_000_000
+"""How much waits in memory for the rest of its session."""
+MERGE_SEGMENTS = 32
+"""When the indexes have grown by so many segments they are merged, in small steps: at 64 FTS5 would do it by itself, in
+one that takes as long as ten transactions."""
+MERGE_PAGES = 200
 PROGRESS_LINES = 1000
 REASONS = 100
 """How many refused lines are reported with their reason."""
@@ -35,6 +44,7 @@ class Archive:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._unmerged = 0
 
     async def import_lines(self, lines: Iterable[bytes | str], progress: Callable[[int], None]) -> ImportReport:
         """Takes in JSON lines. A bad line is refused with its number and the rest is kept."""
@@ -43,7 +53,7 @@ class Archive:
     async def import_records(
         self, records: Iterable[Chronicle | Skipped | None], progress: Callable[[int], None]
     ) -> ImportReport:
-        """Takes in messages; one transaction a session, or a part of one when it is very long or comes in pieces.
+        """Takes in messages, some sessions a transaction, or a part of one when it is long or comes in pieces.
 
         `progress` hears now and then how many records are done. A message is known by (session, id); without an id the
         n-th equal (session, at, role, text) of the file is the n-th equal one stored. When the records end with a
@@ -52,7 +62,7 @@ class Archive:
         """
         tally = _Tally()
         waiting: dict[tuple[Scope, str], list[Chronicle]] = {}
-        buffered = 0
+        buffered = buffered_chars = 0
         await self._database.write(archive_rows.start)
         try:
             for record in _until_broken(records, tally):
@@ -60,13 +70,14 @@ class Archive:
                 if isinstance(record, Chronicle):
                     waiting.setdefault((record.scope, record.session), []).append(record)
                     buffered += 1
+                    buffered_chars += len(record.text)
                 elif record is not None:
                     tally.leave_out(record)
                 if tally.lines % PROGRESS_LINES == 0:
                     progress(tally.lines)
-                if buffered >= BUFFER_LINES:
+                if buffered >= BUFFER_LINES or buffered_chars >= BUFFER_CHARS:
                     await self._store(waiting, tally)
-                    buffered = 0
+                    buffered = buffered_chars = 0
             await self._store(waiting, tally)
         finally:
             await self._database.write(archive_rows.finish)
@@ -112,20 +123,48 @@ class Archive:
         return await self._database.read(work)
 
     async def _store(self, waiting: dict[tuple[Scope, str], list[Chronicle]], tally: _Tally) -> None:
-        """Empties `waiting`, one transaction for each session."""
-        while waiting:
-            lines = waiting.pop(next(iter(waiting)))
+        """Empties `waiting`, in transactions that are short enough for others to write between them."""
+        for batch in cut(waiting.values()):
 
-            def work(connection: sqlite3.Connection, lines: Sequence[Chronicle] = lines) -> tuple[int, bool, int]:
-                return archive_rows.store(connection, lines, tally.met)
+            def work(connection: sqlite3.Connection, batch: Batch = batch) -> list[tuple[int, bool, int]]:
+                with indexed_at_once(connection):
+                    return [archive_rows.store(connection, lines) for lines in batch]
 
-            session_id, is_new, taken = await write_text(self._database, work)
-            tally.met.add(session_id)
-            if not is_new:
-                tally.pieced.add(session_id)
-            tally.taken += taken
-            tally.known += len(lines) - taken
-            tally.scopes[lines[0].scope] += len(lines)
+            await self._note(batch, tally)
+            stored = await write_text(self._database, work)
+            for lines, (session_id, is_new, taken) in zip(batch, stored, strict=True):
+                tally.met.add(session_id)
+                if not is_new:
+                    tally.pieced.add(session_id)
+                tally.taken += taken
+                tally.known += len(lines) - taken
+                tally.scopes[lines[0].scope] += len(lines)
+            if any(taken for _, _, taken in stored):
+                await self._merge(1)
+        waiting.clear()
+
+    async def _note(self, batch: Batch, tally: _Tally) -> None:
+        """Counts the messages without an id in those sessions that were there before this import."""
+
+        def find(connection: sqlite3.Connection) -> list[int | None]:
+            return [archive_rows.find(connection, lines[0]) for lines in batch]
+
+        there = {session_id for session_id in await self._database.read(find) if session_id is not None}
+        for session_id in sorted(there - tally.met):
+            after: int | None = 0
+            while after is not None:
+                note = partial(archive_rows.note_stored, session_id=session_id, after=after)
+                after = await self._database.write(note)
+
+    async def _merge(self, segments: int) -> None:
+        self._unmerged += segments
+        if self._unmerged < MERGE_SEGMENTS:
+            return
+        self._unmerged = 0
+        # A damaged index is the business of those who tend it, and a full disk is met at the next message.
+        with contextlib.suppress(StoreError):
+            while await self._database.write(lambda connection: upkeep.merge(connection, MERGE_PAGES)):
+                pass
 
     async def _put_in_order(self, session_ids: Sequence[int]) -> None:
         """Renumbers what came late into these sessions, in small transactions: others write meanwhile."""
@@ -142,6 +181,8 @@ class Archive:
                         chronology.renumber(connection, step)
 
                     await write_text(self._database, work)
+                    # What goes is written down like what comes.
+                    await self._merge(2)
 
 
 class _Tally:

@@ -9,7 +9,7 @@ import hashlib
 import re
 import secrets
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from core.store import codec, message_rows, rows
@@ -19,6 +19,8 @@ from core.store.transcripts import SAID
 from core.types import Address, Message, Sender
 
 TITLE_FROM_TEXT_CHARS = 60
+NOTED = 2000
+"""So many messages that are there already are looked at in one transaction."""
 _STORE_NAME = "archive_name"
 """Key of `state_meta`: names this state.db in exports, so that its own sessions are known when they come back."""
 
@@ -65,49 +67,44 @@ def store_name(connection: sqlite3.Connection) -> str:
     return name
 
 
-def store(connection: sqlite3.Connection, lines: Sequence[Chronicle], met: Collection[int]) -> tuple[int, bool, int]:
-    """Stores the lines of one session in the order of their times; returns the session's id, whether it was made for
-    them, and how many of them were new. `met`: sessions that this import has had before."""
+def store(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> tuple[int, bool, int]:
+    """Stores lines of one session; returns the session's id, whether it was made for them, and how many of them were
+    new. What the session had before this import must have been noted."""
     own = rows.meta(connection, _STORE_NAME)
-    lines = sorted(lines, key=lambda line: line.at)
     session_id, address_id, is_new = _session(connection, lines)
-    if not is_new and session_id not in met:
-        _note_stored(connection, session_id)
-    taken = counted = 0
     known = set() if is_new else _known(connection, address_id, lines)
-    for read in lines:
-        quote = _QUOTE_ID.fullmatch(read.id or "") if read.role == "assistant" else None
-        # Here such an answer has no id.
-        line = replace(read, id=None) if quote is not None and quote["store"] == own else read
-        if line.id in known or (line.id is None and not _is_next(connection, session_id, line)):
+    taken: list[Message] = []
+    for line in lines:
+        external_id = codec.maybe_clean(line.id)
+        quote = _QUOTE_ID.fullmatch(external_id or "") if line.role == "assistant" else None
+        if quote is not None and quote["store"] == own:
+            # Here such an answer has no id.
+            external_id = None
+        if external_id in known or (external_id is None and not _is_next(connection, session_id, line)):
             continue
+        if external_id is not None:
+            known.add(external_id)
         message = Message(
             role=line.role,
             kind="chat" if quote is None else "quote",
             text=line.text,
             session_id=session_id,
             created_at=line.at,
-            external_id=line.id,
+            external_id=external_id,
             sender=None if line.sender is None else Sender(id="", name=line.sender),
         )
-        is_taken = message_rows.add(connection, message, address_id)
-        taken += is_taken
-        counted += is_taken and message.kind == "chat"
+        taken.append(message)
+    message_rows.add(connection, taken, address_id)
     if taken or is_new:
-        _count(connection, session_id, lines, counted)
-    return session_id, is_new, taken
+        _count(connection, session_id, lines, sum(message.kind == "chat" for message in taken))
+    return session_id, is_new, len(taken)
 
 
-def _known(connection: sqlite3.Connection, address_id: int, lines: Sequence[Chronicle]) -> set[str | None]:
-    """The ids of lines that were stored before: an import that goes on passes over them quickly."""
-    found = connection.execute(
-        """
-        SELECT messages.external_id FROM json_each(:ids)
-        CROSS JOIN messages ON messages.address_id = :address AND messages.external_id = json_each.value
-        """,
-        {"address": address_id, "ids": codec.dump([line.id for line in lines if line.id is not None])},
-    )
-    return {row["external_id"] for row in found}
+def _known(connection: sqlite3.Connection, address_id: int, lines: Sequence[Chronicle]) -> set[str]:
+    """The ids of lines that were stored before. Asked one by one: SQLite's JSON ends a text at a NUL."""
+    ids = {codec.clean(line.id) for line in lines if line.id is not None}
+    statement = "SELECT 1 FROM messages WHERE address_id = :address AND external_id = :id"
+    return {one for one in ids if connection.execute(statement, {"address": address_id, "id": one}).fetchone()}
 
 
 def page(connection: sqlite3.Connection, store: str, values: Mapping[str, object]) -> list[tuple[int, int, str]]:
@@ -130,23 +127,61 @@ def page(connection: sqlite3.Connection, store: str, values: Mapping[str, object
     return found
 
 
+def find(connection: sqlite3.Connection, line: Chronicle) -> int | None:
+    """The session of a line, where there is one."""
+    row = _found(connection, line)
+    return None if row is None else int(row["id"])
+
+
+def note_stored(connection: sqlite3.Connection, session_id: int, after: int, count: int = NOTED) -> int | None:
+    """Counts those of the next `count` messages of a session that have no id; returns where the next begin (None: there
+    are no more)."""
+    found = connection.execute(
+        """
+        SELECT id, created_at, role, CASE WHEN external_id IS NULL THEN text END AS text FROM messages
+        WHERE session_id = :session AND id > :after ORDER BY id LIMIT :count
+        """,
+        {"session": session_id, "after": after, "count": count},
+    ).fetchall()
+    connection.executemany(
+        """
+        INSERT INTO temp.nameless (session_id, digest, stored, met) VALUES (:session, :digest, 1, 0)
+        ON CONFLICT (session_id, digest) DO UPDATE SET stored = stored + 1
+        """,
+        [
+            {"session": session_id, "digest": _digest(row["created_at"], row["role"], row["text"])}
+            for row in found
+            if row["text"] is not None
+        ],
+    )
+    return found[-1]["id"] if len(found) == count else None
+
+
 def _session(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> tuple[int, int, bool]:
     """The session of the lines, the address that their ids are unique at, and whether the session was made now."""
-    first = lines[0]
-    scope_id = rows.keep_scope(connection, first.scope)
-    own = _own_number(connection, first.session)
-    row = connection.execute(
-        """
-        SELECT id, address_id, external_id FROM sessions
-        WHERE scope_id = :scope AND (external_id = :external OR id = :own AND external_id IS NULL)
-        """,
-        {"scope": scope_id, "external": codec.clean(first.session), "own": own},
-    ).fetchone()
+    row = _found(connection, lines[0])
     if row is None:
-        session_id = _made(connection, scope_id, lines)
+        session_id = _made(connection, lines)
         return session_id, _shelf(connection, session_id), True
     is_own = row["external_id"] is None
     return row["id"], row["address_id"] if is_own else _shelf(connection, row["id"]), False
+
+
+def _found(connection: sqlite3.Connection, line: Chronicle) -> sqlite3.Row | None:
+    row: sqlite3.Row | None = connection.execute(
+        """
+        SELECT sessions.id, sessions.address_id, sessions.external_id FROM scopes
+        CROSS JOIN sessions ON sessions.scope_id = scopes.id
+        WHERE scopes.key = :scope
+        AND (sessions.external_id = :external OR sessions.id = :own AND sessions.external_id IS NULL)
+        """,
+        {
+            "scope": codec.clean(line.scope.key),
+            "external": codec.clean(line.session),
+            "own": _own_number(connection, line.session),
+        },
+    ).fetchone()
+    return row
 
 
 def _shelf(connection: sqlite3.Connection, session_id: int) -> int:
@@ -161,7 +196,7 @@ def _own_number(connection: sqlite3.Connection, name: str) -> int | None:
     return int(number) if is_own else None
 
 
-def _made(connection: sqlite3.Connection, scope_id: int, lines: Sequence[Chronicle]) -> int:
+def _made(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> int:
     first = lines[0]
     moments = [rows.timestamp(line.at) for line in lines]
     row = connection.execute(
@@ -174,7 +209,7 @@ def _made(connection: sqlite3.Connection, scope_id: int, lines: Sequence[Chronic
         """,
         {
             "address": rows.keep_address(connection, first.address),
-            "scope": scope_id,
+            "scope": rows.keep_scope(connection, first.scope),
             "external": codec.clean(first.session),
             "title": _title(lines),
             "started_at": min(moments),
@@ -196,21 +231,6 @@ def _title(lines: Sequence[Chronicle]) -> str:
         words = words[:TITLE_FROM_TEXT_CHARS].rpartition(" ")[0] or words[:TITLE_FROM_TEXT_CHARS]
         words += " …"
     return codec.clean(words)
-
-
-def _note_stored(connection: sqlite3.Connection, session_id: int) -> None:
-    """Counts the messages without an id that the session had before this import."""
-    found = connection.execute(
-        "SELECT created_at, role, text FROM messages WHERE session_id = :session AND external_id IS NULL",
-        {"session": session_id},
-    )
-    connection.executemany(
-        """
-        INSERT INTO temp.nameless (session_id, digest, stored, met) VALUES (:session, :digest, 1, 0)
-        ON CONFLICT (session_id, digest) DO UPDATE SET stored = stored + 1
-        """,
-        [{"session": session_id, "digest": _digest(row["created_at"], row["role"], row["text"])} for row in found],
-    )
 
 
 def _is_next(connection: sqlite3.Connection, session_id: int, line: Chronicle) -> bool:

@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
 from core.store import codec
+from core.store.bulk import reindexed_at_once
 
-STEP_MESSAGES = 1000
-"""So many places are put right in one transaction, which moves at most twice as many messages."""
+STEP_MESSAGES = 300
+"""So many places are put right in one transaction, which moves at most twice as many messages: some 50 ms."""
 
 
 def disordered(connection: sqlite3.Connection, session_ids: Collection[int]) -> dict[int, list[tuple[int, int]]]:
@@ -69,18 +70,18 @@ def steps(moves: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
 
 
 def renumber(connection: sqlite3.Connection, step: Sequence[tuple[int, int]]) -> None:
-    """Gives messages other ids, from among their own. The text indexes follow by triggers."""
-    values = {"step": codec.dump(step)}
-    connection.execute(
-        """
-        CREATE TEMPORARY TABLE moved AS
-        SELECT messages.*, json_extract(json_each.value, '$[1]') AS place FROM json_each(:step)
-        CROSS JOIN messages ON messages.id = json_extract(json_each.value, '$[0]')
-        """,
-        values,
-    )
-    connection.execute("DELETE FROM messages WHERE id IN (SELECT id FROM temp.moved)")
-    connection.execute("UPDATE temp.moved SET id = place")
-    connection.execute("ALTER TABLE temp.moved DROP COLUMN place")
-    connection.execute("INSERT INTO messages SELECT * FROM temp.moved ORDER BY id")
-    connection.execute("DROP TABLE temp.moved")
+    """Gives messages other ids, from among their own. The text indexes follow."""
+    with reindexed_at_once(connection, [old for old, _ in step]):
+        connection.execute(
+            """
+            CREATE TEMPORARY TABLE moved AS
+            SELECT messages.*, json_extract(json_each.value, '$[1]') AS place FROM json_each(:step)
+            CROSS JOIN messages ON messages.id = json_extract(json_each.value, '$[0]')
+            """,
+            {"step": codec.dump(step)},
+        )
+        connection.execute("DELETE FROM messages WHERE id IN (SELECT id FROM temp.moved)")
+        connection.execute("UPDATE temp.moved SET id = place")
+        connection.execute("ALTER TABLE temp.moved DROP COLUMN place")
+        connection.execute("INSERT INTO messages SELECT * FROM temp.moved ORDER BY id")
+        connection.execute("DROP TABLE temp.moved")

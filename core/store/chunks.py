@@ -42,7 +42,7 @@ def advance(connection: sqlite3.Connection, count: int = STEP_MESSAGES) -> int:
     """Takes up to `count` more messages into chunks, and indexes again what waits; returns how many of both there
     were, 0 when all is done."""
     waiting = [row[0] for row in connection.execute("SELECT id FROM chunks WHERE is_indexed = 0 LIMIT 20")]
-    _index(connection, waiting)
+    changed = list(waiting)
     rows = connection.execute(
         f"""
         SELECT messages.id, messages.session_id, sessions.scope_id, {SHOWN} AS is_shown
@@ -54,8 +54,9 @@ def advance(connection: sqlite3.Connection, count: int = STEP_MESSAGES) -> int:
     if rows:
         shown = sorted((row["session_id"], row["scope_id"], row["id"]) for row in rows if row["is_shown"])
         for (session_id, scope_id), group in groupby(shown, key=lambda one: one[:2]):
-            _extend(connection, session_id, scope_id, [message_id for _, _, message_id in group])
+            changed += _extend(connection, session_id, scope_id, [message_id for _, _, message_id in group])
         keep_meta(connection, UNTIL, str(rows[-1]["id"]))
+    _index(connection, changed)
     return len(waiting) + len(rows)
 
 
@@ -107,24 +108,29 @@ def candidates(
     lending: Sequence[str],
     scopes: Sequence[int],
     query: Query,
+    helping: int = 0,
 ) -> dict[int, list[Utterance]]:
     """By lineage, the messages of the best chunks and those in no chunk yet, in order. A chunk has one of the leading
-    terms (and in how many each stands); by the lending ones it is only ranked."""
+    terms (and in how many each stands); by the lending ones it is only ranked. Each further `helping` has the chunks of
+    the next lineages: the same however many are asked for, so that no page changes the order of one before it."""
     expression = _any_of(leading, scopes)
     if not expression:
         return {}
     if lending:
         expression = f"({expression}) AND ({expression} OR {_any_of(lending, scopes)})"
     chosen: list[int] = []
-    roots: set[int] = set()
-    # Whole helpings, so that the order is the same on most pages: whoever is read counts in what is usual.
-    helpings = 1 + max(0, min(query.page * query.limit, FARTHEST)) // LINEAGES_READ
+    served: dict[int, int] = {}
     ranked = best(connection, expression, sum(leading.values()), query)
-    for chunk_id, root in islice(ranked, helpings * CHUNKS_READ):
-        if root in roots or len(roots) < helpings * LINEAGES_READ:
-            roots.add(root)
+    for place, (chunk_id, root) in enumerate(islice(ranked, (helping + 1) * CHUNKS_READ)):
+        if served.setdefault(root, max(len(served) // LINEAGES_READ, place // CHUNKS_READ)) == helping:
             chosen.append(chunk_id)
-    return _by_lineage([*_of_chunks(connection, chosen, query), *_tail(connection, query)])
+    tail = _tail(connection, query) if helping == 0 else ()
+    return _by_lineage([*_of_chunks(connection, chosen, query), *tail])
+
+
+def helpings(query: Query) -> int:
+    """How many helpings it takes to fill the page that is asked for."""
+    return 1 + max(0, min(query.page * query.limit, FARTHEST)) // LINEAGES_READ
 
 
 def best(
@@ -199,23 +205,23 @@ def _tail(connection: sqlite3.Connection, query: Query) -> Iterator[sqlite3.Row]
 
 def _by_lineage(rows: Iterable[sqlite3.Row]) -> dict[int, list[Utterance]]:
     lineages: dict[int, dict[int, Utterance]] = {}
-    for row in rows:
-        lineages.setdefault(row["root"], {})[row["id"]] = Utterance(
-            message_id=row["id"],
-            session_id=row["session_id"],
-            block=row["place"],
-            terms=terms_of(row["text"]),
-            name=name_terms(row["sender_name"] or ""),
-            day=day_of(row["created_at"]),
-            is_question=is_question(row["text"]),
-            is_wanted=bool(row["is_wanted"]),
+    for message_id, session_id, root, place, text, sender_name, created_at, is_wanted in rows:
+        lineages.setdefault(root, {})[message_id] = Utterance(
+            message_id=message_id,
+            session_id=session_id,
+            block=place,
+            terms=terms_of(text),
+            name=name_terms(sender_name or ""),
+            day=day_of(created_at),
+            is_question=is_question(text),
+            is_wanted=bool(is_wanted),
         )
     return {root: sorted(found.values()) for root, found in lineages.items()}
 
 
-def _extend(connection: sqlite3.Connection, session_id: int, scope_id: int, message_ids: list[int]) -> None:
-    """Adds messages to the last chunk of a session, then opens the next ones. Whether they come one by one or all at
-    once, the chunks are the same."""
+def _extend(connection: sqlite3.Connection, session_id: int, scope_id: int, message_ids: list[int]) -> list[int]:
+    """Adds messages to the last chunk of a session, then opens the next ones; returns what is to be indexed. Whether
+    they come one by one or all at once, the chunks are the same."""
     last = connection.execute(
         "SELECT * FROM chunks WHERE session_id = :session ORDER BY place DESC LIMIT 1", {"session": session_id}
     ).fetchone()
@@ -232,7 +238,7 @@ def _extend(connection: sqlite3.Connection, session_id: int, scope_id: int, mess
         part, message_ids = message_ids[:size], message_ids[size:]
         made.append({"place": place, "first": part[0], "last": part[-1], "messages": len(part)})
         place += 1
-    ids = [
+    return [
         connection.execute(
             """
             INSERT INTO chunks (session_id, scope_id, place, first_id, last_id, messages)
@@ -242,7 +248,6 @@ def _extend(connection: sqlite3.Connection, session_id: int, scope_id: int, mess
         ).fetchall()[0][0]
         for one in made
     ]
-    _index(connection, ids)
 
 
 def _members(connection: sqlite3.Connection, chunk: sqlite3.Row) -> list[int]:
@@ -262,8 +267,11 @@ def _drop(connection: sqlite3.Connection, chunk_id: int) -> None:
 
 
 def _index(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
-    for chunk_id in ids:
-        connection.execute("UPDATE chunks SET is_indexed = 1 WHERE id = :id", {"id": chunk_id})
-        connection.execute(
-            "INSERT INTO chunks_fts (rowid, terms) SELECT id, terms FROM chunk_texts WHERE id = :id", {"id": chunk_id}
-        )
+    """All in one statement: with one for each, FTS5 would write a segment for each."""
+    these = {"ids": json.dumps(list(ids))}
+    connection.execute("UPDATE chunks SET is_indexed = 1 WHERE id IN (SELECT value FROM json_each(:ids))", these)
+    connection.execute(
+        "INSERT INTO chunks_fts (rowid, terms) SELECT id, terms FROM chunk_texts "
+        "WHERE id IN (SELECT value FROM json_each(:ids))",
+        these,
+    )

@@ -90,6 +90,7 @@ def dump_inbound(inbound: Inbound) -> str:
             "command": None if inbound.command is None else _command(inbound.command),
             "reply_to": inbound.reply_to,
             "is_interaction": inbound.is_interaction,
+            "is_forward": inbound.is_forward,
             "link_base": inbound.link_base,
             "attachments": [
                 {
@@ -121,6 +122,7 @@ def load_inbound(encoded: str) -> Inbound:
         command=None if value["command"] is None else Command(**value["command"]),
         reply_to=value["reply_to"],
         is_interaction=value["is_interaction"],
+        is_forward=value["is_forward"],
         link_base=value["link_base"],
         attachments=tuple(Attachment(**attachment) for attachment in value["attachments"]),
     )

@@ -5,6 +5,7 @@ One call is one transaction. What people look at is in `transcripts.py`, what is
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from core.errors import StoreError
 from core.ports import Clock
 from core.records import Parcel
 from core.store import codec, message_rows, rows
+from core.store.calls import disturb
 from core.store.database import Database
 from core.store.inbox import close_entries
 from core.store.outbox import fill_parcel
@@ -47,6 +49,7 @@ class _Sum:
 
     address_id: int
     messages: int = 0
+    first_at: float = math.inf
     last_at: float = 0.0
     usage: Usage = field(default_factory=Usage)
 
@@ -112,6 +115,8 @@ class Conversations:
             connection.execute(
                 "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id", {"id": session_id}
             )
+            # What was sent then is no longer known.
+            disturb(connection, session_id, "resumed")
             return _load(connection, session_id)
 
         return await self._database.write(work)
@@ -154,7 +159,8 @@ class Conversations:
             if closing:
                 close_entries(connection, closing, now)
             if parcel is not None:
-                fill_parcel(connection, parcel, now)
+                spoken = [message.id for message in stored if message.role == "assistant"]
+                fill_parcel(connection, parcel, now, spoken[-1] if spoken else None)
             return stored
 
         return await write_text(self._database, work)
@@ -288,7 +294,9 @@ def _append(connection: sqlite3.Connection, message: Message, sums: dict[int, _S
     stored, is_new = message_rows.insert(connection, message, added.address_id)
     if is_new:
         added.messages += stored.kind == "chat"
-        added.last_at = max(added.last_at, rows.timestamp(stored.created_at))
+        said_at = rows.timestamp(stored.created_at)
+        added.first_at = min(added.first_at, said_at)
+        added.last_at = max(added.last_at, said_at)
         added.usage += stored.usage or Usage()
     return stored
 
@@ -296,7 +304,8 @@ def _append(connection: sqlite3.Connection, message: Message, sums: dict[int, _S
 def _count(connection: sqlite3.Connection, session_id: int, added: _Sum) -> None:
     connection.execute(
         """
-        UPDATE sessions SET messages = messages + :messages, last_at = MAX(last_at, :last_at),
+        UPDATE sessions SET messages = messages + :messages, started_at = MIN(started_at, :first_at),
+            last_at = MAX(last_at, :last_at),
             input_tokens = input_tokens + :input, output_tokens = output_tokens + :output,
             cache_read_tokens = cache_read_tokens + :cache_read, cache_write_tokens = cache_write_tokens + :cache_write
         WHERE id = :id
@@ -304,6 +313,7 @@ def _count(connection: sqlite3.Connection, session_id: int, added: _Sum) -> None
         {
             "id": session_id,
             "messages": added.messages,
+            "first_at": added.first_at,
             "last_at": added.last_at,
             "input": added.usage.input,
             "output": added.usage.output,

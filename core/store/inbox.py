@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.ports import Clock
 from core.records import Entry, RawUpdate
 from core.store import codec, rows
 from core.store.database import Database
-from core.types import Inbound
+from core.types import Address, Inbound
+from core.veil import Veil
 
 REMEMBERED = timedelta(days=30)
 """How long the id of an answered event that left no message is known; platforms redeliver for a day at most."""
@@ -25,9 +27,14 @@ PUZZLED_OVER = timedelta(days=30)
 class Inbox:
     """Fills the role `core.ports.Inbox` over state.db."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, veil: Veil | None = None) -> None:
         self._database = database
         self._clock = clock
+        self._veil = veil or Veil()
+
+    def is_veiled(self, address: Address) -> bool:
+        """Whether of what is said there nothing but the id is written down: the conversation is incognito."""
+        return self._veil.covers(address)
 
     async def keep_raw(self, updates: Sequence[RawUpdate]) -> None:
         """Stores updates as they came; those known already are left alone. Committed when it returns. Forgets those
@@ -104,7 +111,7 @@ class Inbox:
             values = {
                 "address": address_id,
                 "external": _external_id(inbound),
-                "inbound": codec.dump_inbound(inbound),
+                "inbound": self._written(inbound),
                 "received_at": rows.timestamp(received_at),
             }
             inserted = connection.execute(
@@ -139,7 +146,7 @@ class Inbox:
 
     async def reword(self, entry: Entry) -> None:
         """Writes the event of a waiting entry anew."""
-        values = {"id": entry.id, "inbound": codec.dump_inbound(entry.inbound)}
+        values = {"id": entry.id, "inbound": self._written(entry.inbound)}
         await self._database.write(
             lambda connection: connection.execute("UPDATE inbox SET inbound = :inbound WHERE id = :id", values).close()
         )
@@ -149,6 +156,11 @@ class Inbox:
         if entry_ids:
             now = self._clock.now()
             await self._database.write(lambda connection: close_entries(connection, entry_ids, now))
+
+    def _written(self, inbound: Inbound) -> str:
+        if self.is_veiled(inbound.address):
+            inbound = replace(inbound, text="", command=None, reply_to=None, attachments=())
+        return codec.dump_inbound(inbound)
 
 
 def close_entries(connection: sqlite3.Connection, entry_ids: Sequence[int], now: datetime) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
+from core.figures import other_ways
 from core.folding import words_of
 from core.period import Period
 from core.query import clean
@@ -22,11 +23,14 @@ from core.store import chunks
 from core.store.match import Match
 from core.store.questions import ask
 from core.store.rows import timestamp
-from core.store.spelling import nearest
+from core.store.spelling import Mended, nearest, together
 from core.terms import query_terms, terms_of
 
 PERIOD_BONUS = 0.2
 """A session whose best message is of the time that the question mentions, and each message of it."""
+OTHER = 0.6
+"""How much a word counts that is another way to write what was typed: as one word, or a number in groups."""
+OTHERS_ASKED = 6
 LOOKED_AT = 5
 """In so many of the best messages a mended word is looked up as it was written."""
 
@@ -44,25 +48,68 @@ class Inquiry(NamedTuple):
 
 def inquire(connection: sqlite3.Connection, query: Query, mentioned: Period | None = None) -> Inquiry:
     """The best sessions and messages for any of the words. `mentioned` is the time that the text speaks of."""
-    counted = chunks.frequencies(connection, query_terms(query.text), query)
-    known = nearest(connection, query, *counted)
-    asked = replace(query, text=" ".join([*known.values(), query.text]))
-    # Besides the mended words, a very long text may be cut elsewhere now and end in the half of another.
-    if more := [term for term in query_terms(asked.text) if term not in counted.frequencies]:
+    terms = query_terms(query.text)
+    others = [way for way in (*together(query), *other_ways(clean(query.text))) if not set(way) <= set(terms)]
+    counted = chunks.frequencies(connection, list(dict.fromkeys([*terms, *chain.from_iterable(others)])), query)
+    mended = nearest(
+        connection, query, counted._replace(frequencies={term: counted.frequencies[term] for term in terms})
+    )
+    said = [way for way in others if all(counted.frequencies[term] for term in way)]
+    shares = _shares(terms, mended, said[:OTHERS_ASKED])
+    if more := [term for term in shares if term not in counted.frequencies]:
         counted.frequencies.update(chunks.frequencies(connection, more, query).frequencies)
-    scores, matches = ask(connection, asked, counted)
-    if mentioned is not None and matches:
-        scores, matches = _favoured(connection, scores, matches, mentioned)
-    said = {term: number for term, number in counted.frequencies.items() if term not in known}
-    total = sum(weights(said, counted.chunks).values())
+    scores: dict[int, float] = {}
+    matches: list[Match] = []
+    for helping in range(chunks.helpings(query)):
+        more_scores, found = ask(connection, query, counted, shares, helping)
+        if mentioned is not None and found:
+            more_scores, found = _favoured(connection, more_scores, found, mentioned)
+        matches += [match for match in found if match.root_id not in scores]
+        scores |= {root: score for root, score in more_scores.items() if root not in scores}
+    weighed = weights({term: counted.frequencies[term] for term in shares}, counted.chunks)
+    total = sum(weighed[term] for term in terms if term not in mended)
+    total += sum(weighed[term] for taken in mended.values() for term in next(iter(taken)))
     best = next(iter(scores.values()), 0.0)
     return Inquiry(
         scores=scores,
         matches=matches,
-        text=asked.text,
-        respelled=_as_written(connection, query.text, known, matches) if known else {},
+        text=" ".join(dict.fromkeys([*shares, query.text])) if mended else query.text,
+        respelled=_as_written(connection, query.text, mended, matches) if mended else {},
         is_weak=bool(scores) and counted.chunks >= JUDGED_CHUNKS and best < WEAK_BELOW * total,
     )
+
+
+def completed(typed: Sequence[Match], inquiry: Inquiry) -> Inquiry:
+    """What was found as typed first, then what else the inquiry found. On LoCoMo's questions cut down to three words:
+    hit@5 79.9 -> 81.1, message recall@10 60.5 -> 63.1, hit@1 the same."""
+    found = {match.message_id: match for match in inquiry.matches}
+    raised = 1 + max((match.score for match in inquiry.matches), default=0.0)
+    first = [match._replace(score=raised + max(0.0, match.score)) for match in typed]
+    known = {match.message_id for match in typed}
+    lifted = 1 + max(inquiry.scores.values(), default=0.0)
+    roots = dict.fromkeys(match.root_id for match in typed)
+    scores = {root: lifted + len(roots) - place for place, root in enumerate(roots)}
+    return inquiry._replace(
+        matches=[*first, *(match for message_id, match in found.items() if message_id not in known)],
+        scores={**scores, **{root: score for root, score in inquiry.scores.items() if root not in scores}},
+        is_weak=False,
+    )
+
+
+def _shares(terms: Sequence[str], mended: Mapping[str, Mended], others: Sequence[tuple[str, ...]]) -> dict[str, float]:
+    """What is asked for in the end, in the order typed, and how much each term counts."""
+    shares: dict[str, float] = {}
+    for term in terms:
+        shares.setdefault(term, 1.0)
+        for taken, share in mended.get(term, {}).items():
+            for one in taken:
+                shares.setdefault(one, share)
+    for way in others:
+        # A telephone number in one counts for all of its groups.
+        replaced = sum(term in way[0] for term in terms if term.isdecimal()) if len(way) == 1 else 1
+        for term in way:
+            shares.setdefault(term, OTHER * max(1, replaced))
+    return shares
 
 
 def _favoured(
@@ -96,18 +143,25 @@ def _favoured(
 
 
 def _as_written(
-    connection: sqlite3.Connection, text: str, known: Mapping[str, str], matches: list[Match]
+    connection: sqlite3.Connection, text: str, mended: Mapping[str, Mended], matches: list[Match]
 ) -> dict[str, str]:
-    """The misspelt words as typed, and those taken for them as somebody wrote them in the best messages."""
+    """The misspelt words as typed, and those taken for them as somebody wrote them in the best messages; of several
+    that which stands there first."""
     typed = {term: word for word in words_of(clean(text)) for term in terms_of(word)}
     rows = connection.execute(
         "SELECT messages.text FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value",
         {"ids": json.dumps([match.message_id for match in matches[:LOOKED_AT]])},
     )
-    wanted = set(known.values())
+    wanted = {term for known in mended.values() for taken in known for term in taken}
     written: dict[str, str] = {}
     for row in rows:
         for word in words_of(clean(row[0])):
             for term in wanted.intersection(terms_of(word)):
                 written.setdefault(term, word)
-    return {typed.get(term, term): written.get(taken, taken) for term, taken in known.items()}
+    chosen = {
+        term: min(
+            known, key=lambda taken: min((list(written).index(one) for one in taken if one in written), default=99)
+        )
+        for term, known in mended.items()
+    }
+    return {typed.get(term, term): " ".join(written.get(one, one) for one in taken) for term, taken in chosen.items()}

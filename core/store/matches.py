@@ -15,11 +15,13 @@ from core.folding import SCOPE, is_unspaced
 from core.plan import Plan, Route
 from core.search import Query
 from core.store.codec import clean
-from core.store.indexes import bare, plainly
+from core.store.indexes import bare
 from core.store.match import Match
 from core.store.rows import timestamp
 from core.store.sight import scope_parameter, visible
 
+VALUE_CHARS = 200
+"""A title or a name is compared by so much of it; folding can make eighteen characters of one."""
 FEW_SHARE = 0.2
 LOOSE_ROWS = 1000
 """Of an any-of-the-words search over several indexes, at most so many rows are ranked together."""
@@ -43,6 +45,9 @@ _JOINS = """
 _OWN = """messages.role = 'user' AND (
     sessions.scope_id IN (SELECT id FROM scopes WHERE key IN (SELECT value FROM json_each(:private)))
     OR addresses.platform || ':' || messages.sender_id IN (SELECT value FROM json_each(:accounts))
+)"""
+_LINEAGE = f"""COALESCE(sessions.root_id, sessions.id) = (
+    SELECT COALESCE(own.root_id, own.id) FROM sessions AS own WHERE own.id = :session AND {visible("own.scope_id")}
 )"""
 _FIELDS = "messages.id, messages.session_id, COALESCE(sessions.root_id, sessions.id)"
 
@@ -71,26 +76,35 @@ def _ranked(
     rank. The ranks are computed before anything is joined: asked for in one statement, FTS5 computes them twice."""
     matching = f"FROM {_TABLES[route]} WHERE {_TABLES[route]} MATCH :expression"
     ranked = f"SELECT rowid AS id, rank AS score {matching}"
-    parameters["most"] = NEWEST[route]
-    yield from _joined(connection, f"{ranked} ORDER BY rowid DESC LIMIT :most", conditions, parameters)
+    parameters["most"] = most = NEWEST[route]
+    number = most
+    for row in _joined(connection, f"{ranked} ORDER BY rowid DESC LIMIT :most", conditions, parameters):
+        number = row[-1]
+        yield Match(*row[:-1])
+    if number < most:
+        return
     split = connection.execute(
         f"SELECT rowid {matching} ORDER BY rowid DESC LIMIT 1 OFFSET :most", parameters
     ).fetchone()
     if split is not None:
         parameters["split"] = split[0]
-        yield from _joined(connection, f"{ranked} AND rowid <= :split", conditions, parameters)
+        for row in _joined(connection, f"{ranked} AND rowid <= :split", conditions, parameters):
+            yield Match(*row[:-1])
 
 
-def _joined(connection: sqlite3.Connection, found: str, conditions: str, parameters: dict[str, Any]) -> Iterator[Match]:
-    """Of what was found, by score, what the conditions let through. A LIMIT, be it none, is what makes SQLite keep
-    the order of a subquery."""
-    statement = f"""
+def _joined(
+    connection: sqlite3.Connection, found: str, conditions: str, parameters: dict[str, Any]
+) -> Iterator[sqlite3.Row]:
+    """Of what was found, by score, what the conditions let through; behind each match, how many were found at all. A
+    LIMIT, be it none, is what makes SQLite keep the order of a subquery."""
+    return connection.execute(
+        f"""
         WITH found AS MATERIALIZED ({found}),
             hits (rowid, score) AS MATERIALIZED (SELECT id, score FROM found ORDER BY score, id DESC LIMIT -1)
-        SELECT {_FIELDS}, -hits.score FROM hits {_JOINS} WHERE {conditions}
-    """
-    for row in connection.execute(statement, parameters):
-        yield Match(*row)
+        SELECT {_FIELDS}, -hits.score, (SELECT COUNT(*) FROM found) FROM hits {_JOINS} WHERE {conditions}
+        """,
+        parameters,
+    )
 
 
 def latest(connection: sqlite3.Connection, query: Query, most: int) -> Iterator[Match]:
@@ -101,9 +115,10 @@ def latest(connection: sqlite3.Connection, query: Query, most: int) -> Iterator[
     sessions = connection.execute(
         f"""
         SELECT sessions.id FROM sessions CROSS JOIN addresses ON addresses.id = sessions.address_id
-        WHERE {visible("sessions.scope_id")} {narrowed} ORDER BY sessions.last_at DESC LIMIT {SESSIONS_LOOKED_AT}
+        WHERE {visible("sessions.scope_id")} {narrowed} {"" if query.session is None else f"AND {_LINEAGE}"}
+        ORDER BY sessions.last_at DESC LIMIT {SESSIONS_LOOKED_AT}
         """,
-        {**wanted, "scopes": scope_parameter(query.scopes)},
+        {**parameters, **wanted},
     ).fetchall()
     for session in sessions:
         rows = connection.execute(
@@ -122,11 +137,11 @@ def latest(connection: sqlite3.Connection, query: Query, most: int) -> Iterator[
 def scan(connection: sqlite3.Connection, terms: tuple[str, ...], query: Query) -> Iterator[Match]:
     """The same without any index, for the time that one is damaged: most terms first, then the newest."""
     conditions, parameters = filters(query)
-    parameters["terms"] = json.dumps([plainly(clean(term.rstrip("*"))) for term in terms])
+    parameters["terms"] = json.dumps([bare(clean(term.rstrip("*"))) for term in terms])
     statement = f"""
         SELECT {_FIELDS}, (
             SELECT COUNT(*) FROM json_each(:terms)
-            WHERE instr(plainly(messages.text) || ' ' || plainly(messages.tools), json_each.value) > 0
+            WHERE instr(bare(messages.text) || ' ' || bare(messages.tools), json_each.value) > 0
         ) AS score
         FROM messages AS hits {_JOINS}
         WHERE {conditions} AND messages.kind = 'chat' AND score > 0
@@ -146,11 +161,11 @@ def filters(query: Query) -> tuple[str, dict[str, Any]]:
         parameters["platforms"] = json.dumps(query.platforms)
     if query.title:
         parts.append("instr(bare(sessions.title), :title) > 0")
-        parameters["title"] = bare(clean(query.title))
-    if query.sender and (name := bare(clean(query.sender)).strip()):
+        parameters["title"] = bare(clean(query.title[:VALUE_CHARS]))
+    if query.sender and (name := bare(clean(query.sender[:VALUE_CHARS])).strip()):
         # A name begins where a word begins: Ana is not Diana. Names without blanks are found inside of others.
         parts.append("(messages.sender_id = :sender_id OR instr(' ' || bare(messages.sender_name), :sender) > 0)")
-        parameters["sender_id"] = clean(query.sender)
+        parameters["sender_id"] = clean(query.sender[:VALUE_CHARS])
         parameters["sender"] = name if is_unspaced(name) else f" {name}"
     if query.is_own:
         parts.append(_OWN)
@@ -162,10 +177,7 @@ def filters(query: Query) -> tuple[str, dict[str, Any]]:
         parts.append("messages.created_at < :before")
         parameters["before"] = timestamp(query.before)
     if query.session is not None:
-        parts.append(
-            "COALESCE(sessions.root_id, sessions.id) = "
-            "(SELECT COALESCE(own.root_id, own.id) FROM sessions AS own WHERE own.id = :session)"
-        )
+        parts.append(_LINEAGE)
         parameters["session"] = bounded(query.session)
     for number, span in enumerate(query.hidden.spans if query.hidden else ()):
         names = [f"hidden_{part}_{number}" for part in ("session", "first", "last")]
@@ -181,22 +193,24 @@ def _asker(query: Query) -> dict[str, Any]:
     return {"private": scope_parameter(private), "accounts": json.dumps(sorted(clean(key) for key in accounts))}
 
 
-def session_filters(query: Query) -> tuple[str, dict[str, Any]]:
+def session_filters(
+    query: Query, sessions: str = "sessions", addresses: str = "addresses"
+) -> tuple[str, dict[str, Any]]:
     """What the filters say of whole sessions, to be joined to a WHERE: a session with a message of the time that is
-    asked for began before its end and was spoken in after its beginning."""
+    asked for began before its end and was spoken in after its beginning. The tables go by these names."""
     parts: list[str] = []
     parameters: dict[str, Any] = {}
     if query.platforms:
-        parts.append("AND addresses.platform IN (SELECT value FROM json_each(:platforms))")
+        parts.append(f"AND {addresses}.platform IN (SELECT value FROM json_each(:platforms))")
         parameters["platforms"] = json.dumps(query.platforms)
     if query.title:
-        parts.append("AND instr(bare(sessions.title), :title) > 0")
-        parameters["title"] = bare(clean(query.title))
+        parts.append(f"AND instr(bare({sessions}.title), :title) > 0")
+        parameters["title"] = bare(clean(query.title[:VALUE_CHARS]))
     if query.after is not None:
-        parts.append("AND sessions.last_at >= :after")
+        parts.append(f"AND {sessions}.last_at >= :after")
         parameters["after"] = timestamp(query.after)
     if query.before is not None:
-        parts.append("AND sessions.started_at < :before")
+        parts.append(f"AND {sessions}.started_at < :before")
         parameters["before"] = timestamp(query.before)
     return " ".join(parts), parameters
 
@@ -241,18 +255,18 @@ def _alternative(plan: Plan, number: int, parameters: dict[str, Any], own: Seque
 
 def _few(connection: sqlite3.Connection, query: Query) -> list[int]:
     """The scopes of the query as numbers where little of the store is theirs, else none: asking the index for them
-    costs more than it spares when they hold much. Measured in chunks, whose counts are at hand."""
-    scopes = {"scopes": scope_parameter(query.scopes)}
-    own, total = connection.execute(
+    costs more than it spares when they hold much. Measured in chunks, whose counts are at hand; their last id is about
+    how many there are."""
+    rows = connection.execute(
         f"""
-        SELECT COALESCE(SUM(chunks) FILTER (WHERE {visible("chunk_counts.scope_id")}), 0), COALESCE(SUM(chunks), 0)
-        FROM chunk_counts
+        SELECT scopes.id, (SELECT chunks FROM chunk_counts WHERE scope_id = scopes.id),
+            (SELECT COALESCE(MAX(id), 0) FROM chunks)
+        FROM scopes WHERE {visible("scopes.id")}
         """,
-        scopes,
-    ).fetchone()
-    if total == 0 or own > FEW_SHARE * total:
+        {"scopes": scope_parameter(query.scopes)},
+    ).fetchall()
+    if not rows or sum(row[1] or 0 for row in rows) >= FEW_SHARE * rows[0][2]:
         return []
-    rows = connection.execute(f"SELECT id FROM scopes WHERE {visible('scopes.id')}", scopes)
     return [row[0] for row in rows]
 
 

@@ -9,14 +9,19 @@ import sqlite3
 from collections.abc import Sequence
 
 from core.store import codec
+from core.store.calls import disturb
 from core.store.rows import MESSAGE_COLUMNS, message_of, place, timestamp
 from core.types import Address, Json, Message
 
-_INSERT = """
+_INSERT_NEW = """
 INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name, external_id,
-    sender_id, sender_name, sender_is_nobody, created_at, usage)
+    sender_id, sender_name, sender_is_nobody, is_forward, created_at, usage)
 VALUES (:session_id, :address_id, :role, :kind, :text, :blocks, :sent, :tools, :tool_name, :external_id,
-    :sender_id, :sender_name, :sender_is_nobody, :created_at, :usage)
+    :sender_id, :sender_name, :sender_is_nobody, :is_forward, :created_at, :usage)
+"""
+
+_INSERT = f"""
+{_INSERT_NEW}
 ON CONFLICT (address_id, external_id) WHERE external_id IS NOT NULL DO NOTHING
 RETURNING id
 """
@@ -42,14 +47,18 @@ def insert(connection: sqlite3.Connection, message: Message, address_id: int) ->
     return message_of(known), False
 
 
-def add(connection: sqlite3.Connection, message: Message, address_id: int) -> bool:
-    """Inserts a message; whether it is new. For those who do not need it back, at two thirds of the time."""
-    return bool(connection.execute(_INSERT, _values(message, address_id)).fetchall())
+def add(connection: sqlite3.Connection, messages: Sequence[Message], address_id: int) -> None:
+    """Inserts messages of one address of which none is known. For those who do not need them back, at a third of the
+    time."""
+    connection.executemany(_INSERT_NEW, [_values(message, address_id) for message in messages])
 
 
 def seal(connection: sqlite3.Connection, message_id: int, blocks: Sequence[Json]) -> None:
-    """Stores the block list as it is about to be sent, where it differs from the plain message."""
-    row = connection.execute("SELECT text, blocks FROM messages WHERE id = :id", {"id": message_id}).fetchone()
+    """Stores the block list as it is about to be sent, where it differs from the plain message; of one that was erased
+    meanwhile nothing."""
+    row = connection.execute(
+        "SELECT text, blocks FROM messages WHERE id = :id AND NOT (kind = 'command' AND text = '')", {"id": message_id}
+    ).fetchone()
     if row is not None:
         connection.execute(
             "UPDATE messages SET sent = :sent WHERE id = :id",
@@ -71,9 +80,13 @@ def amend(connection: sqlite3.Connection, address: Address, external_id: str, te
     if row is None:
         return False
     if text is None:
-        _erase(connection, row)
+        erase(connection, row)
     elif row["kind"] in ("chat", "quote") and codec.clean(text) != row["text"]:
         _reword(connection, row, codec.clean(text))
+    else:
+        return True
+    if row["kind"] in ("chat", "quote"):
+        disturb(connection, row["session_id"], "edit")
     return True
 
 
@@ -95,6 +108,7 @@ def _values(message: Message, address_id: int) -> dict[str, object]:
         "sender_id": None if sender is None else codec.clean(sender.id),
         "sender_name": None if sender is None else codec.clean(sender.name),
         "sender_is_nobody": sender is not None and sender.is_nobody,
+        "is_forward": message.is_forward,
         "created_at": timestamp(message.created_at),
         "usage": codec.dump_usage(message.usage),
     }
@@ -130,8 +144,9 @@ def _reworded(blocks: Sequence[Json], text: str) -> list[Json]:
     return [*others[: position or 0], *codec.text_block(text), *others[position or 0 :]]
 
 
-def _erase(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
-    """Leaves the id only. The kind of an erased message is that of a command: for nobody's eyes."""
+def erase(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
+    """Leaves the id only of a row (id, session_id, kind, text). The kind of an erased message is that of a command: for
+    nobody's eyes."""
     if row["kind"] == "command" and not row["text"]:
         return
     connection.execute(

@@ -124,14 +124,27 @@ class Outbox:
         return await self._database.read(work)
 
     async def done(self, key: str) -> None:
-        """Delivered. The key stays, the words do not: they stand in the conversation."""
-        await self._change(
-            f"""
-            UPDATE outbox SET done_at = :now, payload = NULL, next_at = NULL, error = NULL WHERE key = :key AND {OPEN}
-            """,
-            key,
-            now=rows.timestamp(self._clock.now()),
-        )
+        """Delivered. The key stays, the words do not: they stand in the conversation, where the message that holds them
+        learns under which id it (the first part of it) can be opened on the platform."""
+        values = {"key": codec.clean(key), "now": rows.timestamp(self._clock.now())}
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                """
+                UPDATE messages SET posted_id = json_extract(outbox.posted, '$[0]')
+                FROM outbox WHERE outbox.key = :key AND messages.id = outbox.message_id
+                """,
+                values,
+            )
+            connection.execute(
+                f"""
+                UPDATE outbox SET done_at = :now, payload = NULL, next_at = NULL, error = NULL
+                WHERE key = :key AND {OPEN}
+                """,
+                values,
+            )
+
+        await self._database.write(work)
 
     async def postpone(self, key: str, next_at: datetime, error: str) -> None:
         """Failed for now: counts the attempt."""
@@ -214,15 +227,18 @@ VALUES (:key, :lane, :kind, :payload, :posted, :reply_to, :attempts, :next_at, :
 """
 
 
-def fill_parcel(connection: sqlite3.Connection, parcel: Parcel, now: datetime) -> None:
-    """Makes a parcel or gives the held one of that key its content; one that is over stays as it is."""
+def fill_parcel(connection: sqlite3.Connection, parcel: Parcel, now: datetime, message_id: int | None) -> None:
+    """Makes a parcel or gives the held one of that key its content; one that is over stays as it is. `message_id`: the
+    row of the conversation that has the same words."""
+    values = _values(parcel, now) | {"message_id": message_id}
     connection.execute(
         f"""
         {INSERT} ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, next_at = excluded.next_at
         WHERE done_at IS NULL AND dead_at IS NULL
         """,
-        _values(parcel, now),
+        values,
     )
+    connection.execute(f"UPDATE outbox SET message_id = :message_id WHERE key = :key AND {OPEN}", values)
 
 
 def _names(platforms: Collection[str] | None) -> str | None:

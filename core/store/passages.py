@@ -11,21 +11,29 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from core.search import Found, Item, Query
+from core.search import READ_FIRST, READ_LAST, Found, Item, Query
 from core.store.chunk_terms import SHOWN
 from core.store.matches import bounded, session_filters
-from core.store.rows import SESSIONS, moment, session_of
+from core.store.rows import maybe_moment, moment
 from core.store.sight import scope_parameter, visible
-from core.types import Session
+from core.types import Address, Scope, Session
 
 BOOKEND = 3
-READ_FIRST, READ_LAST = 20, 10
 PREVIEW_CHARS = 160
 WINDOW_MAX = 100
 BROWSE_MAX = 100
 ENDLESS = 2**63 - 1
 
-_ITEM = "messages.id, messages.role, messages.sender_name, messages.created_at, messages.text, messages.external_id"
+_SESSION = """sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, addresses.link_base, scopes.key,
+    sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason, sessions.title, sessions.external_id,
+    sessions.parent_id, sessions.root_id, sessions.messages"""
+"""What is shown of a session. Its system prompt, 10 KB and more, is not."""
+_PLACES = """
+    CROSS JOIN addresses ON addresses.id = sessions.address_id CROSS JOIN scopes ON scopes.id = sessions.scope_id
+"""
+PLATFORM_ID = "COALESCE(messages.external_id, messages.posted_id)"
+"""Under which id the platform has a message: what a person said came with one, an answer got one."""
+_ITEM = f"messages.id, messages.role, messages.sender_name, messages.created_at, messages.text, {PLATFORM_ID}"
 _OF_SESSION = f"FROM messages WHERE messages.session_id = :session AND {SHOWN}"
 
 _OPEN = "messages.id NOT BETWEEN :hidden_first AND :hidden_last"
@@ -60,19 +68,35 @@ _OUTSIDE = """ AND NOT EXISTS (
     SELECT 1 FROM json_each(:hidden) AS span WHERE json_extract(span.value, '$[0]') = messages.session_id
     AND messages.id BETWEEN json_extract(span.value, '$[1]') AND json_extract(span.value, '$[2]')
 )"""
+_CHILD = "SELECT 1 FROM sessions AS child WHERE child.parent_id = sessions.id"
 _BEGINNING = f"""
     SELECT substr(messages.text, 1, {PREVIEW_CHARS}) FROM messages
-    WHERE messages.session_id = listed.id AND {SHOWN} ORDER BY messages.id LIMIT 1
+    WHERE messages.session_id = sessions.id AND {SHOWN} ORDER BY messages.id LIMIT 1
 """
 
 
 def sessions(connection: sqlite3.Connection, ids: Sequence[int], query: Query) -> dict[int, Session]:
     """The sessions of these ids that the query may see."""
-    statement = (
-        f"{SESSIONS} WHERE sessions.id IN (SELECT value FROM json_each(:ids)) AND {visible('sessions.scope_id')}"
+    rows = connection.execute(
+        f"""
+        SELECT {_SESSION} FROM sessions {_PLACES}
+        WHERE sessions.id IN (SELECT value FROM json_each(:ids)) AND {visible("sessions.scope_id")}
+        """,
+        {"ids": json.dumps(list(ids)), "scopes": scope_parameter(query.scopes)},
     )
-    parameters = {"ids": json.dumps(list(ids)), "scopes": scope_parameter(query.scopes)}
-    return {row["id"]: session_of(row) for row in connection.execute(statement, parameters)}
+    return {row[0]: _session(row) for row in rows}
+
+
+def session_of_message(connection: sqlite3.Connection, message_id: int, query: Query) -> Session | None:
+    """The session of a message that may be shown; None for one of another scope as for one that is not there."""
+    row = connection.execute(
+        f"""
+        SELECT {_SESSION} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {_PLACES}
+        WHERE messages.id = :message AND messages.kind = 'chat' AND {visible("sessions.scope_id")}
+        """,
+        {"message": bounded(message_id), "scopes": scope_parameter(query.scopes)},
+    ).fetchone()
+    return None if row is None else _session(row)
 
 
 def surroundings(
@@ -89,8 +113,10 @@ def surroundings(
     }
     *rows, counts = connection.execute(_AROUND, values).fetchall()
     parts: tuple[list[Item], ...] = ([], [], [], [], [])
+    # In a short session most messages are in more than one part.
+    known: dict[int, Item] = {}
     for row in rows:
-        parts[row[0]].append(_item(row, session, anchor))
+        parts[row[0]].append(known.get(row[1]) or known.setdefault(row[1], _item(row, session, anchor)))
     first, before, here, after, last = parts
     window = (*before[::-1], *here, *after)
     if not window:
@@ -122,19 +148,6 @@ def reading(connection: sqlite3.Connection, session: Session, query: Query) -> F
     )
 
 
-def message_place(connection: sqlite3.Connection, message_id: int, query: Query) -> tuple[int, int] | None:
-    """(session, lineage) of a message that may be shown; None for one of another scope as for one that is not there."""
-    row = connection.execute(
-        f"""
-        SELECT messages.session_id, COALESCE(sessions.root_id, sessions.id)
-        FROM messages JOIN sessions ON sessions.id = messages.session_id
-        WHERE messages.id = :message AND messages.kind = 'chat' AND {visible("sessions.scope_id")}
-        """,
-        {"message": bounded(message_id), "scopes": scope_parameter(query.scopes)},
-    ).fetchone()
-    return None if row is None else (row[0], row[1])
-
-
 def preview(connection: sqlite3.Connection, session_id: int) -> str | None:
     """How a session begins, on one line."""
     row = connection.execute(_PREVIEW, {"session": session_id}).fetchone()
@@ -144,44 +157,47 @@ def preview(connection: sqlite3.Connection, session_id: int) -> str | None:
 def recent(connection: sqlite3.Connection, query: Query, limit: int) -> list[Found]:
     """The `limit` sessions spoken in last, newest first, one for each lineage. Looks at no more of each scope."""
     conditions, parameters = _browsing(query)
+    platforms = "JOIN addresses ON addresses.id = sessions.address_id" if query.platforms else ""
+    # The scopes of the listed sessions stand for the table of all, so that their names are read once.
     statement = f"""
-        SELECT listed.*, ({_BEGINNING}) AS beginning FROM (
-            {SESSIONS}
-            WHERE sessions.id IN (
-                SELECT latest.id FROM scopes AS own CROSS JOIN sessions AS latest ON latest.id IN (
-                    SELECT sessions.id FROM sessions JOIN addresses ON addresses.id = sessions.address_id
-                    WHERE sessions.scope_id = own.id AND {conditions}
-                    ORDER BY sessions.last_at DESC LIMIT :limit
-                )
-                WHERE {visible("own.id")}
+        SELECT {_SESSION}, ({_BEGINNING}) FROM (
+            SELECT latest.id AS session_id, own.key AS key
+            FROM scopes AS own CROSS JOIN sessions AS latest ON latest.id IN (
+                SELECT sessions.id FROM sessions {platforms}
+                WHERE sessions.scope_id = own.id AND {conditions}
+                ORDER BY sessions.last_at DESC LIMIT :limit
             )
-            ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
-        ) AS listed
-        ORDER BY listed.last_at DESC, listed.id DESC
+            WHERE {visible("own.id")} ORDER BY latest.last_at DESC, latest.id DESC LIMIT :limit
+        ) AS scopes
+        CROSS JOIN sessions ON sessions.id = scopes.session_id
+        CROSS JOIN addresses ON addresses.id = sessions.address_id
+        ORDER BY sessions.last_at DESC, sessions.id DESC
     """
     rows = connection.execute(statement, {**parameters, "limit": limit})
-    return [Found(session=session_of(row), preview=_line(row["beginning"])) for row in rows]
+    return [Found(session=_session(row), preview=_line(row[-1])) for row in rows]
 
 
 def _browsing(query: Query) -> tuple[str, dict[str, Any]]:
-    """A session is listed when something in it may be shown, it is not wholly in the model's window, and no later
-    session of its lineage stands for it."""
+    """A session is listed when something in it may be shown that is of the time asked for and not in the model's
+    window, and no session of its lineage that was spoken in later is listed in its stead."""
     spans = [list(map(bounded, span)) for span in (query.hidden.spans if query.hidden else ())]
     parameters: dict[str, Any] = {"scopes": scope_parameter(query.scopes), "hidden": json.dumps(spans)}
-    narrowed, wanted = session_filters(query)
-    within = ""
+    within = _OUTSIDE if spans else ""
     if query.after is not None:
         within += " AND messages.created_at >= :after"
     if query.before is not None:
         within += " AND messages.created_at < :before"
-    shown = f"SELECT 1 FROM messages WHERE messages.session_id = sessions.id AND {SHOWN}{within}"
+    narrowed, wanted = session_filters(query)
+    narrowed_later, _ = session_filters(query, "later", "place")
+    shown = f"SELECT 1 FROM messages WHERE {SHOWN}{within} AND messages.session_id ="
     condition = f"""
-        EXISTS ({shown}{_OUTSIDE if spans else ""})
-        AND NOT EXISTS (
-            SELECT 1 FROM sessions AS child WHERE child.parent_id = sessions.id AND child.scope_id = sessions.scope_id
-            AND child.last_at >= sessions.last_at
-            AND EXISTS (SELECT 1 FROM messages WHERE messages.session_id = child.id AND {SHOWN}{within})
-        ) {narrowed}
+        EXISTS ({shown} sessions.id) {narrowed}
+        AND (sessions.root_id IS NULL AND NOT EXISTS ({_CHILD}) OR NOT EXISTS (
+            SELECT 1 FROM sessions AS later CROSS JOIN addresses AS place ON place.id = later.address_id
+            WHERE COALESCE(later.root_id, later.id) = COALESCE(sessions.root_id, sessions.id)
+                AND (later.last_at, later.id) > (sessions.last_at, sessions.id)
+                AND {visible("later.scope_id")} {narrowed_later} AND EXISTS ({shown} later.id)
+        ))
     """
     return condition, {**parameters, **wanted}
 
@@ -195,21 +211,43 @@ def _hidden(session: Session, query: Query) -> dict[str, int]:
     return {"hidden_first": ENDLESS, "hidden_last": ENDLESS}
 
 
-def link(base: str | None, external_id: str | None) -> str | None:
-    """Where a message can be opened on its platform; None where it has no such links."""
-    return f"{base}{external_id}" if base and external_id else None
+def link(base: str | None, platform_id: str | None) -> str | None:
+    """Where a message can be opened on its platform; None where it has no such links, or the id is none of its own."""
+    return f"{base}{platform_id}" if base and platform_id and platform_id.isdecimal() else None
+
+
+def _session(row: sqlite3.Row) -> Session:
+    """A session of a row that begins with the columns of `_SESSION`."""
+    session_id, platform, chat_id, thread_id, link_base, scope_key, started_at, last_at, ended_at = row[:9]
+    end_reason, title, external_id, parent_id, root_id, messages = row[9:15]
+    return Session(
+        id=session_id,
+        address=Address(platform=platform, chat_id=chat_id, thread_id=thread_id or None),
+        scope=Scope(key=scope_key),
+        started_at=moment(started_at),
+        link_base=link_base,
+        title=title,
+        parent_id=parent_id,
+        root_id=root_id,
+        external_id=external_id,
+        last_at=moment(last_at),
+        ended_at=maybe_moment(ended_at),
+        end_reason=end_reason,
+        messages=messages,
+    )
 
 
 def _item(row: sqlite3.Row, session: Session, anchor: int | None = None) -> Item:
     """An item of a row that begins with its part; by place, which is half the time that names take."""
+    _, message_id, role, sender, at, text, platform_id = row
     return Item(
-        message_id=row[1],
-        role=row[2],
-        sender=row[3],
-        at=moment(row[4]),
-        text=row[5],
-        is_anchor=row[1] == anchor,
-        link=link(session.link_base, row[6]),
+        message_id=message_id,
+        role=role,
+        sender=sender,
+        at=moment(at),
+        text=text,
+        is_anchor=message_id == anchor,
+        link=link(session.link_base, platform_id),
     )
 
 

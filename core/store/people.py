@@ -13,12 +13,9 @@ from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.records import Pairing
-from core.store import codec, rows
+from core.store import account_rows, codec, rows
 from core.store.database import Database
 from core.types import Account, Address, Scope
-
-TERMINAL = Account(platform="terminal", user_id="local")
-"""Whoever sits at the machine is the owner."""
 
 ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
 """Signs that are told apart when read aloud or copied by hand."""
@@ -45,7 +42,7 @@ class People:
 
         def work(connection: sqlite3.Connection) -> None:
             owner = _owner(connection)
-            listed = dict.fromkeys((TERMINAL, *accounts))
+            listed = dict.fromkeys((account_rows.TERMINAL, *accounts))
             present = {
                 Account(platform=row["platform"], user_id=row["user_id"]): row["owner_by"]
                 for row in connection.execute(
@@ -54,43 +51,31 @@ class People:
             }
             for account, owner_by in present.items():
                 if owner_by != "cli" and account not in listed:
-                    _give(connection, account, _person(connection), None)
+                    account_rows.give(connection, account, account_rows.person(connection), None)
             for account in listed:
                 if account not in present:
-                    _keep_account(connection, account, None)
-                    _give(connection, account, owner, "settings")
+                    account_rows.keep(connection, account, None)
+                    account_rows.give(connection, account, owner, "settings")
             _keep_own_rooms(connection, {_kept(connection, codec.clean(room.key)) for room in rooms})
 
         await self._database.write(work)
 
     async def is_owner(self, account: Account) -> bool:
         """Whether the account belongs to the owner."""
-        if account == TERMINAL:
-            return True
-
-        def work(connection: sqlite3.Connection) -> bool:
-            row = connection.execute(
-                """
-                SELECT people.is_owner FROM accounts JOIN people ON people.id = accounts.person_id
-                WHERE accounts.platform = :platform AND accounts.user_id = :user_id
-                """,
-                _place(account),
-            ).fetchone()
-            return row is not None and bool(row["is_owner"])
-
-        return await self._database.read(work)
+        return await self._database.read(lambda connection: account_rows.is_owners(connection, account))
 
     async def is_admitted(self, account: Account) -> bool:
-        """Whether the account was approved by pairing."""
+        """Whether the account, or one that is linked with it, was approved by pairing."""
 
         def work(connection: sqlite3.Connection) -> bool:
             return (
                 connection.execute(
                     """
-                    SELECT 1 FROM accounts
-                    WHERE platform = :platform AND user_id = :user_id AND admitted_at IS NOT NULL
+                    SELECT 1 FROM accounts JOIN accounts AS linked ON linked.person_id = accounts.person_id
+                    WHERE accounts.platform = :platform AND accounts.user_id = :user_id
+                    AND linked.admitted_at IS NOT NULL
                     """,
-                    _place(account),
+                    account_rows.place(account),
                 ).fetchone()
                 is not None
             )
@@ -107,7 +92,7 @@ class People:
 
     async def greet(self, account: Account, name: str) -> None:
         """Notes the account and its present name."""
-        await self._database.write(lambda connection: _keep_account(connection, account, name))
+        await self._database.write(lambda connection: account_rows.keep(connection, account, name))
 
     async def ask(self, account: Account, name: str, now: datetime) -> Pairing | None:
         """A pairing code for a stranger; None when one was given within the hour or 20 are pending."""
@@ -118,7 +103,7 @@ class People:
             expires_at=now + CODE_LIFE,
         )
         values = {
-            **_place(account),
+            **account_rows.place(account),
             "code": pairing.code,
             "name": pairing.name,
             "now": rows.timestamp(now),
@@ -174,13 +159,13 @@ class People:
                 return None
             pairing = _pairing(row)
             connection.execute("UPDATE pairings SET used_at = :now WHERE code = :code", values)
-            _keep_account(connection, pairing.account, pairing.name)
+            account_rows.keep(connection, pairing.account, pairing.name)
             connection.execute(
                 "UPDATE accounts SET admitted_at = :now WHERE platform = :platform AND user_id = :user_id",
-                {**_place(pairing.account), "now": values["now"]},
+                {**account_rows.place(pairing.account), "now": values["now"]},
             )
             if is_owner:
-                _give(connection, pairing.account, _owner(connection), "cli")
+                account_rows.give(connection, pairing.account, _owner(connection), "cli")
             return pairing
 
         return await self._database.write(work)
@@ -225,49 +210,10 @@ def _keep_own_rooms(connection: sqlite3.Connection, wanted: set[str]) -> None:
         connection.execute("INSERT INTO own_rooms (scope_key) VALUES (:key)", {"key": key})
 
 
-def _place(account: Account) -> dict[str, str]:
-    return {"platform": codec.clean(account.platform), "user_id": codec.clean(account.user_id)}
-
-
 def _owner(connection: sqlite3.Connection) -> int:
     """The owner's person, made when there is none yet."""
     row = connection.execute("SELECT id FROM people WHERE is_owner = 1 ORDER BY id LIMIT 1").fetchone()
-    return _person(connection, is_owner=True) if row is None else int(row["id"])
-
-
-def _person(connection: sqlite3.Connection, is_owner: bool = False) -> int:
-    made = connection.execute("INSERT INTO people (is_owner) VALUES (:is_owner) RETURNING id", {"is_owner": is_owner})
-    return int(made.fetchall()[0]["id"])
-
-
-def _keep_account(connection: sqlite3.Connection, account: Account, name: str | None) -> None:
-    """Makes the account a person of its own when it is new; notes its name when one is given."""
-    values = {**_place(account), "name": codec.maybe_clean(name)}
-    known = connection.execute(
-        "SELECT name FROM accounts WHERE platform = :platform AND user_id = :user_id", values
-    ).fetchone()
-    if known is None:
-        connection.execute(
-            """
-            INSERT INTO accounts (platform, user_id, person_id, name)
-            VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
-            """,
-            {**values, "person": _person(connection)},
-        )
-    elif name is not None:
-        connection.execute("UPDATE accounts SET name = :name WHERE platform = :platform AND user_id = :user_id", values)
-
-
-def _give(connection: sqlite3.Connection, account: Account, person: int, owner_by: str | None) -> None:
-    """Moves an account to a person; `owner_by` says who made it the owner's: settings, cli or nobody."""
-    connection.execute(
-        """
-        UPDATE accounts SET person_id = :person, owner_by = :owner_by
-        WHERE platform = :platform AND user_id = :user_id
-        """,
-        {**_place(account), "person": person, "owner_by": owner_by},
-    )
-    connection.execute("DELETE FROM people WHERE is_owner = 0 AND id NOT IN (SELECT person_id FROM accounts)")
+    return account_rows.person(connection, is_owner=True) if row is None else int(row["id"])
 
 
 def _kept(connection: sqlite3.Connection, key: str) -> str:

@@ -13,31 +13,33 @@ from core.search import Query
 from core.store import chunks
 from core.store.counted import Counted
 from core.store.match import Match
-from core.terms import asks_when, moment_terms, query_terms
+from core.terms import asks_when, moment_terms
 from core.utterance import Utterance
 
 COMMON_SHARE = 0.25
 
 
 def ask(
-    connection: sqlite3.Connection, query: Query, counted: Counted | None = None
+    connection: sqlite3.Connection, query: Query, counted: Counted, shares: Mapping[str, float], helping: int = 0
 ) -> tuple[dict[int, float], list[Match]]:
-    """Scores of the best lineages, best first, and their messages, best first. Empty where the text has no terms but
-    stopwords, or no message a person may see has any of them. `counted`: its terms, where they are counted already."""
-    terms = query_terms(query.text)
+    """Scores of the best lineages, best first, and their messages, best first. Empty where there is nothing to ask, or
+    no message a person may see has any of it. `shares`: the terms to ask for, in the order of the question, and how
+    much each counts; `counted`: how often they are said; `helping`: see `chunks.candidates`."""
+    terms = list(shares)
     if not terms:
         return {}, []
-    scopes, known, count = counted or chunks.frequencies(connection, terms, query)
+    scopes, known, count = counted
     frequencies = {term: known[term] for term in terms}
     leading, lending = telling(frequencies, count)
-    lineages = chunks.candidates(connection, {term: known[term] for term in leading}, lending, scopes, query)
+    lineages = chunks.candidates(connection, {term: known[term] for term in leading}, lending, scopes, query, helping)
     until = chunks.until(connection)
     for found in _fresh_stretches((one for group in lineages.values() for one in group), until):
         count += 1
         for term in frequencies:
             frequencies[term] += term in found
     moments = moment_terms() if asks_when(query.text) else frozenset[str]()
-    scores, scored = rank(weights(frequencies, count), lineages, moments)
+    idf = {term: weight * shares[term] for term, weight in weights(frequencies, count).items()}
+    scores, scored = rank(idf, lineages, moments)
     roots = {one.message_id: root for root, group in lineages.items() for one in group}
     return scores, [Match(one.message_id, one.session_id, roots[one.message_id], score) for score, one in scored]
 

@@ -21,16 +21,17 @@ from core.findings import within
 from core.marker import Marker
 from core.plan import Plan
 from core.ports import Clock
-from core.query import any_of, is_plain_question, parse
+from core.query import any_of, asked_for, is_plain_question, is_word_list, parse
 from core.search import Findings, Found, Hit, Query
 from core.snippets import snippet
 from core.store import chunks, matches, passages, upkeep
 from core.store.database import Database
-from core.store.inquiry import inquire
+from core.store.inquiry import completed, inquire
 from core.store.match import Match
 from core.store.rows import moment
 from core.store.sight import scope_parameter, visible
 from core.terms import marks_of, query_terms
+from core.types import Session
 
 SESSIONS_MAX = 10
 PAGES_MAX = 10
@@ -71,14 +72,16 @@ class Recall:
 
     async def _found(self, query: Query) -> Findings:
         if query.around is not None:
-            return await self._database.read(lambda connection: _scroll(connection, query))
+            return await self._database.glance(lambda connection: _scroll(connection, query))
         if query.text.strip():
             return await self._discover(query)
-        if query.is_own or query.sender or query.roles != filters.DEFAULT_ROLES:
+        is_narrowed = query.platforms or query.title or query.after is not None or query.before is not None
+        is_by = query.is_own or query.sender or query.roles != filters.DEFAULT_ROLES
+        if is_by or (query.session is not None and is_narrowed):
             return await self._database.read(lambda connection: _latest(connection, query))
         if query.session is not None:
-            return await self._database.read(lambda connection: _read(connection, query))
-        return await self._database.read(lambda connection: _browse(connection, query))
+            return await self._database.glance(lambda connection: _read(connection, query))
+        return await self._database.glance(lambda connection: _browse(connection, query))
 
     async def _tried(self, query: Query, findings: Findings) -> str | None:
         """What was tried in vain, in a sentence; None where there is nothing to say about it."""
@@ -86,7 +89,7 @@ class Recall:
         if findings.note in (remarks.WORDLESS, remarks.DAMAGED) or not (query.text.strip() or limits):
             return None
         wider = await self._found(replace(filters.unlimited(query), limit=1)) if limits else findings
-        words = any_of(query.text).terms
+        words = any_of(asked_for(query.text)).terms
         is_typed = not is_plain_question(query.text) and parse(query.text).is_typed
         return remarks.nothing(words, limits, is_typed=is_typed, is_wider=bool(wider.sessions))
 
@@ -156,13 +159,17 @@ class Recall:
                 return
 
     async def _worked(self, work: Callable[[sqlite3.Connection], int]) -> int:
-        """One step of work on the indexes. Where it fails because one is damaged, that is flagged instead."""
+        """One step of work on the indexes. Where it fails because one is damaged, that is flagged instead. A rebuild
+        that fails begins anew at the next call; raised is it all the same, so that nobody tries for ever."""
         try:
             return await self._database.write(work)
         except StoreError:
+            was_stale = await self._database.read(upkeep.is_stale)
             if not await self._database.write(upkeep.wrong):
                 raise
             await self._database.write(upkeep.flag)
+            if was_stale:
+                raise
             return 1
 
 
@@ -170,24 +177,29 @@ def _discovery(
     connection: sqlite3.Connection, query: Query, mentioned: period.Period | None, may_wait: bool
 ) -> Findings | None:
     """Sessions with matches: a plain question goes to the chunks; all else is searched as typed, and where that finds
-    nothing, as any of its words. None when the indexes cannot be asked."""
+    nothing, or a list of words too little, as any of its words. None when the indexes cannot be asked."""
     if upkeep.is_stale(connection):
         return None
     plan = parse(query.text)
     is_question = is_plain_question(query.text)
     gathered = [] if is_question else _gathered(matches.find(connection, plan, query), query)
-    if gathered:
+    is_short = len({match.root_id for match in gathered}) <= _page(query).stop and is_word_list(query.text)
+    if gathered and not is_short:
         return _shown(connection, gathered, plan, query, None)
     if may_wait and _is_far_behind(connection):
         return None
     note = None if is_question else remarks.LOOSE if plan.is_typed else remarks.UNTYPED
-    inquiry = inquire(connection, query, mentioned)
+    loose = replace(query, text=asked_for(query.text))
+    inquiry = inquire(connection, loose, mentioned)
+    if gathered:
+        typed, inquiry = gathered, completed(gathered, inquiry)
+        note = remarks.PARTLY if len(inquiry.matches) > len(typed) else None
     plan = any_of(inquiry.text)
     gathered = inquiry.matches
     if gathered:
         plan = replace(plan, terms=(*plan.terms, *marks_of(query_terms(inquiry.text))))
     else:
-        gathered = _gathered(matches.find(connection, plan, query), query)
+        gathered = _gathered(matches.find(connection, plan, loose), loose)
     if not plan.alternatives:
         return _shown(connection, [], plan, query, remarks.WORDLESS)
     notes = [note, remarks.respelled(inquiry.respelled), remarks.WEAK if inquiry.is_weak else None] if gathered else []
@@ -260,26 +272,26 @@ def _hits(connection: sqlite3.Connection, wanted: list[Match], marker: Marker, q
     rows = connection.execute(
         f"""
         SELECT messages.id, messages.session_id, messages.role, messages.created_at, messages.external_id,
-            messages.text, messages.tools, addresses.link_base
+            messages.text, messages.tools, addresses.link_base, {passages.PLATFORM_ID}
         FROM messages JOIN sessions ON sessions.id = messages.session_id
         JOIN addresses ON addresses.id = messages.address_id
         WHERE messages.id IN (SELECT value FROM json_each(:ids)) AND {visible("sessions.scope_id")}
         """,
         {"ids": json.dumps(list(scores)), "scopes": scope_parameter(query.scopes)},
     )
-    return {
-        row["id"]: Hit(
-            message_id=row["id"],
-            session_id=row["session_id"],
-            role=row["role"],
-            snippet=_snippet(row["text"], row["tools"], marker),
-            rank=scores[row["id"]],
-            created_at=moment(row["created_at"]),
-            external_id=row["external_id"],
-            link=passages.link(row["link_base"], row["external_id"]),
+    hits = {}
+    for message_id, session_id, role, created_at, external_id, text, tools, link_base, platform_id in rows:
+        hits[message_id] = Hit(
+            message_id=message_id,
+            session_id=session_id,
+            role=role,
+            snippet=_snippet(text, tools, marker),
+            rank=scores[message_id],
+            created_at=moment(created_at),
+            external_id=external_id,
+            link=passages.link(link_base, platform_id),
         )
-        for row in rows
-    }
+    return hits
 
 
 def _snippet(text: str, tools: str | None, marker: Marker) -> str:
@@ -297,15 +309,11 @@ def _latest(connection: sqlite3.Connection, query: Query) -> Findings:
 
 def _scroll(connection: sqlite3.Connection, query: Query) -> Findings:
     """The window around one message. Its session may be named by any session of the lineage, or not at all."""
-    place = passages.message_place(connection, query.around, query) if query.around is not None else None
+    anchor = query.around or 0
+    session = passages.session_of_message(connection, anchor, query)
     found: tuple[Found, ...] = ()
-    if place is not None:
-        session_id, root_id = place
-        known = passages.sessions(connection, [session_id, *_named(query)], query)
-        named = known.get(query.session) if query.session is not None else known[session_id]
-        if named is not None and (named.root_id or named.id) == root_id:
-            anchor = query.around or 0
-            found = (passages.surroundings(connection, known[session_id], anchor, query, bookend=0),)
+    if session is not None and _is_named(connection, session, query):
+        found = (passages.surroundings(connection, session, anchor, query, bookend=0),)
     return Findings(query=query.text, shape="scroll", sessions=found)
 
 
@@ -320,6 +328,14 @@ def _browse(connection: sqlite3.Connection, query: Query) -> Findings:
     found = passages.recent(connection, query, page.stop + 1)
     has_more = len(found) > page.stop and query.page < PAGES_MAX
     return Findings(query=query.text, shape="browse", sessions=tuple(found[page]), has_more=has_more)
+
+
+def _is_named(connection: sqlite3.Connection, session: Session, query: Query) -> bool:
+    """Whether the query names a session of this one's lineage, or none."""
+    if query.session is None or query.session == session.id:
+        return True
+    named = passages.sessions(connection, _named(query), query).get(query.session)
+    return named is not None and (named.root_id or named.id) == (session.root_id or session.id)
 
 
 def _named(query: Query) -> list[int]:

@@ -28,7 +28,7 @@ JOIN scopes ON scopes.id = sessions.scope_id
 MESSAGE_COLUMNS = """
 messages.id, messages.session_id, messages.role, messages.kind, messages.text, messages.blocks, messages.tools,
 messages.tool_name, messages.external_id, messages.sender_id, messages.sender_name, messages.sender_is_nobody,
-messages.created_at, messages.usage
+messages.is_forward, messages.created_at, messages.usage
 """
 
 
@@ -186,6 +186,7 @@ def message_of(row: sqlite3.Row | dict[str, Any]) -> Message:
         tool_name=row["tool_name"],
         external_id=row["external_id"],
         sender=sender,
+        is_forward=bool(row["is_forward"]),
         created_at=moment(row["created_at"]),
         usage=codec.load_usage(row["usage"]),
     )

@@ -6,7 +6,12 @@ Times are REAL seconds since 1970 UTC.
 
 from __future__ import annotations
 
+from core.store.call_tables import CALL_TABLES
+from core.store.erasure_tables import ERASURE_TABLES
+from core.store.fact_tables import FACT_TABLES
 from core.store.indexes import INDEXES
+from core.store.link_tables import LINK_TABLES
+from core.store.veil_tables import VEIL_TABLES
 
 TABLES = """
 CREATE TABLE state_meta (
@@ -88,6 +93,7 @@ CREATE TABLE sessions (
 );
 CREATE INDEX sessions_by_scope ON sessions (scope_id, last_at);
 CREATE INDEX sessions_by_parent ON sessions (parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX sessions_by_lineage ON sessions (COALESCE(root_id, id));
 CREATE UNIQUE INDEX sessions_open ON sessions (address_id) WHERE ended_at IS NULL;
 CREATE UNIQUE INDEX sessions_external ON sessions (scope_id, external_id) WHERE external_id IS NOT NULL;
 
@@ -103,9 +109,11 @@ CREATE TABLE messages (
     tools TEXT,
     tool_name TEXT,
     external_id TEXT,
+    posted_id TEXT,
     sender_id TEXT,
     sender_name TEXT,
     sender_is_nobody INTEGER NOT NULL DEFAULT 0,
+    is_forward INTEGER NOT NULL DEFAULT 0,
     created_at REAL NOT NULL,
     usage TEXT
 );
@@ -146,6 +154,7 @@ CREATE TABLE outbox (
     kind TEXT NOT NULL,
     payload TEXT,
     posted TEXT NOT NULL DEFAULT '[]',
+    message_id INTEGER,
     reply_to TEXT,
     attempts INTEGER NOT NULL DEFAULT 0,
     next_at REAL,
@@ -163,9 +172,12 @@ CREATE TABLE actions (
     account TEXT,
     command TEXT NOT NULL,
     arguments TEXT NOT NULL,
-    expires_at REAL NOT NULL
+    expires_at REAL NOT NULL,
+    address TEXT,
+    taker TEXT
 ) WITHOUT ROWID;
 CREATE INDEX actions_by_expiry ON actions (expires_at);
+CREATE INDEX actions_by_address ON actions (address, account) WHERE address IS NOT NULL;
 
 CREATE TABLE jobs (
     id INTEGER PRIMARY KEY,
@@ -204,9 +216,25 @@ CREATE TABLE notes (
     after TEXT,
     account TEXT,
     message_id INTEGER,
+    undoes INTEGER,
+    is_insisted INTEGER NOT NULL DEFAULT 0,
     at REAL NOT NULL
 );
 CREATE INDEX notes_by_scope ON notes (scope_id, id);
+
+CREATE TABLE pending_notes (
+    id INTEGER PRIMARY KEY,
+    scope_id INTEGER NOT NULL REFERENCES scopes (id),
+    target TEXT NOT NULL,
+    operations TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    account TEXT,
+    message_id INTEGER,
+    at REAL NOT NULL
+);
+CREATE INDEX pending_notes_by_scope ON pending_notes (scope_id, id);
 """
 
-MIGRATIONS: tuple[str, ...] = (TABLES + INDEXES,)
+MIGRATIONS: tuple[str, ...] = (
+    TABLES + LINK_TABLES + VEIL_TABLES + INDEXES + FACT_TABLES + ERASURE_TABLES + CALL_TABLES,
+)

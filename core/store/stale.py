@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from core.errors import StoreError
 from core.store.database import Database
-from core.store.indexes import INDEXED, INDEXES
-from core.store.upkeep import flag
+from core.store.fact_index import mend
+from core.store.upkeep import TABLES, blank, flag
 
 T = TypeVar("T")
 
@@ -40,34 +40,10 @@ async def write_text(database: Database, work: Callable[[sqlite3.Connection], T]
 
 
 def empty_indexes(connection: sqlite3.Connection) -> None:
-    """Makes every index an empty one that can be opened, whatever became of it, and flags them all for a rebuild.
-
-    FTS5 refuses 'delete-all' and even DROP for an index it cannot open, so its own tables are set to what those of a
-    new index hold, taken from a new index.
-    """
+    """Makes every index an empty one that can be opened, whatever became of it, and flags them all for a rebuild."""
     flag(connection)
-    connection.execute("CREATE VIRTUAL TABLE temp.blank USING fts5(text)")
-    for table, _, _ in INDEXED:
-        for part, columns in _PARTS:
-            connection.execute(f"CREATE TABLE IF NOT EXISTS main.{table}_{part} ({columns}")
-            connection.execute(f"DELETE FROM main.{table}_{part}")
-            connection.execute(f"INSERT INTO main.{table}_{part} SELECT * FROM temp.blank_{part}")
-    connection.execute("DROP TABLE temp.blank")
-    for line in INDEXES.splitlines():
-        if line.startswith(_SETTINGS):
-            connection.execute(line)
-
-
-_PARTS = (
-    ("data", "id INTEGER PRIMARY KEY, block BLOB)"),
-    ("idx", "segid, term, pgno, PRIMARY KEY (segid, term)) WITHOUT ROWID"),
-    ("docsize", "id INTEGER PRIMARY KEY, sz BLOB)"),
-    ("config", "k PRIMARY KEY, v) WITHOUT ROWID"),
-)
-"""The tables behind an index with external content (https://sqlite.org/fts5.html, "FTS5 Data Structures")."""
-
-_SETTINGS = tuple(f"INSERT INTO {table} ({table}, rank) VALUES" for table, _, _ in INDEXED)
-"""How the lines begin that give an index its settings when it is made."""
+    for table in TABLES:
+        blank(connection, table)
 
 
 def _past(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -77,6 +53,8 @@ def _past(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T
 
 def _anew(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
     empty_indexes(connection)
+    # What is taken from a message goes with it, so its index must be one that can be opened too.
+    mend(connection)
     return work(connection)
 
 

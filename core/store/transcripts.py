@@ -1,15 +1,14 @@
-"""Sessions as people look at them: lists, texts, costs. Only reads, and only what the scopes allow."""
+"""Sessions as people look at them: lists and texts. Only reads, and only what the scopes allow."""
 
 from __future__ import annotations
 
 import sqlite3
-from datetime import datetime
 
 from core.store import codec, rows
 from core.store.database import Database
 from core.store.indexes import plainly
 from core.store.sight import scope_parameter, visible
-from core.types import Message, Scope, Session, Usage
+from core.types import Message, Scope, Session
 
 LIMIT = 1_000
 """Most sessions of one list, whatever was asked for."""
@@ -67,37 +66,5 @@ class Transcripts:
                 values,
             )
             return [rows.message_of(row) for row in found]
-
-        return await self._database.read(work)
-
-    async def usage(self, scopes: frozenset[Scope], since: datetime) -> Usage:
-        """Tokens of all sessions in these scopes since a moment: sums of whole sessions, single calls of older ones."""
-        values = {"scopes": scope_parameter(scopes), "since": rows.timestamp(since)}
-
-        def work(connection: sqlite3.Connection) -> Usage:
-            row = connection.execute(
-                f"""
-                SELECT COALESCE(SUM(input), 0) AS input, COALESCE(SUM(output), 0) AS output,
-                    COALESCE(SUM(cache_read), 0) AS cache_read, COALESCE(SUM(cache_write), 0) AS cache_write
-                FROM (
-                    SELECT input_tokens AS input, output_tokens AS output, cache_read_tokens AS cache_read,
-                        cache_write_tokens AS cache_write
-                    FROM sessions WHERE {visible()} AND started_at >= :since
-                    UNION ALL
-                    SELECT json_extract(messages.usage, '$.input'), json_extract(messages.usage, '$.output'),
-                        json_extract(messages.usage, '$.cache_read'), json_extract(messages.usage, '$.cache_write')
-                    FROM sessions CROSS JOIN messages ON messages.session_id = sessions.id
-                    WHERE {visible()} AND sessions.started_at < :since AND sessions.last_at >= :since
-                    AND messages.created_at >= :since AND messages.usage IS NOT NULL
-                )
-                """,
-                values,
-            ).fetchone()
-            return Usage(
-                input=row["input"],
-                output=row["output"],
-                cache_read=row["cache_read"],
-                cache_write=row["cache_write"],
-            )
 
         return await self._database.read(work)

@@ -9,14 +9,14 @@ import sqlite3
 
 from core.folding import VERSION
 from core.store import chunks
-from core.store.indexes import CHUNKS, CURSOR, INDEXED, STALE
+from core.store.indexes import CHUNKS, CURSOR, INDEXED, INDEXES, STALE
 from core.store.rows import keep_meta, meta
 
 REBUILD_MESSAGES = 2_000
 MERGE_PAGES = 16
 
 _VERSION_KEY = "index_version"
-_TABLES = (*(table for table, _, _ in INDEXED), CHUNKS)
+TABLES = (*(table for table, _, _ in INDEXED), CHUNKS)
 
 
 def is_stale(connection: sqlite3.Connection) -> bool:
@@ -36,8 +36,8 @@ def rebuild(connection: sqlite3.Connection, count: int = REBUILD_MESSAGES) -> in
     if meta(connection, CURSOR) is None:
         keep_meta(connection, STALE, "1")
         keep_meta(connection, CURSOR, "0")
-        for table, _, _ in INDEXED:
-            connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
+        for table in TABLES:
+            _empty(connection, table)
         chunks.clear(connection)
     cursor = int(meta(connection, CURSOR) or 0)
     last, found = connection.execute(
@@ -58,10 +58,40 @@ def rebuild(connection: sqlite3.Connection, count: int = REBUILD_MESSAGES) -> in
     return int(found)
 
 
+def blank(connection: sqlite3.Connection, table: str) -> None:
+    """Makes an index an empty one that can be opened, whatever became of it: FTS5 refuses 'delete-all' and even DROP
+    for one that it cannot open, so the tables behind it are set to what those of a new index hold."""
+    connection.execute("CREATE VIRTUAL TABLE temp.blank USING fts5(text)")
+    for part, columns in _PARTS:
+        connection.execute(f"CREATE TABLE IF NOT EXISTS main.{table}_{part} ({columns}")
+        connection.execute(f"DELETE FROM main.{table}_{part}")
+        connection.execute(f"INSERT INTO main.{table}_{part} SELECT * FROM temp.blank_{part}")
+    connection.execute("DROP TABLE temp.blank")
+    for line in INDEXES.splitlines():
+        if line.startswith(f"INSERT INTO {table} ({table}, rank) VALUES"):
+            connection.execute(line)
+
+
+_PARTS = (
+    ("data", "id INTEGER PRIMARY KEY, block BLOB)"),
+    ("idx", "segid, term, pgno, PRIMARY KEY (segid, term)) WITHOUT ROWID"),
+    ("docsize", "id INTEGER PRIMARY KEY, sz BLOB)"),
+    ("config", "k PRIMARY KEY, v) WITHOUT ROWID"),
+)
+"""The tables behind an index with external content (https://sqlite.org/fts5.html, "FTS5 Data Structures")."""
+
+
+def _empty(connection: sqlite3.Connection, table: str) -> None:
+    try:
+        connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
+    except sqlite3.DatabaseError:
+        blank(connection, table)
+
+
 def merge(connection: sqlite3.Connection, pages: int = MERGE_PAGES) -> bool:
     """One small step towards fewer segments in every index; False when there was nothing to merge."""
     has_worked = False
-    for table in _TABLES:
+    for table in TABLES:
         before = connection.total_changes
         connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', :pages)", {"pages": pages})
         has_worked |= connection.total_changes - before >= 2
@@ -73,7 +103,7 @@ def wrong(connection: sqlite3.Connection) -> list[str]:
     if is_stale(connection):
         return ["The search indexes are flagged for a rebuild, which has not been finished yet."]
     sentences = []
-    for table in _TABLES:
+    for table in TABLES:
         try:
             connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
         except sqlite3.DatabaseError as error:

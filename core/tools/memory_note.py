@@ -8,9 +8,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import Refused, ToolError
 from core.memory.notebook import Notebook
+from core.memory.operation import Operation
 from core.records import Author
 from core.tools.arguments import parsed
 from core.types import Account, Json, Tool, ToolContext
+
+
+class _Operation(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    action: Literal["add", "replace", "remove"]
+    content: str = Field(default="", description="add, replace: the note.")
+    old_text: str = Field(default="", description="replace, remove: a part of the note that no other note has.")
 
 
 class _Arguments(BaseModel):
@@ -19,9 +28,16 @@ class _Arguments(BaseModel):
     target: Literal["memory", "user"] = Field(
         description="memory: what you learned (projects, decisions). user: who the person is and what they prefer."
     )
-    action: Literal["add", "replace", "remove", "list"] = Field(description="What to do with the notes.")
+    action: Literal["add", "replace", "remove", "list"] | None = Field(
+        default=None, description="What to do with the notes; leave it out when you give operations."
+    )
     content: str = Field(default="", description="add, replace: the note, one declarative sentence.")
     old_text: str = Field(default="", description="replace, remove: a part of the note's text that no other note has.")
+    operations: list[_Operation] = Field(
+        default=[],
+        description="Several changes of the target at once, done in this order: all or none, and only the final size "
+        "has to fit. To make room, remove or shorten and add in one call.",
+    )
 
 
 def memory_note(notebook: Notebook) -> Tool:
@@ -50,16 +66,16 @@ def memory_note(notebook: Notebook) -> Tool:
 async def _act(notebook: Notebook, asked: _Arguments, context: ToolContext) -> str:
     account = Account(platform=context.session.address.platform, user_id=context.sender.id)
     author = Author(account=account, message_id=context.message_id)
-    match asked.action:
-        case "add":
-            return await notebook.add(context.scope, context.scopes, asked.target, asked.content, author)
-        case "replace":
-            return await notebook.replace(
-                context.scope, context.scopes, asked.target, asked.old_text, asked.content, author
-            )
-        case "remove":
-            return await notebook.remove(context.scope, context.scopes, asked.target, asked.old_text, author)
-        case "list":
-            entries = await notebook.entries(context.scopes, asked.target)
-            fullness = await notebook.heading(context.scopes, asked.target)
-            return "\n".join([fullness, *(f"- {entry}" for entry in entries)])
+    if asked.operations:
+        if asked.action is not None:
+            raise ToolError("Give either an action or operations, not both.")
+        wanted = [Operation(action=one.action, content=one.content, old_text=one.old_text) for one in asked.operations]
+        return await notebook.apply(context.scope, context.scopes, asked.target, wanted, author)
+    if asked.action is None:
+        raise ToolError("Say what to do: an action, or several operations.")
+    if asked.action == "list":
+        entries = await notebook.entries(context.scopes, asked.target)
+        fullness = await notebook.heading(context.scopes, asked.target)
+        return "\n".join([fullness, *(f"- {entry}" for entry in entries), *await notebook.troubles(context.scopes)])
+    operation = Operation(action=asked.action, content=asked.content, old_text=asked.old_text)
+    return await notebook.apply(context.scope, context.scopes, asked.target, [operation], author)

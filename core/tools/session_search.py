@@ -14,11 +14,13 @@ from core.findings import to_json
 from core.ports import Recall
 from core.search import Query
 from core.tools.arguments import parsed
-from core.types import Account, Json, Role, Tool, ToolContext
+from core.types import Account, Json, Payer, Role, Tool, ToolContext
 
 BUDGET_CHARS = 6_000
 BUDGET_RANGE = (500, 50_000)
 BROWSE_SESSIONS = 10
+PATIENCE_S = 120.0
+"""Longer than the calls of a model that `research.py` allows together, so that what was found is never lost."""
 
 _DESCRIPTION = (
     "Searches everything that was said in earlier conversations, and earlier in this one where you no longer see it. "
@@ -27,7 +29,8 @@ _DESCRIPTION = (
     "around one of them. With session_id alone: how that session began and ended. With nothing: the latest sessions. "
     'A query may be a plain question; words are all required, or else OR, -word, "a phrase", prefix*. Filters narrow '
     "it before the best are chosen; without a query they list what is newest. Use them only for what the person is "
-    "sure of: people misremember dates. Try other words before you say that something was never mentioned."
+    "sure of: people misremember dates. Try other words, or expand, before you say that something was never mentioned. "
+    "When a long conversation has to be told in short, summarize."
 )
 
 
@@ -50,6 +53,14 @@ class _Arguments(BaseModel):
         default=None, description="Where it was said: telegram, discord, terminal, cron, import."
     )
     limit: int = Field(default=3, description="How many sessions, 1 to 10.")
+    page: int = Field(default=1, description="The next sessions: 2, 3, … where the last result has_more.")
+    expand: bool = Field(
+        default=False, description="Also search for what another model makes of the question; takes seconds."
+    )
+    summarize: bool = Field(
+        default=False,
+        description="Add a summary to each session, written by another model for this query; takes up to 90 seconds.",
+    )
     session_id: int | None = Field(default=None, description="Look into this session only.")
     around_message_id: int | None = Field(default=None, description="Show what stands around this message.")
     window: int = Field(default=5, description="How many messages on each side of it, up to 100.")
@@ -71,7 +82,13 @@ def session_search(recall: Recall, zone: str = "UTC") -> Tool:
         return json.dumps(_told(to_json(findings), query), ensure_ascii=False)
 
     return Tool(
-        name="session_search", description=_DESCRIPTION, schema=_Arguments.model_json_schema(), run=run, is_quote=True
+        name="session_search",
+        description=_DESCRIPTION,
+        schema=_Arguments.model_json_schema(),
+        run=run,
+        is_quote=True,
+        is_reading=True,
+        patience_s=PATIENCE_S,
     )
 
 
@@ -86,11 +103,15 @@ def _query(asked: _Arguments, context: ToolContext, zone: ZoneInfo) -> Query:
         platforms=_names(asked.platform),
         title=asked.title,
         limit=limit,
+        page=asked.page,
+        is_expanded=asked.expand,
+        is_summarized=asked.summarize,
         session=asked.session_id,
         around=asked.around_message_id,
         window=asked.window,
         budget_chars=max(BUDGET_RANGE[0], min(asked.budget_chars, BUDGET_RANGE[1])),
         hidden=context.window,
+        payer=Payer(session_id=context.session.id, scope=context.scope),
     )
     if asked.sender and asked.sender.strip():
         query = filters.by(query, asked.sender)

@@ -1,8 +1,8 @@
 """Prints what Mneme costs and how well it finds, each figure as a ratio to something measured in the same run.
 
-``python -m tests.bench [--only cache|recall|speed] [--sessions N] [--peer PYTHON]``. Recall and speed need the
-project's shared benchmark folder beside the checkout (or where MNEME_SHARED says); without it they are left out,
-visibly. The peer, hermes-agent 0.19.0, takes part in speed when the interpreter of its own environment is
+``python -m tests.bench [--only cache|facts|guard|recall|hurry|owner|speed] [--sessions N] [--peer PYTHON]``. The last
+four need the project's shared benchmark folder beside the checkout (or where MNEME_SHARED says); without it they are
+left out, visibly. The peer, hermes-agent 0.19.0, takes part in speed when the interpreter of its own environment is
 named: here, or as MNEME_PEER_PYTHON. Mneme then answers from a process of its own (`proxy.py`).
 """
 
@@ -10,44 +10,68 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import structlog
+
+from tests.bench import guarding, knowing
 from tests.bench.cache import measure
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-BENCHES = ["cache", "recall", "speed"]
+BENCHES = ["cache", "facts", "guard", "recall", "hurry", "owner", "speed"]
 
 
 def main() -> int:
     """Runs the benchmarks that were asked for, all by default; 1 when one of them failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument("--only", action="append", choices=BENCHES, help="this one; may be given again")
-    parser.add_argument("--sessions", type=int, default=1000, help="how big speed is; 1,000 are 20,000 messages")
+    sized = "how big the stores of owner and speed are; 1,000 are 20,000 messages"
+    parser.add_argument("--sessions", type=int, help=f"{sized}; 3,000 and 1,000 where it is not said")
     peer = os.environ.get("MNEME_PEER_PYTHON")
     parser.add_argument("--peer", default=peer, metavar="PYTHON", help="the peer's interpreter, to measure it too")
     asked = parser.parse_args()
     which = asked.only or BENCHES
     shared = Path(os.environ.get("MNEME_SHARED", ROOT.parent / "shared"))
+    # What the house logs is no figure.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     failed = False
     if "cache" in which:
-        sys.stdout.write("## The prefix cache: 50 turns, tools in every third, notes in every fifth, one restart\n\n")
+        sys.stdout.write(
+            "## The prefix cache: 50 turns, tools in every 3rd, notes in every 5th, prefetch, a restart\n\n"
+        )
         with tempfile.TemporaryDirectory() as folder:
             sys.stdout.write(asyncio.run(measure(Path(folder))) + "\n\n")
+        sys.stdout.flush()
+    if "facts" in which:
+        sys.stdout.write("## Facts: what each part of the blend adds, and what 100,000 cost\n\n")
+        with tempfile.TemporaryDirectory() as folder:
+            sys.stdout.write(asyncio.run(knowing.quality(Path(folder))) + "\n\n")
+            sys.stdout.write(asyncio.run(knowing.scale(Path(folder))) + "\n\n")
+        sys.stdout.flush()
+    if "guard" in which:
+        sys.stdout.write("## The guard: attacks caught, innocent refused\n\n" + guarding.measure() + "\n\n")
         sys.stdout.flush()
     if "recall" in which:
         data = shared / "data" / "locomo-dev.json"
         command = [str(shared / "bench" / "recall" / "run.py"), str(data), "--plugin", f"{HERE / 'locomo.py'}:Mneme"]
         failed |= _run("Recall: questions as typed, no model", command, "--by-kind")
+    if "hurry" in which:
+        failed |= _run("Recall: the same questions typed in a hurry", [str(HERE / "hurry.py"), str(shared)])
+    if "owner" in which:
+        corpus = shared / "bench" / "speed" / "corpus.py"
+        command = [str(HERE / "owner.py"), str(corpus), str(asked.sessions or 3_000)]
+        failed |= _run("Who owns 1 % of a store: in it, and alone", command)
     if "speed" in which:
         runner = str(shared / "bench" / "speed" / "run.py")
         plugin, stores = ("proxy", "hermes,floor") if asked.peer else ("speed", "floor")
         command = [runner, "--stores", stores, "--plugin", f"{HERE / plugin}.py:Mneme"]
-        command += ["--sessions", str(asked.sessions)]
+        command += ["--sessions", str(asked.sessions or 1_000)]
         title = "Speed: ratios are to bare SQLite, of one run"
         failed |= _run(title, command, python=asked.peer or sys.executable)
     return int(failed)
@@ -56,8 +80,9 @@ def main() -> int:
 def _run(title: str, command: list[str], *more: str, python: str = sys.executable) -> bool:
     sys.stdout.write(f"## {title}\n\n")
     sys.stdout.flush()
-    if not Path(command[0]).exists():
-        sys.stdout.write(f"left out: there is no {command[0]}\n\n")
+    missing = [part for part in command if part.startswith("/") and not Path(part.partition(":")[0]).exists()]
+    if missing:
+        sys.stdout.write(f"left out: there is no {missing[0]}\n\n")
         return False
     environment = {**os.environ, "MNEME_PYTHON": sys.executable}
     # The peer has packages of the same names as ours: nothing of the checkout may be on its path.

@@ -96,15 +96,8 @@ class Mneme:
         return self._told(Query(scopes=SCOPES, text=text, limit=3))
 
     def scroll(self, session: str, message: int) -> int:
-        """Ten messages on each side of one, in the session that holds the n-th message of the corpus."""
-        found = self._run(
-            self._database.read(
-                lambda connection: connection.execute(
-                    "SELECT session_id FROM messages WHERE id = :id", {"id": message}
-                ).fetchone()
-            )
-        )
-        findings = self._run(self._recall.recall(Query(scopes=SCOPES, session=found[0], around=message, window=10)))
+        """Ten messages on each side of one; the n-th message of the corpus has the number n."""
+        findings = self._run(self._recall.recall(Query(scopes=SCOPES, around=message, window=10)))
         json.dumps(to_json(findings), ensure_ascii=False)
         return len(findings.sessions[0].window)
 

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from config.settings import Settings
 from core.errors import DeliveryError
+from core.memory.memory import Memory
 from core.ports import Model, Receipt, Reply, Sink
 from core.types import Address, Answer, Command, CommandSpec, Inbound, InboundKind, Scope, Sender
 from gateway.app import corridor
 from gateway.commands import Commands
 from gateway.house import House
+from gateway.incognito_commands import tell_of_restart
 from gateway.post import Post
 from gateway.report import Report
 from gateway.router import Router
@@ -79,9 +81,6 @@ class KeptPlatform:
         self.replies.append((address, reply))
         return reply
 
-    def link(self, address: Address, message_id: str) -> str | None:
-        return None
-
     async def close(self) -> None:
         return None
 
@@ -96,6 +95,7 @@ class Corridor:
     post: Post
     model: Model
     platforms: dict[str, KeptPlatform]
+    memory: Memory
     _ids: count[int] = field(default_factory=lambda: count(1))
 
     async def say(self, text: str, who: str = "42", **changes: object) -> KeptReply:
@@ -138,9 +138,21 @@ async def open_corridor(
     settings = Settings.load({"MNEME_HOME": str(home)})
     async with House.open(settings) as house, asyncio.TaskGroup() as tasks:
         await house.outbox.recover(house.clock.now())
+        await tell_of_restart(house.veils, house.outbox, house.clock)
         post = Post(house.inbox, house.outbox, house.clock)
         chosen = model or ScriptedModel()
-        router, commands = corridor(house, chosen, titles, post, Report(house, chosen.name), lambda: None)
+        router, commands, memory = corridor(house, chosen, titles, post, Report(house, chosen.name), lambda: None)
         platforms = {name: KeptPlatform(name) for name in ("telegram", "discord", "terminal")}
         router.connect(platforms, tasks)
-        yield Corridor(house=house, router=router, commands=commands, post=post, model=chosen, platforms=platforms)
+        try:
+            yield Corridor(
+                house=house,
+                router=router,
+                commands=commands,
+                post=post,
+                model=chosen,
+                platforms=platforms,
+                memory=memory,
+            )
+        finally:
+            await memory.shutdown()

@@ -220,6 +220,18 @@ class DiscordApi:
         await self.gateway.dispatch("INTERACTION_CREATE", payload)
         return str(payload["id"])
 
+    async def choose(self, channel_id: str, user_id: str, message_id: str, name: str) -> str:
+        """A person chooses an entry in the menu of a message; returns the interaction's id."""
+        command = next((c for c in self.commands if c["name"] == name and c["type"] == 3), None)
+        assert command is not None, f"there is no entry {name!r}"
+        post = self.world.post(channel_id, message_id)
+        assert post is not None
+        resolved = {"messages": {message_id: post}}
+        data = {"id": command["id"], "name": name, "type": 3, "target_id": message_id, "resolved": resolved}
+        payload = self.interactions.open(2, channel_id, user_id, data)
+        await self.gateway.dispatch("INTERACTION_CREATE", payload)
+        return str(payload["id"])
+
     async def press(self, channel_id: str, user_id: str, message_id: str, label: str) -> str:
         """A person presses the button with this label under a message; returns the interaction's id."""
         post = self.world.post(channel_id, message_id)

@@ -180,6 +180,7 @@ class DiscordRest:
             "contexts": None,
             "integration_types": [0],
             "nsfw": False,
+            "description": "",
             "default_member_permissions": None,
             **command,
             "id": self.world.snowflake(),

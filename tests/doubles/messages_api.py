@@ -19,6 +19,7 @@ from anthropic.types import ModelParam
 
 from core.ports import Clock
 from core.types import Usage
+from tests.doubles.diagnosis import Diagnosis
 from tests.doubles.echo_brain import echo
 from tests.doubles.messages_rules import MAX_BYTES, Refusal, check, parse
 from tests.doubles.messages_stream import completed, events_of, message_of, on_wire, stop_reason_of
@@ -51,7 +52,7 @@ class MessagesApi:
     beyond its end is refused. A reply is a `ModelReply`, a text, or a list of content blocks.
     key: the only key that is accepted (None: any). prefill_models: those that continue an assistant message.
     is_local: behaves as local servers do: any key, any model, no list of models, no cache.
-    takes_marks: False refuses cache_control, as some proxies do.
+    takes_marks: False refuses cache_control, as some proxies do; says_why: False likewise diagnostics.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class MessagesApi:
         prefill_models: Iterable[str] = (),
         is_local: bool = False,
         takes_marks: bool = True,
+        says_why: bool = True,
     ) -> None:
         self.url = ""
         self.requests: list[dict[str, Any]] = []
@@ -91,6 +93,7 @@ class MessagesApi:
         self._prefill_models = frozenset(prefill_models)
         self._is_local = is_local
         self._takes_marks = takes_marks
+        self._diagnosis = Diagnosis() if says_why else None
         self._paused: set[str] = set()
         self._count = 0
         self._is_closing = False
@@ -155,6 +158,8 @@ class MessagesApi:
             return _error(reply.status, kind, reply.words, reply.code, dict(reply.headers))
         blocks = completed(reply, message_id)
         message = message_of(reply, blocks, message_id, body["model"], self._input_usage(body))
+        if self._diagnosis is not None and "diagnostics" in body:
+            message["diagnostics"] = self._diagnosis.of(body, message_id)
         if stop_reason_of(reply) == "pause_turn" and blocks:
             self._paused.add(json.dumps(_given_back(blocks[-1])))
         self.usages.append(message["usage"])
@@ -180,6 +185,8 @@ class MessagesApi:
     def _judge(self, body: dict[str, Any]) -> None:
         if not self._takes_marks and "cache_control" in json.dumps(body):
             raise Refusal("messages.0.content.0.text.cache_control: Extra inputs are not permitted")
+        if self._diagnosis is None and "diagnostics" in body:
+            raise Refusal("diagnostics: Extra inputs are not permitted")
         takes_prefill = body.get("model") in self._prefill_models
         self.notes += check(body, takes_prefill=takes_prefill, paused=self._paused)
         if not self._is_local and body["model"] not in KNOWN_MODELS:

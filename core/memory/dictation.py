@@ -1,0 +1,44 @@
+"""What a person asks to be remembered, word for word: read by the rules, and kept whole where they see nothing in it.
+
+One body for /remember, Discord's context menu and the command line. Refuses what looks like an order to the model.
+"""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+from core.errors import Refused
+from core.memory.claim import FACT_CHARS, Claim, fact_of
+from core.memory.guard import suspicion
+from core.memory.ledger import Ledger
+from core.memory.rules import claims
+from core.naming import names_in
+from core.records import Fact
+from core.types import Message, Scope
+
+
+class Dictation:
+    """Writes to `ledger`; `zone` (an IANA name) says which day it was."""
+
+    def __init__(self, ledger: Ledger, zone: str) -> None:
+        self._ledger = ledger
+        self._zone = ZoneInfo(zone)
+
+    async def take(self, said: Message, scope: Scope, platform: str) -> list[Fact]:
+        """Keeps what `said` states as facts of its sender in `scope`, as they stand then. Raises Refused with what to
+        do."""
+        text = said.text.strip()
+        if not text:
+            raise Refused("Say what to remember: `/remember Ana's birthday is on 3 May`.")
+        if len(text) > FACT_CHARS:
+            raise Refused(
+                f"That is too long for a fact: {len(text):,} characters, and {FACT_CHARS} are the most. Say in a "
+                "sentence or two what to remember of it."
+            )
+        if (reason := suspicion(text)) is not None:
+            raise Refused(f"I do not keep that: it contains {reason}, and facts are read beside your words. Reword it.")
+        whole = " ".join(text.split())
+        found = claims(text, said.created_at, self._zone, is_dictated=True) or [
+            Claim(content=whole, kind="identity", entities=names_in(whole), is_asked=True)
+        ]
+        return [await self._ledger.learn(fact_of(claim, "person", scope, platform, said)) for claim in found]

@@ -1,0 +1,72 @@
+"""The built-in long-term memory: facts that people have stated, each with since when it holds and how sure it is.
+
+Learns after a turn from the people's own messages, recalls before the next. What is over stays, as what was so before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import structlog
+
+from core.memory.claim import fact_of
+from core.memory.extraction import Extraction
+from core.memory.guard import suspicion
+from core.memory.knowledge import Knowledge
+from core.memory.ledger import Ledger
+from core.memory.lookup import Lookup
+from core.memory.provider import MemoryProvider
+from core.memory.question import Question
+from core.records import Fact
+from core.tools.fact_tool import fact_tool
+from core.tools.remember_this import remember_this
+from core.types import Account, Message, Session, Tool, ToolContext
+
+LINES = 6
+"""How many facts a turn is given at most."""
+
+
+class Holographic(MemoryProvider):
+    """Facts in state.db: `ledger` keeps, `lookup` finds, `knowledge` puts in order and tells, `extraction` reads."""
+
+    name = "facts"
+
+    def __init__(self, ledger: Ledger, lookup: Lookup, knowledge: Knowledge, extraction: Extraction) -> None:
+        self._ledger = ledger
+        self._lookup = lookup
+        self._knowledge = knowledge
+        self._extraction = extraction
+        self._log = structlog.get_logger("facts")
+
+    async def is_available(self) -> bool:
+        """Always: it lives in state.db."""
+        return True
+
+    async def initialize(self, folder: Path) -> None:
+        """Nothing is to be prepared."""
+
+    async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
+        account = Account(platform=context.session.address.platform, user_id=context.sender.id)
+        found = await self._knowledge.search(Question.of(text, context.scopes, context.now, account), LINES)
+        return [f"f{fact.id} {self._knowledge.told(fact)}" for fact in found if not _is_in_sight(fact, context)]
+
+    async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
+        """Learns from what people said in the turn; from nobody else's words, and from none that look like an order."""
+        if session.address.platform == "cron":
+            return
+        for source, claim, origin in await self._extraction.claims(messages):
+            if (reason := suspicion(claim.content)) is not None:
+                self._log.info("a fact was not kept", reason=reason, message=source.id)
+                continue
+            await self._ledger.learn(fact_of(claim, origin, session.scope, session.address.platform, source))
+
+    def tools(self) -> Sequence[Tool]:
+        return (fact_tool(self._ledger, self._lookup, self._knowledge), remember_this(self._ledger))
+
+
+def _is_in_sight(fact: Fact, context: ToolContext) -> bool:
+    """Whether the model reads the very message that the fact is taken from."""
+    if context.window is None or fact.message_id is None:
+        return False
+    return any(first <= fact.message_id <= last for _, first, last in context.window.spans)

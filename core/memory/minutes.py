@@ -1,0 +1,29 @@
+"""What the relay needs of the store: what was said and noted, by id. `core.store.turns` fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from core.records import NoteChange
+from core.types import Message, Session
+
+
+class Minutes(Protocol):
+    """Sessions, turns and changes of notes as they stand, for whoever carries them to a memory; for nobody's eyes."""
+
+    async def session(self, session_id: int) -> Session | None:
+        """A session by id, whosever it is."""
+
+    async def rows(self, session_id: int) -> Sequence[Message]:
+        """What the model may see of the session itself, oldest first, without what was erased."""
+
+    async def lately(self, since: datetime) -> Sequence[Session]:
+        """The sessions that something was said in since, but imported ones; open or ended."""
+
+    async def changes(self, since: datetime) -> Sequence[int]:
+        """The ids of the changes of notes since, oldest first."""
+
+    async def change(self, change_id: int) -> tuple[NoteChange, Session | None] | None:
+        """A change of notes, with the session it was made in where that is known; None when it is gone."""

@@ -1,0 +1,22 @@
+"""The role of whoever keeps changes of notes that read like orders, until a person has looked at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from core.memory.pending_note import PendingNote
+from core.types import Scope
+
+
+class Quarantine(Protocol):
+    """What waits here stands in no prompt and is told to no memory."""
+
+    async def put(self, note: PendingNote) -> bool:
+        """Keeps it, once for the same operations in a scope. False when too many wait there already."""
+
+    async def waiting(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
+        """What waits in these scopes, oldest first."""
+
+    async def drop(self, note_id: int) -> None:
+        """It was decided."""

@@ -1,0 +1,43 @@
+"""The role of whoever keeps the versions of curated notes: every change with who made it, never changed itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from core.memory.provenance import Provenance
+from core.records import NoteChange
+from core.types import Scope
+
+
+class Versions(Protocol):
+    """The history of the notes; the notes themselves are files."""
+
+    async def log(self, change: NoteChange) -> None:
+        """Keeps one version."""
+
+    async def changes(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
+        """The latest versions, newest first, without the first `offset` of them."""
+
+    async def since(self, scopes: frozenset[Scope], session_id: int, at: datetime) -> Sequence[NoteChange]:
+        """What was changed from a moment on, oldest first, and not from within that session."""
+
+    async def find(self, scopes: frozenset[Scope], number: int) -> NoteChange | None:
+        """The change with this id; None when it is not theirs or not there."""
+
+    async def last(self, scopes: frozenset[Scope]) -> NoteChange | None:
+        """The last change that is no undoing and was not undone."""
+
+    async def standing(self, scope: Scope, target: str) -> Sequence[str]:
+        """The entries that all changes of a file come to."""
+
+    async def origin(self, scopes: frozenset[Scope], entry: str) -> Provenance:
+        """The last change that brought an entry, and the message it came from where that may be seen."""
+
+    async def insisted(self, scopes: frozenset[Scope]) -> frozenset[str]:
+        """The entries that read like orders and were kept all the same."""
+
+    async def idle(self, scopes: frozenset[Scope], session_id: int) -> tuple[int, int]:
+        """How many turns of a session have begun since anything was noted or remembered on purpose in these scopes,
+        and the id of the last change of notes, 0 for none."""

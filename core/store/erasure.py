@@ -1,0 +1,252 @@
+"""Erases what a person wants to be forgotten, and everything that was derived from it, from the rows of state.db.
+
+What is to go is a list of ids that is kept before the person is asked, begun when he says yes, and worked off in small
+transactions; whatever stops it, it is not begun or it is finished after the next start. The bytes are
+`compaction.py`'s, the files `core/forgetting.py`'s.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import timedelta
+
+from core.errors import Refused
+from core.ports import Clock
+from core.quoting import Quoting
+from core.records import Claim, Trace
+from core.search import Query
+from core.store import codec, message_rows, rows, upkeep
+from core.store.calls import disturb
+from core.store.compaction import want, want_pages
+from core.store.database import Database
+from core.store.erasure_list import ErasureList
+from core.store.erasure_search import digest, listed
+from core.store.sight import visible
+from core.store.stale import write_text
+
+STEP_MESSAGES = 20
+ASKED_FOR = timedelta(minutes=15)
+"""How long a list waits that nobody has confirmed; a little longer than the question."""
+KNOWN_FOR = timedelta(days=30)
+"""How long it is known that one was worked off, for a yes that comes again after a crash."""
+
+
+class Erasure:
+    """Lists and their work, over state.db."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def look(self, query: Query, claim: Claim) -> tuple[ErasureList, list[Trace], Quoting]:
+        """What `query` (its filters taken out of the text) means for `claim`, what of it a person should see, and what
+        tells that something repeats it.
+        Raises Refused while the text indexes cannot be asked: nothing may be overlooked."""
+
+        def work(connection: sqlite3.Connection) -> tuple[ErasureList, list[Trace], Quoting]:
+            if upkeep.is_stale(connection):
+                raise Refused("The search index is being built anew, so something could be overlooked. Try again soon.")
+            return listed(connection, query, claim)
+
+        return await self._database.read(work)
+
+    async def keep(self, token: str, found: ErasureList, claim: Claim) -> None:
+        """Keeps a list for a yes of the claim's account at its address; an empty one is not kept. What he typed is in
+        no row, but may be in the log of the database, which is cut for it."""
+        now = self._clock.now()
+        values = {
+            "id": token,
+            "lane": codec.clean(claim.address.key),
+            "account": rows.account_key(claim.account),
+            "list": found.dump(),
+            "now": rows.timestamp(now),
+            "unasked": rows.timestamp(now - ASKED_FOR),
+            "old": rows.timestamp(now - KNOWN_FOR),
+        }
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "DELETE FROM erasures WHERE begun_at IS NULL AND made_at < :unasked OR done_at < :old", values
+            )
+            if found.is_empty:
+                want_pages(connection)
+                return
+            connection.execute(
+                "INSERT INTO erasures (id, lane, account, list, made_at) VALUES (:id, :lane, :account, :list, :now)",
+                values,
+            )
+            want_pages(connection)
+
+        await self._database.write(work)
+
+    async def begin(self, token: str, claim: Claim) -> ErasureList | None:
+        """Begins to work off a list, for good; None when there is none of this name that is his, here. The question
+        itself and what was shown with it go along. Again: the same list, which may be worked off by now."""
+        values = {
+            "id": codec.clean(token),
+            "lane": codec.clean(claim.address.key),
+            "account": rows.account_key(claim.account),
+            "now": rows.timestamp(self._clock.now()),
+        }
+
+        def work(connection: sqlite3.Connection) -> ErasureList | None:
+            row = connection.execute(
+                "SELECT list, begun_at FROM erasures WHERE id = :id AND lane = :lane AND account = :account", values
+            ).fetchone()
+            if row is None:
+                return None
+            found = ErasureList.load(row["list"])
+            if row["begun_at"] is None:
+                asked = connection.execute(
+                    f"""
+                    SELECT messages.id FROM messages JOIN sessions ON sessions.id = messages.session_id
+                    WHERE messages.id > :upto AND messages.kind = 'command' AND {visible()}
+                        AND messages.address_id = :address
+                        AND (messages.role <> 'user' OR messages.sender_id = :sender)
+                    """,
+                    {
+                        "sender": codec.clean(claim.account.user_id),
+                        "upto": found.upto,
+                        "scopes": json.dumps(found.scopes),
+                        "address": rows.find_address(connection, claim.address),
+                    },
+                )
+                found.asked = [one[0] for one in asked]
+                connection.execute(
+                    "UPDATE erasures SET begun_at = :now, list = :list WHERE id = :id", {**values, "list": found.dump()}
+                )
+            return found
+
+        return await self._database.write(work)
+
+    async def begun(self) -> dict[str, ErasureList]:
+        """What was begun and not finished, by token."""
+
+        def work(connection: sqlite3.Connection) -> dict[str, ErasureList]:
+            found = connection.execute("SELECT id, list FROM erasures WHERE begun_at NOT NULL AND done_at IS NULL")
+            return {row["id"]: ErasureList.load(row["list"]) for row in found}
+
+        return await self._database.read(work)
+
+    async def texts(self, found: ErasureList) -> list[str]:
+        """What the rows still say that are to go: for what is kept outside of state.db."""
+        values = {"ids": json.dumps([*found.messages, *found.repeats])}
+
+        def work(connection: sqlite3.Connection) -> list[str]:
+            said = connection.execute(
+                "SELECT text FROM messages WHERE id IN (SELECT value FROM json_each(:ids)) AND text <> ''", values
+            )
+            return [row[0] for row in said]
+
+        return await self._database.read(work)
+
+    async def step(self, token: str) -> bool:
+        """One transaction of the work; False when the list is worked off."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            row = connection.execute(
+                "SELECT list FROM erasures WHERE id = :id AND begun_at NOT NULL AND done_at IS NULL", {"id": token}
+            ).fetchone()
+            if row is None:
+                return False
+            found = ErasureList.load(row["list"])
+            going = _left(connection, found)
+            for message in going:
+                message_rows.erase(connection, message)
+            if going:
+                want(connection)
+                return True
+            self._rest(connection, found)
+            done = ErasureList(messages=found.messages, notes=found.notes, facts=found.facts, jobs=found.jobs)
+            connection.execute(
+                "UPDATE erasures SET done_at = :now, list = :list WHERE id = :id",
+                {"id": token, "now": rows.timestamp(self._clock.now()), "list": done.dump()},
+            )
+            want(connection)
+            return False
+
+        return await write_text(self._database, work)
+
+    def _rest(self, connection: sqlite3.Connection, found: ErasureList) -> None:
+        """All that is no message, in one transaction."""
+        values = {"now": rows.timestamp(self._clock.now())}
+        for statement, ids in (
+            ("UPDATE sessions SET title = NULL WHERE id IN", found.titles),
+            ("UPDATE sessions SET system_prompt = '' WHERE id IN", found.prompts),
+            ("DELETE FROM facts WHERE id IN", found.facts),
+            ("DELETE FROM fact_changes WHERE id IN", found.fact_changes),
+            ("DELETE FROM notes WHERE id IN", found.note_changes),
+            ("DELETE FROM pending_notes WHERE id IN", found.pending_notes),
+            (
+                "UPDATE jobs SET text = '', next_at = NULL, ended_at = COALESCE(ended_at, :now) WHERE id IN",
+                found.jobs,
+            ),
+            (
+                "UPDATE outbox SET payload = NULL, next_at = NULL, dead_at = COALESCE(dead_at, :now), "
+                "error = 'forgotten' WHERE done_at IS NULL AND id IN",
+                found.parcels,
+            ),
+            ("DELETE FROM actions WHERE id IN", found.actions),
+            ("DELETE FROM raw_updates WHERE failed_at NOT NULL AND update_id IN", found.updates),
+        ):
+            connection.execute(f"{statement} (SELECT value FROM json_each(:ids))", {**values, "ids": json.dumps(ids)})
+        _bare_fences(connection, found)
+        _forget_versions(connection, found)
+        _rebuild_prompts(connection, found)
+
+
+def _left(connection: sqlite3.Connection, found: ErasureList) -> list[sqlite3.Row]:
+    return connection.execute(
+        """
+        SELECT messages.id, messages.session_id, messages.kind, messages.text
+        FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
+        WHERE NOT (messages.kind = 'command' AND messages.text = '') LIMIT :count
+        """,
+        {"ids": json.dumps([*found.messages, *found.repeats, *found.asked]), "count": STEP_MESSAGES},
+    ).fetchall()
+
+
+def _bare_fences(connection: sqlite3.Connection, found: ErasureList) -> None:
+    """Of what was sent beside a question only the time line and the question stay."""
+    sent = connection.execute(
+        "SELECT id, sent FROM messages WHERE id IN (SELECT value FROM json_each(:ids)) AND sent NOT NULL",
+        {"ids": json.dumps(found.fences)},
+    ).fetchall()
+    for row in sent:
+        connection.execute(
+            "UPDATE messages SET sent = :sent WHERE id = :id",
+            {"id": row["id"], "sent": codec.dump(json.loads(row["sent"])[:2])},
+        )
+
+
+def _forget_versions(connection: sqlite3.Connection, found: ErasureList) -> None:
+    """Versions that came since the list was made: taking a note out of its file is logged like any change."""
+    gone = set(found.entries)
+
+    def is_gone(row: sqlite3.Row) -> bool:
+        return any(text and digest(text) in gone for text in (row["before"], row["after"]))
+
+    if gone:
+        versions = connection.execute(
+            f"SELECT id, before, after FROM notes WHERE {visible('notes.scope_id')}",
+            {"scopes": json.dumps(found.scopes)},
+        ).fetchall()
+        ids = json.dumps([row["id"] for row in versions if is_gone(row)])
+        connection.execute("DELETE FROM notes WHERE id IN (SELECT value FROM json_each(:ids))", {"ids": ids})
+
+
+def _rebuild_prompts(connection: sqlite3.Connection, found: ErasureList) -> None:
+    """Running sessions whose prefix had a part of it get a new prompt at their next turn."""
+    running = connection.execute(
+        """
+        SELECT id FROM sessions WHERE ended_at IS NULL AND COALESCE(root_id, id) IN (
+            SELECT COALESCE(touched.root_id, touched.id) FROM sessions AS touched
+            WHERE touched.id IN (SELECT value FROM json_each(:ids))
+        )
+        """,
+        {"ids": json.dumps([*found.touched, *found.prompts])},
+    ).fetchall()
+    for row in running:
+        connection.execute("UPDATE sessions SET system_prompt = '' WHERE id = :id", {"id": row["id"]})
+        disturb(connection, row["id"], "forget")

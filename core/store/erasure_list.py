@@ -1,0 +1,70 @@
+"""What one erasure takes, as lists of ids that can be kept while it is asked about and worked off. No words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(kw_only=True)
+class ErasureList:
+    """Ids by kind. `messages`: those that were looked for; `repeats`: rows of the conversation that repeat them;
+    `asked`: the command that asked for it, and its answer;
+    `fences`: rows whose sent form does; `titles` and `prompts`: sessions; `entries`: digests of notes, of which
+    `notes` stand in the files now; `upto`: the last message there was, so that the very question can be erased too."""
+
+    scopes: list[str] = field(default_factory=list)
+    messages: list[int] = field(default_factory=list)
+    repeats: list[int] = field(default_factory=list)
+    fences: list[int] = field(default_factory=list)
+    titles: list[int] = field(default_factory=list)
+    prompts: list[int] = field(default_factory=list)
+    touched: list[int] = field(default_factory=list)
+    facts: list[int] = field(default_factory=list)
+    fact_changes: list[int] = field(default_factory=list)
+    note_changes: list[int] = field(default_factory=list)
+    pending_notes: list[int] = field(default_factory=list)
+    entries: list[str] = field(default_factory=list)
+    jobs: list[int] = field(default_factory=list)
+    parcels: list[int] = field(default_factory=list)
+    actions: list[str] = field(default_factory=list)
+    updates: list[int] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
+    notes: int = 0
+    upto: int = 0
+
+    def dump(self) -> str:
+        """As JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def load(cls, encoded: str) -> ErasureList:
+        """The reverse of `dump`."""
+        return cls(**json.loads(encoded))
+
+    @property
+    def derived(self) -> int:
+        """How many rows only repeat or copy what goes."""
+        return sum(len(getattr(self, kind)) for kind in _COPIES)
+
+    @property
+    def counts(self) -> tuple[tuple[str, int], ...]:
+        """How many of what a person knows by name; nothing of what there is none."""
+        numbers = {
+            "message": len(self.messages),
+            "fact": len(self.facts),
+            "note": self.notes,
+            "job": len(self.jobs),
+        }
+        return tuple((name, number) for name, number in numbers.items() if number)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to erase."""
+        return not (self.counts or self.derived)
+
+
+_COPIES = (
+    "repeats", "fences", "titles", "prompts", "fact_changes", "note_changes", "pending_notes",
+    "parcels", "actions", "updates",
+)  # fmt: skip

@@ -1,0 +1,20 @@
+"""The tables of what is being erased: lists of ids, never words; and room for zeros where erased words lay."""
+
+from __future__ import annotations
+
+ERASURE_TABLES = """
+CREATE TABLE erasures (
+    id TEXT PRIMARY KEY,
+    lane TEXT NOT NULL,
+    account TEXT NOT NULL,
+    list TEXT NOT NULL,
+    made_at REAL NOT NULL,
+    begun_at REAL,
+    done_at REAL
+) WITHOUT ROWID;
+
+CREATE TABLE zeros (
+    id INTEGER PRIMARY KEY,
+    zeros BLOB NOT NULL
+);
+"""

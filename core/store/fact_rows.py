@@ -1,0 +1,217 @@
+"""How a fact becomes rows and a row a fact: columns, index terms, names, and the log of what was changed.
+
+All functions run inside the caller's transaction. Decides nothing about what is true.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+from core.attributes import hints_of
+from core.folding import fold, plain, words_of
+from core.naming import entity_key
+from core.records import Author, Fact, FactChange
+from core.store import codec, rows
+from core.store.chunk_terms import scoped
+from core.terms import terms_of
+from core.types import Scope
+
+COLUMNS = """
+facts.*, (SELECT key FROM scopes WHERE scopes.id = facts.scope_id) AS scope_key,
+(SELECT json_group_array(entities.shown) FROM fact_entities JOIN entities ON entities.id = fact_entities.entity_id
+    WHERE fact_entities.fact_id = facts.id) AS names
+"""
+"""What `fact_of` reads."""
+
+_STATE = (
+    "content", "folded", "kind", "attribute", "value", "trust", "said", "valid_from", "valid_to", "grain", "closed_at",
+    "closed_by", "is_pinned", "origin",
+)  # fmt: skip
+"""What a change may change, and undoing it brings back."""
+
+
+def fact_of(row: sqlite3.Row) -> Fact:
+    """A row with `COLUMNS`."""
+    return Fact(
+        id=row["id"],
+        scope=Scope(key=row["scope_key"]),
+        content=row["content"],
+        kind=row["kind"],
+        origin=row["origin"],
+        created_at=rows.moment(row["created_at"]),
+        trust=row["trust"],
+        attribute=row["attribute"],
+        value=row["value"],
+        entities=tuple(json.loads(row["names"])),
+        said=row["said"],
+        valid_from=rows.maybe_moment(row["valid_from"]),
+        valid_to=rows.maybe_moment(row["valid_to"]),
+        grain=row["grain"],
+        last_at=rows.moment(row["last_at"]),
+        closed_at=rows.maybe_moment(row["closed_at"]),
+        closed_by=row["closed_by"],
+        message_id=row["message_id"],
+        account=rows.account_of(row["account"] or None),
+        speaker=row["speaker"],
+        is_pinned=bool(row["is_pinned"]),
+    )
+
+
+def folded(content: str) -> str:
+    """What two tellings of one fact have in common: their words, whatever the case and the signs between them."""
+    return " ".join(words_of(plain(content)[0])) or fold(content)
+
+
+def insert(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> int:
+    """Writes a new fact with its names and index terms; returns its id."""
+    made = connection.execute(
+        """
+        INSERT INTO facts (scope_id, content, folded, kind, attribute, value, trust, said, valid_from, valid_to, grain,
+            created_at, last_at, closed_at, closed_by, message_id, account, speaker, origin, is_pinned)
+        VALUES (:scope, :content, :folded, :kind, :attribute, :value, :trust, :said, :valid_from, :valid_to, :grain,
+            :created_at, :last_at, :closed_at, :closed_by, :message, :account, :speaker, :origin, :is_pinned)
+        RETURNING id
+        """,
+        {
+            "scope": scope_id,
+            "content": codec.clean(fact.content),
+            "folded": folded(codec.clean(fact.content)),
+            "kind": fact.kind,
+            "attribute": codec.maybe_clean(fact.attribute),
+            "value": codec.clean(fact.value),
+            "trust": fact.trust,
+            "said": fact.said,
+            "valid_from": rows.maybe_timestamp(fact.valid_from),
+            "valid_to": rows.maybe_timestamp(fact.valid_to),
+            "grain": fact.grain,
+            "created_at": rows.timestamp(fact.created_at),
+            "last_at": rows.timestamp(fact.last_at or fact.created_at),
+            "closed_at": rows.maybe_timestamp(fact.closed_at),
+            "closed_by": fact.closed_by,
+            "message": fact.message_id,
+            "account": rows.account_key(fact.account) or "",
+            "speaker": codec.clean(fact.speaker),
+            "origin": fact.origin,
+            "is_pinned": fact.is_pinned,
+        },
+    ).fetchall()
+    fact_id = int(made[0]["id"])
+    index(connection, fact_id, scope_id, fact)
+    keep_names(connection, fact_id, scope_id, fact.entities)
+    return fact_id
+
+
+def index(connection: sqlite3.Connection, fact_id: int, scope_id: int, fact: Fact) -> None:
+    """Puts the terms of a fact into the text index, each behind its scope, in place of those that stood there."""
+    connection.execute("DELETE FROM facts_fts WHERE rowid = :id", {"id": fact_id})
+    terms = [*terms_of(codec.clean(fact.content)), *terms_of(codec.clean(fact.speaker))]
+    connection.execute(
+        "INSERT INTO facts_fts (rowid, terms, hints) VALUES (:id, :terms, :hints)",
+        {
+            "id": fact_id,
+            "terms": " ".join(scoped(scope_id, term) for term in terms),
+            "hints": " ".join(scoped(scope_id, term) for term in hints_of(fact.attribute)),
+        },
+    )
+
+
+def keep_names(connection: sqlite3.Connection, fact_id: int, scope_id: int, names: tuple[str, ...]) -> None:
+    """Ties a fact to exactly these names."""
+    connection.execute("DELETE FROM fact_entities WHERE fact_id = :fact", {"fact": fact_id})
+    for shown in names:
+        name = entity_key(codec.clean(shown))
+        if not name:
+            continue
+        values = {"scope": scope_id, "name": name, "shown": codec.clean(shown)}
+        made = connection.execute(
+            """
+            INSERT INTO entities (scope_id, name, shown) VALUES (:scope, :name, :shown)
+            ON CONFLICT (scope_id, name) DO UPDATE SET shown = shown RETURNING id
+            """,
+            values,
+        ).fetchall()
+        connection.execute(
+            """
+            INSERT INTO fact_entities (entity_id, fact_id) VALUES (:entity, :fact)
+            ON CONFLICT (entity_id, fact_id) DO NOTHING
+            """,
+            {"entity": made[0]["id"], "fact": fact_id},
+        )
+
+
+def state(connection: sqlite3.Connection, fact_id: int) -> dict[str, Any]:
+    """What a change may change of a fact, as it stands."""
+    row = connection.execute("SELECT * FROM facts WHERE id = :id", {"id": fact_id}).fetchone()
+    return {name: row[name] for name in _STATE}
+
+
+def restore(connection: sqlite3.Connection, fact_id: int, kept: dict[str, Any]) -> None:
+    """Brings back what `state` gave."""
+    connection.execute(
+        """
+        UPDATE facts SET content = :content, folded = :folded, kind = :kind, attribute = :attribute, value = :value,
+            trust = :trust, said = :said, valid_from = :valid_from, valid_to = :valid_to, grain = :grain,
+            closed_at = :closed_at, closed_by = :closed_by, is_pinned = :is_pinned, origin = :origin
+        WHERE id = :id
+        """,
+        {**kept, "id": fact_id},
+    )
+
+
+def log(
+    connection: sqlite3.Connection, change: FactChange, before: dict[str, Any] | None, after: dict[str, Any] | None
+) -> None:
+    """Keeps one step in the life of a fact, with all that it needs to be undone."""
+    connection.execute(
+        """
+        INSERT INTO fact_changes (scope_id, fact_id, action, before, after, reason, at, account, message_id)
+        SELECT scope_id, id, :action, :before, :after, :reason, :at, :account, :message FROM facts WHERE id = :fact
+        """,
+        {
+            "fact": change.fact_id,
+            "action": change.action,
+            "before": None if before is None else json.dumps(before, ensure_ascii=False),
+            "after": None if after is None else json.dumps(after, ensure_ascii=False),
+            "reason": codec.clean(change.reason),
+            "at": rows.timestamp(change.at),
+            "account": rows.account_key(change.account),
+            "message": change.message_id,
+        },
+    )
+
+
+def change_of(row: sqlite3.Row) -> FactChange:
+    """A row of fact_changes with `scope_key`."""
+    return FactChange(
+        id=row["id"],
+        fact_id=row["fact_id"],
+        scope=Scope(key=row["scope_key"]),
+        action=row["action"],
+        before=_content(row["before"]),
+        after=_content(row["after"]),
+        reason=row["reason"],
+        at=rows.moment(row["at"]),
+        account=rows.account_of(row["account"]),
+        message_id=row["message_id"],
+    )
+
+
+def _content(kept: str | None) -> str | None:
+    return None if kept is None else str(json.loads(kept)["content"])
+
+
+def step(fact: Fact, action: str, by: Author, reason: str = "") -> FactChange:
+    """A change of `fact` as `log` takes it; its moment is the fact's last."""
+    return FactChange(
+        fact_id=fact.id,
+        scope=fact.scope,
+        action=action,
+        before=None,
+        after=None,
+        at=fact.last_at or fact.created_at,
+        reason=reason,
+        account=by.account,
+        message_id=by.message_id,
+    )

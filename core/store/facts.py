@@ -1,0 +1,382 @@
+"""What is known for good, one row a fact: learned, closed by what contradicts it, corrected, undone, forgotten.
+
+Nothing is overwritten by a contradiction: both stay, and the older one says until when it held. Every change but a
+repetition is logged with who made it. Learning costs the same whatever is known already. `fact_search.py` finds.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from core.errors import Refused
+from core.naming import names_in
+from core.ports import Clock
+from core.records import Author, Fact, FactChange
+from core.store import codec, fact_rows, rows
+from core.store.database import Database
+from core.store.fact_index import write_facts
+from core.store.sight import scope_parameter, visible
+from core.types import Scope
+
+Scopes = frozenset[Scope]
+
+CONFIRMED = 0.25
+"""What is said again, or called right, comes this part of the way nearer to certain."""
+DOUBTED = 0.5
+"""What is called wrong keeps this part of its trust."""
+SURE = 0.95
+"""How far a person is trusted who puts a fact right."""
+_NOBODY = Author()
+
+
+class Facts:
+    """Fills the role `core.memory.ledger.Ledger` over state.db."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def learn(self, fact: Fact) -> Fact:
+        """Keeps a fact, or counts it once more where the same person has said the same; returns it as it stands. What
+        it contradicts is closed from `valid_from` on, or from now. Where both say since when and this one is the older
+        of the two, it is kept as what was so before. Learning the same from the same message twice is learning once;
+        from one that was erased meanwhile nothing is learned."""
+        return await write_facts(self._database, lambda connection: self._learn(connection, fact))
+
+    async def find(self, fact_id: int, scopes: Scopes) -> Fact | None:
+        """A fact by id; None when it does not exist or is not of these scopes, which is the same answer."""
+        return await self._database.read(lambda connection: _find(connection, fact_id, scopes))
+
+    async def page(self, scopes: Scopes, offset: int = 0, limit: int = 20) -> list[Fact]:
+        """All facts of these scopes: pinned, then open, then closed, each the latest first."""
+        values = {
+            "scopes": scope_parameter(scopes),
+            "offset": rows.bounded(max(0, offset)),
+            "limit": rows.bounded(max(0, limit)),
+        }
+
+        def work(connection: sqlite3.Connection) -> list[Fact]:
+            found = connection.execute(
+                f"""
+                SELECT {fact_rows.COLUMNS} FROM facts WHERE {visible("facts.scope_id")}
+                ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit OFFSET :offset
+                """,
+                values,
+            )
+            return [fact_rows.fact_of(row) for row in found]
+
+        return await self._database.read(work)
+
+    async def history(self, fact_id: int, scopes: Scopes) -> list[FactChange]:
+        """What became of a fact, oldest first."""
+        return await self._changes("fact_changes.fact_id = :id ORDER BY fact_changes.id", scopes, fact_id, -1)
+
+    async def changes(self, scopes: Scopes, limit: int = 20) -> list[FactChange]:
+        """The latest changes of all facts, newest first."""
+        return await self._changes(":id = 0 ORDER BY fact_changes.id DESC", scopes, 0, max(0, limit))
+
+    async def feedback(self, fact_id: int, scopes: Scopes, is_right: bool, by: Author = _NOBODY) -> Fact | None:
+        """Moves the trust in a fact. None: there is no such fact here."""
+
+        def change(fact: Fact) -> Fact:
+            trust = fact.trust + (1 - fact.trust) * CONFIRMED if is_right else fact.trust * DOUBTED
+            return replace(fact, trust=trust)
+
+        return await self._change(fact_id, scopes, change, "trust", by, "called right" if is_right else "called wrong")
+
+    async def pin(self, fact_id: int, scopes: Scopes, is_pinned: bool = True, by: Author = _NOBODY) -> Fact | None:
+        """Keeps a fact from ageing and from the curator, or lets it go."""
+        action = "pin" if is_pinned else "unpin"
+        return await self._change(fact_id, scopes, lambda fact: replace(fact, is_pinned=is_pinned), action, by)
+
+    async def correct(self, fact_id: int, scopes: Scopes, content: str, by: Author = _NOBODY) -> Fact | None:
+        """Puts a fact into a person's own words. Raises Refused when that is empty or known already."""
+        text = " ".join(content.split())
+        if not text:
+            raise Refused("Say what is right: a fact cannot be empty.")
+
+        def change(fact: Fact) -> Fact:
+            value = fact_rows.folded(text) if fact.attribute else ""
+            return replace(fact, content=text, value=value, entities=names_in(text), trust=SURE, origin="person")
+
+        return await self._change(fact_id, scopes, change, "correct", by)
+
+    async def merge(self, keep_id: int, drop_ids: Sequence[int], scopes: Scopes, reason: str) -> Fact | None:
+        """Closes facts that say the same as another one, which takes over how often they were said. Nothing is
+        deleted; pinned facts stay as they are."""
+
+        def work(connection: sqlite3.Connection) -> Fact | None:
+            kept = _find(connection, keep_id, scopes)
+            if kept is None:
+                return None
+            said = kept.said
+            for fact_id in drop_ids:
+                fact = _find(connection, fact_id, scopes)
+                if fact is None or fact.id == kept.id or not fact.is_open or fact.is_pinned or fact.scope != kept.scope:
+                    continue
+                said += fact.said
+                closed = replace(fact, closed_at=self._clock.now(), closed_by=kept.id)
+                self._store(connection, fact, closed, "merge", _NOBODY, reason)
+            if said == kept.said:
+                return kept
+            self._store(connection, kept, replace(kept, said=said), "merge", _NOBODY, reason)
+            return _find(connection, keep_id, scopes)
+
+        return await write_facts(self._database, work)
+
+    async def flag(self, fact_id: int, scopes: Scopes, reason: str) -> Fact | None:
+        """Notes a doubt about a fact; the fact stays as it is."""
+        return await self._change(fact_id, scopes, lambda fact: fact, "flag", _NOBODY, reason)
+
+    async def undo(self, change_id: int, scopes: Scopes, by: Author = _NOBODY) -> Fact | None:
+        """Takes a change back: the fact is as it was before; one that was learned then is gone, with its history. None
+        when there is no such change here, or the fact is gone. Raises Refused when it was changed again since. A merge
+        is one change for each fact."""
+
+        def work(connection: sqlite3.Connection) -> Fact | None:
+            row = connection.execute(
+                f"SELECT * FROM fact_changes WHERE id = :id AND {visible('fact_changes.scope_id')}",
+                {"id": rows.bounded(change_id), "scopes": scope_parameter(scopes)},
+            ).fetchone()
+            fact = None if row is None else _find(connection, row["fact_id"], scopes)
+            if row is None or fact is None:
+                return None
+            if row["before"] is None:
+                connection.execute("DELETE FROM facts WHERE id = :id", {"id": fact.id})
+                return fact
+            now, was = fact_rows.state(connection, fact.id), json.loads(row["before"])
+            after = json.loads(row["after"] or "{}")
+            if any(now[name] != after.get(name) for name in ("content", "closed_at", "is_pinned")):
+                raise Refused("That fact has changed again since. Undo the later change first.")
+            if row["action"] != "merge":
+                was["said"] = now["said"]
+            self._bring_back(connection, fact, was)
+            step = fact_rows.step(replace(fact, last_at=self._clock.now()), "undo", by, f"change {row['id']}")
+            fact_rows.log(connection, step, now, fact_rows.state(connection, fact.id))
+            return _find(connection, fact.id, scopes)
+
+        return await write_facts(self._database, work)
+
+    async def forget(self, fact_ids: Sequence[int], scopes: Scopes) -> int:
+        """Erases facts with everything that hangs on them: names, index, history. Returns how many went."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            return connection.execute(
+                f"""
+                DELETE FROM facts WHERE id IN (SELECT value FROM json_each(:ids)) AND {visible("facts.scope_id")}
+                """,
+                {"ids": json.dumps([rows.bounded(fact_id) for fact_id in fact_ids]), "scopes": scope_parameter(scopes)},
+            ).rowcount
+
+        return await write_facts(self._database, work)
+
+    async def _changes(self, condition: str, scopes: Scopes, fact_id: int, limit: int) -> list[FactChange]:
+        values = {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes), "limit": rows.bounded(limit)}
+
+        def work(connection: sqlite3.Connection) -> list[FactChange]:
+            found = connection.execute(
+                f"""
+                SELECT fact_changes.*, scopes.key AS scope_key
+                FROM fact_changes JOIN scopes ON scopes.id = fact_changes.scope_id
+                WHERE {visible("fact_changes.scope_id")} AND {condition} LIMIT :limit
+                """,
+                values,
+            )
+            return [fact_rows.change_of(row) for row in found]
+
+        return await self._database.read(work)
+
+    async def _change(
+        self,
+        fact_id: int,
+        scopes: Scopes,
+        change: Callable[[Fact], Fact],
+        action: str,
+        by: Author,
+        reason: str = "",
+    ) -> Fact | None:
+        def work(connection: sqlite3.Connection) -> Fact | None:
+            fact = _find(connection, fact_id, scopes)
+            if fact is None:
+                return None
+            self._store(connection, fact, change(fact), action, by, reason)
+            return _find(connection, fact_id, scopes)
+
+        return await write_facts(self._database, work)
+
+    def _learn(self, connection: sqlite3.Connection, fact: Fact) -> Fact:
+        scope_id = rows.keep_scope(connection, fact.scope)
+        if _is_source_gone(connection, fact):
+            return fact
+        known = _told_by(connection, fact, scope_id) or _told_before(connection, fact, scope_id)
+        if known is not None:
+            return _again(connection, known, fact)
+        rivals = self._rivals(connection, fact, scope_id)
+        later = [rival for rival in rivals if _is_before(fact, rival)]
+        if later:
+            # "I moved to Lisbon in 2019", said after "I moved to Porto in 2024": true, and over.
+            first = min(later, key=_start)
+            fact = replace(fact, valid_to=first.valid_from, closed_at=self._clock.now(), closed_by=first.id)
+        fact_id = fact_rows.insert(connection, fact, scope_id)
+        by = Author(account=fact.account, message_id=fact.message_id)
+        fact = replace(fact, id=fact_id)
+        fact_rows.log(connection, fact_rows.step(fact, "learn", by), None, fact_rows.state(connection, fact_id))
+        for rival in rivals if not later else ():
+            until = max(filter(None, (rival.valid_from, fact.valid_from or fact.created_at)))
+            closed = replace(rival, valid_to=until, closed_at=self._clock.now(), closed_by=fact_id)
+            # The words of one fact stay out of another's history, where they would outlive it.
+            self._store(connection, rival, closed, "close", by, f"fact {fact_id}")
+        return replace(fact, last_at=fact.last_at or fact.created_at)
+
+    @staticmethod
+    def _rivals(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> list[Fact]:
+        """What the same person said of the same attribute otherwise; nobody closes what another has said."""
+        if fact.attribute is None:
+            return []
+        found = connection.execute(
+            f"""
+            SELECT {fact_rows.COLUMNS} FROM facts
+            WHERE scope_id = :scope AND attribute = :attribute AND account = :account AND closed_at IS NULL
+                AND value <> :value
+            """,
+            {
+                "scope": scope_id,
+                "attribute": codec.clean(fact.attribute),
+                "account": rows.account_key(fact.account) or "",
+                "value": codec.clean(fact.value),
+            },
+        )
+        return [fact_rows.fact_of(row) for row in found]
+
+    def _store(
+        self, connection: sqlite3.Connection, old: Fact, new: Fact, action: str, by: Author, reason: str = ""
+    ) -> None:
+        """Writes what differs between two forms of one fact, and logs it. Raises Refused where the new form is one that
+        is known already."""
+        before = fact_rows.state(connection, old.id)
+        values: dict[str, Any] = {
+            **before,
+            "content": codec.clean(new.content),
+            "folded": fact_rows.folded(codec.clean(new.content)),
+            "value": codec.clean(new.value),
+            "trust": new.trust,
+            "said": new.said,
+            "valid_to": rows.maybe_timestamp(new.valid_to),
+            "closed_at": rows.maybe_timestamp(new.closed_at),
+            "closed_by": new.closed_by,
+            "is_pinned": int(new.is_pinned),
+            "origin": new.origin,
+        }
+        self._bring_back(connection, old, values, new)
+        after = fact_rows.state(connection, old.id)
+        fact_rows.log(
+            connection, fact_rows.step(replace(new, last_at=self._clock.now()), action, by, reason), before, after
+        )
+
+    @staticmethod
+    def _bring_back(connection: sqlite3.Connection, fact: Fact, kept: dict[str, Any], new: Fact | None = None) -> None:
+        if kept["closed_at"] is None and _is_taken(connection, fact, kept["folded"]):
+            raise Refused("That is known already as another fact.")
+        fact_rows.restore(connection, fact.id, kept)
+        if kept["content"] == fact.content:
+            return
+        shown = new or replace(fact, content=kept["content"], entities=names_in(kept["content"]))
+        scope_id = rows.keep_scope(connection, fact.scope)
+        fact_rows.index(connection, fact.id, scope_id, shown)
+        fact_rows.keep_names(connection, fact.id, scope_id, shown.entities)
+
+
+def _find(connection: sqlite3.Connection, fact_id: int, scopes: Scopes) -> Fact | None:
+    row = connection.execute(
+        f"SELECT {fact_rows.COLUMNS} FROM facts WHERE id = :id AND {visible('facts.scope_id')}",
+        {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes)},
+    ).fetchone()
+    return None if row is None else fact_rows.fact_of(row)
+
+
+def _is_source_gone(connection: sqlite3.Connection, fact: Fact) -> bool:
+    """Whether the message was erased while the fact was read out of it."""
+    row = connection.execute("SELECT text FROM messages WHERE id = :id", {"id": fact.message_id}).fetchone()
+    return row is not None and not row["text"]
+
+
+def _told_by(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> Fact | None:
+    """What was learned from the same message already, whatever became of it since."""
+    row = connection.execute(
+        f"""
+        SELECT {fact_rows.COLUMNS} FROM facts
+        WHERE message_id = :message AND scope_id = :scope AND account = :account AND folded = :folded
+        """,
+        _told(fact, scope_id),
+    ).fetchone()
+    return None if row is None else fact_rows.fact_of(row)
+
+
+def _told_before(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> Fact | None:
+    """The open fact in which the same person said the same."""
+    row = connection.execute(
+        f"""
+        SELECT {fact_rows.COLUMNS} FROM facts
+        WHERE scope_id = :scope AND account = :account AND folded = :folded AND closed_at IS NULL
+        """,
+        _told(fact, scope_id),
+    ).fetchone()
+    return None if row is None else fact_rows.fact_of(row)
+
+
+def _told(fact: Fact, scope_id: int) -> dict[str, Any]:
+    return {
+        "scope": scope_id,
+        "account": rows.account_key(fact.account) or "",
+        "folded": fact_rows.folded(codec.clean(fact.content)),
+        "message": fact.message_id,
+    }
+
+
+def _again(connection: sqlite3.Connection, known: Fact, fact: Fact) -> Fact:
+    """The same was said once more: by another message it counts, and what it says newly of time is taken."""
+    if fact.message_id is not None and fact.message_id == known.message_id:
+        return known
+    connection.execute(
+        """
+        UPDATE facts SET said = said + 1, trust = MAX(:trust, trust + (1 - trust) * :step), last_at = :at,
+            message_id = COALESCE(:message, message_id), valid_from = COALESCE(valid_from, :valid_from)
+        WHERE id = :id
+        """,
+        {
+            "id": known.id,
+            "trust": fact.trust,
+            "step": CONFIRMED,
+            "at": rows.timestamp(fact.created_at),
+            "message": fact.message_id,
+            "valid_from": rows.maybe_timestamp(fact.valid_from),
+        },
+    )
+    found = _find(connection, known.id, frozenset((known.scope,)))
+    return found or known
+
+
+def _is_taken(connection: sqlite3.Connection, fact: Fact, folded: str) -> bool:
+    """Whether another open fact of the same person says it."""
+    found = connection.execute(
+        """
+        SELECT 1 FROM facts JOIN facts AS own ON own.id = :id
+        WHERE facts.scope_id = own.scope_id AND facts.account = own.account AND facts.folded = :folded
+            AND facts.closed_at IS NULL AND facts.id <> :id
+        """,
+        {"id": fact.id, "folded": folded},
+    ).fetchone()
+    return found is not None
+
+
+def _is_before(fact: Fact, rival: Fact) -> bool:
+    """Whether both say since when, and `fact` the earlier moment."""
+    return fact.valid_from is not None and rival.valid_from is not None and fact.valid_from < rival.valid_from
+
+
+def _start(fact: Fact) -> float:
+    return rows.timestamp(fact.valid_from or fact.created_at)

@@ -1,0 +1,243 @@
+"""Joins accounts to one person and parts them again: an offer under a code, a claim by who has it, a yes of each.
+
+No row of what was said moves; who sees what follows from the person. Nothing here can touch the owner: which accounts
+are his is said in settings and at the command line only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from core.errors import Refused
+from core.records import Link, Named
+from core.store import account_rows, codec, rows
+from core.store.database import Database
+from core.store.people import ALPHABET, CODE_CHARS
+from core.types import Account, Address, Scope
+
+LIFE = timedelta(minutes=10)
+"""How long a code, and then each of the two questions, waits."""
+TRIES = 5
+TRIES_OF_ALL = 50
+TRIED_WITHIN = timedelta(hours=1)
+OWNERS = (
+    "That account is my owner's. Accounts join him only by the settings (`[owner]` in mneme.toml) or, at the machine, "
+    "by `mneme approve CODE --owner`; never from a chat."
+)
+NOTHING = "Nothing waits for that, or not any more. `/link` in a direct chat on one of the platforms begins anew."
+
+
+class Links:
+    """Fills the role `core.kinship.Kinship` over state.db."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def offer(self, account: Account, address: Address, scope: Scope, now: datetime) -> str:
+        """A code for this account, good once and for ten minutes; the one before it is void. Refused for the owner."""
+        code = "".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARS))
+
+        def work(connection: sqlite3.Connection) -> None:
+            _guard(connection, account)
+            _tidy(connection, now)
+            account_rows.keep(connection, account, None)
+            values = {
+                **account_rows.place(account),
+                "digest": _digest(code),
+                "scope": rows.keep_scope(connection, scope),
+                "address": codec.clean(address.key),
+                "expires_at": rows.timestamp(now + LIFE),
+            }
+            connection.execute("DELETE FROM links WHERE platform = :platform AND user_id = :user_id", values)
+            connection.execute(
+                """
+                INSERT INTO links (digest, platform, user_id, scope_id, address, expires_at)
+                VALUES (:digest, :platform, :user_id, :scope, :address, :expires_at)
+                """,
+                values,
+            )
+
+        await self._database.write(work)
+        return code
+
+    async def claim(self, code: str, by: Named, address: Address, now: datetime) -> Link:
+        """Whoever else has the code wants to be one with who asked for it; the same account may ask again.
+
+        Refused when the code is wrong, used or old, after five wrong ones of this account or fifty of all within the
+        hour, and when either side is the owner's.
+        """
+
+        def work(connection: sqlite3.Connection) -> Link | None:
+            _guard(connection, by.account)
+            _tidy(connection, now)
+            _count_tries(connection, by.account, now)
+            values = {**account_rows.place(by.account), "digest": _digest(code)}
+            row = connection.execute(
+                """
+                SELECT * FROM links WHERE digest = :digest AND joined_at IS NULL AND (
+                    claimed_platform IS NULL OR claimed_platform = :platform AND claimed_user_id = :user_id
+                )
+                """,
+                values,
+            ).fetchone()
+            if row is None:
+                connection.execute("INSERT INTO link_tries (account, at) VALUES (:account, :at)", _try(by.account, now))
+                return None
+            offered = Account(platform=row["platform"], user_id=row["user_id"])
+            _guard(connection, offered)
+            if by.account in [named.account for named in _kin(connection, offered)]:
+                raise Refused("That is this very account, or one that is linked with it already.")
+            connection.execute(
+                """
+                UPDATE links SET claimed_platform = :platform, claimed_user_id = :user_id, claimed_name = :name,
+                    claimed_address = :address, shown = :shown, agreed_at = NULL, expires_at = :expires_at
+                WHERE id = :id
+                """,
+                {
+                    **values,
+                    "id": row["id"],
+                    "name": codec.clean(by.name),
+                    "address": codec.clean(address.key),
+                    "shown": _shown(connection, offered, by.account),
+                    "expires_at": rows.timestamp(now + LIFE),
+                },
+            )
+            return _link(connection, row["id"])
+
+        link = await self._database.write(work)
+        if link is None:
+            raise Refused(
+                "That code is wrong, was used, or is older than ten minutes. `/link` in a direct chat with me on the "
+                "other platform gives a new one."
+            )
+        return link
+
+    async def agree(self, link_id: int, account: Account, now: datetime) -> Link:
+        """One of the two says yes: first who claimed, then who offered; with the second they are one person. The same
+        yes again changes nothing. Refused for everybody else, and when either side has other accounts by now than it
+        was shown with."""
+
+        def work(connection: sqlite3.Connection) -> Link:
+            _tidy(connection, now)
+            row = connection.execute("SELECT * FROM links WHERE id = :id", {"id": rows.bounded(link_id)}).fetchone()
+            if row is None or row["claimed_platform"] is None:
+                raise Refused(NOTHING)
+            offered = Account(platform=row["platform"], user_id=row["user_id"])
+            claimed = Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"])
+            is_last = _is_same(account, offered) and row["agreed_at"] is not None
+            if not is_last and not _is_same(account, claimed):
+                raise Refused(NOTHING)
+            if row["joined_at"] is not None:
+                return _link(connection, row["id"])
+            _guard(connection, offered)
+            _guard(connection, claimed)
+            if row["shown"] != _shown(connection, offered, claimed):
+                raise Refused(f"Something has changed since you were asked. {NOTHING}")
+            values = {"id": row["id"], "now": rows.timestamp(now), "expires_at": rows.timestamp(now + LIFE)}
+            connection.execute("UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE id = :id", values)
+            if is_last:
+                _join(connection, offered, Named(account=claimed, name=row["claimed_name"]))
+                connection.execute("UPDATE links SET joined_at = :now WHERE id = :id", values)
+            return _link(connection, row["id"])
+
+        return await self._database.write(work)
+
+    async def part(self, account: Account) -> Sequence[Named]:
+        """Makes the account a person of its own, at once; returns those it was linked with, none: it was alone.
+        Refused for the owner's."""
+
+        def work(connection: sqlite3.Connection) -> Sequence[Named]:
+            _guard(connection, account)
+            others = _kin(connection, account)[1:]
+            if others:
+                account_rows.give(connection, account, account_rows.person(connection), None)
+            return others
+
+        return await self._database.write(work)
+
+    async def kin(self, account: Account) -> Sequence[Named]:
+        """The accounts of a person by one of them, that one first; empty for an account that was never met."""
+        return await self._database.read(lambda connection: _kin(connection, account))
+
+
+def _guard(connection: sqlite3.Connection, account: Account) -> None:
+    if account_rows.is_owners(connection, account):
+        raise Refused(OWNERS)
+
+
+def _tidy(connection: sqlite3.Connection, now: datetime) -> None:
+    connection.execute("DELETE FROM links WHERE expires_at <= :now", {"now": rows.timestamp(now)})
+    connection.execute("DELETE FROM link_tries WHERE at <= :since", {"since": rows.timestamp(now - TRIED_WITHIN)})
+
+
+def _try(account: Account, now: datetime) -> dict[str, object]:
+    return {"account": rows.account_key(account), "at": rows.timestamp(now)}
+
+
+def _count_tries(connection: sqlite3.Connection, account: Account, now: datetime) -> None:
+    row = connection.execute(
+        "SELECT COUNT(*) AS all_tries, COALESCE(SUM(account = :account), 0) AS own_tries FROM link_tries",
+        _try(account, now),
+    ).fetchone()
+    if row["own_tries"] >= TRIES or row["all_tries"] >= TRIES_OF_ALL:
+        raise Refused("Too many wrong codes. Try again in an hour.")
+
+
+def _join(connection: sqlite3.Connection, offered: Account, claimed: Named) -> None:
+    account_rows.keep(connection, offered, None)
+    account_rows.keep(connection, claimed.account, claimed.name)
+    person = account_rows.person_of(connection, offered)
+    for one in _kin(connection, claimed.account):
+        account_rows.give(connection, one.account, person or account_rows.person(connection), None)
+
+
+def _kin(connection: sqlite3.Connection, account: Account) -> list[Named]:
+    return [
+        Named(account=Account(platform=row["platform"], user_id=row["user_id"]), name=row["name"])
+        for row in account_rows.linked(connection, account)
+    ]
+
+
+def _shown(connection: sqlite3.Connection, *sides: Account) -> str:
+    """All accounts of both sides as one text, to see whether they are still the same."""
+    keys = {one.account.key for side in sides for one in _kin(connection, side)} | {side.key for side in sides}
+    return json.dumps(sorted(map(codec.clean, keys)))
+
+
+def _link(connection: sqlite3.Connection, link_id: int) -> Link:
+    row = connection.execute(
+        """
+        SELECT links.*, scopes.key AS scope_key FROM links JOIN scopes ON scopes.id = links.scope_id
+        WHERE links.id = :id
+        """,
+        {"id": link_id},
+    ).fetchone()
+    offered = Account(platform=row["platform"], user_id=row["user_id"])
+    claimed = Named(
+        account=Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"]), name=row["claimed_name"]
+    )
+    is_joined = row["joined_at"] is not None
+    return Link(
+        id=row["id"],
+        offered=tuple(_kin(connection, offered)),
+        claimed=(claimed,) if is_joined else tuple(_kin(connection, claimed.account)) or (claimed,),
+        address=Address.parse(row["address"]),
+        scope=Scope(key=row["scope_key"]),
+        claimed_address=Address.parse(row["claimed_address"]),
+        is_joined=is_joined,
+    )
+
+
+def _is_same(one: Account, other: Account) -> bool:
+    return account_rows.place(one) == account_rows.place(other)
+
+
+def _digest(code: str) -> str:
+    """Of a code typed with or without spaces, dashes and capitals."""
+    signs = "".join(sign for sign in code[:100].upper() if sign.isalnum())
+    return hashlib.sha256(signs.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,198 @@
+"""How well facts are found, what each part of the blend adds, and what finding and learning cost as facts pile up.
+
+Everything runs over a real state.db through the ports of the core, without a model: facts are those of the rules, or
+the plain sentence where no rule fits.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import statistics
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from core.memory import hrr
+from core.memory.blend import Blend
+from core.memory.claim import Claim, fact_of
+from core.memory.question import Question
+from core.memory.rules import claims
+from core.naming import entity_key, keys_in, names_in
+from core.records import Fact
+from core.store import fact_rows, rows
+from core.store.database import Database
+from core.store.fact_search import FactSearch
+from core.store.facts import Facts
+from core.terms import query_terms, terms_of
+from core.types import Message, Scope, Sender
+from tests.bench.fact_set import NOISE, TOLD, Asked, questions
+from tests.doubles.clock import SteadyClock
+
+SCOPE = Scope.account("telegram", "42")
+SCOPES = frozenset((SCOPE,))
+ZONE = ZoneInfo("Europe/Lisbon")
+START = datetime(2026, 1, 1, 12, tzinfo=UTC)
+BLENDS = {
+    "text": Blend(text=1.0, jaccard=0.0, names=0.0, aim=0.0),
+    "text + names": Blend(text=0.7, jaccard=0.0, names=0.3, aim=0.0),
+    "text + names + HRR": Blend(text=0.7, jaccard=0.0, names=0.3, aim=0.0, hrr=0.2),
+    "text + names + Jaccard": Blend(text=0.6, jaccard=0.2, names=0.2, aim=0.0),
+    "text + names + Jaccard + whom it is about (the default)": Blend(),
+    "the default + 0.1 HRR": Blend(hrr=0.1),
+    "the default + 0.2 HRR": Blend(hrr=0.2),
+    "the default, HRR in place of Jaccard": Blend(jaccard=0.0, hrr=0.15),
+    "HRR alone, over the same candidates": Blend(text=0.0, jaccard=0.0, names=0.0, aim=0.0, hrr=1.0),
+}
+SIZES = (1_000, 100_000)
+
+
+def _facts(text: str, number: int) -> list[Fact]:
+    """What a message teaches: the facts of the rules, else the sentence as it stands."""
+    at = START + timedelta(hours=number)
+    source = Message(
+        role="user", text=text, session_id=1, created_at=at, sender=Sender(id="42", name="Joana"), id=number
+    )
+    told = claims(text, at, ZONE) or [Claim(content=text, kind="identity", entities=names_in(text))]
+    return [fact_of(claim, "rule", SCOPE, "telegram", source) for claim in told]
+
+
+async def quality(folder: Path) -> str:
+    """A Markdown table: hit@1 and recall@10 by blend, for all questions and by kind."""
+    async with Database.open(folder / "quality.db") as database:
+        facts, search = Facts(database, SteadyClock()), FactSearch(database)
+        count = 0
+        order = [*NOISE[: len(NOISE) // 2], *TOLD, *NOISE[len(NOISE) // 2 :]]
+        for number, text in enumerate(order, 1):
+            for fact in _facts(text, number):
+                await facts.learn(fact)
+                count += 1
+        asked = questions()
+        kinds = list(dict.fromkeys(question.kind for question in asked))
+        lines = [
+            f"{count} facts, {len(asked)} questions.",
+            "",
+            f"| hit@1 / recall@10 | all | {' | '.join(kinds)} |",
+            f"|---|---|{'---|' * len(kinds)}",
+        ]
+        for name, blend in BLENDS.items():
+            scores = [(question.kind, *await _score(search, blend, question)) for question in asked]
+            cells = [_cell(scores), *(_cell([score for score in scores if score[0] == kind]) for kind in kinds)]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+        return "\n".join(lines)
+
+
+def _cell(scores: Sequence[tuple[str, float, float]]) -> str:
+    return f"{100 * statistics.mean(s[1] for s in scores):.0f} / {100 * statistics.mean(s[2] for s in scores):.0f}"
+
+
+async def _score(search: FactSearch, blend: Blend, question: Asked) -> tuple[float, float]:
+    query = Question.of(question.question, SCOPES, START + timedelta(days=60))
+    found = await search.candidates(query.terms, query.keys, SCOPES)
+    known = {entity_key(name) for fact, _, _ in found for name in fact.entities} & set(query.keys)
+
+    def similarity(candidates: Sequence[Fact]) -> Sequence[float]:
+        parts = [(terms_of(fact.content), [entity_key(name) for name in fact.entities]) for fact in candidates]
+        return hrr.similarities((query.terms, sorted(known)), parts)
+
+    ranked = blend.ranked(found, query, similarity)
+    shown = [fact.content for fact, _ in ranked[:10]]
+    hits = sum(any(content.startswith(answer) for content in shown) for answer in question.answers)
+    is_first = bool(shown) and shown[0].startswith(question.answers)
+    return float(is_first), hits / len(question.answers)
+
+
+async def scale(folder: Path) -> str:
+    """A Markdown table: what probe, reason, search and learn cost at 1,000 and at 100,000 facts, and how complete the
+    former are."""
+    lines = [
+        "| facts | probe ms | recall@10 | reason ms | recall@10 | search ms | learn ms |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    learned: list[float] = []
+    for size in SIZES:
+        async with Database.open(folder / f"scale{size}.db") as database:
+            row, cost = await _measure(Facts(database, SteadyClock()), FactSearch(database), database, size)
+            lines.append(f"| {size:,} {row}")
+            learned.append(cost)
+    lines += ["", f"Learning a fact costs {learned[-1] / learned[0]:.2f}x at {SIZES[-1]:,} of what it costs at 1,000."]
+    return "\n".join(lines)
+
+
+async def _measure(facts: Facts, search: FactSearch, database: Database, size: int) -> tuple[str, float]:
+    rng = random.Random(5)
+    people = [f"{first} {last}" for first in _FIRST for last in _LAST]
+    owner: dict[str, set[int]] = {}
+    made: list[Fact] = []
+    for number in range(size):
+        one, other = rng.sample(people, 2)
+        a, b, c = (f"word{int(rng.paretovariate(0.45)) % 5000}" for _ in range(3))
+        text = rng.choice(_SAYS).format(e=one, f=other, a=a, b=b, c=c) + f" ({number})"
+        names = tuple(name for name in (one, other) if name in text)
+        made.append(Fact(scope=SCOPE, content=text, kind="project", origin="rule", created_at=START, entities=names))
+    for start in range(0, size, 10_000):
+        await database.write(lambda connection, some=made[start : start + 10_000]: _fill(connection, some))  # type: ignore[misc]
+    for number, fact in enumerate(made, 1):
+        for name in fact.entities:
+            owner.setdefault(name, set()).add(number)
+    probed = rng.sample(sorted(owner), min(40, len(owner)))
+    pairs = [(one, other) for one in probed[:20] for other in owner if other != one and owner[one] & owner[other]][:40]
+    probe = await _timed([(name,) for name in probed], search, owner)
+    reason = await _timed(pairs, search, owner)
+    asked = []
+    for name in probed:
+        began = time.perf_counter()
+        question = f"What does {name} think of the deadline?"
+        await search.candidates(query_terms(question), keys_in(question), SCOPES)
+        asked.append(time.perf_counter() - began)
+    added = []
+    for number in range(200):
+        fact = Fact(
+            scope=SCOPE, content=f"Zed Tester noted item {number}", kind="project", origin="rule", created_at=START,
+            entities=("Zed Tester",), attribute=f"zed tester|item {number % 5}", value=str(number),
+        )  # fmt: skip
+        began = time.perf_counter()
+        await facts.learn(fact)
+        added.append(time.perf_counter() - began)
+    cost = statistics.median(added)
+    cells = [*probe, *reason, f"{1000 * statistics.median(asked):.2f}", f"{1000 * cost:.2f}"]
+    return f"| {' | '.join(cells)} |", cost
+
+
+def _fill(connection: sqlite3.Connection, made: Sequence[Fact]) -> None:
+    """Many facts in one transaction, each as `learn` writes it."""
+    scope_id = rows.keep_scope(connection, SCOPE)
+    for fact in made:
+        fact_rows.insert(connection, fact, scope_id)
+
+
+async def _timed(asked: Sequence[tuple[str, ...]], search: FactSearch, owner: dict[str, set[int]]) -> tuple[str, str]:
+    """Milliseconds (median) and recall@10 of asking for these names together."""
+    times, recalls = [], []
+    for names in asked:
+        keys = [entity_key(name) for name in names]
+        began = time.perf_counter()
+        found = await search.of_entities(keys, SCOPES, 10)
+        times.append(time.perf_counter() - began)
+        wanted = set.intersection(*(owner[name] for name in names))
+        recalls.append(len({fact.id for fact in found} & wanted) / min(10, len(wanted)))
+    return f"{1000 * statistics.median(times):.2f}", f"{statistics.mean(recalls):.2f}"
+
+
+_FIRST_NAMES = """
+Alice Bruno Chen Diana Emil Farah Goran Hana Igor Jana Kofi Lena Marco Nadia Oskar Petra Quinn Rosa
+"""
+_FIRST = _FIRST_NAMES.split()
+_LAST_NAMES = """
+Abbott Berger Castro Dubois Eriksen Fischer Garcia Horvat Ivanov Jensen Kovacs Larsen Moreau Novak
+"""
+_LAST = _LAST_NAMES.split()
+_SAYS = (
+    "{e} prefers {a} over {b} when working on {c}",
+    "{e} moved the {a} deadline because of the {b} {c}",
+    "{e} asked to keep {a} and {b} out of the {c} report",
+    "{e} is allergic to {a} and dislikes {b} {c}",
+    "{e} and {f} share the {a} budget for {b} {c}",
+)

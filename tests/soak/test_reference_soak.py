@@ -1,0 +1,78 @@
+"""Thousands of histories and queries: every route of recall against the slow reference, other ones each time."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.store import chunks, matches, recall
+from tests.doubles.plots import Tale
+from tests.doubles.referee import judge_often, judge_question, judge_typed, judge_wordless
+from tests.test_reference import (
+    DAMAGES,
+    MIXED,
+    PHASES,
+    QUESTIONS,
+    STALE,
+    TYPED,
+    WORDLESS,
+    compare,
+    compare_damaged,
+)
+
+pytestmark = pytest.mark.timeout(3600)
+
+LONG = settings(
+    max_examples=1500,
+    deadline=None,
+    database=None,
+    print_blob=True,
+    phases=PHASES,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@LONG
+@given(TYPED)
+async def test_what_is_typed(tale: Tale) -> None:
+    await compare(tale, judge_typed)
+
+
+@LONG
+@given(TYPED)
+async def test_what_is_found_very_often(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
+    monkeypatch.setattr(matches, "NEWEST", dict.fromkeys(matches.NEWEST, 2))
+    await compare(tale, judge_often)
+
+
+@LONG
+@given(QUESTIONS)
+async def test_questions(tale: Tale) -> None:
+    await compare(tale, judge_question)
+
+
+@LONG
+@given(QUESTIONS)
+async def test_questions_before_the_chunks(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
+    monkeypatch.setattr(chunks, "TAIL_MESSAGES", 6)
+    await compare(tale, judge_question)
+
+
+@LONG
+@given(WORDLESS)
+async def test_without_words(tale: Tale) -> None:
+    await compare(tale, judge_wordless)
+
+
+@LONG
+@given(MIXED, st.sampled_from(DAMAGES))
+async def test_damage(tale: Tale, damage: str) -> None:
+    await compare_damaged(tale, damage)
+
+
+@LONG
+@given(MIXED)
+async def test_scans(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
+    monkeypatch.setattr(recall, "STEPS_BEFORE_SEARCH", 0)
+    await compare_damaged(tale, STALE)

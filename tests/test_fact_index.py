@@ -1,0 +1,74 @@
+"""The index of the facts: damage costs no fact and no edit of a message, and a new folding is caught up with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.records import Fact
+from core.store import fact_index
+from core.store.conversations import Conversations
+from core.store.database import Database
+from core.store.fact_index import FactIndex, mend
+from core.store.fact_search import FactSearch
+from core.store.facts import Facts
+from core.store.rows import keep_meta
+from tests.doubles.clock import SteadyClock
+from tests.doubles.samples import ANA, CHAT, NOON, message, opened
+
+OWN = frozenset((ANA,))
+DAMAGE = (
+    "UPDATE facts_fts_data SET block = x'ffffffffffffffffffff'",
+    "DELETE FROM facts_fts_data",
+    "DROP TABLE facts_fts_docsize",
+    "DROP TABLE facts_fts_content",
+    "DELETE FROM facts_fts_config",
+)
+
+
+def fact(content: str, message_id: int | None = None) -> Fact:
+    return Fact(
+        scope=ANA, content=content, kind="identity", origin="rule", created_at=NOON, message_id=message_id
+    )  # fmt: skip
+
+
+async def found(database: Database, *terms: str) -> list[str]:
+    """What the index finds, by text alone."""
+    return [known.content for known, _, _ in await FactSearch(database).candidates(terms, [], OWN)]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_damage_costs_no_fact_and_no_edit(tmp_path: Path, clock: SteadyClock, damage: str) -> None:
+    path = tmp_path / "state.db"
+    async with Database.open(path) as database:
+        conversations = Conversations(database, clock)
+        made = await opened(conversations)
+        said = (await conversations.append([message(made.id, "I like tea", external_id="1")]))[0]
+        await Facts(database, clock).learn(fact("I like tea", said.id))
+        await Facts(database, clock).learn(fact("I like olives"))
+        await database.write(lambda connection: connection.execute(damage).close())
+    async with Database.open(path) as database:
+        conversations = Conversations(database, clock)
+        await conversations.append([message(made.id, "and cake", external_id="2")])
+        assert await conversations.amend(CHAT, "1", "I like mate")
+        await Facts(database, clock).learn(fact("I like honey"))
+        assert set(await found(database, "like")) == {"I like olives", "I like honey"}
+        assert not await database.write(mend), "it is whole again"
+
+
+async def test_what_was_folded_otherwise_is_folded_anew_step_by_step(
+    database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for content in ("I like tea", "I like olives", "I like honey"):
+        await Facts(database, clock).learn(fact(content))
+    chore = FactIndex(database)
+    assert not await chore.tend(), "all is as it should be"
+    await database.write(lambda connection: connection.execute("UPDATE facts_fts SET terms = 'old'").close())
+    await database.write(lambda connection: keep_meta(connection, "facts_version", "0"))
+    monkeypatch.setattr(fact_index, "STEP_FACTS", 2)
+    assert await found(database, "oliv", "honei") == []
+    steps = [await chore.tend() for _ in range(3)]
+    assert steps == [True, True, False]
+    assert set(await found(database, "oliv", "honei")) == {"I like olives", "I like honey"}
+    assert not await chore.tend()

@@ -1,0 +1,73 @@
+"""Options written into mneme.toml beside what a person wrote there."""
+
+from __future__ import annotations
+
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from config.options_file import keep_options, with_options
+
+TABLE = ("memory", "providers", "jotter")
+WRITTEN = """\
+# my settings
+[general]
+zone = "UTC"  # for travelling
+
+[memory.providers.jotter] # the service at home
+url = "old"   # will move
+# that was all
+
+[owner]
+telegram = [
+    42,
+]
+"""
+
+
+def test_what_else_stands_there_stays() -> None:
+    changed = with_options(WRITTEN, TABLE, {"url": "new", "is_brief": True, "depth": 3})
+    assert changed == WRITTEN.replace('url = "old"   # will move', 'url = "new"').replace(
+        "# that was all\n", "# that was all\nis_brief = true\ndepth = 3\n"
+    )
+    assert tomllib.loads(changed)["memory"]["providers"]["jotter"] == {"url": "new", "is_brief": True, "depth": 3}
+
+
+@pytest.mark.parametrize("value", ['with "quotes" \\ and 雨\n\t\x7f', "", "[x]", -3, 2.5, 1e300, False])
+def test_every_value_is_read_back_as_it_was(tmp_path: Path, value: str | int | float | bool) -> None:
+    file = tmp_path / "mneme.toml"
+    keep_options(file, TABLE, {"value": value})
+    keep_options(file, TABLE, {"value": value, "other": 1})
+    assert tomllib.loads(file.read_text())["memory"]["providers"]["jotter"] == {"value": value, "other": 1}
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["mneme.toml"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[memory]\nproviders = {jotter = {url = 'a'}}\n",
+        "[memory]\nproviders.jotter.url = 'a'\n",
+        "memory = 3\n",
+        "[memory.providers.jotter]\nurl = '''\nurl = 1\n'''\n",
+    ],
+)
+def test_a_layout_that_is_not_understood_is_left_alone(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "mneme.toml"
+    file.write_text(text)
+    with pytest.raises(ValueError, match="Write this into it yourself") as caught:
+        keep_options(file, TABLE, {"url": "b"})
+    assert str(caught.value).endswith('yourself:\n[memory.providers.jotter]\nurl = "b"')
+    assert file.read_text() == text
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.toml"
+    real.write_text("[general]\n")
+    link = tmp_path / "mneme.toml"
+    link.symlink_to(real)
+    keep_options(link, TABLE, {"url": "b"})
+    assert link.is_symlink()
+    assert "jotter" in real.read_text()

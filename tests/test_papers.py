@@ -1,0 +1,38 @@
+"""Files beside state.db lose what is forgotten, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from core.types import Scope
+from gateway.papers import Papers
+
+TERMINAL = Scope.account("terminal", "local")
+HISTORY = "\n# 2026-11-20 12:00:00\n+My flat is in Porto\n\n# 2026-11-20 12:01:00\n+/recall\n+two lines\n"
+
+
+def test_the_history_of_the_terminal_and_the_log_lose_it(home: Path) -> None:
+    (home / "terminal_history").write_text(HISTORY)
+    (home / "mneme.log").write_text("started\nbad row: my flat is in Porto near the river\nstopped\n")
+    (home / "mneme.log.1").write_text("fine\n")
+    said = ["My flat is in Porto", "Here my flat is in Porto near the sea"]
+    Papers(home).erase(frozenset({Scope.account("telegram", "7")}), said)
+    assert (home / "terminal_history").read_text() == HISTORY, "nobody else typed there"
+    assert (home / "mneme.log").read_text() == "started\nstopped\n"
+    Papers(home).erase(frozenset({TERMINAL}), said)
+    assert (home / "terminal_history").read_text() == "\n# 2026-11-20 12:01:00\n+/recall\n+two lines\n"
+    assert (home / "mneme.log.1").read_text() == "fine\n"
+
+
+def test_copies_of_notes_go_and_the_notes_stay(home: Path) -> None:
+    folder = home / "memories" / "account%3Aterminal%3Alocal"
+    folder.mkdir(parents=True)
+    for name in ("MEMORY.md", "MEMORY.md.20261120.bak", "USER.md.bak"):
+        (folder / name).write_text("Lives in Porto\n§\nLikes tea\n" if "MEMORY" in name else "Likes tea\n")
+    Papers(home).erase(frozenset({TERMINAL}), ["Lives in Porto"])
+    assert sorted(path.name for path in folder.iterdir()) == ["MEMORY.md", "USER.md.bak"]
+
+
+def test_a_home_without_any_of_them_is_fine(home: Path) -> None:
+    Papers(home).erase(frozenset({TERMINAL}), ["Lives in Porto"])
+    assert list(home.iterdir()) == []

@@ -1,0 +1,108 @@
+"""Every provider there is, under the contract: what is built in, and the plugins of the tests with their service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from core.memory.blend import Blend
+from core.memory.curated import Curated
+from core.memory.extraction import Extraction
+from core.memory.holographic import Holographic
+from core.memory.knowledge import Knowledge
+from core.memory.notebook import Notebook
+from core.memory.provider import MemoryProvider
+from core.memory.recollection import Recollection
+from core.store.database import Database
+from core.store.fact_search import FactSearch
+from core.store.facts import Facts
+from core.store.notes import Notes
+from core.store.recall import Recall
+from core.types import Scope
+from tests.doubles.lifetime import RunningClock
+from tests.doubles.memory_service import KEY, memory_service
+from tests.doubles.provider_contract import SAID, ProviderContract, Subject
+from tests.doubles.remembrance import Remembrance, provider
+
+pytestmark = pytest.mark.slow
+
+ZONE = "Europe/Lisbon"
+
+
+class _History(Subject):
+    is_service = False
+
+    def built(self, home: Path, database: Database, clock: RunningClock) -> MemoryProvider:
+        return Recollection(Recall(database, clock, ZONE), ZONE)
+
+
+class _Facts(Subject):
+    is_service = False
+
+    def built(self, home: Path, database: Database, clock: RunningClock) -> MemoryProvider:
+        search = FactSearch(database)
+        knowledge = Knowledge(search, Blend(half_life_days={}), ZONE)
+        return Holographic(Facts(database, clock), search, knowledge, Extraction(None, "", ZONE))
+
+
+class _Notes(Subject):
+    """Written by hand or by the model, read in the prompt."""
+
+    is_service = False
+
+    def built(self, home: Path, database: Database, clock: RunningClock) -> MemoryProvider:
+        self.notebook = Notebook(home, Notes(database), clock, {"memory": 2200, "user": 1375})
+        return Curated(self.notebook)
+
+    async def keep(self, one: Remembrance, scope: Scope) -> None:
+        await self.notebook.add(scope, frozenset({scope}), "user", SAID)
+
+    async def found(self, one: Remembrance, *scopes: Scope) -> Sequence[str]:
+        block = await one.memory.system_prompt_block(await one.context(*scopes))
+        return [line.replace("- ", "n1 ", 1) for line in block.split("\n") if line.startswith("- ")]
+
+
+class _Diary(Subject):
+    def made(self, home: Path) -> MemoryProvider:
+        return provider(home, "diary", {}, {})
+
+
+class _Jotter(Subject):
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def made(self, home: Path) -> MemoryProvider:
+        return provider(home, "jotter", {"url": self._url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY})
+
+
+class TestHistory(ProviderContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        return _History()
+
+
+class TestFacts(ProviderContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        return _Facts()
+
+
+class TestNotes(ProviderContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        return _Notes()
+
+
+class TestDiary(ProviderContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        return _Diary()
+
+
+class TestJotter(ProviderContract):
+    @pytest.fixture
+    async def subject(self) -> AsyncIterator[Subject]:
+        async with memory_service() as service:
+            yield _Jotter(service.url)

@@ -1,0 +1,82 @@
+"""A whole process with a memory service, killed between what it was told and what the service took."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.doubles.memory_service import KEY, MemoryService, memory_service
+from tests.doubles.remembrance import plugged
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@asynccontextmanager
+async def chatting(home: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    """`mneme chat` with an open input."""
+    environ = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    environ |= {"MNEME_HOME": str(home), "PYTHONPATH": str(ROOT), "JOTTER_KEY": KEY, "PYTHONDONTWRITEBYTECODE": "1"}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "gateway.cli", "chat", stdin=-1, stdout=-1, stderr=-1, env=environ, cwd=home.parent
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def say(process: asyncio.subprocess.Process, line: str) -> bytes:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(line.encode() + b"\n")
+    await process.stdin.drain()
+    return await process.stdout.readline()
+
+
+async def taken(service: MemoryService, many: int) -> None:
+    async with asyncio.timeout(40):
+        while len(service.held) < many:
+            service.is_told.clear()
+            await service.is_told.wait()
+
+
+async def test_what_a_killed_process_owed_the_service_is_told_by_the_next_once(home: Path) -> None:
+    plugged(home, "jotter")
+    async with memory_service() as service:
+        (home / "mneme.toml").write_text(
+            f"[memory.providers.jotter]\nurl = '{service.url}'\nkey = 'JOTTER_KEY'\nmode = 'tools'\n"
+        )
+        service.mood = "hanging"
+        async with chatting(home) as process:
+            assert await say(process, "The boat is called Molly.")
+            async with asyncio.timeout(40):
+                await service.is_asked.wait()
+            assert await say(process, "The dog is called Rex.")
+            process.kill()
+            await process.wait()
+        assert service.held == {}
+        service.mood = "well"
+        async with chatting(home) as process:
+            await taken(service, 2)
+            assert await say(process, "The cat is called Tom.")
+            await taken(service, 3)
+            assert process.stdin is not None
+            process.stdin.close()
+            assert await process.wait() == 0
+        said = [text.split("\n")[0] for _, text in service.held.values()]
+        assert said == [
+            "user: The boat is called Molly.",
+            "user: The dog is called Rex.",
+            "user: The cat is called Tom.",
+        ]
+        assert {scope for scope, _ in service.held.values()} == {"account:terminal:local"}
+        assert len(service.told) == 3
