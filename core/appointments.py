@@ -100,17 +100,18 @@ class Appointments:
         """What is planned here and has not ended, the next one first."""
         return await self._jobs.of(scopes)
 
-    async def pause(self, job_id: int, scopes: frozenset[Scope]) -> Job:
-        """Stops a job until `resume`. Raises Refused when there is none such here."""
-        job = await self._mine(job_id, scopes)
+    async def pause(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
+        """Stops a job until `resume`. `by`, here and below: who wants it, None for the owner, who may with every job.
+        Raises Refused when there is none such here, and when it is another's in a room."""
+        job = await self._mine(job_id, scopes, by)
         if job.paused_at is None:
             await self._jobs.pause(job.id, self._clock.now())
             self._on_change()
         return await self._mine(job_id, scopes)
 
-    async def resume(self, job_id: int, scopes: frozenset[Scope]) -> Job:
+    async def resume(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
         """Lets a paused job go on with its next time; what it would have said meanwhile stays unsaid."""
-        job = await self._mine(job_id, scopes)
+        job = await self._mine(job_id, scopes, by)
         if job.paused_at is None:
             return job
         next_at = next_after(job.schedule, self._clock.now())
@@ -131,9 +132,9 @@ class Appointments:
         self._on_change()
         return await self._mine(job_id, scopes)
 
-    async def remove(self, job_id: int, scopes: frozenset[Scope]) -> Job:
+    async def remove(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
         """Ends a job for good; returns what it was."""
-        job = await self._mine(job_id, scopes)
+        job = await self._mine(job_id, scopes, by)
         await self._jobs.remove(job.id, self._clock.now())
         self._on_change()
         return job
@@ -152,10 +153,12 @@ class Appointments:
         ask = "asks me: " if job.is_prompt else ""
         return f"{job.id}: {self.when(job)}{state}: {ask}{_shortened(job.text)}"
 
-    async def _mine(self, job_id: int, scopes: frozenset[Scope]) -> Job:
+    async def _mine(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
         job = await self._jobs.find(job_id, scopes)
         if job is None or job.ended_at is not None:
             raise Refused(f"There is no reminder {job_id} here.")
+        if by is not None and job.scope.is_room and job.account != by:
+            raise Refused("In a room only who made a reminder, or my owner with `/cron`, changes it.")
         return job
 
 

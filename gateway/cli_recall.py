@@ -16,7 +16,7 @@ from rich.text import Text
 
 from core import filters
 from core.errors import MnemeError
-from core.findings import to_json
+from core.findings import NO_MESSAGE, NO_SESSION, NO_SESSIONS, to_json
 from core.legible import on_one_line
 from core.meter import Meter
 from core.ports import Recall
@@ -152,9 +152,9 @@ def _roles(text: str) -> tuple[Role, ...]:
 
 def _show(house: House, findings: Findings) -> None:
     if not findings.sessions:
-        nothing = (
-            "Nothing has been said yet." if findings.shape == "browse" and not findings.note else "Nothing was found."
-        )
+        nothing = {"scroll": NO_MESSAGE, "read": NO_SESSION}.get(findings.shape, "Nothing was found.")
+        if findings.shape == "browse" and not findings.note:
+            nothing = NO_SESSIONS
         tell(" ".join(filter(None, [nothing, findings.note])))
         return
     if findings.note:

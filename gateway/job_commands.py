@@ -92,7 +92,7 @@ class JobCommands:
             "resume": self._appointments.resume,
             "remove": self._appointments.remove,
         }[action]
-        job = await change(int(number), caller.scopes)
+        job = await change(int(number), caller.scopes, None if caller.is_owner else caller.account)
         return Answer(text=f"{_DONE[action]}: {escape(self._appointments.describe(job))}")
 
     async def _list(self, caller: Caller) -> Answer:

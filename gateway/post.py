@@ -163,11 +163,12 @@ class Post:
         await self._outbox.bury(parcel.key, "expired: the process ended before it was answered")
         await self.close([entry])
 
-    async def tell(self, inbound: Inbound, reply: Reply, answer: Answer) -> None:
-        """Says something that need not be kept (a pairing code to a stranger)."""
+    async def tell(self, inbound: Inbound, reply: Reply, answer: Answer, *, has_begun: bool = False) -> None:
+        """Says something that need not be kept (a pairing code to a stranger), or that cannot be."""
         try:
             with contained():
-                reply.begin(_LooseReceipt(f"tell:{inbound.address.key}:{inbound.message_id}"))
+                if not has_begun:
+                    reply.begin(_LooseReceipt(f"tell:{inbound.address.key}:{inbound.message_id}"))
                 await reply.finish(answer)
         except DeliveryError as error:
             self._log.info("not told", address=inbound.address.key, error=str(error))

@@ -372,8 +372,8 @@ class Router:
                 await self._agent.notify(turn, answer)
         except StoreError as failure:
             self._log.error("the apology could not be stored", incident=incident, error=str(failure))
-            if not last.has_begun:
-                await self._post.tell(inbound, last.reply, answer)
+            if not last.is_overheard:
+                await self._post.tell(inbound, last.reply, answer, has_begun=last.has_begun)
             return
         if not last.is_overheard:
             await self._post.deliver(turn.parcel, last.reply, answer, is_once=inbound.is_interaction)

@@ -116,3 +116,12 @@ async def test_with_a_model_summaries_stand_below_their_rows(home: Path) -> None
         answers = [json.loads(line) for line in stream.stdout.splitlines()]
         assert [[one["summary"] for one in answer["sessions"]] for answer in answers] == [["They ate soup."]] * 2
         assert not api.refusals
+
+
+def test_the_table_has_the_time_of_the_match_and_what_is_not_there_is_said(home: Path) -> None:
+    imported(home, [LINES[0], {"session": "trip", "role": "user", "text": "Good night.", "at": "2026-05-09"}])
+    shown = good(home, "recall", "ferry")
+    assert "3 May 2026" in shown
+    assert "9 May 2026" not in shown
+    assert good(home, "recall", "around:99") == "There is no such message here, or not any more.\n"
+    assert good(home, "recall", "in:99") == "There is no such conversation here.\n"

@@ -36,6 +36,16 @@ async def test_what_was_said_is_kept_when_the_turn_fails_before_it_began(home: P
         assert await corridor.house.inbox.waiting() == []
 
 
+async def test_a_store_that_takes_no_message_any_more_is_told_of(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("a first message")
+        await corridor.house.database.write(
+            lambda connection: connection.execute("ALTER TABLE messages RENAME COLUMN tools TO broken").close()
+        )
+        assert "the log has the details under" in (await corridor.say("a second one")).text
+        assert [entry.inbound.text for entry in await corridor.house.inbox.waiting()] == ["a second one"]
+
+
 async def test_what_is_too_old_to_be_answered_is_kept(home: Path) -> None:
     async with open_corridor(home) as corridor:
         await corridor.router.admit(corridor.inbound("said long ago"), KeptReply())

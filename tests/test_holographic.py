@@ -126,6 +126,16 @@ async def test_nobody_else_sees_it(world: _World) -> None:
             await world.call("facts", wrong, mode="feedback", fact_id=1, is_right=False)
 
 
+async def test_in_a_room_the_model_judges_for_nobody_else(world: _World) -> None:
+    await world.hear("I live in Porto", ROOM)
+    (tool,) = (tool for tool in world.memory.tools() if tool.name == "facts")
+    with pytest.raises(ToolError, match="only who said it"):
+        await tool.run({"mode": "feedback", "fact_id": 1, "is_right": False}, world.context(ROOM, sender=BEN))
+    await tool.run({"mode": "feedback", "fact_id": 1, "is_right": True}, world.context(ROOM))
+    (fact,) = await world.facts.page(frozenset((ROOM,)))
+    assert fact.trust > 0.7
+
+
 async def test_in_a_room_each_is_their_own_me(world: _World) -> None:
     await world.hear("I live in Porto", ROOM)
     await world.hear("I live in Faro", ROOM, BEN)

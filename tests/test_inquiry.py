@@ -220,6 +220,23 @@ async def test_prose_is_only_words(annals: Annals, recall: Recall) -> None:
     assert (_messages(findings), findings.note) == ([a], None)
 
 
+async def test_what_is_to_be_left_out_is_not_offered_instead(annals: Annals, recall: Recall) -> None:
+    _, _car = await annals.session(["No car, just the bikes"])
+    for typed in ("boat -car", "boat NOT car", 'boat -"just the bikes"'):
+        findings = await _ask(recall, typed)
+        assert findings.sessions == ()
+        assert findings.note == "I looked for “boat”."
+
+
+@pytest.mark.parametrize("typed", ["елка", "θαλασσα", "احمد", "da nang", "lodz", "दिल्ली कब जाएंगे?"])
+async def test_words_typed_without_their_signs_find_it(annals: Annals, recall: Recall, typed: str) -> None:
+    _, said = await annals.session(["Ёлка, θάλασσα, أحمد, Đà Nẵng, Łódź, हम दिल्ली कब जाएंगे"])
+    findings = await _ask(recall, typed)
+    assert [hit.message_id for found in findings.sessions for hit in found.matches] == [said]
+    assert findings.note is None
+    assert ">>>" in findings.sessions[0].matches[0].snippet
+
+
 async def test_a_slip_in_a_very_long_text_is_harmless(annals: Annals, recall: Recall) -> None:
     _, a = await annals.session(["the ferry to Lisbon"])
     for text in ("lisbno " + "absenter " * 2_000, "lisbno? " + "z" * 20_000):

@@ -99,6 +99,9 @@ async def _feedback(ledger: Ledger, asked: _Arguments, context: ToolContext) -> 
     if asked.is_right is None:
         raise ToolError("is_right: say true or false.")
     by = Author(account=_asker(context), message_id=context.message_id)
+    known = await ledger.find(asked.fact_id, context.scopes)
+    if known is not None and known.scope.is_room and known.account != by.account:
+        raise ToolError("fact_id: in a room only who said it judges a fact; the owner does with `/memory wrong`.")
     fact = await ledger.feedback(asked.fact_id, context.scopes, asked.is_right, by)
     if fact is None:
         raise ToolError(f"fact_id: there is no fact {asked.fact_id}.")

@@ -60,7 +60,7 @@ class Watch:
         return self._changed
 
     async def until(self, is_so: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while not is_so():
                 await self.next().wait()
 
@@ -226,7 +226,7 @@ class Lifetime:
 
     async def settled(self, job: Job) -> Job:
         """The row of a job once its run is finished."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while True:
                 told = self.watch.next()
                 row = await self.jobs.behind(job.id)

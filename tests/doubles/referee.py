@@ -90,13 +90,16 @@ async def judge_wordless(stage: Stage, wish: Wish) -> None:
 
 async def _judge_loose(stage: Stage, wish: Wish) -> None:
     query, asked = wish.query(stage), wish.typed(stage)
-    must, may = stage.scanner.answering(wish.words, query)
+    terms = [term for one in wish.alternatives for term in one]
+    wanted = [term.text for term in terms if not term.is_excluded]
+    words = " ".join(wanted) if 0 < len(wanted) < len(terms) else wish.words
+    must, may = stage.scanner.answering(words, query)
     findings = await _flat(stage, asked)
     found, note = _ids(findings.messages), findings.note or ""
     assert must <= found
     if RESPELLED in note:
         assert found <= {one.id for one in stage.scanner.wanted(query)}
-    elif must or found != stage.scanner.loose(wish.words, query):
+    elif must or found != stage.scanner.loose(words, query):
         assert found
         assert found <= may
     if found and wish.alternatives:

@@ -24,7 +24,7 @@ from tests.test_reference import (
 pytestmark = pytest.mark.timeout(3600)
 
 LONG = settings(
-    max_examples=1500,
+    max_examples=500,
     deadline=None,
     database=None,
     print_blob=True,
