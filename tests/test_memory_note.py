@@ -97,3 +97,30 @@ async def test_what_is_over_the_limit_by_hand_may_only_get_shorter(tool: Tool, n
 async def test_what_is_no_order_is_refused(tool: Tool, arguments: Json) -> None:
     with pytest.raises(ToolError):
         await run(tool, arguments)
+
+
+async def test_in_a_room_a_member_changes_only_what_he_had_noted(tool: Tool, notebook: Notebook) -> None:
+    room = Scope.room("telegram", "-100")
+    now = SteadyClock().now()
+    session = Session(address=Address(platform="telegram", chat_id="-100"), scope=room, started_at=now)
+
+    async def asks(who: str, **arguments: str) -> str:
+        sender = Sender(id=who, name=who)
+        context = ToolContext(session=session, scope=room, scopes=frozenset((room,)), sender=sender, now=now)
+        return await tool.run({"target": "memory", **arguments}, context)
+
+    await asks("1", action="add", content="The party is on Friday")
+    for change in ({"action": "remove"}, {"action": "replace", "content": "The party is off"}):
+        with pytest.raises(ToolError, match="In a room only who had something noted"):
+            await asks("666", old_text="party", **change)
+    await asks("1", action="replace", old_text="party", content="The party is on Saturday")
+    assert await notebook.entries(frozenset((room,)), "memory") == ["The party is on Saturday"]
+
+
+async def test_a_scheduled_session_notes_nothing(tool: Tool, notebook: Notebook) -> None:
+    now = SteadyClock().now()
+    session = Session(address=Address(platform="cron", chat_id="1"), scope=ANA, started_at=now)
+    context = ToolContext(session=session, scope=ANA, scopes=HERS, sender=Sender(id="1", name="Ana"), now=now)
+    with pytest.raises(ToolError, match="Nothing is noted in this conversation"):
+        await tool.run({"target": "memory", "action": "add", "content": "the weather is fine"}, context)
+    assert await notebook.entries(HERS, "memory") == []

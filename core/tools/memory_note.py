@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import Refused, ToolError
+from core.memory.attention import is_remembered
 from core.memory.notebook import Notebook
 from core.memory.operation import Operation
 from core.records import Author
@@ -70,7 +72,7 @@ async def _act(notebook: Notebook, asked: _Arguments, context: ToolContext) -> s
         if asked.action is not None:
             raise ToolError("Give either an action or operations, not both.")
         wanted = [Operation(action=one.action, content=one.content, old_text=one.old_text) for one in asked.operations]
-        return await notebook.apply(context.scope, context.scopes, asked.target, wanted, author)
+        return await _apply(notebook, asked.target, wanted, author, context)
     if asked.action is None:
         raise ToolError("Say what to do: an action, or several operations.")
     if asked.action == "list":
@@ -78,4 +80,20 @@ async def _act(notebook: Notebook, asked: _Arguments, context: ToolContext) -> s
         fullness = await notebook.heading(context.scopes, asked.target)
         return "\n".join([fullness, *(f"- {entry}" for entry in entries), *await notebook.troubles(context.scopes)])
     operation = Operation(action=asked.action, content=asked.content, old_text=asked.old_text)
-    return await notebook.apply(context.scope, context.scopes, asked.target, [operation], author)
+    return await _apply(notebook, asked.target, [operation], author, context)
+
+
+async def _apply(
+    notebook: Notebook, target: str, operations: Sequence[Operation], author: Author, context: ToolContext
+) -> str:
+    """Raises ToolError where the conversation may not change notes, or not this one."""
+    if not is_remembered(context.session):
+        raise ToolError("Nothing is noted in this conversation; look things up only.")
+    if context.scope.is_room and context.scopes == {context.scope}:
+        for operation in operations:
+            if operation.action == "add":
+                continue
+            noted = (await notebook.origin(context.scopes, operation.old_text)).change
+            if noted is None or noted.account != author.account:
+                raise ToolError("In a room only who had something noted, or the owner with /memory, changes it.")
+    return await notebook.apply(context.scope, context.scopes, target, operations, author)
