@@ -128,7 +128,7 @@ def _roles(asked: list[Literal["user", "assistant", "tool"]] | str | None) -> tu
     """Models write a list or a comma-separated line; both are understood."""
     if asked is None or not asked:
         return ("user", "assistant")
-    names = [name.strip().lower() for name in asked.split(",")] if isinstance(asked, str) else asked
+    names = [name.strip().lower() for name in asked.split(",") if name.strip()] if isinstance(asked, str) else asked
     known: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
     unknown = [name for name in names if name not in known]
     if unknown:
