@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import dateparser
 from cron_descriptor import (  # type: ignore[import-untyped]
     FormatException,
     MissingFieldException,
@@ -121,6 +120,9 @@ def _checked(fields: list[str], zone: ZoneInfo) -> Schedule:
 
 def _guess(text: str, languages: tuple[str, ...], here: datetime) -> datetime | None:
     """See `core.foreign.Guess`. Naive in, naive out: zones are none of the library's business."""
+    # It takes a tenth of a second to load, for which no other command should wait.
+    import dateparser
+
     try:
         found = dateparser.parse(
             text,

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from core.attributes import ME, attribute_of
 from core.dates import month_day
 from core.memory.claim import Claim
-from core.memory.telling import Telling
+from core.memory.telling import Telling, fitting
 from core.memory.tellings import APPOSED, MANY_KIN, TELLINGS
 from core.memory.tellings_abroad import LEADS_ABROAD, MONTHS_ABROAD, TELLINGS_ABROAD
 from core.naming import entity_key, names_in
@@ -178,7 +178,7 @@ def _told(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
     for telling in (*TELLINGS, *TELLINGS_ABROAD):
         if is_denied and not telling.may_deny:
             continue
-        match = telling.pattern.fullmatch(clause)
+        match = fitting(telling.pattern).fullmatch(clause)
         if match is not None and (claim := _claim(telling, match, clause, now, zone)):
             yield claim
             return

@@ -46,7 +46,7 @@ def _telling(
 ) -> Telling:
     """A telling without regard to case; with a `stance`, one of many."""
     return Telling(
-        pattern=re.compile(pattern, re.IGNORECASE),
+        pattern=pattern,
         what=what,
         shape=shape,
         kind=kind,

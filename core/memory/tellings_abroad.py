@@ -5,8 +5,6 @@ As in `tellings.py` a clause must be one of these as a whole.
 
 from __future__ import annotations
 
-import re
-
 from core.memory.telling import Shape, Telling
 
 _V = r"(?P<value>.{1,60}?)"
@@ -18,7 +16,7 @@ _FR_WHEN = r"(?P<when>,? (?:en|depuis|le|au mois|il y a|hier|avec)\b.{0,40})?"
 
 def _abroad(pattern: str, what: str, shape: Shape, stance: str = "", *, may_deny: bool = False) -> Telling:
     return Telling(
-        pattern=re.compile(pattern, re.IGNORECASE),
+        pattern=pattern,
         what=what,
         shape=shape,
         is_many=stance != "",
