@@ -6,13 +6,13 @@ Reads back what it is about to write; where the file is laid out in a way that i
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from config.durable import replace_file
 
 Value = str | int | float | bool
 
@@ -32,7 +32,7 @@ def keep_options(file: Path, table: Sequence[str], options: Mapping[str, Value])
             f"{file.name} is laid out in a way that I do not want to touch. Write this into it yourself:\n"
             + with_options("", table, options).strip()
         )
-    _replace(file, changed)
+    replace_file(file, changed.encode())
 
 
 def with_options(text: str, table: Sequence[str], options: Mapping[str, Value]) -> str:
@@ -76,21 +76,3 @@ def _merged(known: dict[str, Any], table: Sequence[str], options: Mapping[str, V
         place = inner
     place.update(options)
     return known
-
-
-def _replace(file: Path, text: str) -> None:
-    number, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(number, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(name, file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

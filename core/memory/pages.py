@@ -7,8 +7,6 @@ a time stamp and left alone. Knows nothing of limits, of versions, or of who may
 from __future__ import annotations
 
 import asyncio
-import os
-import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -18,6 +16,7 @@ from urllib.parse import quote
 import structlog
 from filelock import FileLock, Timeout
 
+from config.durable import replace_file
 from core.errors import Refused
 from core.types import Scope
 
@@ -67,7 +66,7 @@ class Pages:
         """Puts these entries in place of those there are."""
         path = self._path(scope, target)
         path.parent.mkdir(exist_ok=True, mode=0o700)
-        _replace_file(path, (SEPARATOR.join(entries) + "\n" if entries else "").encode())
+        replace_file(path, (SEPARATOR.join(entries) + "\n" if entries else "").encode())
 
     def state(self, scope: Scope, target: str) -> tuple[int, ...] | None:
         """What changes when the file does; None when it is not there."""
@@ -117,29 +116,10 @@ def _copied(path: Path, content: bytes) -> Path:
     changed_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     copy = path.with_name(f"{path.name}{_COPY}{changed_at:%Y%m%dT%H%M%S%f}Z")
     if not copy.exists():
-        _replace_file(copy, content)
+        replace_file(copy, content)
         _log.warning("a file of notes cannot be read and was copied", file=_shown(path), copy=copy.name)
     return copy
 
 
 def _shown(path: Path) -> str:
     return f"memories/{path.parent.name}/{path.name}"
-
-
-def _replace_file(path: Path, content: bytes) -> None:
-    """Writes beside, forces it to the disk and renames, so that a crash leaves the old file or the new one."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".note-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -182,11 +182,12 @@ class Notes:
 
     async def _read(self, statement: str, values: dict[str, object]) -> list[NoteChange]:
         return await self._database.read(
-            lambda connection: [_change(row) for row in connection.execute(statement, values)]
+            lambda connection: [change_of(row) for row in connection.execute(statement, values)]
         )
 
 
-def _change(row: sqlite3.Row) -> NoteChange:
+def change_of(row: sqlite3.Row) -> NoteChange:
+    """A row of `notes` with the key of its scope as ``scope_key``."""
     return NoteChange(
         id=row["id"],
         scope=Scope(key=row["scope_key"]),

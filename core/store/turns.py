@@ -12,8 +12,9 @@ from datetime import datetime
 from core.records import NoteChange
 from core.store import rows
 from core.store.database import Database
+from core.store.notes import change_of
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of
-from core.types import Message, Scope, Session
+from core.types import Message, Session
 
 
 class Turns:
@@ -82,7 +83,7 @@ class Turns:
             if row is None:
                 return None
             session = None if row["session_id"] is None else _session(connection, row["session_id"])
-            return _change(row), session
+            return change_of(row), session
 
         return await self._database.read(work)
 
@@ -90,17 +91,3 @@ class Turns:
 def _session(connection: sqlite3.Connection, session_id: int) -> Session | None:
     row = connection.execute(f"{SESSIONS} WHERE sessions.id = :id", {"id": session_id}).fetchone()
     return None if row is None else session_of(row)
-
-
-def _change(row: sqlite3.Row) -> NoteChange:
-    return NoteChange(
-        id=row["id"],
-        scope=Scope(key=row["scope_key"]),
-        target=row["target"],
-        action=row["action"],
-        before=row["before"],
-        after=row["after"],
-        at=rows.moment(row["at"]),
-        account=rows.account_of(row["account"]),
-        message_id=row["message_id"],
-    )
