@@ -206,3 +206,16 @@ def test_what_was_pasted_is_left_alone() -> None:
 def test_any_text_is_read_without_a_stumble(text: str) -> None:
     for claim in claims(f"I live in {text}", NOW, ZONE) + claims(text, NOW, ZONE):
         assert claim.content
+
+
+def test_a_second_statement_is_about_whom_the_first_names() -> None:
+    now, zone = datetime(2026, 11, 20, tzinfo=UTC), ZoneInfo("UTC")
+    told = claims("My sister Ana lives in Porto and her birthday is on 3 May, but she hates coffee", now, zone)
+    assert [(claim.attribute, claim.value, claim.valid_from) for claim in told] == [
+        ("me|sister|ana", "ana", None),
+        ("ana|home", "porto", None),
+        ("ana|birthday", "3.5", None),
+        ("ana|like|coffee", "dislike", None),
+    ]
+    (alone,) = claims("I live in Porto and she likes tea", now, zone)
+    assert alone.content == "I live in Porto"

@@ -38,6 +38,7 @@ _CLAUSE = re.compile(
     r"trabalho|yo|mi|me|vivo|trabajo|je|mon)\b|j['’])|,\s+(?=(?:i|my|we|ich|mein|eu|je|yo)\s)",
     re.IGNORECASE,
 )
+_SAME = re.compile(r",?\s+(?:and|but)\s+(?P<who>he|she|they|his|her|their)(?=\s+[\w])", re.IGNORECASE)
 _LEAD = re.compile(
     r"\A(?:(?:btw|by the way|so|well|oh|hey|hi|hello|ok|okay|also|fyi|and|yes|yeah|actually|as of today|now|"
     r"just so you know|for your information|good news|news|übrigens|hallo|olá|hola|bonjour|aliás|"
@@ -160,12 +161,26 @@ def _clauses(text: str, is_dictated: bool) -> Iterator[tuple[str, bool]]:
             said = asked["what"].strip()
         elif not is_dictated and (_QUOTED.search(said) or _UNSURE.search(said)):
             continue
-        for part in _CLAUSE.split(said):
+        for part in _parts(said):
             if _POSED.match(part.strip()):
                 break
             clause = _LEAD.sub("", part.strip()).strip(" ,")
             if 3 < len(clause) <= CLAUSE_CHARS:
                 yield clause, is_dictated or asked is not None
+
+
+def _parts(said: str, name: str | None = None) -> Iterator[str]:
+    """The statements of a sentence. A second one about somebody named in the first is told of him: "my sister Ana lives
+    in Porto and her birthday is on 3 May" ends as "Ana's birthday is on 3 May"; where nobody was named it is left
+    out."""
+    second = _SAME.search(said)
+    first = said if second is None else said[: second.start()]
+    yield from _CLAUSE.split(first)
+    if (named := APPOSED.search(first)) is not None:
+        name = named["value"]
+    if second is not None and name is not None:
+        owner = "'s" if second["who"].lower() in ("his", "her", "their") else ""
+        yield from _parts(f"{name}{owner} {said[second.end() :].strip()}", name)
 
 
 def _told(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:

@@ -99,8 +99,9 @@ def answers(text: str, said: str) -> bool:
 
 
 def is_related(text: str, said: str) -> bool:
-    """Whether what is said may come up for a question: of a run, one character is enough."""
-    return answers(text, said) or bool(_characters(text) & _characters(said))
+    """Whether what is said may come up for a question: of a run one character is enough, of a word its beginning."""
+    is_kin = any(one[:4] == other[:4] for one in _forms(text) for other in _forms(said) if len(one) > 3)
+    return answers(text, said) or is_kin or bool(_characters(text) & _characters(said))
 
 
 @lru_cache(maxsize=100_000)
