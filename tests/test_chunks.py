@@ -10,12 +10,12 @@ import pytest
 
 from core.folding import SCOPE
 from core.search import Query
-from core.store import chunks, questions
+from core.store import chunks, message_rows, questions
 from core.store.chunk_terms import scoped
 from core.store.database import Database
 from core.store.indexes import register
 from core.store.recall import Recall
-from core.types import Window
+from core.types import Address, Window
 from tests.doubles.annals import ANA, BEN, Annals
 from tests.doubles.clock import SteadyClock
 
@@ -204,3 +204,27 @@ def test_in_a_large_store_rare_terms_lead() -> None:
     assert questions.telling({"ana": 2_000, "ferri": 30, "kayak": 1_500}, 10_000) == (["ferri", "kayak"], ["ana"])
     assert questions.telling({"ferri": 30, "ana": 9_000}, 10_000) == (["ferri"], [])
     assert questions.telling({"ana": 9_000, "absent": 0}, 10_000) == (["absent", "ana"], [])
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+async def test_what_was_empty_and_says_something_now_is_found(
+    annals: Annals, recall: Recall, database: Database, place: int
+) -> None:
+    texts = ["one", "two", "three"] if place < 3 else [""]
+    session, *ids = await annals.session([text if number != place else "" for number, text in enumerate(texts)])
+    await annals.session(["something else"])
+    await _all_taken_in(recall, database)
+    edited = ids[min(place, len(ids) - 1)]
+    await annals.execute("UPDATE messages SET external_id = 'e' WHERE id = :id", id=edited)
+    [(platform, chat)] = await annals.execute(
+        "SELECT platform, chat_id FROM addresses JOIN messages ON address_id = addresses.id WHERE messages.id = :id",
+        id=edited,
+    )
+    address = Address(platform=str(platform), chat_id=str(chat))
+    assert await database.write(lambda connection: message_rows.amend(connection, address, "e", "The ferry it is"))
+    for _ in range(2):
+        assert [hit.message_id for hit in (await recall.recall(ASK)).messages][:1] == [edited]
+        await _all_taken_in(recall, database)
+    await annals.say(session, "and more")
+    await _all_taken_in(recall, database)
+    assert await recall.verify() == []

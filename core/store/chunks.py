@@ -17,6 +17,7 @@ from core.ranking import is_question
 from core.search import Query
 from core.store.chunk_terms import SHOWN, day_of, scoped
 from core.store.counted import Counted
+from core.store.indexes import STALE
 from core.store.matches import filters
 from core.store.rows import keep_meta, meta
 from core.store.sight import scope_parameter, visible
@@ -70,6 +71,43 @@ def is_behind(connection: sqlite3.Connection, lag: int = LAG_MESSAGES) -> bool:
 def until(connection: sqlite3.Connection) -> int:
     """Messages up to this id are in chunks."""
     return int(meta(connection, UNTIL) or 0)
+
+
+def cover(connection: sqlite3.Connection, message_id: int, session_id: int) -> None:
+    """A message that was empty when its stretch was taken in, and says something now, joins the chunk beside it, which
+    waits to be indexed again."""
+    if message_id > until(connection) or meta(connection, STALE) is not None:
+        return
+    row = connection.execute(
+        """
+        SELECT id, first_id, last_id FROM chunks WHERE session_id = :session
+        ORDER BY first_id <= :message DESC, ABS(first_id - :message) LIMIT 1
+        """,
+        {"session": session_id, "message": message_id},
+    ).fetchone()
+    if row is None:
+        connection.execute(
+            """
+            INSERT INTO chunks (session_id, scope_id, place, first_id, last_id, messages)
+            SELECT id, scope_id, 0, :message, :message, 1 FROM sessions WHERE id = :session
+            """,
+            {"session": session_id, "message": message_id},
+        )
+    elif not row["first_id"] <= message_id <= row["last_id"]:
+        # Its terms leave the index as they stand there, before the stretch grows.
+        connection.execute(
+            "INSERT INTO chunks_fts (chunks_fts, rowid, terms) SELECT 'delete', id, terms FROM chunk_texts "
+            "WHERE id = :id",
+            {"id": row["id"]},
+        )
+        connection.execute(
+            """
+            UPDATE chunks SET first_id = MIN(first_id, :message), last_id = MAX(last_id, :message),
+                messages = messages + 1, is_indexed = 0
+            WHERE id = :id
+            """,
+            {"id": row["id"], "message": message_id},
+        )
 
 
 def clear(connection: sqlite3.Connection) -> None:

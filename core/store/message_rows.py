@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from core.store import codec
+from core.store import chunks, codec
 from core.store.calls import disturb
 from core.store.rows import MESSAGE_COLUMNS, message_of, place, timestamp
 from core.types import Address, Json, Message
@@ -130,6 +130,8 @@ def _reword(connection: sqlite3.Connection, row: sqlite3.Row, text: str) -> None
             "blocks": None if blocks is None else codec.dump_blocks(_reworded(blocks, text), codec.text_block(text)),
         },
     )
+    if not row["text"] and text:
+        chunks.cover(connection, row["id"], row["session_id"])
 
 
 def _reworded(blocks: Sequence[Json], text: str) -> list[Json]:
