@@ -6,12 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from core.claude import Claude
 from core.types import Scope
 from tests.doubles.clock import SteadyClock
 from tests.doubles.corridor import Corridor, open_corridor
 from tests.doubles.messages_api import MessagesApi
 from tests.doubles.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.slow
 
 MINE = frozenset({Scope.account("telegram", "42")})
 

@@ -14,6 +14,8 @@ from tests.doubles.messages_api import MessagesApi, Reply
 from tests.doubles.model_reply import ModelReply
 from tests.test_claude import KEY, SENTENCE, Caller, calling
 
+pytestmark = pytest.mark.slow
+
 ERRORS = [
     (ModelReply.fail(400, "messages: bad"), "refused the request (400): messages: bad.", False),
     (ModelReply.fail(400, "Your credit balance is too low"), "cannot pay", False),

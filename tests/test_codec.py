@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from core.store import codec, rows
 from core.types import Address, Answer, Attachment, Button, Command, File, Inbound, Scope, Sender, Usage
 
+pytestmark = pytest.mark.slow
+
 text = st.text()
 maybe = st.none() | text
 moments = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001

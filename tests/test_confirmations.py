@@ -18,6 +18,8 @@ from tests.doubles.corridor import Corridor, open_corridor
 from tests.doubles.samples import ANA, inbound, session
 from tests.doubles.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.slow
+
 ROOM = Scope.room("telegram", "-100")
 IN_ROOM = {"address": Address(platform="telegram", chat_id="-100"), "scope": ROOM, "is_direct": False}
 

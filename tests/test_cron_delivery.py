@@ -26,6 +26,8 @@ from tests.doubles.lifetime import (
     lifetime,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def life(tmp_path: Path) -> AsyncIterator[Lifetime]:

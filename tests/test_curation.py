@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from core.errors import StoreError
 from core.memory.curator import Curator
 from core.store.fact_rota import FactRota
@@ -13,6 +15,8 @@ from gateway.doorbell import Doorbell
 from tests.doubles.clock import SteadyClock
 from tests.doubles.corridor import open_corridor
 from tests.doubles.lifetime import lifetime
+
+pytestmark = pytest.mark.slow
 
 
 async def test_notes_that_are_nearly_full_are_spoken_of_once_and_to_the_owner_alone(home: Path) -> None:

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from core.densest import EARLIER, LATER, densest, passage
 
+pytestmark = pytest.mark.slow
+
 FILLER = "nothing of any interest was said about this today"
 MARKS_CHARS = len(EARLIER) + len(LATER)
 Lines = list[tuple[str, str]]

@@ -13,6 +13,8 @@ from tests.doubles.desk import Desk, Receipt
 from tests.doubles.discord_api import DiscordApi
 from tests.doubles.discord_stage import checked, listening, make
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def api() -> AsyncIterator[DiscordApi]:

@@ -13,6 +13,8 @@ from tests.doubles.desk import Desk
 from tests.doubles.discord_api import DiscordApi
 from tests.doubles.discord_stage import checked, listening, make
 
+pytestmark = pytest.mark.slow
+
 EPHEMERAL, LOADING = 64, 128
 SPECS = (
     CommandSpec(name="help", description="What I can do"),

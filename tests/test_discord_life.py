@@ -19,6 +19,8 @@ from tests.doubles.desk import Desk, Receipt
 from tests.doubles.discord_api import TOKEN, DiscordApi
 from tests.doubles.discord_stage import SPECS, checked, listening, make
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def api() -> AsyncIterator[DiscordApi]:

@@ -16,6 +16,8 @@ from tests.doubles.discord_api import DiscordApi
 from tests.doubles.discord_schema import DiscordSchema
 from tests.doubles.discord_stage import checked, listening, make
 
+pytestmark = pytest.mark.slow
+
 (SPEC,) = FactCommands.specs
 PUT = ("PUT", "/applications/{application_id}/commands")
 

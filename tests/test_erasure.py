@@ -20,6 +20,8 @@ from tests.doubles.annals import ANA, BEN, ROOM, Annals
 from tests.doubles.clock import SteadyClock
 from tests.doubles.forgetful import claim_of, forget, forgetting_of, left_of
 
+pytestmark = pytest.mark.slow
+
 
 async def texts(database: Database) -> list[str]:
     return await database.read(

@@ -13,6 +13,8 @@ from core.expansion import KEPT, MOST, Expansion
 from tests.doubles.clock import SteadyClock
 from tests.doubles.scripted_model import ScriptedModel, says
 
+pytestmark = pytest.mark.slow
+
 ASKED = "What did we decide about the ferry?"
 
 

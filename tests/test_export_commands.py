@@ -17,6 +17,8 @@ from gateway import export_commands
 from tests.doubles.corridor import KeptReply, open_corridor
 from tests.doubles.scripted_model import ScriptedModel, calls, says
 
+pytestmark = pytest.mark.slow
+
 ROOM: dict[str, Any] = {
     "address": Address(platform="telegram", chat_id="-100"),
     "scope": Scope.room("telegram", "-100"),

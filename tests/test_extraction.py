@@ -17,6 +17,8 @@ from tests.doubles.messages_api import MessagesApi
 from tests.doubles.samples import NOON, message
 from tests.doubles.scripted_model import ScriptedModel, says
 
+pytestmark = pytest.mark.slow
+
 ZONE = "Europe/Lisbon"
 MOVED = {
     "message": 1,

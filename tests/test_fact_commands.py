@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from core.types import Address, Scope
 from tests.doubles.corridor import Corridor, KeptReply, open_corridor
 from tests.doubles.forgetful import left_of
+
+pytestmark = pytest.mark.slow
 
 ROOM = Scope.room("telegram", "-100")
 ROOMS = 'rooms = ["telegram:-100"]\n'

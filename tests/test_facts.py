@@ -22,6 +22,8 @@ from core.types import Account, Scope
 from tests.doubles.clock import SteadyClock
 from tests.doubles.samples import ANA, BOB, CHAT, NOON, message, opened
 
+pytestmark = pytest.mark.slow
+
 OWN = frozenset((ANA,))
 WRONG = (frozenset[Scope](), frozenset((BOB,)), frozenset((Scope.account("discord", "42"),)))
 ME = Account(platform="telegram", user_id="42")

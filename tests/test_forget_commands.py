@@ -6,10 +6,14 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from core.types import Address, Scope
 from tests.doubles.corridor import Corridor, KeptReply, open_corridor
 from tests.doubles.forgetful import left_of
 from tests.doubles.scripted_model import ScriptedModel, says
+
+pytestmark = pytest.mark.slow
 
 ROOM = Scope.room("telegram", "-100")
 

@@ -26,6 +26,8 @@ from tests.doubles.clock import SteadyClock
 from tests.doubles.corridor import open_corridor
 from tests.doubles.samples import ANA, BOB, NOON, message, session
 
+pytestmark = pytest.mark.slow
+
 ZONE = "Europe/Lisbon"
 ROOM = Scope.room("telegram", "-9")
 BEN = Sender(id="7", name="Ben")

@@ -17,6 +17,8 @@ from core.types import Address, Answer, Scope, Usage
 from tests.doubles.corridor import Corridor, KeptReply, open_corridor
 from tests.doubles.scripted_model import ScriptedModel, calls, says
 
+pytestmark = pytest.mark.slow
+
 BADGE = "🕶 _incognito_"
 ROOM: dict[str, Any] = {
     "address": Address(platform="telegram", chat_id="-100"),

@@ -12,6 +12,8 @@ from core.types import Account, Address, Answer, Scope, Sender
 from tests.doubles.corridor import Corridor, KeptReply, open_corridor
 from tests.doubles.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.slow
+
 MEMBER = Account(platform="telegram", user_id="7")
 OTHER = Account(platform="discord", user_id="77")
 OWNER = Account(platform="telegram", user_id="42")

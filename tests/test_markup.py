@@ -14,6 +14,8 @@ from core.markup_source import blocks_source, visible
 from core.markup_text import grapheme_ends, well_formed
 from tests.doubles.markdowns import markdowns
 
+pytestmark = pytest.mark.slow
+
 
 def spans(markdown: str) -> list[tuple[str, str]]:
     """Each entity's kind and the text under it, counted as Telegram counts."""

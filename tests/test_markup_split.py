@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from core.markup_node import MarkupNode
 from core.markup_parse import parse
 from core.markup_source import visible
 from tests.doubles.markdowns import MEASURES, markdowns, telegram_length
+
+pytestmark = pytest.mark.slow
 
 
 def walk(nodes: Sequence[MarkupNode]) -> Iterator[MarkupNode]:

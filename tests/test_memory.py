@@ -19,6 +19,8 @@ from core.types import Json, Message, Session, Tool, ToolContext
 from tests.doubles.memory_service import KEY, MemoryService, memory_service
 from tests.doubles.remembrance import ANA, BEN, Remembrance, provider, remembrance
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def service() -> AsyncIterator[MemoryService]:

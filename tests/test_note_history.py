@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from core.memory.notebook import Notebook
 from core.store.database import Database
 from core.store.notes import Notes
@@ -12,6 +14,8 @@ from core.types import Address, Scope
 from tests.doubles.clock import SteadyClock
 from tests.doubles.corridor import open_corridor
 from tests.doubles.scripted_model import ScriptedModel, calls, says
+
+pytestmark = pytest.mark.slow
 
 OWNER = frozenset((Scope.account("telegram", "42"),))
 

@@ -6,9 +6,13 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from core.types import Request, Scope
 from tests.doubles.corridor import Corridor, open_corridor
 from tests.doubles.scripted_model import ScriptedModel, calls, says
+
+pytestmark = pytest.mark.slow
 
 OWNER = Scope.account("telegram", "42")
 

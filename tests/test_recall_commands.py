@@ -12,6 +12,8 @@ from core.types import Address, Answer, Button, Scope
 from tests.doubles.corridor import Corridor, KeptReply, open_corridor
 from tests.doubles.scripted_model import ScriptedModel, says
 
+pytestmark = pytest.mark.slow
+
 GROUP = Address(platform="telegram", chat_id="-1001234567890")
 GUILD = Address(platform="discord", chat_id="77")
 LINKS = {GROUP: "https://t.me/c/1234567890/", GUILD: "https://discord.com/channels/5/77/"}

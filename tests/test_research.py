@@ -22,6 +22,8 @@ from tests.doubles.clock import SteadyClock
 from tests.doubles.corridor import open_corridor
 from tests.doubles.scripted_model import ScriptedModel, calls, says
 
+pytestmark = pytest.mark.slow
+
 MINE = Query(scopes=frozenset({ANA}), limit=5, is_expanded=True)
 
 

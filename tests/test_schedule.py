@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from core.records import Schedule
 from core.schedule import describe, latest, next_after, parse, spell
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 """A Friday; in Lisbon it is noon too."""
 ZONE = "Europe/Lisbon"

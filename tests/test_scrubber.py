@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from core.fence import NOTE, OPENING, fence
 from core.scrubber import Scrubber, scrub
 
+pytestmark = pytest.mark.slow
+
 BLOCK = fence("- Ana lives in Porto.\n- Her birthday is on 3 May.")
 
 pieces = st.one_of(

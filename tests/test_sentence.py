@@ -13,6 +13,8 @@ from core.errors import ConfigError, Refused
 from core.records import Schedule
 from core.schedule import describe, exact, next_after, parse
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 """A Friday; in Lisbon it is noon too."""
 ZONE = "Europe/Lisbon"

@@ -17,6 +17,8 @@ from core.types import Scope
 from tests.doubles.clock import SteadyClock
 from tests.doubles.samples import ANA, CHAT, message, opened
 
+pytestmark = pytest.mark.slow
+
 MINE: frozenset[Scope] = frozenset((ANA,))
 
 

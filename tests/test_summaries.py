@@ -25,6 +25,8 @@ from tests.doubles.messages_api import MessagesApi
 from tests.doubles.model_reply import ModelReply
 from tests.doubles.scripted_model import ScriptedModel, says
 
+pytestmark = pytest.mark.slow
+
 MINE = Query(scopes=frozenset({ANA}), text="ferry", limit=10)
 ZONE = ZoneInfo("Europe/Lisbon")
 

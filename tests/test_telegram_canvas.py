@@ -18,6 +18,8 @@ from core.types import Address, Answer, Button, Command, File
 from tests.doubles.bot_api import BotApi
 from tests.doubles.slip import Slip
 
+pytestmark = pytest.mark.slow
+
 GROUP, FORUM = -200, -1001234567890
 
 

@@ -11,6 +11,8 @@ from core.types import Address, Completion, Payer, Scope, Usage
 from tests.doubles.corridor import Corridor, open_corridor
 from tests.doubles.scripted_model import ScriptedModel, says
 
+pytestmark = pytest.mark.slow
+
 WRITTEN = Usage(cache_write=100_000, output=1_000)
 READ = Usage(cache_read=100_000, cache_write=20_000, output=2_000)
 PRICED = "[usage.prices]\nscripted = { input = 2.0, output = 10.0, cache_write = 2.5, cache_read = 0.1 }\n"
