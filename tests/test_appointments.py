@@ -15,6 +15,8 @@ from core.store.jobs import Jobs
 from core.types import Account, Address, Scope, Session
 from tests.doubles.clock import SteadyClock
 
+pytestmark = pytest.mark.slow
+
 ZONE = "Europe/Lisbon"
 CHAT = Address(platform="telegram", chat_id="42")
 ANA = Scope.account("telegram", "42")

@@ -7,12 +7,16 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+import pytest
+
 from core.errors import StoreError
 from core.store.database import Database
 from core.store.recall import Recall
 from gateway.caretaker import Caretaker
 from tests.doubles.clock import SteadyClock
 from tests.doubles.lifetime import Watch
+
+pytestmark = pytest.mark.slow
 
 
 class Witness:

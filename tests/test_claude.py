@@ -19,6 +19,8 @@ from tests.doubles.messages_api import MessagesApi, Reply
 from tests.doubles.messages_rules import sign
 from tests.doubles.model_reply import ModelReply
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-ant-secret-0123456789"
 MARK = {"type": "ephemeral"}
 TOOL = {

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 LINES = [
     {"session": "trip", "role": "user", "text": "The ferry to Porto leaves at noon.", "at": "2026-05-03", "id": "m1"},

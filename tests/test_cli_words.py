@@ -19,6 +19,8 @@ from core.types import Account, Address, Message, Scope, Sender, Session
 from gateway.cli import app
 from gateway.house import House
 
+pytestmark = pytest.mark.slow
+
 AT = datetime(2026, 5, 3, 9, tzinfo=UTC)
 EVIL = "Ana\x1b]0;owned\x07\n\u202eowner"
 TAMED = "Ana]0;owned owner"

@@ -13,6 +13,8 @@ from gateway.post import TRIES
 from gateway.supervisor import MISTAKES
 from tests.doubles.mailroom import Mailroom, open_mailroom
 
+pytestmark = pytest.mark.slow
+
 NOTHING = {"held": 0, "due": 0, "dead": 0}
 
 

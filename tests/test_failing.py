@@ -6,6 +6,8 @@ import asyncio
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from core.errors import ModelError, StoreError
 from core.fallback import Fallback
 from core.offline import Offline
@@ -13,6 +15,8 @@ from core.types import Address, Scope, Usage
 from tests.doubles.clock import SteadyClock
 from tests.doubles.corridor import Corridor, KeptReply, open_corridor
 from tests.doubles.scripted_model import ScriptedModel, says
+
+pytestmark = pytest.mark.slow
 
 
 async def texts(corridor: Corridor, kind: str = "chat") -> list[str]:

@@ -12,6 +12,8 @@ from core.store.people import ALPHABET, People
 from core.types import Account, Scope
 from tests.doubles.samples import NOON
 
+pytestmark = pytest.mark.slow
+
 TERMINAL = Account(platform="terminal", user_id="local")
 TELEGRAM = Account(platform="telegram", user_id="1")
 DISCORD = Account(platform="discord", user_id="1")

@@ -22,6 +22,8 @@ from tests.doubles.clock import SteadyClock
 from tests.doubles.echo_desk import EchoDesk
 from tests.doubles.slip import Slip
 
+pytestmark = pytest.mark.slow
+
 GROUP, FORUM = -200, -1001234567890
 COMMANDS = (CommandSpec(name="help", description="What I can do"), CommandSpec(name="new", description="x" * 300))
 

@@ -13,6 +13,8 @@ from core import wire
 from core.errors import ModelError
 from core.types import Request
 
+pytestmark = pytest.mark.slow
+
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters()), inner),
