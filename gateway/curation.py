@@ -4,14 +4,12 @@ full. Asked regularly by the scheduler; tells the owner alone, and once a month 
 from __future__ import annotations
 
 from core.memory.curator import QUIET, Curator
-from core.memory.notebook import FILES, SEPARATOR, Notebook
+from core.memory.notebook import FILES, NEARLY_FULL, SEPARATOR, Notebook
 from core.memory.rota import Rota
 from core.ports import Clock, People
 from gateway.doorbell import LOCAL, Doorbell
 
 EVERY_S = 300.0
-NEARLY_FULL = 0.8
-"""Notes that are fuller than this part of their limit should be put together."""
 
 
 class Curation:

@@ -34,6 +34,7 @@ from core.types import Scope, Session
 T = TypeVar("T")
 
 NEARLY_FULL = 0.8
+"""Notes that are fuller than this part of their limit should be put together."""
 
 _NOBODY = Author()
 
