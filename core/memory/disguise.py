@@ -41,6 +41,9 @@ _SHORT = (
 _MARKED = re.compile(r"(?<=[^\W_])[*_~^|\\]{1,4}(?=[^\W_])|(?<=\w)</?[bisu]>(?=\w)")
 _JOINED = re.compile(r"(?<=[^\W_])[_\-.+/|=~*,;:#\u2013\u2014\u2026!?]{1,4}(?=[^\W_])")
 _QUOTED = re.compile(r"[\"\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a()\[\]{}*_~]")
+_TALL_I = re.compile(r"(?<=[^\W\d_A-Z])I(?=[^\W\d_A-Z])")
+"""A capital I inside a word of small letters: it looks like an l."""
+
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 _HUMPS = re.compile(r"\b[A-Za-z][a-z]+(?:[A-Z][a-z]+){2,}")
 _LEET = re.compile(r"[a-z][0-9@$!|\u20ac]+[a-z]|\b[013457@$]+[a-z]{2}|[a-z]{2}[013457@$]+\b")
@@ -120,6 +123,8 @@ def _others(text: str, first: str) -> Iterator[str]:
     if _NEAR.search(latin):
         yield _NEAR.sub(lambda found: _GAPS.sub("", found[0]), latin)
     yield _QUOTED.sub("", _JOINED.sub(" ", latin))
+    if _TALL_I.search(text):
+        yield folded(_TALL_I.sub("l", seen(text)).translate(TO_LATIN))
     if _HUMPS.search(text):
         yield folded(_HUMP.sub(" ", text))
     if _LEET.search(latin):

@@ -11,22 +11,38 @@ from collections.abc import Iterable
 from core.memory import ciphers, disguise
 from core.memory.lures.apart import APART
 from core.memory.lures.arabic import ARABIC
+from core.memory.lures.arabic_words import ARABIC_WORDS
 from core.memory.lures.chinese import CHINESE
+from core.memory.lures.chinese_words import CHINESE_WORDS
+from core.memory.lures.distant_words import (
+    HINDI_WORDS,
+    ITALIAN_WORDS,
+    KOREAN_WORDS,
+    PERSIAN_WORDS,
+    PORTUGUESE_WORDS,
+    TURKISH_WORDS,
+)
 from core.memory.lures.english import ENGLISH
 from core.memory.lures.english_harm import ENGLISH_HARM
 from core.memory.lures.english_leaks import ENGLISH_LEAKS
 from core.memory.lures.english_roles import ENGLISH_ROLES
+from core.memory.lures.english_words import ENGLISH_WORDS
 from core.memory.lures.french import FRENCH
+from core.memory.lures.french_words import FRENCH_WORDS
 from core.memory.lures.german import GERMAN
+from core.memory.lures.german_words import GERMAN_WORDS
 from core.memory.lures.hindi import HINDI
 from core.memory.lures.italian import ITALIAN
 from core.memory.lures.japanese import JAPANESE
+from core.memory.lures.japanese_words import JAPANESE_WORDS
 from core.memory.lures.korean import KOREAN
 from core.memory.lures.machine import MACHINE
 from core.memory.lures.neighbours import NEIGHBOURS
 from core.memory.lures.portuguese import PORTUGUESE
 from core.memory.lures.russian import RUSSIAN
+from core.memory.lures.russian_words import RUSSIAN_WORDS
 from core.memory.lures.spanish import SPANISH
+from core.memory.lures.spanish_words import SPANISH_WORDS
 from core.memory.lures.tongue import compiled
 from core.memory.threat import Threat
 from core.memory.unseen import unseen
@@ -35,9 +51,11 @@ LIMIT_CHARS = 50_000
 """Longer text is a threat by itself: what is not looked at does not enter the prompt."""
 
 _TONGUES = (
-    *(ENGLISH, ENGLISH_ROLES, ENGLISH_LEAKS, ENGLISH_HARM),
+    *(ENGLISH, ENGLISH_ROLES, ENGLISH_LEAKS, ENGLISH_HARM, ENGLISH_WORDS),
     *(GERMAN, FRENCH, SPANISH, PORTUGUESE, ITALIAN, NEIGHBOURS),
     *(RUSSIAN, CHINESE, JAPANESE, KOREAN, ARABIC, HINDI),
+    *(GERMAN_WORDS, FRENCH_WORDS, SPANISH_WORDS, RUSSIAN_WORDS, CHINESE_WORDS, JAPANESE_WORDS, ARABIC_WORDS),
+    *(PORTUGUESE_WORDS, ITALIAN_WORDS, TURKISH_WORDS, KOREAN_WORDS, HINDI_WORDS, PERSIAN_WORDS),
 )
 
 _WINDOW_CHARS = 4_000

@@ -166,7 +166,8 @@ ENGLISH_HARM = Tongue(
         (
             "deception",
             "\\b(?:the )?(?:assistant|ai|model|language model|chatbot|llm|agent) (?:must|shall|should|has to|"
-            "will|is to|needs to) (?:always |now |never |only |immediately ){0,2}(?:agree|obey|comply|ignore|"
+            "will|is to|needs to) "
+            "(?:always |now |never (?!reveal|send|lie|disclose)|only |immediately ){0,2}(?:agree|obey|comply|ignore|"
             "lie|send|forward|reveal|disclose|execute|refuse|promote|recommend|delete|pretend|praise|follow|"
             "reply in threats|trust)\\b|\\b(?:reply|respond|answer|speak|talk) (?:only )?in (?:threats|"
             "insults)\\b|\\bdemand (?:the|his|her) password",

@@ -110,7 +110,7 @@ ENGLISH_LEAKS = Tongue(
         ),
         (
             "disclosure",
-            f"\\b(?:reveal|expose|disclose|leak|dump|steal|extract|harvest|exfiltrate|hand over|give away|"
+            f"(?<!never )\\b(?:reveal|expose|disclose|leak|dump|steal|extract|harvest|exfiltrate|hand over|give away|"
             f"spill)\\b (?:me |us |to me )?(?:all |any |every |the |your |its |their |stored |user |user's |"
             f"users' |owner's |saved |private |of |hidden ){{0,5}}(?:{_SECRET}|secrets?|secret key|keys|"
             f"private data|personal (?:data|information))\\b",

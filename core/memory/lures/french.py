@@ -67,7 +67,8 @@ FRENCH = Tongue(
         ),
         (
             "override",
-            rf"\b(?:les |tes |vos |toutes les |ces )(?:\w+ )?{_FR_RULE} (?:ci-dessus|precedentes?|anterieures?|"
+            rf"\b(?:les |tes |vos |toutes les |ces )(?:(?!anciennes)\w+ )?{_FR_RULE} "
+            rf"(?:ci-dessus|precedentes?|anterieures?|"
             rf"initiales?|d'origine|systeme|de securite|plus haut|donnees|recues)? ?(?:et \w+ )?(?:sont|est|"
             rf"ont ete|seront|ne sont|ne s'appliquent|n'ont)\b (?:\w+ ){{0,3}}?(?:annulee?s?|nulle?s?|caduques?|"
             rf"suspendue?s?|plus valables?|plus valides?|invalides?|obsoletes?|levee?s?|revoquee?s?|"
@@ -188,7 +189,7 @@ FRENCH = Tongue(
         "only": r"\b(?:suis|suivez|obeis|obeissez|respecte|ecoute|applique)[rsz]? (?:\w+ )?(?:uniquement|seulement|"
         r"exclusivement|rien que) (?:a )?(?:cette|ce|ces|mes|la suite)\b",
         "own": r"\b(?:les |ces )?(?:instructions|consignes|regles|directives) (?:du )?systeme\b|\b(?:tes|vos|"
-        r"toutes les|precedentes|anciennes)\b (?:\w+ ){0,2}(?:instructions|consignes|regles|directives|"
+        r"toutes les|precedentes)\b (?:\w+ ){0,2}(?:instructions|consignes|regles|directives|"
         r"restrictions|contraintes|filtres)\b|\b(?:regles|consignes|instructions) (?:qu'on|que l'on|que tes|"
         r"qui) (?:t'a|vous a|t'ont|t'ont ete|developpeurs)|\btout ce qui (?:a ete (?:dit|ecrit)|precede|"
         r"est ecrit|figure|se trouve|vient) ?(?:plus haut|avant|au-dessus|ci-dessus)?|\bprompt systeme\b",

@@ -53,6 +53,8 @@ _HIDING = (
     r"text-indent)\s{0,6}:\s{0,6}-\d{3,}|"
     r"(?:height|width)\s{0,6}:\s{0,6}[01](?:px)?\s{0,6}[;\"'])"
 )
+_UNSEEN_TEXT = rf"(?=[^<\n`]{{8}})[^<\n`]{{0,400}}?(?:(?<=[^<]{{8}})</|\b{_DIRECTIVE}\b|[^\x00-\x7f])"
+"""What stands in an element that is not drawn: to its end, or an order; a tag that is spoken of has neither."""
 
 MACHINE: tuple[tuple[str, str], ...] = tuple(
     (name, f"(?i){pattern}")
@@ -333,9 +335,8 @@ MACHINE: tuple[tuple[str, str], ...] = tuple(
         (
             "hidden",
             rf"<\w{{1,40}}\b[^>\n]{{0,200}}\bstyle\s{{0,6}}=\s{{0,6}}[\"'][^\"'>\n]{{0,200}}{_HIDING}[^>\n]"
-            rf"{{0,200}}>\s{{0,6}}[^<\n`]"
-            rf"{{8,}}|<\w{{1,40}}\b[^>\n]{{0,100}}\s(?:hidden|"
-            rf"aria-hidden\s{{0,6}}=\s{{0,6}}[\"']?true)\b[^>\n]{{0,60}}>\s{{0,6}}[^<\n`]{{8,}}|\\(?:phantom|"
+            rf"{{0,200}}>\s{{0,6}}{_UNSEEN_TEXT}|<\w{{1,40}}\b[^>\n]{{0,100}}\s(?:hidden|"
+            rf"aria-hidden\s{{0,6}}=\s{{0,6}}[\"']?true)\b[^>\n]{{0,60}}>\s{{0,6}}{_UNSEEN_TEXT}|\\(?:phantom|"
             rf"color\{{white\}}|"
             rf"textcolor\{{white\}})\{{[^}}\n]{{8,}}|<template\b[^>]{{0,60}}>\s{{0,6}}[^<\n]{{12,}}",
         ),

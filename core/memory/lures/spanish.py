@@ -72,8 +72,8 @@ SPANISH = Tongue(
         (
             "override",
             r"(?<!no )\b(?:olvid(?:a|e|ad|ate|ese|en)(?: de)?|ignor(?:a|e|ad|en)|descart(?:a|e)|borr(?:a|e)|"
-            r"desech(?:a|e)) (?:absolutamente )?(?:todo )?(?:lo )?(?:que (?:te|os|le|se te) (?:han?|hayan?|he|"
-            r"dijeron|dije|ensenaron|hemos)(?: \w+)?|que (?:sabes|has (?:aprendido|leido|recibido))|que (?:esta|"
+            r"desech(?:a|e)) (?:absolutamente )?(?:todo )?(?:lo )?(?:que (?:te|os|se te) (?:han?|hayan?|he|"
+            r"dijeron|ensenaron|hemos)(?: \w+)?|que (?:sabes|has (?:aprendido|leido|recibido))|que (?:esta|"
             r"se ha|fue|aparece) (?:escrito |dicho )?(?:arriba|antes|anteriormente)|anterior\b(?! (?:del|de|que|"
             r"sobre))|de arriba|dicho hasta ahora)",
         ),
@@ -158,7 +158,8 @@ SPANISH = Tongue(
             "authority",
             r"\b(?:obedece|ejecuta|haz|cumple|aprueba|acepta)\b (?:a )?(?:todo lo que (?:diga|pida|ordene|"
             r"quiera|te)|todas (?:las|sus|mis) (?:ordenes|peticiones|acciones|solicitudes)|cualquier (?:orden|"
-            r"comando))|\b(?:ejecut|aprueb|aprob|acept)\w*\b[^.\n]{0,40}\bsin (?:preguntar|confirmar|"
+            r"comando))|\b(?:ejecut|aprueb|aprob|acept)\w*\b(?! (?:las |los )?(?:pruebas|tests)\b)"
+            r"[^.\n]{0,40}\bsin (?:preguntar|confirmar|"
             r"confirmacion|pedir permiso)|\bobede(?:ce|cer|zca|ceras) (?:solo|solamente|unicamente|"
             r"exclusivamente)? ?(?:a )?(?:mallory|mi\b|este|solo|unicamente|exclusivamente)",
         ),
