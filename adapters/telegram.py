@@ -122,6 +122,9 @@ class Telegram:
             failures = 0
             if updates:
                 fresh = [_raw(update) for update in updates]
+                # What is incognito in a group is so at its new id too, before anything of that is written down.
+                for raw in fresh:
+                    await self._follow(raw, sink)
                 veiled = [raw for raw in fresh if self._is_veiled(raw, me)]
                 await self._inbox.keep_raw([raw for raw in fresh if raw not in veiled])
                 offset = max(update["update_id"] for update in updates) + 1
@@ -211,11 +214,19 @@ class Telegram:
             return False
         return inbound is not None and self._inbox.is_veiled(inbound.address)
 
+    async def _follow(self, raw: RawUpdate, sink: Sink) -> None:
+        """Tells the sink where a group has moved."""
+        try:
+            move = moved(Update.de_json(json.loads(raw.raw), self._bot))
+        except _STRANGE:
+            return
+        if move:
+            await sink.moved(PLATFORM, *move)
+
     async def _take(self, raw: RawUpdate, sink: Sink, me: User) -> None:
         try:
             update = Update.de_json(json.loads(raw.raw), self._bot)
             inbound = normalise(update, me, self._clock.now())
-            move = moved(update)
         except _STRANGE as error:
             _log.error("telegram.update_skipped", update_id=raw.update_id, error=repr(error))
             await self._inbox.fail_raw(PLATFORM, raw.update_id, f"{type(error).__name__}: {error}")
@@ -225,8 +236,6 @@ class Telegram:
             _log.info("telegram.membership", status=member.new_chat_member.status, chat_id=member.chat.id)
         if update.callback_query:
             self._start(self._acknowledge(update.callback_query.id))
-        if move:
-            await sink.moved(PLATFORM, *move)
         if inbound:
             entry_id = await sink.admit(inbound, self.reply(inbound.address, _answerable(inbound)))
             if entry_id is not None:

@@ -83,6 +83,7 @@ UserIds = Annotated[tuple[Annotated[str, BeforeValidator(checks.user_id)], ...],
 People = Annotated[tuple[Annotated[str, AfterValidator(checks.person)], ...], Field(strict=False)]
 Rooms = Annotated[tuple[Annotated[str, AfterValidator(checks.room)], ...], Field(strict=False)]
 Enabled = Literal["auto", True, False]
+CacheLife = Literal["5m", "1h"]
 Count = Annotated[int, Field(gt=0, le=10**9)]
 Days = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, le=10**6, allow_inf_nan=False)]
@@ -109,6 +110,7 @@ class ModelOptions(_Section):
     max_tokens: Count
     window_tokens: Annotated[int, Field(ge=8000, le=10**8)]
     max_rounds: Annotated[int, Field(gt=0, le=1000)]
+    cache: CacheLife
     tool_timeout_s: Seconds
     tries: Annotated[int, Field(gt=0, le=100)]
     patience_s: Seconds
@@ -158,11 +160,13 @@ class ProviderOptions(BaseModel):
 
 
 class Price(_Section):
-    """What a million tokens cost: sent plain, answered, written to the cache for 5 minutes, read from it."""
+    """What a million tokens cost: sent plain, answered, written to the cache for 5 minutes and for an hour (None: the
+    same), read from it."""
 
     input: Amount
     output: Amount
     cache_write: Amount
+    cache_write_hour: Amount | None = None
     cache_read: Amount
 
 
@@ -187,6 +191,17 @@ class MemoryOptions(_Section):
     project_half_life_days: Days
     episode_half_life_days: Days
     working_half_life_days: Days
+
+
+class CuratorOptions(_Section):
+    """The section [curator]."""
+
+    enabled: bool
+    idle_s: Seconds
+    every_s: Seconds
+    again_s: Seconds
+    max_changes: Annotated[int, Field(gt=0, le=1000)]
+    max_s: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)]
 
 
 class Telegram(_Section):
@@ -224,6 +239,7 @@ class Settings(BaseSettings):
     turn: Turn
     usage: UsageOptions
     memory: MemoryOptions
+    curator: CuratorOptions
     telegram: Telegram
     discord: Discord
     cron: Cron

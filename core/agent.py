@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from core.budget import Budget
 from core.envelope import Envelope, with_attachments
-from core.errors import ModelError
+from core.errors import ModelError, Overtaken
 from core.fallback import TOO_LONG
-from core.history import conversation, marked
+from core.history import conversation, mark, marked
 from core.lineage import Lineage, window_of
 from core.offline import MODEL as OFFLINE
 from core.ports import Clock, Conversations, Model
@@ -65,6 +65,9 @@ class Agent:
             show = _badged(show)
         try:
             return await self._converse(session, turn, show)
+        except Overtaken:
+            self._drafts.pop(turn.parcel.key, None)
+            raise
         except ModelError as error:
             if error.status != TOO_LONG:
                 raise
@@ -91,8 +94,17 @@ class Agent:
             replace(row, text=text, kind="command", external_id=entry.inbound.message_id)
             for row in self._person(session, turn)[-1:]
         ]
-        spoken = replace(_plain(session, answer.text, self._clock), kind="command")
+        spoken = replace(_plain(session, answer.kept or answer.text, self._clock), kind="command")
         await self._end(turn, [*rows, spoken], answer if is_parcelled else None)
+
+    async def hear(self, turn: Turn) -> int:
+        """Keeps what the person said as part of the conversation, where a command answers it; the id of the last
+        message. The entries stay open."""
+        session = await self._lineage.open(turn)
+        rows = await self._conversations.append(self._person(session, turn))
+        fresh = [row for row in rows if row.sent is None]
+        await self._conversations.keep_sent(self._envelope.dated(fresh, self._context(session, turn, rows)))
+        return rows[-1].id
 
     async def notify(self, turn: Turn, answer: Answer | None) -> None:
         """Keeps what the person said where the agent could not answer it, with what they are told instead (None:
@@ -106,7 +118,7 @@ class Agent:
     async def amend(self, inbound: Inbound) -> bool:
         """A message was edited or deleted on the platform: its row follows. False: there is no such row."""
         text = None if inbound.kind == "delete" else with_attachments(inbound.text, inbound.attachments)
-        return await self._conversations.amend(inbound.address, inbound.message_id, text)
+        return await self._lineage.amend(inbound.address, inbound.message_id, text)
 
     async def listen(self, turn: Turn) -> None:
         """Keeps what was said in the room without answering."""
@@ -189,9 +201,9 @@ class Agent:
             show("\n\n".join((*said, f"_{sentence}_")))
 
         request = Request(
-            system=({"type": "text", "text": session.system_prompt, "cache_control": {"type": "ephemeral"}},),
-            messages=marked(conversation(rows)),
-            tools=self._toolbox.incognito if session.is_incognito else self._toolbox.described,
+            system=({"type": "text", "text": session.system_prompt, "cache_control": mark(self._budget.cache)},),
+            messages=marked(conversation(rows), self._budget.cache),
+            tools=self._toolbox.described(session),
             model=session.model,
             max_tokens=self._budget.max_tokens,
             payer=Payer(scope=session.scope) if session.is_incognito else Payer(session_id=session.id),

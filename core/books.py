@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from core.ports import Clock
 from core.prices import Prices
-from core.records import Spending
+from core.records import Bill, Spending
 from core.tally import Tally
 from core.types import Scope, Session
 
@@ -48,10 +48,18 @@ class Books:
             until, start = start, _month(start - timedelta(days=1))
         return found
 
+    async def bills(self, scopes: frozenset[Scope]) -> list[tuple[Bill, str | None]]:
+        """All that was ever spent, by kind and model, with what it has cost; None: the model has no price."""
+        costs = [(bill, self.prices.cost(bill.model, bill.usage)) for bill in await self._tally.bills(scopes)]
+        return [(bill, None if cost is None else self.prices.amount(cost)) for bill, cost in costs]
+
     async def sessions(self, scopes: frozenset[Scope], limit: int) -> list[tuple[Session, Spending]]:
         """The conversations that a model was last asked in, each with what it has cost, latest first."""
-        found = await self._tally.sessions(scopes, limit)
-        return [(session, self.prices.spending(bills)) for session, bills in found]
+        found = []
+        for session, bills in await self._tally.sessions(scopes, limit):
+            misses = await self._tally.misses(scopes, session_id=session.id)
+            found.append((session, self.prices.spending(bills, misses)))
+        return found
 
 
 def _month(local: datetime) -> datetime:

@@ -306,6 +306,7 @@ def _completion(stream: AsyncMessageStream[None], transcript: _Transcript, model
             output=_count(usage, "output_tokens"),
             cache_read=_count(usage, "cache_read_input_tokens"),
             cache_write=_count(usage, "cache_creation_input_tokens"),
+            cache_write_hour=_count(getattr(usage, "cache_creation", None), "ephemeral_1h_input_tokens"),
         ),
         model=getattr(message, "model", None) or model,
         id=getattr(message, "id", None) or None,

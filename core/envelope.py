@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from core.fence import fence, neutralise
 from core.memory.provider import MemoryProvider
+from core.repetition import Repetition
 from core.types import Attachment, Json, Message, ToolContext
 
 _TOKEN = re.compile(r"^- (\S+) ", re.MULTILINE)
@@ -34,7 +35,7 @@ class Envelope:
         await self._memory.on_turn_start(context)
         text = "\n".join(row.text for row in rows)
         lines = await self._memory.prefetch(text, context) if text.strip() else ()
-        passages = self._chosen(lines, held)
+        passages = self._chosen(lines, held, context.session.system_prompt)
         sealed = self.dated(rows, context)
         if passages:
             last, blocks = sealed[-1]
@@ -47,13 +48,17 @@ class Envelope:
             (row.id, (_text(self._time_line(row, context)), _text(neutralise(row.text) or "(no text)"))) for row in rows
         ]
 
-    def _chosen(self, lines: Sequence[str], held: Sequence[Message]) -> str:
+    def _chosen(self, lines: Sequence[str], held: Sequence[Message], prompt: str) -> str:
         known = {token for row in held if row.sent for block in row.sent[2:] for token in _TOKEN.findall(block["text"])}
         chosen: list[str] = []
         left = self._budget_chars
+        # Only a service does not know what the prefix says; its tokens have its name before them.
+        is_foreign = any(":" in line.partition(" ")[0] for line in lines)
+        repetition = Repetition([prompt, *(row.text for row in held)] if is_foreign else ())
         for line in lines:
+            token, _, content = line.partition(" ")
             line = "- " + neutralise(" ".join(line.split()))
-            if line.split(" ", 2)[1] in known or len(line) > left:
+            if line.split(" ", 2)[1] in known or len(line) > left or (":" in token and repetition.has(content)):
                 continue
             left -= len(line)
             chosen.append(line)

@@ -3,6 +3,7 @@
 MnemeError
 ├── ConfigError      settings are wrong: all problems in one message, each with its dotted path
 ├── StoreError       state.db cannot be read or written
+│   └── Overtaken    what was to be written may have been made of what was forgotten meanwhile
 ├── HistoryError     a file to import is of no known kind, or broken
 ├── ModelError       the model did not answer; `is_retryable` says whether trying again can help
 ├── ToolError        a tool refused; the text goes back to the model
@@ -23,6 +24,10 @@ class ConfigError(MnemeError):
 
 class StoreError(MnemeError):
     """state.db is unreadable, read-only, full, of a newer version, or damaged."""
+
+
+class Overtaken(StoreError):
+    """Something was forgotten since the work began to read: what it made is not kept. It can be begun anew."""
 
 
 class HistoryError(MnemeError):

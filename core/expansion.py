@@ -55,6 +55,7 @@ class Expansion:
     async def searches(self, question: str, payer: Payer = NOBODY) -> tuple[str, ...] | None:
         """At most five searches besides the question itself; None where the model did not answer in time, or with
         something else than a list of searches. `payer`: whose the call is, if there has to be one."""
+        question = " ".join(question.split())
         if (known := self._known.get(question)) is not None:
             self._known.move_to_end(question)
             return known
@@ -66,8 +67,7 @@ class Expansion:
             self._log.info("the question is searched as it stands", why=type(error).__name__)
             return None
         self._log.info("a question was expanded", tokens=completion.usage.sent + completion.usage.output)
-        asked = {" ".join(question.split()).casefold()}
-        searches = tuple(dict.fromkeys(search for search in read if search.casefold() not in asked))[:MOST]
+        searches = tuple(dict.fromkeys(search for search in read if search.casefold() != question.casefold()))[:MOST]
         self._known[question] = searches
         if len(self._known) > KEPT:
             self._known.popitem(last=False)

@@ -121,6 +121,8 @@ def symbol_token(symbol: str) -> str:
 def pieces(text: str) -> list[tuple[str, str]]:
     """Cuts folded text into ``("words" | "run" | "symbol", part)``; what is neither letter, digit nor symbol is left
     in the words parts, and parts without any of these are dropped."""
+    if text.isascii():
+        return [("words", text)] if WORD.search(text) else []
     found: list[tuple[str, str]] = []
     end = 0
     for match in _PIECE.finditer(text):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from config.settings import CacheLife
 from core.types import Json, Message
 
 INTERRUPTED = "The tool was interrupted and gave no result."
-_CACHED = {"type": "ephemeral"}
 _UNMARKABLE = ("thinking", "redacted_thinking")
 
 
@@ -32,14 +32,19 @@ def conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
     return _answered(_from_first_user(turns))
 
 
-def marked(turns: Sequence[dict[str, Any]]) -> tuple[Json, ...]:
+def mark(life: CacheLife) -> Json:
+    """The cache mark that asks the server to keep everything up to it for so long."""
+    return {"type": "ephemeral"} if life == "5m" else {"type": "ephemeral", "ttl": life}
+
+
+def marked(turns: Sequence[dict[str, Any]], life: CacheLife = "5m") -> tuple[Json, ...]:
     """The conversation with cache marks at the tail of the previous request and at its own tail.
 
     Two are needed: the server looks back 20 blocks only from a mark, and one round of parallel tool calls is more.
     """
     requests = [index for index, turn in enumerate(turns) if turn["role"] == "user"]
     tails = set(requests[-2:]) | ({len(turns) - 1} if turns else set())
-    return tuple(_mark(turn) if index in tails else turn for index, turn in enumerate(turns))
+    return tuple(_mark(turn, mark(life)) if index in tails else turn for index, turn in enumerate(turns))
 
 
 def _blocks(row: Message) -> Sequence[Json]:
@@ -60,11 +65,11 @@ def _is_empty(block: Json) -> bool:
     return block.get("type") == "text" and not str(block.get("text", "")).strip()
 
 
-def _mark(turn: dict[str, Any]) -> dict[str, Any]:
+def _mark(turn: dict[str, Any], mark: Json) -> dict[str, Any]:
     content = list(turn["content"])
     for index in range(len(content) - 1, -1, -1):
         if content[index].get("type") not in _UNMARKABLE:
-            content[index] = {**content[index], "cache_control": _CACHED}
+            content[index] = {**content[index], "cache_control": mark}
             break
     return {**turn, "content": content}
 

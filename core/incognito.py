@@ -14,7 +14,7 @@ from typing import Protocol
 
 from core.ports import Conversations
 from core.records import Parcel
-from core.types import Address, EndReason, Json, Message, Scope, Session, Usage
+from core.types import Address, EndReason, Json, Message, Scope, Session
 from core.veil import Veil
 
 _FIRST = -(2**62)
@@ -77,9 +77,11 @@ class Incognito:
         """Ends a session; with an incognito one all of it is gone, and what comes next there is written down again."""
         held = self._held.pop(session_id, None)
         if held is not None:
-            self._open.pop(held.session.address, None)
-            self._veil.lift(held.session.address)
-            await self._marks.lift(held.session.address)
+            places = self._veil.places(held.session.address)
+            self._open.pop(places[0], None)
+            self._veil.lift(places[0])
+            for place in places:
+                await self._marks.lift(place)
         elif session_id >= 0:
             await self._written.end(session_id, reason, at)
 
@@ -151,8 +153,17 @@ class Incognito:
             held.rows[held.rows.index(known)] = replace(known, text=text, blocks=None, sent=None)
         return True
 
+    async def forget(self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()) -> None:
+        """See `core.keeper.Keeper`. What was said incognito is found by nobody, so there is nothing to be erased."""
+
+    def let_go(self) -> None:
+        """Something was erased: what stands in prompts and beside questions may repeat it, and is made anew."""
+        for held in self._held.values():
+            held.session = replace(held.session, system_prompt="")
+            held.rows = [row if row.sent is None else replace(row, sent=row.sent[:2]) for row in held.rows]
+
     def _at(self, address: Address) -> _Held | None:
-        return self._held.get(self._open.get(address, 0))
+        return self._held.get(self._open.get(self._veil.home(address), 0))
 
     def _made(self, session: Session) -> Session:
         before = self._at(session.address)
@@ -162,7 +173,7 @@ class Incognito:
             if session.opens_at is not None and session.parent_id == before.session.id:
                 made.rows = [replace(row, sent=None) for row in before.rows if row.id >= session.opens_at]
         self._held[made.session.id] = made
-        self._open[session.address] = made.session.id
+        self._open[self._veil.home(session.address)] = made.session.id
         return made.session
 
     def _stored(self, held: _Held | None, message: Message) -> Message:
@@ -176,7 +187,6 @@ class Incognito:
         held.session = replace(
             held.session,
             messages=held.session.messages + (stored.kind == "chat"),
-            usage=held.session.usage + (stored.usage or Usage()),
             last_at=stored.created_at,
         )
         return stored

@@ -19,8 +19,14 @@ class Kinship(Protocol):
     async def claim(self, code: str, by: Named, address: Address, now: datetime) -> Link:
         """Whoever else has the code wants to be one with who asked for it; the same account may ask again."""
 
-    async def agree(self, link_id: int, account: Account, now: datetime) -> Link:
+    async def agree(self, token: str, account: Account, now: datetime) -> Link:
         """One of the two says yes: first who claimed, then who offered; with the second they are one person."""
+
+    async def asked(self, link_id: int) -> Link | None:
+        """A link that waits for the yes of who offered the code, or did so within the last day."""
+
+    async def call_off(self, link_id: int) -> None:
+        """Nothing waits for this link any more; one that is joined stays."""
 
     async def part(self, account: Account) -> Sequence[Named]:
         """Makes the account a person of its own; returns those it was linked with, none: it was alone."""

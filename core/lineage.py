@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.errors import Refused
-from core.memory.provider import MemoryProvider
+from core.memory.memory import Memory
 from core.ports import Clock, Conversations
 from core.prompt import Prompt
 from core.turn import Turn
@@ -34,7 +34,7 @@ class Lineage:
         self,
         conversations: Conversations,
         prompt: Prompt,
-        memory: MemoryProvider,
+        memory: Memory,
         clock: Clock,
         model: str,
         window_tokens: int,
@@ -51,8 +51,9 @@ class Lineage:
         if turn.is_fresh:
             return await self._with_prompt(await self._conversations.create(self._blank(turn), "cron"), turn)
         session = await self.place(turn)
-        if session.system_prompt and not session.sight <= turn.scopes:
-            # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay.
+        if not session.sight <= turn.scopes:
+            # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay,
+            # also where the prompt itself was erased since.
             session = await self._followed(session, self._blank(turn), "rights", session.id)
             session = await self._with_prompt(session, turn)
         elif not session.system_prompt:
@@ -79,6 +80,14 @@ class Lineage:
     async def place(self, turn: Turn) -> Session:
         """The open session of the turn's address; a new one, still without a prompt, when there is none."""
         return await self._conversations.ensure(self._blank(turn))
+
+    async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
+        """Rewords the message that a platform knows by this id, or erases it (None), here and where memory has told it;
+        whether there is such a one."""
+        is_known = await self._conversations.amend(address, external_id, text)
+        if is_known:
+            await self._memory.amended(address, external_id)
+        return is_known
 
     def _blank(self, turn: Turn) -> Session:
         return Session(address=turn.address, scope=turn.scope, started_at=self._clock.now(), model=self._model)

@@ -5,12 +5,13 @@ Stands in front of any model and changes nothing of what it says. A book that ca
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 import structlog
 
+from config.settings import CacheLife
 from core.errors import StoreError
 from core.imprint import Imprint
 from core.ports import Clock, Model
@@ -18,7 +19,7 @@ from core.records import Call, Cause, Precedent
 from core.tally import Tally
 from core.types import Completion, Request
 
-LIFETIME = timedelta(minutes=5)
+LIFETIMES: Mapping[CacheLife, timedelta] = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
 """How long a server keeps a prefix after its last use."""
 WHOLE = 0.99
 """A prefix of which this part was read counts as read: servers round."""
@@ -27,13 +28,14 @@ _ORIGINS: dict[str, Cause] = {"length": "length", "rights": "rights", "resumed":
 
 
 class Meter:
-    """Fills the role Model with `model`, and enters in `tally` what its calls used."""
+    """Fills the role Model with `model`, and enters in `tally` what its calls used; prefixes are kept for `life`."""
 
-    def __init__(self, model: Model, tally: Tally, clock: Clock) -> None:
+    def __init__(self, model: Model, tally: Tally, clock: Clock, life: CacheLife = "5m") -> None:
         self.name = model.name
         self._model = model
         self._tally = tally
         self._clock = clock
+        self._lifetime = LIFETIMES[life]
         self._log = structlog.get_logger("meter")
 
     async def complete(
@@ -60,7 +62,7 @@ class Meter:
 
     async def _keep(self, request: Request, completion: Completion, before: Precedent, asked_at: datetime) -> None:
         is_chat = request.kind == "chat" and request.payer.session_id is not None
-        cause, missed = _miss(request, completion, before, asked_at) if is_chat else (None, 0)
+        cause, missed = self._miss(request, completion, before, asked_at) if is_chat else (None, 0)
         call = Call(
             kind=request.kind,
             model=completion.model,
@@ -79,22 +81,23 @@ class Meter:
         if cause not in (None, "first"):
             self._log.info("the prefix was not in the cache", cause=cause, tokens=missed)
 
-
-def _miss(request: Request, completion: Completion, before: Precedent, asked_at: datetime) -> tuple[Cause | None, int]:
-    """Why not all of the previous request was read from the cache, and how many tokens of it were not."""
-    used = completion.usage
-    if before.call is None:
-        origin = _ORIGINS.get(before.origin or "", "first")
-        return (origin, used.sent - used.cache_read) if used.cache_write else (None, 0)
-    held = before.call.usage.cache_read + before.call.usage.cache_write
-    if used.cache_read >= WHOLE * held:
-        return None, 0
-    missed = held - used.cache_read
-    if before.disturbance is not None:
-        return before.disturbance, missed
-    if (said := _SAID.get(completion.miss or "")) is not None:
-        return said, missed
-    broken = Imprint.read(before.call.imprint).broken_by(request) if before.call.imprint else None
-    if broken is not None:
-        return broken, missed
-    return ("idle" if asked_at - before.call.at > LIFETIME else "evicted"), missed
+    def _miss(
+        self, request: Request, completion: Completion, before: Precedent, asked_at: datetime
+    ) -> tuple[Cause | None, int]:
+        """Why not all of the previous request was read from the cache, and how many tokens of it were not."""
+        used = completion.usage
+        if before.call is None:
+            origin = _ORIGINS.get(before.origin or "", "first")
+            return (origin, used.sent - used.cache_read) if used.cache_write else (None, 0)
+        held = before.call.usage.cache_read + before.call.usage.cache_write
+        if used.cache_read >= WHOLE * held:
+            return None, 0
+        missed = held - used.cache_read
+        if before.disturbance is not None:
+            return before.disturbance, missed
+        if (said := _SAID.get(completion.miss or "")) is not None:
+            return said, missed
+        broken = Imprint.read(before.call.imprint).broken_by(request) if before.call.imprint else None
+        if broken is not None:
+            return broken, missed
+        return ("idle" if asked_at - before.call.at > self._lifetime else "evicted"), missed

@@ -19,7 +19,8 @@ class Plan:
 
     ranking: one expression a route, any of the wanted terms; the sum of their bm25 orders what was found. terms: what
     to mark in a text, folded; ``ferr*`` is a prefix, a blank stands between the words of a phrase. is_typed: the
-    query was taken as it was typed. is_loose: any of the words is enough.
+    query was taken as it was typed. is_loose: any of the words is enough. without: where nothing is typed but what to
+    leave out; a message with all expressions of one of these is left out.
     """
 
     alternatives: tuple[tuple[Clause, ...], ...] = ()
@@ -27,6 +28,7 @@ class Plan:
     terms: tuple[str, ...] = ()
     is_typed: bool = True
     is_loose: bool = False
+    without: tuple[tuple[tuple[Route, str], ...], ...] = ()
 
     @property
     def single(self) -> tuple[Route, str] | None:

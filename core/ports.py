@@ -166,7 +166,7 @@ class Conversations(Protocol):
         self, messages: Sequence[Message], closing: Sequence[int] = (), parcel: Parcel | None = None
     ) -> list[Message]:
         """Appends in one transaction; closes inbox entries and fills the outbox parcel in the same one. A message whose
-        (address, external id) is known already is returned as it stands. Adds usage to the session's sums."""
+        (address, external id) is known already is returned as it stands."""
 
     async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
         """Everything the model may see, oldest first: kinds chat and quote, from `opens_at` of the parent on."""
@@ -227,6 +227,9 @@ class Inbox(Protocol):
 
     async def waiting(self) -> list[Entry]:
         """Entries without an answer, oldest first: what a restart has to go on with."""
+
+    async def still(self, entry_ids: Sequence[int]) -> frozenset[int]:
+        """Those of the entries that are to be answered, and were not closed or forgotten."""
 
     async def reword(self, entry: Entry) -> None:
         """What waits was edited on the platform: it is stored as it is now."""

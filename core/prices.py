@@ -30,10 +30,12 @@ class Prices:
         price = self.price(model)
         if price is None:
             return None
+        hour = price.cache_write if price.cache_write_hour is None else price.cache_write_hour
         return (
             usage.input * price.input
             + usage.cache_read * price.cache_read
-            + usage.cache_write * price.cache_write
+            + (usage.cache_write - usage.cache_write_hour) * price.cache_write
+            + usage.cache_write_hour * hour
             + usage.output * price.output
         ) / MILLION
 

@@ -6,12 +6,10 @@ may depend on anything that changes within a session.
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from core.fence import neutralise
-from core.memory.guard import suspicion
+from core.memory.charter import Charter
 from core.memory.provider import MemoryProvider
 from core.types import ToolContext
 
@@ -37,20 +35,20 @@ and time it answers with.
 
 
 class Prompt:
-    """Writes system prompts. `soul`: the shipped identity, unless the home has a SOUL.md; `zone`: IANA name."""
+    """Writes system prompts. `soul`: the shipped identity, unless the `charter` has a SOUL.md; `zone`: IANA name."""
 
-    def __init__(self, home: Path, soul: str, zone: str, memory: MemoryProvider) -> None:
-        self._home = home
+    def __init__(self, charter: Charter, soul: str, zone: str, memory: MemoryProvider) -> None:
+        self._charter = charter
         self._soul = soul
         self._zone = zone
         self._memory = memory
 
     async def write(self, context: ToolContext, hint: str, kept: str = "") -> str:
         """The prompt of a session that starts at `context.now`; `kept` is what a memory wants to survive of the longer
-        one that it goes on with. A file that gives suspicious orders is left out, and
-        the prompt says so; without its SOUL.md the assistant is who it was shipped as."""
-        soul, soul_note = await asyncio.to_thread(self._file, "SOUL.md", SOUL_CHARS)
-        agents, agents_note = await asyncio.to_thread(self._file, "AGENTS.md", AGENTS_CHARS)
+        one that it goes on with. A file that gives suspicious orders is left out, and the prompt says so; without its
+        SOUL.md the assistant is who it was shipped as."""
+        soul, soul_note = await self._charter.text("SOUL.md", SOUL_CHARS)
+        agents, agents_note = await self._charter.text("AGENTS.md", AGENTS_CHARS)
         memory = await self._memory.system_prompt_block(context)
         local = context.now.astimezone(ZoneInfo(self._zone))
         started = f"This conversation began on {local:%A} {local.day} {local:%B %Y} at {local:%H:%M} ({self._zone})."
@@ -65,16 +63,3 @@ class Prompt:
             f"# Where you are\n{hint.strip()}" if hint.strip() else "",
         ]
         return "\n\n".join(section for section in sections if section)
-
-    def _file(self, name: str, limit_chars: int) -> tuple[str, str]:
-        """What the owner's file says, or why it says nothing."""
-        try:
-            # Editors on Windows open a file with a byte order mark, which is nothing to be suspicious of.
-            text = (self._home / name).read_text(encoding="utf-8-sig", errors="replace").strip()
-        except OSError:
-            return "", ""
-        if reason := suspicion(text):
-            return "", f"({name} was left out: it contains {reason}.)"
-        if len(text) > limit_chars:
-            text = f"{text[:limit_chars]}\n[{name} is cut here: {len(text) - limit_chars:,} characters more]"
-        return text, ""

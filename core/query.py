@@ -55,7 +55,7 @@ class _Term:
 
 def parse(text: str) -> Plan:
     """The plan for a query as typed. `is_typed` is False where there is nothing that could be asked for: only words
-    to leave out, or no letter, digit or emoji at all."""
+    to leave out (which `without` has), or no letter, digit or emoji at all."""
     alternatives: list[list[_Term]] = [[]]
     is_excluded = False
     count = 0
@@ -74,7 +74,7 @@ def parse(text: str) -> Plan:
             alternatives[-1].append(term)
     asked = [terms for terms in alternatives if any(not term.is_excluded for term in terms)]
     if not asked:
-        return Plan(is_typed=False)
+        return Plan(is_typed=False, without=tuple(_grouped(term) for terms in alternatives for term in terms))
     wanted = [term for terms in asked for term in terms if not term.is_excluded]
     return Plan(
         alternatives=_combined([_clauses(terms) for terms in islice(_split(asked), LIMIT_TERMS)]),
@@ -123,6 +123,11 @@ def asked_for(text: str) -> str:
         if not is_left and bare != "OR":
             kept.append(token[0])
     return " ".join(kept) if is_shorter and kept else text
+
+
+def has_operators(text: str) -> bool:
+    """Whether anything in it is more than words."""
+    return _OPERATOR.search(clean(text)) is not None
 
 
 def is_plain_question(text: str) -> bool:
@@ -223,6 +228,11 @@ def _split(alternatives: Iterable[Sequence[_Term]]) -> Iterator[Sequence[_Term]]
 def _by_route(term: _Term) -> list[_Term]:
     routes = dict.fromkeys(path for path, _ in term.parts)
     return [replace(term, parts=tuple(part for part in term.parts if part[0] == path)) for path in routes]
+
+
+def _grouped(term: _Term) -> tuple[tuple[Route, str], ...]:
+    """One expression a route, all of which hold where the term stands."""
+    return tuple((part.parts[0][0], " AND ".join(one for _, one in part.parts)) for part in _by_route(term))
 
 
 def _clauses(terms: Sequence[_Term]) -> list[Clause]:

@@ -76,7 +76,9 @@ class Parcel:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     """A button as a row: pressing it runs `command` as its person, in its scope, until it expires. With an `address` it
-    is a question that waits for the person's yes there: it is taken once, by a press or by the next message."""
+    is a question that waits for the person's yes there: it is taken once, by a press or by the next message. One that
+    leaves in a `parcel` of that key waits only from when it has arrived. One that `takes_words` waits for a sentence
+    instead, which is put behind the command's arguments."""
 
     id: str
     scope: Scope
@@ -84,6 +86,8 @@ class Action:
     command: Command
     expires_at: datetime
     address: Address | None = None
+    parcel: str | None = None
+    takes_words: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +135,9 @@ class Job:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteChange:
     """One version of a curated note file: who changed what, from which message. `target`: memory or user. `action`:
-    add, replace, remove, edited (by hand), or undo of the change `undoes`. `is_insisted`: it reads like an order, and a
-    person who may decide that has kept it all the same."""
+    add, replace, remove, edited (by hand), approve (what stands in the file by hand), or undo of the change `undoes`.
+    `message_id`: of the conversation; `address` and `external_id`: of a command, as its platform has it. `is_insisted`:
+    it reads like an order, and a person who may decide that has kept it all the same."""
 
     scope: Scope
     target: str
@@ -142,6 +147,8 @@ class NoteChange:
     at: datetime
     account: Account | None = None
     message_id: int | None = None
+    address: Address | None = None
+    external_id: str | None = None
     undoes: int | None = None
     is_insisted: bool = False
     id: int = 0
@@ -149,11 +156,13 @@ class NoteChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who changes a note, and with which message. `is_typed`: by his own hand, where he may decide what is kept; what
-    reads like an order is then asked about, or kept when `is_insisting`, and put aside otherwise."""
+    """Who changes a note, and with which message (see `NoteChange`). `is_typed`: by his own hand, where he may decide
+    what is kept; what reads like an order is then asked about, or kept when `is_insisting`, and put aside otherwise."""
 
     account: Account | None = None
     message_id: int | None = None
+    address: Address | None = None
+    external_id: str | None = None
     is_typed: bool = False
     is_insisting: bool = False
 
@@ -344,9 +353,11 @@ class Named:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """Two accounts that are about to be one person: `offered` asked for the code, `claimed` has typed it; each with
-    all its accounts, itself first. `address`: where the first can be told. `is_joined`: both have said yes."""
+    all its accounts, itself first. `address`: where the first can be told. `token`: what a yes names it by, shown to
+    nobody. `is_joined`: both have said yes."""
 
     id: int
+    token: str
     offered: tuple[Named, ...]
     claimed: tuple[Named, ...]
     address: Address

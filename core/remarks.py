@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 LOOSE = "No message has all of that; these have some of the words, best first."
 PARTLY = "Few messages have all of that, they come first; the others have some of the words."
 UNTYPED = "That could not be searched as typed; these have some of the words, best first."
+WITHOUT = "That says only what to leave out, so these are the newest without it; in quotes it is searched for."
+LAST_PAGE = "There are more, but this is the last page: add words or filters."
 WORDLESS = "There is no letter, digit or emoji in that to search for."
 DAMAGED = "The search index is being rebuilt; until then this is a plain scan, and less well ordered."
 WEAK = "Even the best of them matches weakly, so it may be about something else."

@@ -7,6 +7,7 @@ that one's, and the note says so.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,11 +18,12 @@ from core.expansion import Expansion
 from core.findings import within
 from core.fusion import fused
 from core.ports import Clock, Model, Recall, Transcripts
+from core.query import parse
 from core.search import Findings, Found, Query
 from core.summaries import Summaries
 
 DEPTH = 10
-"""So many sessions of each search are fused."""
+"""So many sessions of each search are fused; then the next so many, for pages further on."""
 PAGES = 10
 MATCHES = 5
 QUESTION_SHARE = 0.5
@@ -57,7 +59,8 @@ class Research:
         started = time.perf_counter()
         asked = filters.read(query, self._clock.now(), self._zone)
         # The filters are taken out: what is left must not be read as filters once more.
-        plain = replace(asked.query, is_prose=True, is_expanded=False, is_summarized=False)
+        is_prose = not parse(asked.query.text).without  # of prose nothing is left out
+        plain = replace(asked.query, is_prose=is_prose, is_expanded=False, is_summarized=False)
         if query.is_expanded and plain.text.strip() and plain.around is None:
             findings = await self._expanded(plain)
         else:
@@ -79,39 +82,64 @@ class Research:
             findings = await self._recall.recall(query)
             note = NO_MODEL if self._expansion is None else NOT_EXPANDED if searches is None else None
             return replace(findings, note=remarks.joined([findings.note, note]))
-        wide = replace(query, limit=DEPTH, page=1, budget_chars=None)
-        results = [await self._recall.recall(replace(wide, text=text)) for text in (query.text, *searches)]
-        findings = _merged(results, query)
+        findings = _merged(await self._helpings((query.text, *searches), query), query)
         if query.budget_chars is not None:
             findings = within(findings, query.budget_chars)
         listed = ", ".join(f"“{search}”" for search in searches)
         return replace(findings, note=remarks.joined([findings.note, f"I also searched for {listed}."]))
 
+    async def _helpings(self, texts: Sequence[str], query: Query) -> list[list[Findings]]:
+        """What each of the texts finds, ten sessions at a time, until the page that is asked for can be filled. No
+        further helping changes the order of one before it, so that pages fit together."""
+        wide = replace(query, limit=DEPTH, budget_chars=None)
+        helpings: list[list[Findings]] = []
+        known: set[int] = set()
+        for page in range(1, PAGES + 1):
+            part = replace(wide, page=page, messages=wide.messages if page == 1 else 0)
+            helpings.append([await self._recall.recall(replace(part, text=text)) for text in texts])
+            known |= _lineages(helpings[-1]).keys()
+            if len(known) > _part(query)[1] or not any(one.has_more for one in helpings[-1]):
+                break
+        return helpings
 
-def _merged(results: Sequence[Findings], query: Query) -> Findings:
-    """Sessions (a lineage is one) and messages of all results, the first of which is the question's, by reciprocal
-    rank; each session as the result that has it highest shows it, with the best matches of all."""
-    question = results[0]
-    weights = [max(QUESTION_WEIGHT, QUESTION_SHARE * (len(results) - 1)), *(1.0 for _ in results[1:])]
-    lineages = fused(
-        [(weight, [_root(found) for found in one.sessions]) for weight, one in zip(weights, results, strict=True)]
-    )
-    messages = fused(
-        [(weight, [hit.message_id for hit in one.messages]) for weight, one in zip(weights, results, strict=True)]
-    )
-    hits = {hit.message_id: hit for one in reversed(results) for hit in one.messages}
-    limit = max(1, min(query.limit, DEPTH))
-    start = limit * max(0, min(query.page - 1, PAGES))
+
+def _merged(helpings: Sequence[Sequence[Findings]], query: Query) -> Findings:
+    """Sessions (a lineage is one) and messages of all results, the first of each helping being the question's, by
+    reciprocal rank; each session as the result that has it highest shows it, with the best matches of all."""
+    question = helpings[0][0]
+    messages = fused([(weight, [hit.message_id for hit in one.messages]) for weight, one in _weighted(helpings[0])])
+    hits = {hit.message_id: hit for one in reversed(helpings[0]) for hit in one.messages}
+    lineages: dict[int, Found] = {}
+    for results in helpings:
+        lowest = min((found.score for found in lineages.values()), default=math.inf)
+        for root, score in _lineages(results).items():
+            if root not in lineages:
+                lineages[root] = replace(_shown(results, root), score=min(score, lowest))
+    start, stop = _part(query)
     return Findings(
         query=query.text,
         shape=question.shape,
-        sessions=tuple(
-            replace(_shown(results, root), score=score) for root, score in list(lineages.items())[start : start + limit]
-        ),
+        sessions=tuple(lineages.values())[start:stop],
         messages=tuple(replace(hits[id_], rank=score) for id_, score in messages.items())[: max(0, query.messages)],
         note=_note(question, len(lineages), start, query.page),
-        has_more=len(lineages) > start + limit and query.page < PAGES,
+        has_more=len(lineages) > stop and query.page < PAGES,
     )
+
+
+def _part(query: Query) -> tuple[int, int]:
+    """Which of the sessions, best first, are shown: none behind the last page."""
+    limit = max(1, min(query.limit, DEPTH))
+    start = limit * max(0, min(query.page - 1, PAGES))
+    return start, start + limit if query.page <= PAGES else start
+
+
+def _lineages(results: Sequence[Findings]) -> dict[int, float]:
+    return fused([(weight, [_root(found) for found in one.sessions]) for weight, one in _weighted(results)])
+
+
+def _weighted(results: Sequence[Findings]) -> list[tuple[float, Findings]]:
+    weights = [max(QUESTION_WEIGHT, QUESTION_SHARE * (len(results) - 1)), *(1.0 for _ in results[1:])]
+    return list(zip(weights, results, strict=True))
 
 
 def _note(question: Findings, total: int, start: int, page: int) -> str | None:

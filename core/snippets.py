@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
@@ -10,8 +9,6 @@ from core.marker import Marker
 
 OPEN, CLOSE, CUT = ">>>", "<<<", "…"
 WIDTH_CHARS = 200
-
-_BLANKS = re.compile(r"\s+")
 
 
 def snippet(text: str, marker: Marker, width_chars: int = WIDTH_CHARS) -> str:
@@ -26,7 +23,7 @@ def snippet(text: str, marker: Marker, width_chars: int = WIDTH_CHARS) -> str:
             parts += [text[position:first], OPEN, text[first:last], CLOSE]
             position = last
     parts += [text[position:end], CUT if end < len(text) else ""]
-    return _BLANKS.sub(" ", "".join(parts)).strip()
+    return " ".join("".join(parts).split())
 
 
 def excerpt(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tuple[int, int]:

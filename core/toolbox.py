@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import structlog
 
 from core.errors import ToolError
-from core.types import Json, Message, Tool, ToolContext
+from core.memory.attention import is_remembered
+from core.types import Json, Message, Session, Tool, ToolContext
 
 RESULT_CHARS = 30_000
 """A longer result is cut, with a mark: one tool must not fill the model's window."""
@@ -25,15 +26,14 @@ class Toolbox:
         self._timeout_s = timeout_s
         self._log = structlog.get_logger("toolbox")
 
-    @property
-    def described(self) -> tuple[Json, ...]:
-        """The tools as the model is told of them, in a fixed order: they stand first in the cached prefix."""
-        return _described(self._tools.values())
-
-    @property
-    def incognito(self) -> tuple[Json, ...]:
-        """Those of them that write nothing down and tell nobody outside."""
-        return _described([tool for tool in self._tools.values() if tool.is_reading])
+    def described(self, session: Session) -> tuple[Json, ...]:
+        """The tools of a session as the model is told of them, in a fixed order: they stand first in the cached prefix,
+        so which they are follows from what the session is for as long as it lasts."""
+        return tuple(
+            {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
+            for tool in self._tools.values()
+            if _serves(tool, session)
+        )
 
     def shadow(self, calls: Sequence[Json]) -> str | None:
         """Names and arguments of calls in searchable form, without tools that only quote what is stored already."""
@@ -54,7 +54,10 @@ class Toolbox:
         tool = self._tools.get(call["name"])
         is_error = True
         if tool is None:
-            result = f"There is no tool {call['name']}; there are {', '.join(self._tools)}."
+            known = [name for name, one in self._tools.items() if _serves(one, context.session)]
+            result = f"There is no tool {call['name']}; there are {', '.join(known)}."
+        elif not is_remembered(context.session) and tool.is_outside:
+            result = f"{tool.name} asks a service outside, which is not done here. Go on without it."
         elif context.session.is_incognito and not tool.is_reading:
             result = f"This conversation is incognito, so {tool.name} does nothing here. Tell the person."
         else:
@@ -93,7 +96,9 @@ class Toolbox:
         )
 
 
-def _described(tools: Iterable[Tool]) -> tuple[Json, ...]:
-    return tuple(
-        {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)} for tool in tools
-    )
+def _serves(tool: Tool, session: Session) -> bool:
+    """Whether a session has the tool: an incognito one none that keeps or tells anything, a scheduled one none of a
+    service outside."""
+    if session.is_incognito:
+        return tool.is_reading
+    return not tool.is_outside or is_remembered(session)

@@ -7,7 +7,7 @@ Nothing here knows a vendor, a database or a file.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -156,23 +156,29 @@ class File:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a command or the agent gives to `Reply.finish`; `text` is Markdown. `confirm`: what runs when the person's
-    next message there is a yes (see `gateway/confirmations.py`); its arguments name things by ids, never by words."""
+    next message there is a yes (see `gateway/confirmations.py`); its arguments name things by ids, never by words.
+    `dictated`: what runs with the words of that message behind its arguments. `kept`: what is written down in place of
+    a `text` that holds a secret."""
 
     text: str
     buttons: tuple[Button, ...] = ()
     files: tuple[File, ...] = ()
     is_private: bool = False
     confirm: Command | None = None
+    dictated: Command | None = None
+    kept: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one model call, or the sum of several. `input` is what was neither read from nor written to cache."""
+    """Tokens of one model call, or the sum of several. `input` is what was neither read from nor written to cache;
+    `cache_write_hour` is that part of `cache_write` which is kept for an hour, at another price."""
 
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    cache_write_hour: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -180,6 +186,7 @@ class Usage:
             output=self.output + other.output,
             cache_read=self.cache_read + other.cache_read,
             cache_write=self.cache_write + other.cache_write,
+            cache_write_hour=self.cache_write_hour + other.cache_write_hour,
         )
 
     @property
@@ -212,7 +219,6 @@ class Session:
     ended_at: datetime | None = None
     end_reason: EndReason | None = None
     messages: int = 0
-    usage: Usage = field(default_factory=Usage)
     is_incognito: bool = False
 
 
@@ -265,6 +271,7 @@ class Tool:
     """A tool the model may call. `schema` is the JSON schema of the arguments; `run` returns what the model reads and
     raises ToolError with a sentence it can act on. `is_quote`: the result repeats history or memory, so recall must
     not index it. `is_reading`: it writes nothing down and tells nobody outside, so that it serves incognito as well.
+    `is_outside`: it is a service's, which may keep what it is asked, so that it does not serve what is scheduled.
     `patience_s`: it keeps a limit of its own, and is waited for so long even where others are not."""
 
     name: str
@@ -273,6 +280,7 @@ class Tool:
     run: Callable[[Json, ToolContext], Awaitable[str]]
     is_quote: bool = False
     is_reading: bool = False
+    is_outside: bool = False
     patience_s: float = 0.0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from core.types import Address
 
 
@@ -10,10 +12,27 @@ class Veil:
 
     def __init__(self) -> None:
         self._covered: set[Address] = set()
+        self._homes: dict[Address, Address] = {}
+        """For the new address of a chat that has moved, the one where it was covered."""
 
     def covers(self, address: Address) -> bool:
         """Whether what is said there is not to be written down."""
-        return address in self._covered
+        return self.home(address) in self._covered
+
+    def home(self, address: Address) -> Address:
+        """Where the conversation began that goes on at an address; the address itself unless its chat has moved."""
+        return self._homes.get(address, address)
+
+    def places(self, address: Address) -> list[Address]:
+        """All addresses of the conversation that is held there, the first one first."""
+        home = self.home(address)
+        return [home, *(new for new, old in self._homes.items() if old == home)]
+
+    def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        """What is covered in a chat is covered at its new id as well."""
+        for address in [*self._covered, *self._homes]:
+            if (address.platform, address.chat_id) == (platform, old_chat_id) and self.covers(address):
+                self._homes.setdefault(replace(address, chat_id=new_chat_id), self.home(address))
 
     def draw(self, address: Address) -> None:
         """From now on nothing."""
@@ -21,4 +40,6 @@ class Veil:
 
     def lift(self, address: Address) -> None:
         """From now on as everywhere."""
-        self._covered.discard(address)
+        for place in self.places(address):
+            self._covered.discard(place)
+            self._homes.pop(place, None)

@@ -26,14 +26,17 @@ from core.errors import ConfigError
 from core.fallback import Fallback
 from core.lineage import Lineage
 from core.memory.blend import Blend
+from core.memory.copies import Copies
 from core.memory.curated import Curated
 from core.memory.curator import Curator
 from core.memory.dictation import Dictation
 from core.memory.extraction import Extraction
+from core.memory.heard import Heard
 from core.memory.holographic import Holographic
 from core.memory.knowledge import Knowledge
 from core.memory.memory import Memory
 from core.memory.provider import MemoryProvider
+from core.memory.reader import Reader
 from core.memory.recollection import Recollection
 from core.memory.relay import Relay
 from core.memory.services import Services
@@ -42,8 +45,11 @@ from core.offline import Offline
 from core.ports import Adapter, Model
 from core.prompt import Prompt
 from core.research import Research
+from core.store.errands import Errands
+from core.store.fact_backlog import FactBacklog
 from core.store.fact_index import FactIndex
 from core.store.fact_rota import FactRota
+from core.store.lookout import Lookout
 from core.store.originals import Originals
 from core.store.turns import Turns
 from core.titler import Titler
@@ -51,13 +57,14 @@ from core.toolbox import Toolbox
 from core.tools.reminder import reminder
 from core.tools.session_search import session_search
 from gateway.access import Access
+from gateway.attempts import Attempts
 from gateway.caretaker import Caretaker
 from gateway.client import client
 from gateway.commands import Commands
 from gateway.confirmations import Confirmations
 from gateway.courier import Courier
 from gateway.cron import Cron
-from gateway.curation import EVERY_S, Curation
+from gateway.curation import Curation
 from gateway.doorbell import Doorbell
 from gateway.export_commands import ExportCommands
 from gateway.fact_commands import FactCommands
@@ -67,8 +74,7 @@ from gateway.house import House
 from gateway.house_commands import HouseCommands
 from gateway.incognito_commands import IncognitoCommands, tell_of_restart
 from gateway.job_commands import JobCommands
-from gateway.lanes import Lanes
-from gateway.link_commands import LinkCommands
+from gateway.link_commands import ASKED, LinkCommands
 from gateway.memory_commands import MemoryCommands
 from gateway.memory_door import MemoryDoor
 from gateway.post import Post
@@ -77,6 +83,7 @@ from gateway.recall_commands import RecallCommands
 from gateway.report import Report
 from gateway.router import Router
 from gateway.session_commands import SessionCommands
+from gateway.summons import Summons
 from gateway.supervisor import Supervisor
 from gateway.usage_commands import UsageCommands
 
@@ -128,14 +135,11 @@ class _Process:
             late_after_s=house.settings.cron.late_after_s,
             on_wake=self._courier.wake,
         )
-        self._cron.plan_chore("curator", EVERY_S, _curation(house, self._courier.wake).run)
+        self._cron.connect(Lookout(house.database, house.forgetting.let_go).over)
+        if house.settings.curator.enabled:
+            every_s = house.settings.curator.every_s
+            self._cron.plan_chore("curator", every_s, _curation(house, self._courier.wake).run)
         self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._cron)}
-        model, cheap = _models(house, stack)
-        report = Report(house, model.name)
-        self._router, commands, self._memory = corridor(house, model, cheap, self._post, report, self._courier.wake)
-        stack.push_async_callback(self._memory.shutdown)
-        self._supervisor = Supervisor(self._router, commands.specs, self._on_open)
-        report.supervisor = self._supervisor
         chores = (house.forgetting.tend, FactIndex(house.database).tend)
         self._caretaker = Caretaker(house.database, house.recall, changed, self._on_change, chores)
         self._stop = asyncio.Event()
@@ -143,6 +147,13 @@ class _Process:
 
     async def live(self) -> Supervisor:
         """Listens, serves, delivers, until the stop signal or the end of the terminal's input."""
+        model, cheap = _models(self._house, self._stack)
+        report = Report(self._house, model.name)
+        self._router, commands, self._memory = await corridor(
+            self._house, model, cheap, self._post, report, self._courier.wake
+        )
+        self._stack.push_async_callback(self._memory.shutdown)
+        self._supervisor = report.supervisor = Supervisor(self._router, commands.specs, self._on_open)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError):
@@ -152,11 +163,17 @@ class _Process:
             self._router.connect(self._adapters, tasks)
             background = [
                 tasks.create_task(work)
-                for work in (self._courier.run(), self._caretaker.watch(), self._caretaker.tend())
+                for work in (
+                    self._courier.run(),
+                    self._caretaker.watch(),
+                    self._caretaker.tend(),
+                    self._memory.on_start(),
+                )
             ]
-            if self._memory.has_externals:
+            if self._memory.externals:
                 door = MemoryDoor(self._memory)
                 self._opened[door.platform] = door
+                self._post.heed(f"{door.platform}:", self._memory.given_up)
                 background.append(tasks.create_task(door.open()))
             intake = [tasks.create_task(self._listen(adapter)) for adapter in self._adapters.values()]
             await self._stop.wait()
@@ -199,23 +216,25 @@ class _Process:
         self._courier.wake()
 
 
-def corridor(
+async def corridor(
     house: House, model: Model, cheap: Model | None, post: Post, report: Report, on_wake: Callable[[], None]
 ) -> tuple[Router, Commands, Memory]:
     """The way of a message through the core, with everything on it but platforms: what a process runs, and tests.
     `on_wake` is called when something was put into the outbox. Whoever asks for it shuts the memory down."""
     settings, zone = house.settings, house.settings.general.zone
-    model = Meter(model, house.calls, house.clock)
-    cheap = None if cheap is None else Meter(cheap, house.calls, house.clock)
+    model = Meter(model, house.calls, house.clock, settings.model.cache)
+    cheap = None if cheap is None else Meter(cheap, house.calls, house.clock, settings.model.cache)
     doorbell = Doorbell(house.people, house.transcripts, house.outbox, house.clock, on_wake)
     memory = _memory(house, _memories(house, cheap), doorbell, on_wake)
     report.memory = memory
-    house.forgetting.connect(memory)
-    prompt = Prompt(settings.home, SOUL.read_text(encoding="utf-8"), zone, memory)
+    for keeper in (memory, house.incognito):
+        house.forgetting.connect(keeper)
+    lookout = Lookout(house.database, house.forgetting.let_go)
+    prompt = Prompt(house.charter, SOUL.read_text(encoding="utf-8"), zone, memory)
     lineage = Lineage(house.incognito, prompt, memory, house.clock, settings.model.chat, settings.model.window_tokens)
     research = Research(house.recall, house.transcripts, cheap, settings.model.cheap, house.clock, zone)
     core_tools = [session_search(research, zone), reminder(house.appointments)]
-    tools = [*memory.tools_beside([tool.name for tool in core_tools]), *core_tools]
+    tools = [*await memory.tools_beside([tool.name for tool in core_tools]), *core_tools]
     agent = Agent(
         model=model,
         conversations=house.incognito,
@@ -223,20 +242,24 @@ def corridor(
         envelope=Envelope(memory, zone, settings.memory.prefetch_chars),
         toolbox=Toolbox(tools, settings.model.tool_timeout_s),
         clock=house.clock,
-        budget=Budget(max_rounds=settings.model.max_rounds, max_tokens=settings.model.max_tokens),
+        budget=Budget.of(settings.model),
     )
     told, find = Knowledge(house.fact_search, Blend(), zone), Originals(house.database).find
     known = FactCommands(house.facts, told, Dictation(house.facts, zone), house.forgetting, find, house.clock)
+    links = LinkCommands(house.links, Confirmations(house.actions, house.clock), house.outbox, house.clock, on_wake)
+    post.heed(ASKED, links.undelivered)
     families: list[Family] = [
         SessionCommands(house.incognito, house.transcripts, lineage, house.clock, zone),
         RecallCommands(research, zone),
         known,
-        MemoryCommands(house.notebook, known, zone),
+        MemoryCommands(house.notebook, house.charter, known, zone),
         ForgetCommands(house.forgetting, zone),
         JobCommands(house.appointments),
         HouseCommands(house.people, house.clock, report.lines),
-        LinkCommands(house.links, Confirmations(house.actions, house.clock), house.outbox, house.clock, on_wake),
-        ExportCommands(house.archive, house.holdings, house.notebook, house.links, house.clock),
+        links,
+        ExportCommands(
+            house.archive, house.holdings, house.papers, house.notebook, house.books, house.links, house.clock
+        ),
         IncognitoCommands(house.incognito, house.clock),
         UsageCommands(house.books, zone),
     ]
@@ -247,8 +270,8 @@ def corridor(
         post=post,
         agent=agent,
         aftercare=Aftercare(house.incognito, memory, Titler(house.conversations, cheap, settings.model.cheap)),
+        attempts=Attempts(lookout, house.inbox, house.people.scopes),
         commands=commands,
-        lanes=Lanes(),
         clock=house.clock,
     )
     return router, commands, memory
@@ -260,25 +283,28 @@ def _memory(
     """What is built in and what the settings name; a service that cannot be had is a warning."""
     settings = house.settings
     found, warnings = chosen(settings)
+    errands, turns = Errands(house.database, house.clock), Turns(house.database)
     services = Services(
         providers=tuple(found),
-        relay=Relay(house.outbox, Turns(house.database), house.clock, on_wake),
+        relay=Relay(errands, turns, house.clock, on_wake),
+        copies=Copies(errands, turns, house.clock, on_wake),
         home=settings.home,
         tell=doorbell.tell,
     )
     memory = Memory(builtins, house.clock, settings.memory.prefetch_timeout_s, services)
     for warning in warnings:
         memory.warn(warning)
-    house.notebook.connect(memory.on_memory_write)
+    summons = Summons(doorbell)
+    house.notebook.connect(memory.on_memory_write, summons.call)
+    house.charter.connect(summons.call_about)
     return memory
 
 
 def _curation(house: House, on_wake: Callable[[], None]) -> Curation:
     """Who keeps facts and notes in order when nobody is there."""
-    options, rota = house.settings.memory, FactRota(house.database)
+    options = house.settings.memory
     return Curation(
-        curator=Curator(house.facts, house.fact_search, rota, house.clock),
-        rota=rota,
+        curator=Curator(house.facts, house.fact_search, FactRota(house.database), house.clock, house.settings.curator),
         notebook=house.notebook,
         limits={"memory": options.memory_chars, "user": options.user_chars},
         people=house.people,
@@ -300,8 +326,10 @@ def _memories(house: House, cheap: Model | None) -> list[MemoryProvider]:
             }
         )
         knowledge = Knowledge(house.fact_search, blend, zone)
-        extraction = Extraction(cheap, house.settings.model.cheap, zone)
-        memories.append(Holographic(house.facts, house.fact_search, knowledge, extraction))
+        backlog = FactBacklog(house.database, house.facts)
+        reader = Reader(Extraction(cheap, house.settings.model.cheap, zone), backlog, house.clock)
+        heard = Heard(house.conversations, backlog, zone)
+        memories.append(Holographic(house.facts, house.fact_search, knowledge, reader, heard))
     return memories
 
 

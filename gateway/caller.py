@@ -10,7 +10,7 @@ from core.types import Account, Inbound, Scope, Session
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     """`scopes` is all he may see, `scope` where he writes, `session` the open one; `is_stopped`: a turn was running
-    and has been stopped for this /stop."""
+    and has been stopped for this /stop. `said_id`: the stored message whose words the command was given."""
 
     inbound: Inbound
     scope: Scope
@@ -18,6 +18,7 @@ class Caller:
     session: Session
     is_owner: bool
     is_stopped: bool = False
+    said_id: int | None = None
 
     @property
     def account(self) -> Account:

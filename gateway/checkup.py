@@ -15,6 +15,7 @@ from config.settings import ENVIRONMENT
 from core.errors import ConfigError, MnemeError, StoreError
 from core.store import health
 from core.store.database import Database
+from core.store.fact_index import FactIndex
 from gateway.finding import Finding
 from gateway.packages import assert_own_packages
 
@@ -107,6 +108,13 @@ class Checkup:
                     state="wrong" if stale else "right",
                     text=" ".join(stale) if stale else "It agrees with the messages.",
                     advice="It is rebuilt while Mneme runs, or now: mneme check --repair." if stale else "",
+                )
+                astray = await FactIndex(database).verify()
+                yield Finding(
+                    subject="facts index",
+                    state="wrong" if astray else "right",
+                    text=" ".join(astray) if astray else "It agrees with the facts, and so do their names.",
+                    advice="Build it anew: mneme check --repair." if astray else "",
                 )
         except StoreError as error:
             text, is_known, _ = str(error).partition(" Run `mneme check`")

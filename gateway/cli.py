@@ -26,6 +26,7 @@ from rich.text import Text
 from config.settings import Settings, SettingsError
 from core.errors import MnemeError
 from core.legible import legible, on_one_line
+from core.store.fact_index import FactIndex
 from gateway import journal
 from gateway.cli_facts import add_facts
 from gateway.cli_forget import add_forget
@@ -236,9 +237,11 @@ async def _repaired(settings: Settings) -> Finding:
             messages = await house.recall.rebuild()
             while await house.recall.tend():
                 pass
+            facts = await FactIndex(house.database).rebuild()
     except MnemeError as error:
         return Finding(subject="repair", state="wrong", text=str(error).partition(" Run `mneme check`")[0])
-    text = f"The text indexes were built anew from {counted(messages, 'message')}."
+    held = counted(messages, "message") + (f" and {counted(facts, 'fact')}" if facts else "")
+    text = f"The text indexes were built anew from {held}."
     return Finding(subject="repair", state="right", text=text)
 
 

@@ -66,6 +66,11 @@ def _list(target: Either = None, scope: InScope = None, as_json: AsJson = False)
         for name in targets:
             tell(f"{name.upper()} ({await house.notebook.heading(scopes, name)})")
             tell("\n".join(f"- {entry}" for entry in entries[name]) or "Nothing yet.")
+        if waiting := [
+            *await house.notebook.pending(scopes),
+            *(await house.charter.left_out() if scope is None else ()),
+        ]:
+            tell(f"{len(waiting)} put aside because they read like orders: mneme memory pending.")
         for trouble in await house.notebook.troubles(scopes):
             tell(trouble)
 

@@ -1,9 +1,11 @@
-"""`mneme memory providers` and `mneme memory setup`: the memory services of one's choice."""
+"""`mneme memory providers`, `setup` and `sync`: the memory services of one's choice."""
 
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -12,8 +14,12 @@ from config.settings import ProviderOptions, Settings
 from core.errors import ConfigError
 from core.memory.form import RESERVED, Form
 from core.memory.plugins import BUILT_IN, Plugins
-from gateway.cli_visit import AsJson, fail, leaving, load, say, say_json, tell
-from gateway.providers import chosen
+from core.period import read as read_period
+from core.store.errands import Errands
+from gateway.cli_visit import AsJson, counted, fail, is_running, leaving, load, say, say_json, tell, visit
+from gateway.house import House
+from gateway.providers import chosen, examined
+from gateway.standing import standing
 
 Mode = Literal["hybrid", "context", "tools"]
 
@@ -22,15 +28,19 @@ def add_providers(memory: typer.Typer) -> None:
     """Puts the commands beside the others of `mneme memory`."""
     memory.command("providers")(_providers)
     memory.command("setup")(_setup)
+    memory.command("sync")(_sync)
 
 
 def _providers(as_json: AsJson = False) -> None:
     """List the memories there are: what is built in, and services, in the package and in plugins/ of the home."""
-    with leaving():
-        settings = load()
+
+    async def work(house: House) -> None:
+        settings = house.settings
         found, warnings = chosen(settings)
-        plugins = Plugins(settings.home)
-        on = {provider.name: f"on, {provider.mode}" for provider in found}
+        plugins, errands = Plugins(settings.home), Errands(house.database, house.clock)
+        on = {
+            one.name: "; ".join(filter(None, (f"on, {one.mode}", await standing(errands, one.name)))) for one in found
+        }
         states = {name: _state(settings, plugins, name, on) for name in plugins.names()}
         rows = {**dict.fromkeys(BUILT_IN, "built in, always on"), **states}
         if not settings.memory.facts:
@@ -42,6 +52,46 @@ def _providers(as_json: AsJson = False) -> None:
             tell(f"{name}: {state}")
         for warning in warnings:
             tell(warning)
+
+    visit(work)
+
+
+def _sync(
+    name: Annotated[str, typer.Argument(help="A service that is on.")],
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="Only what was said in this time or later.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell a memory service what was said before it was there, and once more what was given up.
+
+    What it was told already is not told again; what was scheduled, incognito or forgotten is told to nobody.
+    """
+
+    async def work(house: House) -> None:
+        found, wrong = examined(house.settings)
+        if name not in [one.name for one in found]:
+            fail(wrong.get(name) or f"The memory {name} is not on; `mneme memory setup {name}` sets it up.")
+        begins = datetime.fromtimestamp(0, UTC)
+        if since is not None:
+            period = read_period(since, house.clock.now(), ZoneInfo(house.settings.general.zone))
+            if period is None:
+                raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint="--since")
+            begins = period[0]
+        errands = Errands(house.database, house.clock)
+        again = await errands.revive(name)
+        sessions = await errands.ask_past(name, begins)
+        if as_json:
+            say_json({"conversations": sessions, "again": again})
+            return
+        more = f", and once more of what was given up ({counted(again, 'message')})" if again else ""
+        when = "while Mneme runs, as it does now" if is_running(house.settings.home) else "while Mneme runs: start it"
+        tell(
+            f"{name} is told of {counted(sessions, 'conversation')}, as far as it does not know them{more}. That "
+            f"happens {when}; `mneme memory providers` says how far it is."
+        )
+
+    visit(work)
 
 
 def _setup(
@@ -82,8 +132,15 @@ def _setup(
                 **values,
             },
         )
-        say(f"The memory {name} is on, from the next start on.")
-        for warning in chosen(load())[1]:
+        _, wrong = examined(load())
+        if name in wrong:
+            say(f"The memory {name} is set up.")
+        else:
+            say(
+                f"The memory {name} is on, from the next start on, and is told of the conversations of the last day.\n"
+                f"What was said earlier stays here, unless you want it to know: mneme memory sync {name}"
+            )
+        for warning in wrong.values():
             tell(warning)
 
 

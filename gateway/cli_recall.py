@@ -43,7 +43,7 @@ class _Options:
         ),
     ] = None
     limit: Annotated[int, typer.Option(min=1, max=10, help="How many sessions.")] = 3
-    page: Annotated[int, typer.Option(min=1, max=10, help="Which part of them: 2 are the next.")] = 1
+    page: Annotated[int, typer.Option(min=1, help="Which part of them: 2 are the next.")] = 1
     messages: Annotated[int, typer.Option(min=0, max=1000, help="Add the N best messages over all sessions.")] = 0
     session: Annotated[int | None, typer.Option(help="Look into one session only.")] = None
     around: Annotated[int | None, typer.Option(help="Show what stands around this message.")] = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
 import typer
 
+from core.memory.charter import NAMES
 from core.records import Author, NoteChange
 from core.types import Account, Json
 from gateway.cli_visit import AsJson, InScope, joined, say_json, scope_of, seen, tell, visit
@@ -36,11 +38,12 @@ def _history(
     """List what was changed, latest first."""
 
     async def work(house: House) -> None:
-        changes = await house.notebook.history(await seen(house, scope), PAGE, PAGE * (page - 1))
+        scopes = await seen(house, scope)
+        changes = await house.notebook.history(scopes, PAGE, PAGE * (page - 1))
         if as_json:
             say_json([_plain(change) for change in changes])
         else:
-            tell(listed(changes, _zone(house)) or "Nothing was changed yet.")
+            tell(listed(await house.notebook.sources(scopes, changes), _zone(house)) or "Nothing was changed yet.")
 
     visit(work)
 
@@ -76,14 +79,30 @@ def _pending(scope: InScope = None) -> None:
 
     async def work(house: House) -> None:
         waiting = await house.notebook.pending(await seen(house, scope))
-        tell(aside(waiting, _zone(house)) if waiting else "Nothing waits to be looked at.")
+        files = await house.charter.left_out() if scope is None else ()
+        tell(aside(waiting, _zone(house), files) if waiting or files else "Nothing waits to be looked at.")
 
     visit(work)
 
 
-def _approve(number: Number, scope: InScope = None) -> None:
-    """Note what was put aside."""
-    _decide(number, scope, is_approved=True)
+def _approve(
+    what: Annotated[str, typer.Argument(help="A number as `mneme memory pending` shows it; SOUL.md; AGENTS.md.")],
+    scope: InScope = None,
+) -> None:
+    """Note what was put aside, or let a file of your own stand."""
+    if what in NAMES:
+        visit(_let_stand(what))
+    elif what.isdecimal():
+        _decide(int(what[:18]), scope, is_approved=True)
+    else:
+        raise typer.BadParameter("it is a number, SOUL.md or AGENTS.md.")
+
+
+def _let_stand(name: str) -> Callable[[House], Awaitable[None]]:
+    async def work(house: House) -> None:
+        tell(await house.charter.approve(name))
+
+    return work
 
 
 def _reject(number: Number, scope: InScope = None) -> None:
@@ -95,7 +114,7 @@ def _decide(number: int, scope: str | None, *, is_approved: bool) -> None:
     async def work(house: House) -> None:
         scopes = await seen(house, scope)
         note = await house.notebook.waiting(scopes, number)
-        tell(await house.notebook.decide(note, scopes, is_approved))
+        tell(await house.notebook.decide(note, scopes, is_approved, _AUTHOR))
 
     visit(work)
 
@@ -110,4 +129,5 @@ def _plain(change: NoteChange) -> Json:
         "scope": change.scope.key,
         "at": change.at.isoformat(),
         "account": None if account is None else f"{account.platform}:{account.user_id}",
+        "address": None if change.address is None else change.address.key,
     }

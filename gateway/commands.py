@@ -104,9 +104,14 @@ class Commands:
                     for button in buttons
                 ]
             )
+        if answer.dictated is not None and not caller.session.is_incognito:
+            await self._confirmations.listen(answer.dictated, caller)
         if answer.confirm is not None:
             buttons = (await self._confirmations.ask(answer.confirm, caller), *buttons)
-        return replace(answer, buttons=buttons, is_private=answer.is_private or spec is None or spec.is_private)
+        # Who says yes, or a sentence, for others to read, is answered where they read it: there is no other way to him.
+        is_open = caller.is_overlooked and caller.inbound.kind == "message" and caller.inbound.command is None
+        is_private = not is_open and (answer.is_private or spec is None or spec.is_private)
+        return replace(answer, buttons=buttons, is_private=is_private)
 
     async def confirmed(self, inbound: Inbound) -> Command | None:
         """See `gateway.confirmations.Confirmations.taken`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -59,6 +60,7 @@ class Cron:
         self._deliver = deliver
         self._late_after_s = late_after_s
         self._on_wake = on_wake
+        self._over: Callable[[frozenset[Scope]], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
         self._scheduler: AsyncIOScheduler | None = None
         self._sink: Sink | None = None
         self._planned: dict[int, datetime] = {}
@@ -66,6 +68,10 @@ class Cron:
         self._turns: set[asyncio.Task[None]] = set()
         self._chores: dict[str, tuple[float, Callable[[], Awaitable[None]]]] = {}
         self._log = structlog.get_logger("cron")
+
+    def connect(self, over: Callable[[frozenset[Scope]], AbstractAsyncContextManager[None]]) -> None:
+        """`over` refuses what is written inside of it once something in the scopes was erased."""
+        self._over = over
 
     def plan_chore(self, name: str, every_s: float, work: Callable[[], Awaitable[None]]) -> None:
         """From `open` on, `work` is done every so many seconds while we listen, never twice at a time. One that fails
@@ -199,10 +205,14 @@ class Cron:
             self._log.warning("a job was paused", job=job.id, reason=str(error))
             await self._jobs.pause(job.id, now)
             return
-        if is_started and job.is_prompt:
-            entry_id = await sink.admit(_inbound(job, due_at, now), _Reply(self, job.id, due_at))
-        elif is_started:
-            await self._remind(job, due_at, now)
+        async with self._over(frozenset({job.scope})):
+            # Only now is it sure that nothing of what is read is forgotten before it is written.
+            standing = await self._jobs.behind(job.id)
+            if is_started and standing is not None and standing.text:
+                if standing.is_prompt:
+                    entry_id = await sink.admit(_inbound(standing, due_at, now), _Reply(self, job.id, due_at))
+                else:
+                    await self._remind(standing, due_at, now)
         await self._jobs.finish(job.id, due_at, now, next_at)
         if entry_id is not None:
             turn = asyncio.create_task(sink.serve(entry_id))

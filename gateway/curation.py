@@ -1,24 +1,21 @@
 """The chore of the curator: a portion of it when nobody is there, and the proposal to shorten notes that are nearly
-full. Asked regularly by the scheduler; tells the owner alone, and once a month at most."""
+full. Asked regularly by the scheduler; tells whose notes they are, in private, and once a month at most."""
 
 from __future__ import annotations
 
-from core.memory.curator import QUIET, Curator
+from core.memory.curator import Curator
 from core.memory.notebook import FILES, NEARLY_FULL, SEPARATOR, Notebook
-from core.memory.rota import Rota
 from core.ports import Clock, People
-from gateway.doorbell import LOCAL, Doorbell
-
-EVERY_S = 300.0
+from core.types import Scope
+from gateway.doorbell import Doorbell
 
 
 class Curation:
-    """`limits` are the characters that the notes may have, by target; `doorbell` tells the owner."""
+    """`limits` are the characters that the notes may have, by target; `doorbell` tells people."""
 
     def __init__(
         self,
         curator: Curator,
-        rota: Rota,
         notebook: Notebook,
         limits: dict[str, int],
         people: People,
@@ -26,7 +23,6 @@ class Curation:
         doorbell: Doorbell,
     ) -> None:
         self._curator = curator
-        self._rota = rota
         self._notebook = notebook
         self._limits = limits
         self._people = people
@@ -36,17 +32,26 @@ class Curation:
     async def run(self) -> None:
         """One portion. Raises StoreError."""
         await self._curator.tend()
-        said_at = await self._rota.last_said_at()
-        now = self._clock.now()
-        if said_at is not None and now - said_at < QUIET:
+        if not await self._curator.is_quiet():
             return
-        for target, limit in self._limits.items():
-            entries = await self._notebook.entries(await self._people.scopes(LOCAL), target)
-            used = len(SEPARATOR.join(entries))
-            if used > NEARLY_FULL * limit:
-                await self._doorbell.tell(
-                    f"notes:{target}:{now:%Y-%m}",
-                    f"My notes in {FILES[target]} are {round(100 * used / limit)} % full ({used:,} of {limit:,} "
-                    "characters). Shall I put together what belongs together? Ask me to, or look through them with "
-                    "`/memory`.",
-                )
+        seen: set[frozenset[Scope]] = set()
+        for scope in await self._notebook.holders():
+            scopes = await self._people.scopes(scope)
+            if scope.is_room or not scopes or scopes in seen:
+                continue
+            seen.add(scopes)
+            for target in self._limits:
+                await self._look_at(target, scope, scopes)
+
+    async def _look_at(self, target: str, scope: Scope, scopes: frozenset[Scope]) -> None:
+        """The notes of one person: all his accounts are shown together, and the limit is for what is shown."""
+        limit = self._limits[target]
+        used = len(SEPARATOR.join(await self._notebook.entries(scopes, target)))
+        if used > NEARLY_FULL * limit:
+            await self._doorbell.tell(
+                f"notes:{target}:{min(scopes).key}:{self._clock.now():%Y-%m}",
+                f"My notes in {FILES[target]} are {round(100 * used / limit)} % full ({used:,} of {limit:,} "
+                "characters). Shall I put together what belongs together? Ask me to, or look through them with "
+                "`/memory`.",
+                scope,
+            )

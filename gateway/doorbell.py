@@ -1,5 +1,5 @@
 """Tells the owner what he has to know, where he talks to us: that a stranger asks to be let in, so that he sees who it
-is before he is given a code; that a memory is out of order."""
+is before he is given a code; that a memory is out of order, or something is put aside until he decides."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ class Doorbell:
             "`/approve CODE`. Otherwise do nothing.",
         )
 
-    async def tell(self, key: str, text: str) -> None:
-        """Leaves a notice to the owner in the outbox, once for each `key`."""
-        sessions = await self._transcripts.recent(await self._people.scopes(LOCAL), LOOKED_AT)
+    async def tell(self, key: str, text: str, scope: Scope = LOCAL) -> None:
+        """Leaves a notice in the outbox, once for each `key`: to the owner, or to the person whose `scope` it is."""
+        sessions = await self._transcripts.recent(await self._people.scopes(scope), LOOKED_AT)
         places = [session.address for session in sessions if not session.scope.is_room]
         places.sort(key=lambda address: address.platform == "terminal")
         if not places:
             return
-        await self._outbox.hold(Parcel(key=key, kind="notice", address=places[0]))
-        await self._outbox.fill(key, Answer(text=text), self._clock.now())
-        self._on_wake()
+        held = await self._outbox.hold(Parcel(key=key, kind="notice", address=places[0]))
+        if held.answer is None and not held.is_over:
+            await self._outbox.fill(key, Answer(text=text), self._clock.now())
+            self._on_wake()

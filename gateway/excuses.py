@@ -7,6 +7,9 @@ from datetime import timedelta
 from core.errors import MnemeError
 from core.types import Answer
 
+FORGOTTEN = Answer(text="You had me forget this before I had answered it, so I leave it unanswered.")
+"""For what was erased while it waited."""
+
 
 def away(age: timedelta) -> Answer:
     """For what was written so long ago that an answer would come out of nowhere."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Protocol
 
+from core.books import Books
 from core.errors import Refused
 from core.kinship import Kinship
 from core.memory.notebook import FILES, Notebook
@@ -29,17 +32,30 @@ class _Holdings(Protocol):
     def held(self, scopes: frozenset[Scope], accounts: Sequence[Account]) -> AsyncIterator[Mapping[str, object]]: ...
 
 
+class _Files(Protocol):
+    def held(self, scopes: frozenset[Scope]) -> Iterator[Mapping[str, object]]: ...
+
+
 class ExportCommands:
     """What was said, in the format of `mneme import`, and beside it all else."""
 
     specs = (_EXPORT,)
 
     def __init__(
-        self, archive: _Archive, holdings: _Holdings, notebook: Notebook, kinship: Kinship, clock: Clock
+        self,
+        archive: _Archive,
+        holdings: _Holdings,
+        files: _Files,
+        notebook: Notebook,
+        books: Books,
+        kinship: Kinship,
+        clock: Clock,
     ) -> None:
         self._archive = archive
         self._holdings = holdings
+        self._files = files
         self._notebook = notebook
+        self._books = books
         self._kinship = kinship
         self._clock = clock
 
@@ -65,7 +81,8 @@ class ExportCommands:
         return Answer(
             text="This is everything I hold about you. The files `said-…` are our conversations (`mneme import` reads "
             "them), the files `held-…` are all else: accounts, notes and what became of them, facts, reminders, "
-            "commands, what tools found, what you said in rooms.",
+            "commands, what tools found, what models have cost, what you said in rooms. What a memory service was "
+            "told is with that service.",
             files=tuple(_file(name, number, part) for number, (name, part) in enumerate(parts, start=1)),
         )
 
@@ -75,6 +92,11 @@ class ExportCommands:
         for target in FILES:
             for note in await self._notebook.entries(caller.scopes, target):
                 yield _line({"kind": "note", "target": target, "text": note})
+        for line in await asyncio.to_thread(lambda: list(self._files.held(caller.scopes))):
+            yield _line(line)
+        for bill, cost in await self._books.bills(caller.scopes):
+            spent = {"calls": bill.calls, "tokens": asdict(bill.usage), "cost": cost}
+            yield _line({"kind": "spent on models", "for": bill.kind, "model": bill.model, **spent})
         async for row in self._holdings.held(caller.scopes, accounts):
             yield _line(row)
 

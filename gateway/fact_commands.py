@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from itertools import groupby
 
 from core.errors import Refused
 from core.forgetting import Forgetting
 from core.markup import escape
 from core.memory.dictation import Dictation
-from core.memory.guard import suspicion
 from core.memory.knowledge import Knowledge
 from core.memory.ledger import Ledger
+from core.memory.question import Question
 from core.ports import Clock
 from core.records import Author, Claim, Fact, FactChange
 from core.types import Address, Answer, Button, Command, CommandSpec, Message, Option, Scope, Sender
@@ -120,9 +121,10 @@ class FactCommands:
     async def answer(self, action: str, text: str, caller: Caller) -> Answer | None:
         """What /memory says to something about facts; None where it is about something else."""
         if action == "facts":
-            return await self.page(caller, int(text) if text.isdecimal() and len(text) < 6 else 1)
+            is_page = text.isdecimal() and len(text) < 6
+            return await self._about(text, caller) if text and not is_page else await self.page(caller, int(text or 1))
         if action == "changes":
-            return await self._changes(caller)
+            return await self._changes(text, caller)
         if not _is_meant(action, text):
             return None
         if action == "forget" and _rest(text):
@@ -154,27 +156,52 @@ class FactCommands:
         lines = ["**What I know**" + (f", page {number}" if number > 1 or has_more else "")]
         order = list(_TITLES)
         for title, facts in groupby(sorted(shown, key=lambda fact: order.index(_group(fact))), _group):
-            lines += ["", f"_{_TITLES[title]}_", "", *map(self._line, facts)]
+            lines += ["", f"_{_TITLES[title]}_", "", *[await self._doubted_line(fact, caller) for fact in facts]]
         buttons = [_button(f"f{fact.id}", fact) for fact in shown]
+        if number > 1:
+            buttons.append(_link("Back", f"facts {number - 1}"))
         if has_more:
-            buttons.append(Button(label="More", command=Command(name="memory", arguments=f"facts {number + 1}")))
-            lines += ["", f"There is more: `/memory facts {number + 1}`."]
+            buttons.append(_link("More", f"facts {number + 1}"))
+            lines += [
+                "",
+                f"There is more: `/memory facts {number + 1}`, or `/memory facts Ana` for what has that word.",
+            ]
         lines += ["", f"Ask about one by its name: `/memory why f{shown[0].id}`; also forget, pin, correct."]
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
+
+    async def _about(self, text: str, caller: Caller) -> Answer:
+        """What is known here about something, best first."""
+        question = Question.of(text, caller.scopes, self._clock.now(), caller.account)
+        found = await self._knowledge.search(question, PAGE)
+        if not found:
+            return Answer(text=f"I know nothing about “{escape(text)}” here. `/memory facts` lists what I know.")
+        lines = [await self._doubted_line(fact, caller) for fact in found]
+        return Answer(text="\n".join(lines), buttons=tuple(_button(f"f{fact.id}", fact) for fact in found))
+
+    async def _doubted_line(self, fact: Fact, caller: Caller) -> str:
+        """A fact in a line, with the doubt that nobody has cleared up since."""
+        history = await self._ledger.history(fact.id, caller.scopes)
+        doubt = history[-1].reason if fact.is_open and history and history[-1].action == "flag" else ""
+        return f"{self._line(fact)}{f' ❓ _{escape(doubt)}_' if doubt else ''}"
 
     async def _why(self, fact: Fact, caller: Caller) -> Answer:
         """Where a fact comes from, what became of it, and what can be done with it."""
         said = self._knowledge.day(fact.last_at or fact.created_at)
-        who = "You" if fact.account in (None, caller.account) else escape(fact.speaker or "Somebody here")
+        history = await self._ledger.history(fact.id, caller.scopes)
+        worded = [change for change in history if change.action in ("learn", "correct", "undo")][-1:]
+        is_fixed = any(change.action == "correct" for change in worded)
+        author = worded[0].account if is_fixed else fact.account
+        is_own, is_speaker = author in (None, caller.account), author == fact.account
+        who = "You" if is_own else escape(fact.speaker if is_speaker and fact.speaker else "Somebody here")
         source = {"person": "asked me to remember it", "rule": "said it", "model": "said it, as I understood it"}
+        did = "put it right" if is_fixed else source[fact.origin]
         times = "" if fact.said == 1 else f", {fact.said} times in all"
-        lines = [self._line(fact), "", f"{who} {source[fact.origin]}, last on {said}{times}."]
+        lines = [self._line(fact), "", f"{who} {did}, last on {said}{times}."]
         lines.append(_surety(fact))
         if fact.is_pinned:
             lines.append("It is pinned: it does not age.")
         if fact.message_id is not None:
             lines.append(f"The message: `/recall around:{fact.message_id}`.")
-        history = await self._ledger.history(fact.id, caller.scopes)
         lines += ["", *(self._step(change) for change in history[-SHOWN_CHANGES:])]
         pin = "unpin" if fact.is_pinned else "pin"
         buttons = [_button(word.title(), fact, word) for word in ("forget", pin, "right", "wrong", "correct")]
@@ -185,13 +212,14 @@ class FactCommands:
 
     async def _correct(self, fact: Fact, text: str, caller: Caller) -> Answer:
         if not text:
-            return Answer(
-                text=f"{self._line(fact)}\n\nWrite what is right: `/memory correct f{fact.id} I live in Braga`."
-            )
-        if (reason := suspicion(text)) is not None:
-            raise Refused(f"I do not keep that: it contains {reason}, and facts are read beside your words. Reword it.")
-        fixed = await self._ledger.correct(fact.id, caller.scopes, text, _author(caller)) or fact
-        return Answer(text=f"Corrected:\n\n{self._line(fixed)}", buttons=(_button("Why", fixed),))
+            if caller.session.is_incognito:
+                raise Refused("This is incognito, where nothing is written down. `/incognito off` ends that.")
+            return Answer(text=f"{self._line(fact)}\n\n{_asked(caller)}", dictated=_command("correct", fact))
+        by = replace(_author(caller), message_id=caller.said_id)
+        fixed = await self._dictation.correct(fact, text, caller.scopes, by, caller.inbound.sent_at) or fact
+        before = "" if fixed.content == fact.content else f"\n\nBefore: {escape(fact.content)}"
+        undo = [_link("Undo", f"undo c{one.id}") for one in await self._ledger.history(fact.id, caller.scopes)]
+        return Answer(text=f"Corrected:\n\n{self._line(fixed)}{before}", buttons=(_button("Why", fixed), *undo[-1:]))
 
     async def _forget(self, fact: Fact, caller: Caller) -> Answer:
         """Shows what goes with a fact, and lets it wait for a yes."""
@@ -221,13 +249,18 @@ class FactCommands:
             await self._ledger.forget([fact.id], caller.scopes)
         return Answer(text=told)
 
-    async def _changes(self, caller: Caller) -> Answer:
-        changes = await self._ledger.changes(caller.scopes, SHOWN_CHANGES)
-        if not changes:
+    async def _changes(self, text: str, caller: Caller) -> Answer:
+        """The latest changes, or the latest up to one that is named."""
+        named = _CHANGE.fullmatch(text)
+        found = await self._ledger.changes(caller.scopes, SHOWN_CHANGES + 1, int(named[1]) if named else None)
+        if not found:
             return Answer(text="No fact was learned or changed here yet.")
+        changes, older = found[:SHOWN_CHANGES], found[SHOWN_CHANGES:]
         lines = [f"{self._step(change)} (f{change.fact_id}: {_part(change)})" for change in changes]
         lines += ["", f"Take one back: `/memory undo c{changes[0].id}`."]
-        return Answer(text="\n".join(["**What changed in what I know**", "", *lines]))
+        lines += [f"Those before: `/memory changes c{older[0].id}`."] if older else []
+        buttons = tuple(_link("Older", f"changes c{change.id}") for change in older)
+        return Answer(text="\n".join(["**What changed in what I know**", "", *lines]), buttons=buttons)
 
     async def _undo(self, text: str, caller: Caller) -> Answer:
         """By a change's name, or the latest change of a fact."""
@@ -237,7 +270,7 @@ class FactCommands:
             history = await self._ledger.history(fact.id, caller.scopes)
         else:
             number = int(change_id[1]) if change_id else 0
-            known = await self._ledger.changes(caller.scopes, 1_000)
+            known = await self._ledger.changes(caller.scopes, 1, number)
             history = [change for change in known if change.id == number]
             if not history:
                 raise Refused(f"There is no change {text}. `/memory changes` lists the latest.")
@@ -270,6 +303,8 @@ class FactCommands:
     def _step(self, change: FactChange) -> str:
         by = "" if change.account or change.action in ("learn", "close") else ", by me"
         reason = f": {escape(change.reason)}" if change.reason and change.action in ("merge", "flag", "trust") else ""
+        if change.action == "correct" and change.before is not None:
+            reason = f", before: “{_short(change.before)}”"
         return (
             f"- c{change.id}, {self._knowledge.day(change.at)}: {_DEEDS.get(change.action, change.action)}{by}{reason}"
         )
@@ -306,7 +341,11 @@ def _rest(text: str) -> str:
 
 
 def _part(change: FactChange) -> str:
-    text = " ".join((change.after or change.before or "").split())
+    return _short(change.after or change.before or "")
+
+
+def _short(content: str) -> str:
+    text = " ".join(content.split())
     return escape(text if len(text) <= PART_CHARS else text[:PART_CHARS].rsplit(" ", 1)[0] + " …")
 
 
@@ -328,5 +367,21 @@ def _author(caller: Caller) -> Author:
     return Author(account=caller.account)
 
 
+def _command(action: str, fact: Fact) -> Command:
+    return Command(name="memory", arguments=f"{action} f{fact.id}")
+
+
 def _button(label: str, fact: Fact, action: str = "why") -> Button:
-    return Button(label=label, command=Command(name="memory", arguments=f"{action} f{fact.id}"))
+    return Button(label=label, command=_command(action, fact))
+
+
+def _link(label: str, arguments: str) -> Button:
+    return Button(label=label, command=Command(name="memory", arguments=arguments))
+
+
+def _asked(caller: Caller) -> str:
+    where = "" if caller.inbound.is_direct else ", with a mention of me or as an answer to one of my messages"
+    return (
+        f"What is right? Your next message{where}, a whole sentence, takes its place. A command, or **cancel**, leaves "
+        "it as it is."
+    )

@@ -12,15 +12,19 @@ from core.appointments import Appointments
 from core.books import Books
 from core.forgetting import Forgetting
 from core.incognito import Incognito
+from core.memory.charter import Charter
+from core.memory.copies import Copies
 from core.memory.notebook import Notebook
 from core.prices import Prices
 from core.store.actions import Actions
+from core.store.approvals import Approvals
 from core.store.archive import Archive
 from core.store.calls import Calls
 from core.store.compaction import Compaction
 from core.store.conversations import Conversations
 from core.store.database import Database
 from core.store.erasure import Erasure
+from core.store.errands import Errands
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
 from core.store.holdings import Holdings
@@ -33,6 +37,7 @@ from core.store.pending_notes import PendingNotes
 from core.store.people import People
 from core.store.recall import Recall
 from core.store.transcripts import Transcripts
+from core.store.turns import Turns
 from core.store.veils import Veils
 from core.types import Account, Scope
 from core.veil import Veil
@@ -73,8 +78,10 @@ class House:
     holdings: Holdings
     calls: Calls
     notebook: Notebook
+    charter: Charter
     appointments: Appointments
     books: Books
+    papers: Papers
     forgetting: Forgetting
 
     @classmethod
@@ -84,16 +91,17 @@ class House:
         added or changed through this house. Raises StoreError."""
         clock = _WallClock()
         async with Database.open(settings.home / STATE) as database:
-            people = People(database)
+            veil = Veil()
+            people = People(database, veil)
             await people.set_owner(
                 [_account(key) for key in settings.owner.accounts],
                 [Scope(key=f"room:{key}") for key in settings.owner.rooms],
             )
             jobs, notes = Jobs(database), Notes(database)
-            veil, veils, conversations = Veil(), Veils(database, clock), Conversations(database, clock)
+            veils, conversations = Veils(database, clock), Conversations(database, clock)
             limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
             notebook = Notebook(settings.home, notes, clock, limits, PendingNotes(database))
-            calls = Calls(database)
+            calls, papers = Calls(database), Papers(settings.home)
             prices = Prices(settings.usage.prices, settings.usage.currency)
             yield cls(
                 settings=settings,
@@ -117,15 +125,18 @@ class House:
                 holdings=Holdings(database),
                 calls=calls,
                 notebook=notebook,
+                charter=Charter(settings.home, Approvals(database)),
                 appointments=Appointments(jobs, clock, settings.general.zone, on_change, settings.cron.max_jobs),
                 books=Books(calls, prices, clock, settings.general.zone),
+                papers=papers,
                 forgetting=Forgetting(
                     Erasure(database, clock),
                     Compaction(database),
                     notebook,
-                    Papers(settings.home).erase,
+                    papers,
                     clock,
                     settings.general.zone,
+                    [Copies(Errands(database, clock), Turns(database), clock, on_change)],
                 ),
             )
 

@@ -12,7 +12,6 @@ from core.records import Link, Named, Parcel
 from core.types import Account, Address, Answer, Command, CommandSpec, Option
 from gateway.caller import Caller
 from gateway.confirmations import Confirmations
-from gateway.post import Post
 
 _LINK = CommandSpec(
     name="link",
@@ -27,7 +26,9 @@ _UNLINK = CommandSpec(
     is_private=True,
 )
 _AGREED = "yes "
-"""What the arguments of a confirmed /link begin with; the number of the link follows. No code has an S."""
+"""What the arguments of a confirmed /link begin with; the token of the link follows. No code has an S."""
+ASKED = "link:asked:"
+"""How the key of a question to who offered the code begins; the number of the link follows, and which yes it is of."""
 
 
 class LinkCommands:
@@ -62,8 +63,8 @@ class LinkCommands:
             return await self._part(caller, words)
         if not words:
             return await self._offer(caller)
-        if words.startswith(_AGREED) and words.removeprefix(_AGREED).isdecimal():
-            return await self._agree(caller, int(words.removeprefix(_AGREED)[:18]))
+        if words.startswith(_AGREED):
+            return await self._agree(caller, words.removeprefix(_AGREED))
         return await self._claim(caller, words)
 
     async def _offer(self, caller: Caller) -> Answer:
@@ -73,7 +74,8 @@ class LinkCommands:
         return Answer(
             text=f"Your code is `{code}`. Within ten minutes send me `/link {code}` in a direct chat on the other "
             "platform; then I ask on both sides. Show it to nobody: whoever is linked with you sees everything you "
-            f"said here.{linked}"
+            f"said here.{linked}",
+            kept="A code to be linked by.",
         )
 
     async def _claim(self, caller: Caller, code: str) -> Answer:
@@ -81,14 +83,22 @@ class LinkCommands:
         link = await self._kinship.claim(code, me, caller.inbound.address, self._clock.now())
         return Answer(text=_question(link.offered, link.claimed), confirm=_yes(link))
 
-    async def _agree(self, caller: Caller, link_id: int) -> Answer:
-        if caller.inbound.kind == "message" and await self._outbox.is_behind(Post.draft(caller.inbound).key):
-            # The question went through the outbox and may lie there still: this was said to something else.
-            raise Refused(
-                "I had just begun to ask you something else, so I took that yes for nothing. Say again what you meant; "
-                "for a link, begin anew with `/link`."
-            )
-        link = await self._kinship.agree(link_id, caller.account, self._clock.now())
+    async def undelivered(self, key: str) -> None:
+        """The question in the parcel of this key (see `ASKED`) did not arrive: the other side is told, and the link is
+        called off."""
+        number = key.removeprefix(ASKED).partition(":")[0]
+        link = await self._kinship.asked(int(number)) if number.isdecimal() else None
+        if link is None:
+            return
+        told = (
+            f"I could not ask {_listed(link.offered[:1])}: my message does not arrive there. Nothing is linked. See "
+            "that I may write to you there, then begin anew with `/link`."
+        )
+        await self._tell(f"link:{link.id}:undelivered:{key}", link.claimed_address, Answer(text=told))
+        await self._kinship.call_off(link.id)
+
+    async def _agree(self, caller: Caller, token: str) -> Answer:
+        link = await self._kinship.agree(token, caller.account, self._clock.now())
         if not link.is_joined:
             await self._ask(link, caller.origin)
             return Answer(
@@ -118,10 +128,10 @@ class LinkCommands:
 
     async def _ask(self, link: Link, origin: str) -> None:
         """The question to who offered the code, once for each yes of the other side."""
-        key = f"link:{link.id}:{origin}"
+        key = f"{ASKED}{link.id}:{origin}"
         held = await self._outbox.hold(Parcel(key=key, kind="notice", address=link.address))
         if held.answer is None and not held.is_over:
-            button = await self._confirmations.lay(_yes(link), link.offered[0].account, link.scope, link.address)
+            button = await self._confirmations.lay(_yes(link), link.offered[0].account, link.scope, link.address, key)
             answer = Answer(text=_question(link.claimed, link.offered), buttons=(button,))
             await self._outbox.fill(key, answer, self._clock.now())
             self._on_wake()
@@ -134,7 +144,7 @@ class LinkCommands:
 
 
 def _yes(link: Link) -> Command:
-    return Command(name="link", arguments=f"{_AGREED}{link.id}")
+    return Command(name="link", arguments=f"{_AGREED}{link.token}")
 
 
 def _question(other: Sequence[Named], own: Sequence[Named]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.errors import Refused
+from core.memory.charter import Charter
 from core.memory.notebook import Notebook
 from core.types import Answer, Command, CommandSpec, Option
 from gateway.caller import Caller
@@ -33,10 +34,10 @@ class MemoryCommands:
 
     specs = (_MEMORY,)
 
-    def __init__(self, notebook: Notebook, facts: FactCommands, zone: str) -> None:
+    def __init__(self, notebook: Notebook, charter: Charter, facts: FactCommands, zone: str) -> None:
         self._notebook = notebook
         self._facts = facts
-        self._desk = NoteDesk(notebook, zone)
+        self._desk = NoteDesk(notebook, charter, zone)
 
     def is_reading(self, command: Command) -> bool:
         """Unless it changes a note or a fact."""
@@ -67,8 +68,8 @@ class MemoryCommands:
             fullness = await self._notebook.heading(caller.scopes, target)
             listed = "\n".join(f"- {entry}" for entry in entries) or "Nothing yet."
             sections.append(f"**{_TITLES[target]}** ({fullness})\n\n{listed}")
-        if waiting := await self._notebook.pending(caller.scopes):
-            sections.append(f"{len(waiting)} put aside because they read like orders: `/memory pending`.")
+        if waiting := await self._desk.waiting(caller):
+            sections.append(f"{waiting} put aside because they read like orders: `/memory pending`.")
         return "\n\n".join([*sections, *await self._notebook.troubles(caller.scopes)])
 
 

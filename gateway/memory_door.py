@@ -41,7 +41,7 @@ class MemoryDoor:
 
 
 class _Errands:
-    """Fills the role Reply: the key of its receipt says everything."""
+    """Fills the role Reply: the key of its receipt says everything, but for the ids that its parcel holds."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -56,7 +56,7 @@ class _Errands:
 
     async def finish(self, answer: Answer) -> None:
         """Tells the memory. Raises DeliveryError."""
-        errand = Errand.parse(self._key)
+        errand = Errand.parse(self._key, answer.text)
         if errand is None:
             raise DeliveryError(f"no memory understands the parcel {self._key}", is_permanent=True)
         await self._memory.deliver(errand)

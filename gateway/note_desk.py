@@ -3,11 +3,15 @@ and what was put aside because it reads like an order."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
+from core.memory.charter import NAMES, Charter
+from core.memory.custody import doubt
 from core.memory.guard import suspicion
-from core.memory.notebook import Notebook, doubt
+from core.memory.notebook import Notebook
 from core.memory.operation import Operation
 from core.memory.pages import FILES
 from core.records import Author
@@ -21,15 +25,17 @@ _ANYWAYS = (_ANYWAY, "\N{EM DASH}anyway")
 """Telephones make one dash of two."""
 NOTE_ACTIONS = (*_CHANGING, "pending", "history", "why")
 """As they are announced."""
+_DECISIONS = ("Approve", "Reject")
 BUTTONS = 4
 """So many of what waits get buttons."""
 
 
 class NoteDesk:
-    """Answers for /memory what concerns notes; `zone` is for dates."""
+    """Answers for /memory what concerns notes; `zone` is for dates. The `charter` concerns the owner alone."""
 
-    def __init__(self, notebook: Notebook, zone: str) -> None:
+    def __init__(self, notebook: Notebook, charter: Charter, zone: str) -> None:
         self._notebook = notebook
+        self._charter = charter
         self._zone = ZoneInfo(zone)
 
     @staticmethod
@@ -56,9 +62,8 @@ class NoteDesk:
     async def _changed(self, action: str, text: str, caller: Caller) -> Answer:
         is_insisting, plain = _insisting(text)
         # In a room what others type is read by everybody's model: there the owner decides.
-        author = Author(
-            account=caller.account, is_typed=not caller.scope.is_room or caller.is_owner, is_insisting=is_insisting
-        )
+        is_typed = not caller.scope.is_room or caller.is_owner
+        author = replace(_author(caller), is_typed=is_typed, is_insisting=is_insisting)
         target, rest = _target(plain)
         old, separator, new = rest.partition("=>") if action == "replace" else (rest, "", rest)
         if action == "replace" and not separator:
@@ -82,18 +87,30 @@ class NoteDesk:
             )
         return Answer(text=await self._notebook.apply(caller.scope, caller.scopes, target, [operation], author))
 
+    async def waiting(self, caller: Caller) -> int:
+        """How much is put aside here."""
+        return len(await self._notebook.pending(caller.scopes)) + len(await self._left_out(caller))
+
+    async def _left_out(self, caller: Caller) -> Sequence[tuple[str, str]]:
+        """The owner's files that stand in no prompt."""
+        return await self._charter.left_out() if _is_at_home(caller) else ()
+
     async def _pending(self, caller: Caller) -> Answer:
-        waiting = await self._notebook.pending(caller.scopes)
-        if not waiting:
+        waiting, files = await self._notebook.pending(caller.scopes), await self._left_out(caller)
+        if not waiting and not files:
             return Answer(text="Nothing waits to be looked at.")
+        deeds = [(f"Approve {name}", f"approve {name}") for name, _ in files]
+        deeds += [(f"{word} {note.id}", f"{word.lower()} {note.id}") for note in waiting for word in _DECISIONS]
         buttons = [
-            Button(label=f"{label} {note.id}", command=Command(name="memory", arguments=f"{label.lower()} {note.id}"))
-            for note in waiting[:BUTTONS]
-            for label in ("Approve", "Reject")
+            Button(label=label, command=Command(name="memory", arguments=arguments))
+            for label, arguments in deeds[: BUTTONS * len(_DECISIONS)]
         ]
-        return Answer(text=aside(waiting, self._zone), buttons=tuple(buttons))
+        return Answer(text=aside(waiting, self._zone, files), buttons=tuple(buttons))
 
     async def _decide(self, text: str, caller: Caller, *, is_approved: bool) -> str:
+        name = next((name for name in NAMES if name.casefold() == text.casefold()), None)
+        if is_approved and name is not None and _is_at_home(caller):
+            return await self._charter.approve(name)
         number = text.removeprefix("#")
         if not number.isdecimal():
             raise Refused("Say which by its number, as `/memory pending` shows it: `/memory approve 3`.")
@@ -101,7 +118,7 @@ class NoteDesk:
         is_own = not is_approved and note.account == caller.account
         if caller.scope.is_room and not caller.is_owner and not is_own:
             raise Refused("In a room my owner decides about that.")
-        return await self._notebook.decide(note, caller.scopes, is_approved)
+        return await self._notebook.decide(note, caller.scopes, is_approved, _author(caller))
 
     async def _undo(self, text: str, caller: Caller) -> str:
         number = text.removeprefix("#")
@@ -110,16 +127,30 @@ class NoteDesk:
         change = await self._notebook.change(caller.scopes, int(number[:18]) if number else None)
         if caller.scope.is_room and not caller.is_owner and change.account != caller.account:
             raise Refused("In a room only who made a change, or my owner, undoes it.")
-        return await self._notebook.undo(change, caller.scope, caller.scopes, Author(account=caller.account))
+        return await self._notebook.undo(change, caller.scope, caller.scopes, _author(caller))
 
     async def _history(self, caller: Caller, text: str) -> Answer:
         page = max(1, int(text[:6])) if text.isdecimal() else 1
-        changes = await self._notebook.history(caller.scopes, PAGE + 1, PAGE * (page - 1))
+        history = await self._notebook.history(caller.scopes, PAGE + 1, PAGE * (page - 1))
+        changes = await self._notebook.sources(caller.scopes, history)
         more = Button(label="Older", command=Command(name="memory", arguments=f"history {page + 1}"))
         if not changes:
             return Answer(text="Nothing was changed yet." if page == 1 else "There is nothing older.")
         shown = f"{listed(changes[:PAGE], self._zone)}\n\n`/memory undo` takes back the last one, or one by its number."
         return Answer(text=shown, buttons=(more,) if len(changes) > PAGE else ())
+
+
+def _is_at_home(caller: Caller) -> bool:
+    """Whether the owner speaks where nobody else reads."""
+    return caller.is_owner and not caller.scope.is_room
+
+
+def _author(caller: Caller) -> Author:
+    """Who types a command, and which: a press, or a command that is no message, has nothing that could be opened."""
+    inbound = caller.inbound
+    is_message = inbound.kind == "message" and not inbound.is_interaction
+    external_id = inbound.message_id if is_message else None
+    return Author(account=caller.account, address=inbound.address, external_id=external_id)
 
 
 def _target(text: str) -> tuple[str, str]:
@@ -128,6 +159,9 @@ def _target(text: str) -> tuple[str, str]:
 
 
 def _insisting(text: str) -> tuple[bool, str]:
-    """Whether it is to be kept anyway, and the text without that."""
-    word, _, rest = text.partition(" ")
-    return (True, rest.strip()) if word in _ANYWAYS else (False, text)
+    """Whether it is to be kept anyway, and the text without that, which stands before or behind the target."""
+    target, rest = _target(text)
+    word, _, rest = rest.partition(" ")
+    if word not in _ANYWAYS:
+        return False, text
+    return True, f"{target}: {rest.strip()}" if target else rest.strip()

@@ -20,52 +20,71 @@ _DONE = {
     "remove": "removed",
     "edited": "edited in the file",
     "undo": "undone",
+    "approve": "approved as it stands in the file",
 }
 
 
-def listed(changes: Sequence[NoteChange], zone: ZoneInfo) -> str:
+def listed(changes: Sequence[Provenance], zone: ZoneInfo) -> str:
     """A line a change, with the number that `undo` takes."""
-    return "\n".join(f"- {_line(change, zone)}" for change in changes)
+    return "\n".join(f"- {_line(one, one.change, zone)}" for one in changes if one.change is not None)
 
 
 def explained(found: Provenance, zone: ZoneInfo) -> str:
     """Who noted it, when, and from which message."""
     if found.change is None:
         return f"“{found.entry}” stands in the file; who put it there is not known."
-    lines = [f"“{found.entry}”", _line(found.change, zone, is_brief=True)]
+    lines = [f"“{found.entry}”", _line(found, found.change, zone, is_brief=True)]
     if found.said:
         said = found.said if len(found.said) <= SAID_CHARS else f"{found.said[:SAID_CHARS]} …"
-        lines.append(f"From what {found.sender or 'the person'} said: “{' '.join(said.split())}”")
+        did = "said" if found.change.message_id is not None else "typed"
+        lines.append(f"From what {found.sender or 'the person'} {did}: “{' '.join(said.split())}”")
     if found.link:
         lines.append(f"The message: {found.link}")
     return "\n\n".join(lines)
 
 
-def aside(waiting: Sequence[PendingNote], zone: ZoneInfo) -> str:
-    """What was put aside, with the numbers that `approve` and `reject` take."""
+def aside(waiting: Sequence[PendingNote], zone: ZoneInfo, files: Sequence[tuple[str, str]] = ()) -> str:
+    """What was put aside, with the numbers that `approve` and `reject` take; and the owner's `files` that are left out,
+    with the reason."""
     lines = ["These read like orders to me, so they stand in no prompt until you decide:"]
+    lines += [f"- {name}, your own file: it contains {reason}. `/memory approve {name}`" for name, reason in files]
     for note in waiting:
         who = "" if note.account is None else f", for {note.account.platform}:{note.account.user_id}"
-        lines.append(f"- {note.id}: {_date(note.at, zone)}, {FILES[note.target]}{who}; {note.reason}")
+        where = ", stands in the file" if note.is_written else ""
+        lines.append(f"- {note.id}: {_date(note.at, zone)}, {FILES[note.target]}{where}{who}; {note.reason}")
         for one in note.operations:
             old = f" “{one.old_text}” →" if one.action == "replace" else f" “{one.old_text}”" if one.old_text else ""
-            lines.append(f"  {one.action}{old}{f' “{one.content}”' if one.content else ''}")
-    return "\n".join([*lines, "", "`/memory approve N` notes it, `/memory reject N` drops it."])
+            done = "by hand" if note.is_written else one.action
+            lines.append(f"  {done}{old}{f' “{one.content}”' if one.content else ''}")
+    if waiting:
+        lines += ["", "`/memory approve N` notes it, `/memory reject N` drops it."]
+    if any(note.is_written for note in waiting):
+        lines[-1] += " What stands in the file stays there when it is approved, and is taken out when it is rejected."
+    return "\n".join(lines)
 
 
-def _line(change: NoteChange, zone: ZoneInfo, *, is_brief: bool = False) -> str:
+def _line(one: Provenance, change: NoteChange, zone: ZoneInfo, *, is_brief: bool = False) -> str:
     done = _DONE[change.action]
     if change.undoes is not None:
         done = f"change {change.undoes} undone"
     who = "" if change.account is None else f", by {change.account.platform}:{change.account.user_id}"
-    how = ", from a message" if change.message_id is not None else ""
-    how += ", though it reads like an order" if change.is_insisted else ""
+    how = f", though it reads like an order{_way(change)}" if change.is_insisted else _way(change)
     head = f"{change.id}: {_date(change.at, zone)}, {FILES[change.target]}, {done}{who}{how}"
     if is_brief:
         return f"Change {head}." + (f" Before: “{change.before}”." if change.before else "")
+    link = f" ({one.link})" if one.link else ""
     if change.before is None or change.after is None:
-        return f"{head}: {'+' if change.before is None else '-'} “{change.before or change.after}”"
-    return f"{head}: “{change.before}” → “{change.after}”"
+        return f"{head}: {'+' if change.before is None else '-'} “{change.before or change.after}”{link}"
+    return f"{head}: “{change.before}” → “{change.after}”{link}"
+
+
+def _way(change: NoteChange) -> str:
+    """How it was asked for."""
+    if change.message_id is not None:
+        return ", from a message"
+    if change.address is not None:
+        return f", typed in {'a room' if change.scope.is_room else 'a direct chat'}"
+    return "" if change.account is None else ", on the command line"
 
 
 def _date(at: datetime, zone: ZoneInfo) -> str:

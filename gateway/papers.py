@@ -6,41 +6,69 @@ Takes what is forgotten out of them. The notes themselves and their versions are
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from core.memory.notebook import FILES, SEPARATOR
-from core.quoting import Quoting
+from core.memory.notebook import FILES
+from core.quoting import Quoting, digest
 from core.types import Scope
 
 HISTORY = "terminal_history"
 LOG = "mneme.log"
+_SEPARATOR = re.compile(r"(?m)^\s*§\s*$")
 _TERMINAL = Scope.account("terminal", "local")
 
 
 class Papers:
-    """Over the files of one home."""
+    """Fills the role `core.filing.Filing` over the files of one home."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
 
-    def erase(self, scopes: frozenset[Scope], texts: Sequence[str]) -> None:
-        """Takes `texts`, which were said in `scopes`, and longer stretches of them out of every file."""
-        quoting, whole = Quoting((), texts), {text.strip() for text in texts}
+    def find(self, scopes: frozenset[Scope], words: Quoting) -> list[str]:
+        """Digests of what was typed in the terminal with these words, where that is of these scopes."""
+        return [digest(typed) for entry in self._typed(scopes) if words.has_words(typed := _said(entry))]
+
+    def erase(self, scopes: frozenset[Scope], texts: Sequence[str], words: Quoting, digests: Collection[str]) -> None:
+        """See `core.filing.Filing`."""
+        quoting, whole, gone = words.over(texts), {text.strip() for text in texts}, set(digests)
+
+        def is_meant(text: str) -> bool:
+            return text.strip() in whole or quoting.repeats(text) or quoting.has_words(text)
+
         for path in sorted(self._home.glob(f"{LOG}*")):
+            # What people say is not logged but by a slip, and a word of theirs may be one of ours.
             _keep_lines(path, [line for line in _lines(path) if not quoting.repeats(line)])
         if _TERMINAL in scopes:
-            path = self._home / HISTORY
-            _keep_lines(
-                path,
-                [line for entry in _entries(_lines(path)) if not _is_gone(entry, quoting, whole) for line in entry],
-            )
-        for scope in scopes:
-            for path in (self._home / "memories" / quote(scope.key, safe="")).glob("*"):
-                # What lies beside the notes are copies of them.
-                if path.name not in FILES.values() and path.is_file() and _holds(path, quoting, whole):
-                    path.unlink(missing_ok=True)
+            kept = [
+                entry
+                for entry in self._typed(scopes)
+                if not is_meant(_said(entry)) and digest(_said(entry)) not in gone
+            ]
+            _keep_lines(self._home / HISTORY, [line for entry in kept for line in entry])
+        for path in self._copies(scopes):
+            if any(is_meant(entry) for entry in _SEPARATOR.split("".join(_lines(path)))):
+                path.unlink(missing_ok=True)
+
+    def held(self, scopes: frozenset[Scope]) -> Iterator[dict[str, object]]:
+        """What stands there about who sees these scopes, for him: what he typed, copies of his notes."""
+        for entry in self._typed(scopes):
+            if said := _said(entry):
+                yield {"kind": "typed in the terminal", "text": said}
+        for path in self._copies(scopes):
+            yield {"kind": "copy of notes", "name": path.name, "text": "".join(_lines(path))}
+
+    def _typed(self, scopes: frozenset[Scope]) -> list[list[str]]:
+        return _entries(_lines(self._home / HISTORY)) if _TERMINAL in scopes else []
+
+    def _copies(self, scopes: frozenset[Scope]) -> Iterator[Path]:
+        """What lies beside the notes are copies of them."""
+        for scope in sorted(scopes):
+            for path in sorted((self._home / "memories" / quote(scope.key, safe="")).glob("*")):
+                if path.name not in FILES.values() and path.is_file():
+                    yield path
 
 
 def _lines(path: Path) -> list[str]:
@@ -72,11 +100,6 @@ def _entries(lines: Sequence[str]) -> list[list[str]]:
     return entries
 
 
-def _is_gone(entry: Sequence[str], quoting: Quoting, whole: set[str]) -> bool:
-    typed = "".join(line[1:] for line in entry if line.startswith("+")).strip()
-    return bool(typed) and (typed in whole or quoting.repeats(typed))
-
-
-def _holds(path: Path, quoting: Quoting, whole: set[str]) -> bool:
-    content = "".join(_lines(path))
-    return quoting.repeats(content) or any(entry.strip() in whole for entry in content.split(SEPARATOR))
+def _said(entry: Sequence[str]) -> str:
+    """What was typed, without the time and the marks around it."""
+    return "".join(line[1:] for line in entry if line.startswith("+")).strip()

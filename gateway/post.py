@@ -56,12 +56,18 @@ class Post:
         """The lock of each address that something is being painted at, and of those that wait for it."""
         self._left: set[str] = set()
         """Addresses where an answer was left to the courier, who is called when the one before it has left."""
+        self._heeding: dict[str, Callable[[str], Awaitable[None]]] = {}
         self._unwritten: deque[Booking] = deque()
         self._log = structlog.get_logger("post")
 
     def connect(self, call: Callable[[], None]) -> None:
         """Who is to be called when something lies in the outbox: the courier."""
         self._call = call
+
+    def heed(self, prefix: str, told: Callable[[str], Awaitable[None]]) -> None:
+        """`told` is called with the key of every parcel that begins so and is given up, before it is buried; once more
+        after a crash in between."""
+        self._heeding[prefix] = told
 
     async def accept(self, inbound: Inbound, written: Inbound) -> Entry | None:
         """Writes an event down, as `written`: what may not be kept is not in it, and lost in a crash. None when it is
@@ -141,6 +147,9 @@ class Post:
         tries = TRIES_OF_MEMORY if parcel.kind == "memory" else TRIES
         if is_permanent or is_once or parcel.attempts + 1 >= tries:
             self._log.warning("undeliverable", key=parcel.key, error=str(error))
+            for prefix, told in self._heeding.items():
+                if parcel.key.startswith(prefix):
+                    await self._book(partial(told, parcel.key))
             await self._book(partial(self._outbox.bury, parcel.key, str(error)))
             return
         asked_s = error.retry_after_s if isinstance(error, DeliveryError) else None

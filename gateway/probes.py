@@ -14,6 +14,7 @@ from core.store.database import Database
 from core.store.recall import Recall
 from gateway.checkup import Checkup, Probe
 from gateway.house import House
+from gateway.provider_probes import provider_probes
 
 ADVICE = {
     "model": "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own. Without one I answer from memory.",
@@ -34,6 +35,7 @@ def checkup(settings: Settings | None, problems: Sequence[str], clock: Clock) ->
             "model": _model(settings, clock),
             "telegram": _telegram(settings),
             "discord": _discord(settings),
+            **provider_probes(settings),
         },
         advice=ADVICE,
     )

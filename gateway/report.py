@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from core.markup import escape
+from core.store.errands import Errands
 from gateway.house import STATE, House
+from gateway.standing import standing
 
 
 class _Watched(Protocol):
@@ -15,6 +17,9 @@ class _Watched(Protocol):
 
 
 class _Remembering(Protocol):
+    @property
+    def externals(self) -> Sequence[str]: ...
+
     @property
     def warnings(self) -> Sequence[str]: ...
 
@@ -45,6 +50,9 @@ class Report:
             kept = ", ".join(f"{escape(name)} {escape(state)}" for name, state in self.memory.states.items())
             lines.append(f"**memory**: {kept}")
             lines.extend(f"**memory**: {escape(warning)}" for warning in self.memory.warnings)
+            for name in self.memory.externals:
+                if still := await standing(Errands(house.database, house.clock), name):
+                    lines.append(f"**memory**: {escape(name)}: {escape(still)}")
         lines.append(f"**reminders and schedules**: {len(jobs)} active")
         waiting = ", ".join(f"{counts[name]} {name}" for name in ("due", "dead") if counts.get(name))
         lines.append(f"**outbox**: {waiting or 'nothing waits'}")

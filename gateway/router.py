@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from itertools import count
 
 import structlog
@@ -17,22 +18,22 @@ import structlog
 from core.aftercare import Aftercare
 from core.agent import Agent
 from core.errors import DeliveryError, Refused, StoreError
-from core.legible import on_one_line
 from core.ports import Adapter, Clock, Reply
 from core.records import Entry, Parcel
 from core.turn import Turn
 from core.types import Answer, Command, Inbound, Scope
 from gateway import excuses
 from gateway.access import Access
+from gateway.attempts import Attempts
 from gateway.caller import Caller
 from gateway.commands import Commands
+from gateway.confirmations import is_dictated
 from gateway.doorstep import Doorstep
+from gateway.guise import presentable
 from gateway.lanes import Lanes
 from gateway.post import Post
 from gateway.supervisor import contained
 from gateway.ticket import Ticket
-
-NAME_CHARS = 100
 
 
 class Router:
@@ -45,16 +46,17 @@ class Router:
         post: Post,
         agent: Agent,
         aftercare: Aftercare,
+        attempts: Attempts,
         commands: Commands,
-        lanes: Lanes,
         clock: Clock,
     ) -> None:
         self._access = access
         self._post = post
         self._agent = agent
         self._aftercare = aftercare
+        self._attempts = attempts
         self._commands = commands
-        self._lanes = lanes
+        self._lanes = Lanes()
         self._clock = clock
         self._doorstep = Doorstep(access, commands, post, clock)
         self._adapters: Mapping[str, Adapter] = {}
@@ -74,7 +76,7 @@ class Router:
 
     async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
         """See `core.ports.Sink`."""
-        inbound = _presentable(inbound)
+        inbound = presentable(inbound)
         scope = await self._access.scope(inbound)
         verdict = await self._access.judge(inbound, scope)
         if verdict == "stranger":
@@ -228,7 +230,7 @@ class Router:
                 if batch and inbound.command is not None:
                     await self._command(ticket, inbound.command, scopes)
                 elif batch and ticket.is_overheard:
-                    await self._agent.listen(self._turn(batch, scopes))
+                    await self._attempts.answer(self._turn(batch, scopes), self._agent.listen)
                 elif batch:
                     await self._converse(batch, scopes)
             except Exception as error:
@@ -242,7 +244,7 @@ class Router:
                 for late in [change for name in names for change in self._under_way.pop(name, ())]:
                     await self._agent.amend(late)
         if batch and ticket.is_plain and not ticket.is_overheard:
-            await self._aftercare.settle(inbound.address, scopes)
+            await self._attempts.run(scopes, partial(self._aftercare.settle, inbound.address, scopes))
 
     async def _after_answers(self, batch: Sequence[Ticket], scopes: frozenset[Scope]) -> tuple[Ticket, ...]:
         """What of a batch is left when those that say yes to a question have been served."""
@@ -252,7 +254,7 @@ class Router:
             if confirmed is None:
                 left.append(ticket)
             else:
-                await self._command(ticket, confirmed, scopes)
+                await self._command(ticket, confirmed, scopes, is_said=is_dictated(ticket.entry.inbound))
         return tuple(left)
 
     async def _beside(self, ticket: Ticket, scopes: frozenset[Scope]) -> None:
@@ -284,15 +286,7 @@ class Router:
                 await self._post.close(turn.entries)
                 await last.reply.abandon()
                 return
-            try:
-                async with self._lanes.stoppable(turn.address) as running:
-                    answer = await self._agent.turn(turn, last.reply.show)
-            except TimeoutError:
-                if not running.expired():
-                    raise
-                # It may have been stopped while the whole answer was being stored.
-                stored = await self._post.hold(turn.parcel)
-                answer = stored.answer or await self._agent.stop(turn)
+            answer = await self._attempts.answer(turn, partial(self._answered, reply=last.reply)) or excuses.FORGOTTEN
         except Exception as error:
             await self._apologise(batch, error)
             return
@@ -300,7 +294,21 @@ class Router:
             ticket.is_answered = True
         await self._post.deliver(turn.parcel, last.reply, answer, is_once=last.entry.inbound.is_interaction)
 
-    async def _command(self, ticket: Ticket, command: Command, scopes: frozenset[Scope]) -> None:
+    async def _answered(self, turn: Turn, reply: Reply) -> Answer:
+        try:
+            async with self._lanes.stoppable(turn.address) as running:
+                return await self._agent.turn(turn, reply.show)
+        except TimeoutError:
+            if not running.expired():
+                raise
+            # It may have been stopped while the whole answer was being stored.
+            stored = await self._post.hold(turn.parcel)
+            return stored.answer or await self._agent.stop(turn)
+
+    async def _command(
+        self, ticket: Ticket, command: Command, scopes: frozenset[Scope], *, is_said: bool = False
+    ) -> None:
+        """`is_said`: the message is no command but gave this one its words."""
         inbound = ticket.entry.inbound
         turn = self._turn((ticket,), scopes)
         turn = replace(turn, parcel=await self._begin(ticket, turn.parcel))
@@ -308,6 +316,15 @@ class Router:
             await self._post.close(turn.entries)
             await ticket.reply.abandon()
             return
+        run = partial(self._commanded, ticket, command, is_said=is_said)
+        answer = await self._attempts.answer(turn, run) or excuses.FORGOTTEN
+        ticket.is_answered = True
+        await self._post.deliver(turn.parcel, ticket.reply, answer, is_once=inbound.is_interaction)
+
+    async def _commanded(self, ticket: Ticket, command: Command, turn: Turn, *, is_said: bool) -> Answer:
+        """Runs a command and keeps it with its answer."""
+        inbound, scopes = ticket.entry.inbound, turn.scopes
+        said_id = await self._agent.hear(turn) if is_said else None
         session = await self._agent.place(turn)
         caller = Caller(
             inbound=inbound,
@@ -316,16 +333,16 @@ class Router:
             session=session,
             is_owner=await self._access.is_owner(inbound),
             is_stopped=command.name == "stop" and self._lanes.stop(inbound.address),
+            said_id=said_id,
         )
         try:
             answer = await self._commands.run(command, caller)
         except Refused as refusal:
             answer = Answer(text=str(refusal))
         answer = await self._commands.prepared(answer, command, caller)
-        is_once = inbound.is_interaction
-        await self._agent.keep(turn, session, self._commands.kept(command), answer, is_parcelled=not is_once)
-        ticket.is_answered = True
-        await self._post.deliver(turn.parcel, ticket.reply, answer, is_once=is_once)
+        kept = self._commands.kept(command)
+        await self._agent.keep(turn, session, kept, answer, is_parcelled=not inbound.is_interaction)
+        return answer
 
     def _turn(self, batch: Sequence[Ticket], scopes: frozenset[Scope]) -> Turn:
         """The parcel is that of the first entry: after a crash it is found again whatever else waits by then."""
@@ -360,7 +377,10 @@ class Router:
         for ticket in batch:
             ticket.is_answered = True
         try:
-            turn = self._turn(batch, await self._access.scopes(last.scope))
+            turn = await self._attempts.left(self._turn(batch, await self._access.scopes(last.scope)))
+            if turn is None:
+                await last.reply.abandon()
+                return
             turn = replace(turn, parcel=await self._begin(last, turn.parcel))
             if last.is_overheard:
                 await self._agent.notify(turn, None)
@@ -377,9 +397,3 @@ class Router:
             return
         if not last.is_overheard:
             await self._post.deliver(turn.parcel, last.reply, answer, is_once=inbound.is_interaction)
-
-
-def _presentable(inbound: Inbound) -> Inbound:
-    """People choose their names themselves: on one line, without anything that a terminal would obey."""
-    name = on_one_line(inbound.sender.name)[:NAME_CHARS] or inbound.sender.id
-    return replace(inbound, sender=replace(inbound.sender, name=name))

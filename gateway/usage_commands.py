@@ -41,7 +41,7 @@ CAUSES: Mapping[Cause, str] = {
     "system": "because the system prompt had changed",
     "tools": "because the tools had changed",
     "messages": "because what was said before had changed",
-    "idle": "after more than 5 minutes without a word",
+    "idle": "after a pause longer than the server keeps it",
     "evicted": "although nothing had changed: the server had dropped it",
 }
 """Why a prefix was not in the cache, to stand behind the number of tokens."""
@@ -81,9 +81,15 @@ class UsageCommands:
             case "sessions":
                 sessions = await self._books.sessions(caller.scopes, SESSIONS)
                 rows = [(self._name(session), spending) for session, spending in sessions]
-                return Answer(text=_listed("Conversation", rows, prices, is_wide=is_wide))
+                buttons = tuple(_button(str(session.id), str(session.id)) for session, _ in sessions)
+                return Answer(text=_listed("Conversation", rows, prices, is_wide=is_wide), buttons=buttons)
+            case number if number.isdecimal() and len(number) < 19:
+                spending = await self._books.session(int(number), caller.scopes)
+                return Answer(text=self._told(f"Conversation {int(number)}", spending))
             case _:
-                raise Refused("Write /usage, /usage months or /usage sessions.")
+                raise Refused(
+                    "Write /usage, /usage months, /usage sessions, or /usage and the number of a conversation."
+                )
 
     async def _overview(self, caller: Caller) -> Answer:
         lately = await self._books.lately(caller.scopes)
@@ -93,10 +99,7 @@ class UsageCommands:
         else:
             here = await self._books.session(caller.session.id, caller.scopes)
             parts.insert(0, self._told("This conversation", here))
-        buttons = tuple(
-            Button(label=label, command=Command(name="usage", arguments=arguments))
-            for label, arguments in (("By month", "months"), ("By conversation", "sessions"))
-        )
+        buttons = (_button("By month", "months"), _button("By conversation", "sessions"))
         return Answer(text="\n\n".join(parts), buttons=buttons if lately.calls else ())
 
     def _told(self, name: str, spending: Spending) -> str:
@@ -115,9 +118,10 @@ def tokens(spending: Spending) -> str:
     usage = spending.usage
     if not spending.calls:
         return "no model was asked."
-    share = f", {100 * spending.cached:.0f} % of it read from the cache" if usage.sent else ""
-    written = f" and {usage.cache_write:,} written to it" if usage.cache_write else ""
-    return f"{usage.sent:,} tokens in{share}{written}; {usage.output:,} tokens out."
+    read = f"{usage.cache_read:,} of them read from the cache ({100 * spending.cached:.0f} %)"
+    hour = f" ({usage.cache_write_hour:,} for an hour)" if usage.cache_write_hour else ""
+    written = f", {usage.cache_write:,} written to it{hour}" if usage.cache_write else ""
+    return f"{usage.sent:,} tokens in{f', {read}{written}' if usage.sent else ''}; {usage.output:,} tokens out."
 
 
 def costs(spending: Spending, prices: Prices) -> str:
@@ -151,6 +155,10 @@ def month_name(day: date) -> str:
     return f"{day:%B %Y}"
 
 
+def _button(label: str, arguments: str) -> Button:
+    return Button(label=label, command=Command(name="usage", arguments=arguments))
+
+
 def _details(spending: Spending, prices: Prices) -> list[str]:
     if not spending.calls:
         return []
@@ -164,21 +172,21 @@ def _listed(head: str, rows: Sequence[tuple[str, Spending]], prices: Prices, *, 
         return "No model was asked yet."
     if not is_wide:
         return "\n".join(
-            f"- {name}: {_price(spending, prices)}, {spending.usage.sent:,} tokens in ({_share(spending)} from the "
-            f"cache), {spending.usage.output:,} out"
+            f"- {name}: {_price(spending, prices)}, {spending.usage.sent:,} tokens in, {_read(spending)} from the "
+            f"cache, {spending.usage.cache_write:,} written to it, {spending.usage.output:,} out"
             for name, spending in rows
         )
-    lines = [f"| {head} | Calls | In | From the cache | Out | Cost |", "|---|--:|--:|--:|--:|--:|"]
+    lines = [f"| {head} | Calls | In | From the cache | Written to it | Out | Cost |", "|---|--:|--:|--:|--:|--:|--:|"]
     lines += [
-        f"| {name.replace('|', '/')} | {spending.calls:,} | {spending.usage.sent:,} | {_share(spending)} | "
-        f"{spending.usage.output:,} | {_price(spending, prices)} |"
+        f"| {name.replace('|', '/')} | {spending.calls:,} | {spending.usage.sent:,} | {_read(spending)} | "
+        f"{spending.usage.cache_write:,} | {spending.usage.output:,} | {_price(spending, prices)} |"
         for name, spending in rows
     ]
     return "\n".join(lines)
 
 
-def _share(spending: Spending) -> str:
-    return f"{100 * spending.cached:.0f} %"
+def _read(spending: Spending) -> str:
+    return f"{spending.usage.cache_read:,} ({100 * spending.cached:.0f} %)"
 
 
 def _price(spending: Spending, prices: Prices) -> str:

@@ -48,7 +48,7 @@ async def test_a_question_and_its_answer_are_rows(home: Path) -> None:
         assert (asked.role, asked.text, asked.sender and asked.sender.id) == ("user", "I am Ana.", "42")
         assert (answered.role, answered.text, answered.blocks) == ("assistant", "Hello Ana.", None)
         assert (await corridor.house.inbox.waiting()) == []
-        assert (await current(corridor)).usage == Usage(input=10, output=5)
+        assert answered.usage == Usage(input=10, output=5)
 
 
 async def test_what_is_sent_is_a_time_line_the_untouched_text_and_nothing_else_at_first(home: Path) -> None:
@@ -262,7 +262,7 @@ async def test_what_is_over_thirty_turns_old_still_stands_in_usage(home: Path) -
         for number in range(3):
             await corridor.say(f"message {number}")
         text = (await corridor.say("/usage")).text
-        assert text.count("321 tokens in, 93 % of it read from the cache and 21 written to it; 9 tokens out.") == 2
+        assert text.count("321 tokens in, 297 of them read from the cache (93 %), 21 written to it; 9 tokens out.") == 2
         assert "3 calls: 3 for answers." in text
 
 

@@ -15,7 +15,7 @@ from tests.doubles.clock import SteadyClock
 from tests.doubles.samples import ANA, BOB, CHAT, NOON, message, opened, session
 
 MINE = frozenset((ANA,))
-ONE = Usage(input=1, output=2, cache_read=3, cache_write=4)
+ONE = Usage(input=1, output=2, cache_read=3, cache_write=4, cache_write_hour=3)
 DAY = timedelta(days=1)
 
 

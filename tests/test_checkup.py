@@ -13,12 +13,15 @@ from adapters.discord_probe import probe_discord
 from adapters.telegram_probe import probe_telegram
 from config.settings import Settings
 from core.errors import ConfigError, DeliveryError, ModelError, StoreError
+from core.records import Fact
 from core.store import health
 from core.store.database import Database
+from core.store.facts import Facts
 from gateway.checkup import Checkup
 from gateway.packages import assert_own_packages, folders, intruders
 from gateway.probes import checkup
 from tests.doubles.clock import SteadyClock
+from tests.doubles.samples import ANA, NOON
 
 
 @asynccontextmanager
@@ -176,3 +179,15 @@ async def test_discord_knows_the_token_or_not() -> None:
         for other in (f"{root}/x", f"{root}/missing", "http://127.0.0.1:9"):
             with pytest.raises(DeliveryError):
                 await probe_discord("good", other, has_message_content=False)
+
+
+async def test_facts_whose_index_is_astray_are_found(home: Path, clock: SteadyClock) -> None:
+    (home / "mneme.toml").write_text("")
+    settings = Settings.load({"MNEME_HOME": str(home)})
+    async with Database.open(home / "state.db") as database:
+        await Facts(database, clock).learn(
+            Fact(scope=ANA, content="I like olives", kind="identity", origin="rule", created_at=NOON)
+        )
+        await database.write(lambda connection: connection.execute("UPDATE facts_fts SET terms = 'old'").close())
+    (wrong,) = [finding for finding in await checkup(settings, (), clock).run() if finding.subject == "facts index"]
+    assert (wrong.state, wrong.advice) == ("wrong", "Build it anew: mneme check --repair.")

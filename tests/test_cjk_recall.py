@@ -1,9 +1,11 @@
 """Recall in Chinese (both scripts), Japanese, Korean, Thai, and these with Latin words between.
 
-The set in tests/corpus: 110 short conversations, many on the same matter, and 351 things typed to find them. What
-each step gave, hit@1 / hit@5: pairs of characters alone 84.9 / 90.6; traditional and simplified as one 93.7 / 98.6; the
-words that only ask cut out of questions 94.9 / 98.9; single Han characters 97.7 / 99.7. Amid 128 English conversations
-and 300 stretches of other text in these languages: 83.5 / 90.0, 92.6 / 97.7, 94.0 / 98.6, 96.9 / 99.4.
+The set in tests/corpus: 188 short conversations, many on the same matter, and 587 things typed to find them. What
+each step gave, hit@1 / hit@5, for the first 110 and 351: pairs of characters alone 84.9 / 90.6; traditional and
+simplified as one 93.7 / 98.6; the words that only ask cut out of questions 94.9 / 98.9; single Han characters
+97.7 / 99.7. Amid 128 English conversations and 300 stretches of other text in these languages: 83.5 / 90.0,
+92.6 / 97.7, 94.0 / 98.6, 96.9 / 99.4. For all of it, so far: 93.9 / 98.6; single characters that count less
+94.4 / 98.6; other ways to write numbers, Kana and identifiers 95.7 / 99.5.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from tests.doubles.clock import SteadyClock
 
 CORPUS = Path(__file__).parent / "corpus"
 ANAS = Query(scopes=frozenset({ANA}), limit=5)
-FIRST, AMONG_FIVE = 0.965, 0.985
+FIRST, AMONG_FIVE = 0.95, 0.99
 WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
 
 
@@ -72,7 +74,7 @@ async def test_what_was_said_is_found(database: Database, recall: Recall) -> Non
     for wanted, typed in _questions():
         found = [names[session] for session in await _found(recall, typed)]
         places.append(next((place for place, name in enumerate(found, 1) if name in wanted), 0))
-    assert len(places) > 350
+    assert len(places) > 580
     assert sum(place == 1 for place in places) >= FIRST * len(places)
     assert sum(place > 0 for place in places) >= AMONG_FIVE * len(places)
 

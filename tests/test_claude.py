@@ -208,6 +208,13 @@ async def test_what_the_cache_saves_is_counted() -> None:
     assert first.usage + second.usage == api.totals
 
 
+async def test_what_is_written_for_an_hour_is_told_apart() -> None:
+    system = (text("All about Porto. " * 200, cache_control={**MARK, "ttl": "1h"}),)
+    async with calling(lambda _: "Yes.") as (_, caller):
+        usage = (await caller.ask([text("One?", cache_control=MARK)], system=system)).usage
+    assert 900 < usage.cache_write_hour < usage.cache_write
+
+
 async def test_a_server_that_counts_nothing_of_the_cache() -> None:
     async with calling(["Hi"], {"is_local": True}, api_key=None) as (api, caller):
         usage = (await caller.ask(model="llama", tools=())).usage

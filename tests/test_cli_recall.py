@@ -90,6 +90,7 @@ def test_pages(home: Path) -> None:
     assert len({one["session_id"] for page in pages for one in page["sessions"]}) == 2
     assert [page.get("has_more") for page in pages] == [True, None]
     assert mneme(home, "recall", "ferry", "--page", "0").returncode == 2
+    assert good(home, "recall", "ferry", "--page", "11") == good(home, "recall", "page:11 ferry")
 
 
 async def test_with_a_model_summaries_stand_below_their_rows(home: Path) -> None:

@@ -30,6 +30,7 @@ async def test_what_was_spent(home: Path) -> None:
         "plain_tokens": 0,
         "cache_read_tokens": 100_000,
         "cache_write_tokens": 100_000,
+        "cache_write_hour_tokens": 0,
         "output_tokens": 100,
         "from_cache": 0.5,
         "cost": 0.261,
@@ -43,6 +44,7 @@ async def test_what_was_spent(home: Path) -> None:
     assert (by_month["month"], by_month["cost"]) == (f"{month:%Y-%m}", 0.261)
     (by_session,) = json.loads(good(home, "usage", "sessions", "--json"))
     assert (by_session["session"], by_session["title"]) == (1, "Where does the ferry leave?")
+    assert by_session["misses"] == lately["misses"], "each conversation says why its prefix missed"
     shown = good(home, "usage")
     assert "scripted, for answers" in shown
     assert "It cost $0.261; without the cache it would have been $0.401." in shown

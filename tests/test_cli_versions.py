@@ -77,6 +77,23 @@ def test_what_was_put_aside_is_decided(home: Path) -> None:
     assert f"add “{ORDER}”" in mneme("pending")
     assert "gone" in mneme("reject", "1")
     put_aside()
-    assert "Noted" in mneme("approve", "1")
+    assert "Nothing with the number 1" in mneme("approve", "1", code=1), "a number never means something else"
+    assert "Noted" in mneme("approve", "2")
     assert ORDER in mneme("list")
     assert "Nothing waits" in mneme("pending")
+
+
+def test_what_stands_in_files_by_hand_is_decided(home: Path) -> None:
+    mneme("add", "likes tea")
+    (path,) = (home / "memories").glob("*/MEMORY.md")
+    path.write_text(f"likes tea\n§\n{ORDER}\n")
+    (home / "AGENTS.md").write_text(f"{ORDER}\n")
+    assert "2 put aside because they read like orders: mneme memory pending." in mneme("list")
+    shown = mneme("pending")
+    assert "AGENTS.md, your own file" in shown
+    assert "stands in the file" in shown
+    assert "It stays" in mneme("approve", "1")
+    assert "as long as it says what it says now" in mneme("approve", "AGENTS.md")
+    assert "Nothing waits" in mneme("pending")
+    assert "a number, SOUL.md or AGENTS.md" in mneme("approve", "PLAN.md", code=2)
+    assert "approved as it stands in the file, by terminal:local" in mneme("why", "rude")

@@ -93,7 +93,10 @@ def test_blocks_may_be_any_mapping() -> None:
         codec.dump({"input": object()})
 
 
-@given(st.none() | st.builds(Usage, **dict.fromkeys(("input", "output", "cache_read", "cache_write"), st.integers())))
+TOKENS = dict.fromkeys(("input", "output", "cache_read", "cache_write", "cache_write_hour"), st.integers())
+
+
+@given(st.none() | st.builds(Usage, **TOKENS))
 def test_usage_round_trips(usage: Usage | None) -> None:
     assert codec.load_usage(codec.dump_usage(usage)) == usage
 

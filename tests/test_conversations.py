@@ -161,18 +161,17 @@ async def test_the_sent_form_of_what_was_erased_meanwhile_is_not_kept(
 
 async def test_what_the_session_counts(conversations: Conversations) -> None:
     made = await opened(conversations)
-    spent = Usage(input=10, output=1, cache_read=100, cache_write=5)
     await conversations.append(
         [
             message(made.id, external_id="1"),
-            message(made.id, role="assistant", usage=spent, created_at=LATER),
+            message(made.id, role="assistant", created_at=LATER),
             message(made.id, "/help", kind="command"),
         ]
     )
-    await conversations.append([message(made.id, external_id="1", usage=spent), message(made.id, usage=spent)])
+    await conversations.append([message(made.id, external_id="1"), message(made.id)])
     found = await conversations.find(made.id, MINE)
     assert found is not None
-    assert (found.messages, found.last_at, found.usage) == (3, LATER, spent + spent)
+    assert (found.messages, found.last_at) == (3, LATER)
 
 
 async def test_a_session_began_with_its_oldest_message(conversations: Conversations) -> None:

@@ -19,16 +19,15 @@ from tests.doubles.lifetime import lifetime
 pytestmark = pytest.mark.slow
 
 
-async def test_notes_that_are_nearly_full_are_spoken_of_once_and_to_the_owner_alone(home: Path) -> None:
+async def test_notes_that_are_nearly_full_are_spoken_of_once_and_to_whose_they_are(home: Path) -> None:
     async with open_corridor(home) as corridor:
         house = corridor.house
         await corridor.say("hello")
         await corridor.say("hello", "7")
         clock = SteadyClock(house.clock.now())
-        rota = FactRota(house.database)
+        options = house.settings.curator
         curation = Curation(
-            curator=Curator(house.facts, house.fact_search, rota, clock),
-            rota=rota,
+            curator=Curator(house.facts, house.fact_search, FactRota(house.database), clock, options),
             notebook=house.notebook,
             limits={"memory": 100, "user": 100},
             people=house.people,
@@ -45,7 +44,6 @@ async def test_notes_that_are_nearly_full_are_spoken_of_once_and_to_the_owner_al
         await curation.run()
         assert await told() == []
         await corridor.say("/memory add " + "x" * 81)
-        await corridor.say("/memory add " + "y" * 99, "7")
         clock.moment = house.clock.now()
         await curation.run()
         assert await told() == [], "somebody is there"
@@ -55,6 +53,14 @@ async def test_notes_that_are_nearly_full_are_spoken_of_once_and_to_the_owner_al
         assert "MEMORY.md are 81 % full (81 of 100 characters)" in notice
         await curation.run()
         assert len(await told()) == 1
+        await corridor.say("/memory add " + "y" * 99, "7")
+        clock.moment = house.clock.now()
+        clock.advance(minutes=11)
+        await curation.run()
+        due = [parcel for parcel in await house.outbox.due(clock.now()) if parcel.kind == "notice"]
+        assert [parcel.address.chat_id for parcel in due] == ["42", "7"], "each person of his own"
+        assert due[1].answer is not None
+        assert "99 % full" in due[1].answer.text
 
 
 async def test_the_scheduler_does_chores_again_and_again_also_after_a_failure(tmp_path: Path) -> None:

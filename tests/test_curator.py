@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from core.memory.curator import MOST_CHANGES, Curator
+from config.settings import CuratorOptions
+from core.memory.curator import Curator
 from core.naming import names_in
 from core.records import Fact
 from core.store.conversations import Conversations
@@ -16,10 +17,12 @@ from core.store.database import Database
 from core.store.fact_rota import FactRota
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
+from core.store.inbox import Inbox
 from core.types import Account, Scope
 from tests.doubles.clock import SteadyClock
-from tests.doubles.samples import ANA, BOB, opened
+from tests.doubles.samples import ANA, BOB, inbound, opened
 
+OPTIONS = CuratorOptions(enabled=True, idle_s=600.0, every_s=300.0, again_s=86400.0, max_changes=20, max_s=2.0)
 HERS = Account(platform="telegram", user_id="42")
 
 
@@ -60,7 +63,7 @@ class _World:
 @pytest.fixture
 def world(database: Database, clock: SteadyClock) -> _World:
     facts = Facts(database, clock)
-    curator = Curator(facts, FactSearch(database), FactRota(database), clock)
+    curator = Curator(facts, FactSearch(database), FactRota(database), clock, OPTIONS)
     return _World(facts, curator, clock, Conversations(database, clock))
 
 
@@ -75,6 +78,7 @@ async def test_two_tellings_of_one_thing_become_one_and_can_be_parted_again(worl
     assert (history[-1].action, history[-1].reason) == ("merge", f"says the same as f{second.id}")
     await world.facts.undo(history[-1].id, frozenset((ANA,)))
     assert (await world.find(first)).is_open
+    assert (await world.find(second)).said == 1, "what it had taken over went back"
     assert await world.curator.tend() == 0, "what was undone is not done again"
     assert (await world.find(first)).is_open
 
@@ -161,12 +165,49 @@ async def test_it_waits_until_nobody_is_there_and_rests_when_nothing_changed(wor
     assert await world.curator.tend() == 0
 
 
+async def test_what_leaves_no_message_is_a_talk_too(world: _World, database: Database) -> None:
+    await world.know("I drive a van", kind="working", created_at=datetime(2026, 10, 1, tzinfo=UTC))
+    inbox = Inbox(database, world.clock)
+    entry = await inbox.accept(inbound("1", text="hello"), world.clock.now())
+    assert entry is not None
+    assert await world.curator.tend() == 0, "somebody waits for an answer"
+    world.clock.advance(minutes=11)
+    await inbox.close([entry])
+    assert await world.curator.tend() == 0, "it was answered just now, incognito for instance"
+    world.clock.advance(minutes=11)
+    assert await world.curator.tend() == 1
+
+
 async def test_it_works_in_portions_over_all_scopes(world: _World) -> None:
     old = datetime(2026, 10, 1, tzinfo=UTC)
     scopes = [ANA, BOB]
-    for number in range(MOST_CHANGES + 5):
+    for number in range(OPTIONS.max_changes + 5):
         for scope in scopes:
             await world.know(f"Box {number} is on shelf {number}", scope=scope, kind="working", created_at=old)
     done = [await world.curator.tend() for _ in range(4)]
-    assert done == [MOST_CHANGES, MOST_CHANGES, 10, 0]
-    assert len(await world.deeds(*scopes)) == 2 * (MOST_CHANGES + 5)
+    assert done == [OPTIONS.max_changes, OPTIONS.max_changes, 10, 0]
+    assert len(await world.deeds(*scopes)) == 2 * (OPTIONS.max_changes + 5)
+
+
+async def test_what_was_doubted_makes_room_for_the_next(world: _World, database: Database) -> None:
+    old = datetime(2026, 10, 1, tzinfo=UTC)
+    first = await world.know("I drive a van", kind="working", created_at=old)
+    second = await world.know("I ride a bike", kind="working", created_at=old)
+    search, scopes = FactSearch(database), frozenset((ANA,))
+    assert [fact.id for fact in await search.stale(scopes, world.clock.now(), 1)] == [first.id]
+    await world.facts.flag(first.id, scopes, "it mattered for some days, and was not said again")
+    assert [fact.id for fact in await search.stale(scopes, world.clock.now(), 1)] == [second.id]
+
+
+async def test_one_that_was_stopped_in_the_middle_is_gone_on_with_and_nothing_is_done_twice(
+    world: _World, database: Database
+) -> None:
+    old = datetime(2026, 10, 1, tzinfo=UTC)
+    for number in range(3):
+        await world.know(f"Box {number} is on shelf {number}", kind="working", created_at=old)
+    await world.know("My sister Ana lives in Porto")
+    await world.know("my sister Ána currently lives in Porto", entities=("Ana", "Porto"))
+    slow = OPTIONS.model_copy(update={"max_changes": 2})
+    lives = [Curator(world.facts, FactSearch(database), FactRota(database), world.clock, slow) for _ in range(4)]
+    assert [await life.tend() for life in lives] == [2, 2, 0, 0], "each life begins with the first fact again"
+    assert sorted(action for _, action, _ in await world.deeds()) == ["flag", "flag", "flag", "merge"]

@@ -178,6 +178,46 @@ async def test_an_update_that_failed_goes_in_whatever_letters(database: Database
     assert await annals.execute("SELECT update_id FROM raw_updates") == [(6,)]
 
 
+async def test_of_updates_that_failed_one_takes_his_own(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    await annals.session(["Zanzibar is where we go", "Fine"])
+    ours = (
+        {"update_id": 1, "message": {"from": {"id": 1}, "text": "Zanzibar"}},
+        {"update_id": 2, "edited_message": {"from": {"id": 1}, "text": "Zanzibar"}},
+        {"update_id": 3, "callback_query": {"from": {"id": 1}, "data": "Zanzibar"}},
+    )
+    theirs: tuple[dict[str, object], ...] = (
+        {"update_id": 4, "message": {"from": {"id": 2}, "text": "Zanzibar"}},
+        {"update_id": 5, "message": {"from": {"id": 1}, "text": "Lisbon"}},
+        {"update_id": 6, "message": "Zanzibar"},
+    )
+    for update in (*ours, *theirs):
+        await annals.execute(
+            "INSERT INTO raw_updates VALUES ('telegram', :id, :raw, 'odd', 1)",
+            id=update["update_id"],
+            raw=json.dumps(update),
+        )
+    await annals.execute("INSERT INTO raw_updates VALUES ('telegram', 7, 'Zanzibar {', 'odd', 1)")
+    await forget(forgetting_of(database, clock), "Zanzibar", claim_of())
+    assert await annals.execute("SELECT update_id FROM raw_updates") == [(4,), (5,), (6,), (7,)]
+    await annals.say(1, "Zanzibar again")
+    await forget(forgetting_of(database, clock), "Zanzibar", claim_of(is_owner=True))
+    assert await annals.execute("SELECT update_id FROM raw_updates") == [(5,)], "the owner answers for what is nobody's"
+
+
+async def test_number_and_case_of_a_word_go_along(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    await annals.session(["Two ferries leave", "ok", "The ferry is late", "ok", "Fairy tales", "я в Москве", "Москва!"])
+    await annals.execute(
+        "INSERT INTO notes (scope_id, target, action, after, at) VALUES (1, 'memory', 'add', 'likes ferries', 0)"
+    )
+    assert await forget(forgetting_of(database, clock), "ferry", claim_of()) == {"message": 2}
+    assert await annals.execute("SELECT COUNT(*) FROM notes") == [(0,)]
+    assert await forget(forgetting_of(database, clock), '"москва"', claim_of()) == {"message": 1}
+    assert await forget(forgetting_of(database, clock), "москва", claim_of()) == {"message": 1}
+    assert [text for text in await texts(database) if text] == ["ok", "ok", "Fairy tales"]
+
+
 async def test_others_keep_what_is_theirs(database: Database, clock: SteadyClock) -> None:
     annals = Annals(database)
     await annals.session(["Zanzibar for me", "Yes"])
@@ -324,7 +364,9 @@ async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
             self.told: list[tuple[frozenset[Scope], list[int]]] = []
             self.is_let_go = False
 
-        async def forget(self, scopes: frozenset[Scope], message_ids: Sequence[int]) -> str | None:
+        async def forget(
+            self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
+        ) -> str | None:
             self.told.append((scopes, list(message_ids)))
             return "honcho forgets it within a day."
 

@@ -84,11 +84,11 @@ async def test_a_change_of_notes_comes_with_the_session_it_was_made_in(database:
     change = NoteChange(scope=ANA, target="user", action="add", before=None, after="tea", at=AT, message_id=message_id)
     await notes.log(change)
     await notes.log(NoteChange(scope=ANA, target="user", action="remove", before="tea", after=None, at=AT))
-    ids = await turns.changes(AT)
+    ids = await turns.changes(AT, 0)
     found = [await turns.change(change_id) for change_id in ids]
     assert [None if one is None else (one[0].action, one[1] and one[1].id) for one in found] == [
         ("add", session_id),
         ("remove", None),
     ]
-    assert await turns.changes(AT + timedelta(seconds=1)) == []
+    assert await turns.changes(AT + timedelta(seconds=1), 0) == []
     assert await turns.change(10**9) is None

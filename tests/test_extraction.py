@@ -118,9 +118,10 @@ async def test_nothing_worth_reading_costs_no_call(text: str) -> None:
     assert model.requests == []
 
 
-async def test_a_model_that_fails_teaches_nothing() -> None:
+async def test_a_model_that_fails_says_so() -> None:
     extraction = Extraction(ScriptedModel(ModelError("out of reach")), "cheap", ZONE)
-    assert await extraction.claims(turn("I moved to Porto")) == []
+    with pytest.raises(ModelError, match="out of reach"):
+        await extraction.claims(turn("I moved to Porto"))
 
 
 async def test_without_a_model_the_rules_read() -> None:

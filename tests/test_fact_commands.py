@@ -60,7 +60,7 @@ async def test_a_fact_says_why_and_can_be_pinned_and_corrected(home: Path) -> No
         assert labels(card) == ["Forget", "Pin", "Right", "Wrong", "Correct", "The message"]
         assert "I live in Porto" in (await press(corridor, card, "The message")).text
         assert "📌" in (await press(corridor, card, "Pin")).text
-        assert "/memory correct f1" in (await press(corridor, card, "Correct")).text
+        assert "What is right?" in (await press(corridor, card, "Correct")).text
         fixed = await corridor.say("/memory correct f1 I live in Braga")
         assert "I live in Braga" in fixed.text
         assert "I live in Braga" in (await corridor.say("/memory why F1")).text
@@ -128,8 +128,39 @@ async def test_there_are_pages(home: Path) -> None:
         second = await press(corridor, first, "More")
         assert "page 2" in second.text
         assert labels(second)[0] == "f12"
-        assert labels(await press(corridor, second, "More")) == ["f4", "f3", "f2", "f1"]
+        last = await press(corridor, second, "More")
+        assert labels(last) == ["f4", "f3", "f2", "f1", "Back"]
+        assert "page 2" in (await press(corridor, last, "Back")).text
         assert "no such page" in (await corridor.say("/memory facts 9")).text
+        found = await corridor.say("/memory facts box 7")
+        assert labels(found)[0] == "f8"
+        assert "know nothing about “\\*zebras\\*”" in (await corridor.say("/memory facts *zebras*")).text
+
+
+async def test_every_change_is_listed_page_by_page_and_can_be_taken_back(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        for number in range(15):
+            await corridor.say(f"/remember Shelf {number} holds box {number}")
+        first = await corridor.say("/memory changes")
+        assert (labels(first), "c15" in first.text, "c3," in first.text) == (["Older"], True, False)
+        older = await press(corridor, first, "Older")
+        assert "c3," in older.text
+        assert "c1," in older.text
+        assert labels(older) == []
+        assert "Shelf 0 holds" in (await corridor.say("/memory undo c1")).text
+
+
+async def test_what_the_curator_doubts_is_shown_with_its_reason_until_somebody_decides(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("/remember The ladder is behind the shed")
+        own = frozenset((Scope.account("telegram", "42"),))
+        await corridor.house.facts.flag(1, own, "it happened over a year ago")
+        page = await corridor.say("/memory")
+        assert "❓ _it happened over a year ago_" in page.text
+        card = await press(corridor, page, "f1")
+        assert "doubted, by me: it happened over a year ago" in card.text
+        await press(corridor, card, "Right")
+        assert "❓" not in (await corridor.say("/memory facts ladder")).text
 
 
 async def test_nobody_else_sees_or_changes_it(home: Path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from core.naming import names_in
 from core.records import Fact
 from core.store import fact_index
 from core.store.conversations import Conversations
@@ -31,6 +35,10 @@ def fact(content: str, message_id: int | None = None) -> Fact:
     return Fact(
         scope=ANA, content=content, kind="identity", origin="rule", created_at=NOON, message_id=message_id
     )  # fmt: skip
+
+
+def _run(statement: str, connection: sqlite3.Connection) -> None:
+    connection.execute(statement)
 
 
 async def found(database: Database, *terms: str) -> list[str]:
@@ -72,3 +80,48 @@ async def test_what_was_folded_otherwise_is_folded_anew_step_by_step(
     assert steps == [True, True, False]
     assert set(await found(database, "oliv", "honei")) == {"I like olives", "I like honey"}
     assert not await chore.tend()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (
+            "UPDATE facts_fts SET terms = 'old' WHERE rowid = 2",
+            "does not hold as they are: 1.",
+        ),
+        ("DELETE FROM facts_fts WHERE rowid < 3", "does not hold as they are: 2."),
+        (
+            "INSERT INTO facts_fts (rowid, terms) VALUES (9, 'x')",
+            "index holds and that are gone: 1.",
+        ),
+        ("UPDATE entities SET facts = 7", "Names that count their facts wrong: 2."),
+        ("DROP TRIGGER fact_unnamed; DELETE FROM fact_entities", "Names that count their facts wrong: 2."),
+        (
+            "INSERT INTO scopes (id, key) VALUES (99, 'room:x:1'); UPDATE entities SET scope_id = 99 WHERE id = 1",
+            "Ties between facts and names that lead nowhere: 1.",
+        ),
+        ("UPDATE facts_fts_data SET block = x'ffffffffffffffffffff'", "The search index of the facts is damaged"),
+        ("DROP TABLE facts_fts_content", "The search index of the facts is damaged"),
+        ("UPDATE state_meta SET value = '0' WHERE key = 'facts_version'", "is of an earlier version"),
+    ],
+)
+async def test_a_check_finds_what_is_wrong_and_a_repair_mends_it(
+    tmp_path: Path, clock: SteadyClock, damage: str, said: str
+) -> None:
+    path = tmp_path / "state.db"
+    async with Database.open(path) as database:
+        assert await FactIndex(database).verify() == []
+        for content in ("I live in Porto", "I like olives", "I met Ben"):
+            await Facts(database, clock).learn(replace(fact(content), entities=names_in(content)))
+        assert await FactIndex(database).verify() == []
+        for part in damage.split(";"):
+            await database.write(partial(_run, part))
+    async with Database.open(path) as database:
+        index = FactIndex(database)
+        assert said in " ".join(await index.verify())
+        assert await index.rebuild() == 3
+        assert await index.verify() == []
+        assert await found(database, "oliv") == ["I like olives"]
+        assert [known.content for known in await FactSearch(database).of_entities(["porto"], OWN)] == [
+            "I live in Porto"
+        ]

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import pytest
+
 from core.findings import to_json, to_markdown, within
 from core.markup import to_plain
 from core.search import Findings, Found, Hit, Item
@@ -176,3 +178,21 @@ def test_a_budget_cuts_long_messages_around_the_match() -> None:
     assert "take the ferry now" in cut.window[2].text
     assert sum(len(item.text) for item in (*cut.bookend_start, *cut.window, *cut.bookend_end)) <= 1010
     assert within(FINDINGS, 1000) is FINDINGS
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        AT,
+        AT.replace(microsecond=7),
+        AT.replace(second=5, microsecond=120_000),
+        datetime(999, 1, 2, 3, 4, 5, tzinfo=UTC),
+        datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+        AT.astimezone(ZoneInfo("Europe/Lisbon")),
+    ],
+)
+def test_times_are_written_as_python_writes_them(moment: datetime) -> None:
+    found = replace(FOUND, session=replace(SESSION, started_at=moment), matches=(replace(HIT, created_at=moment),))
+    found = replace(found, window=(replace(_item(1, "at nine"), at=moment),))
+    told = to_json(replace(FINDINGS, sessions=(found,)))["sessions"][0]
+    assert {told["started_at"], told["matches"][0]["at"], told["window"][0]["at"]} == {moment.isoformat()}

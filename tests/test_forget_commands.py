@@ -132,7 +132,9 @@ async def test_the_button_says_yes_and_carries_nothing(home: Path) -> None:
 
 async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Path) -> None:
     class Service:
-        async def forget(self, scopes: frozenset[Scope], message_ids: Sequence[int]) -> str | None:
+        async def forget(
+            self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
+        ) -> str | None:
             return "honcho forgets it within a day."
 
         def let_go(self) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-from core.history import INTERRUPTED, conversation, marked
+from core.history import INTERRUPTED, conversation, mark, marked
 from core.types import Message, Role
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
@@ -135,3 +135,9 @@ def test_what_was_said_after_a_call_without_result_does_not_change_the_prefix() 
     before, after = conversation(rows[:2]), conversation(rows)
     assert after[: len(before)] == before
     assert roles(after) == "uauau"
+
+
+def test_a_mark_says_for_how_long() -> None:
+    assert mark("5m") == {"type": "ephemeral"}, "as every server knows it"
+    (turn,) = marked(conversation([row("user", "hello")]), "1h")
+    assert [block["cache_control"] for block in turn["content"]] == [{"type": "ephemeral", "ttl": "1h"}]

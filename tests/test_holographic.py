@@ -13,22 +13,20 @@ import pytest
 
 from core.errors import ToolError
 from core.memory.blend import Blend
-from core.memory.extraction import Extraction
 from core.memory.holographic import Holographic
-from core.memory.knowledge import Knowledge
 from core.memory.question import Question
 from core.offline import Offline
+from core.store.conversations import Conversations
 from core.store.database import Database
-from core.store.fact_search import FactSearch
 from core.store.facts import Facts
-from core.types import Account, Address, Message, Scope, Sender, ToolContext, Window
+from core.types import Account, Address, Message, Scope, Sender, Session, Tool, ToolContext, Window
 from tests.doubles.clock import SteadyClock
 from tests.doubles.corridor import open_corridor
+from tests.doubles.keepsake import ZONE, facts_memory
 from tests.doubles.samples import ANA, BOB, NOON, message, session
 
 pytestmark = pytest.mark.slow
 
-ZONE = "Europe/Lisbon"
 ROOM = Scope.room("telegram", "-9")
 BEN = Sender(id="7", name="Ben")
 DISCORD = Scope.account("discord", "5")
@@ -40,52 +38,60 @@ class _World:
 
     facts: Facts
     memory: Holographic
-    knowledge: Knowledge
+    conversations: Conversations
     clock: SteadyClock
-    said: int = 0
 
     async def hear(
         self, text: str, scope: Scope = ANA, sender: Sender | None = None, platform: str = "telegram"
     ) -> None:
         """A whole turn: what somebody says, and an answer that claims things too."""
-        self.said += 1
         self.clock.advance(hours=1)
-        own = session(id=1, scope=scope, address=Address(platform=platform, chat_id="42"))
-        asked = message(1, text, id=self.said, created_at=self.clock.now())
-        answer = Message(role="assistant", text="I live in Rome.", session_id=1, created_at=self.clock.now(), id=999)
-        asked = asked if sender is None else replace(asked, sender=sender)
-        await self.memory.sync_turn(own, [asked, answer], f"{self.said}")
+        own = await self.at(scope, platform)
+        said = {"created_at": self.clock.now(), **({} if sender is None else {"sender": sender})}
+        asked = message(own.id, text, **said)
+        answer = Message(role="assistant", text="I live in Rome.", session_id=own.id, created_at=self.clock.now())
+        rows = await self.conversations.append([asked, answer])
+        await self.memory.sync_turn(own, rows, f"{rows[0].id}")
+
+    async def say(self, text: str, scope: Scope = ANA) -> None:
+        """Something is said, and nothing is learned from it yet."""
+        await self.conversations.append([message((await self.at(scope)).id, text, created_at=self.clock.now())])
+
+    async def at(self, scope: Scope, platform: str = "telegram") -> Session:
+        """The open session of a scope."""
+        address = Address(platform=platform, chat_id=scope.key.rpartition(":")[2])
+        return await self.conversations.ensure(session(scope=scope, address=address))
 
     async def lines(self, question: str, *scopes: Scope, **changes: Any) -> list[str]:
         """What goes along with a question, without tokens."""
-        found = await self.memory.prefetch(question, self.context(*scopes, **changes))
+        found = await self.memory.prefetch(question, await self.context(*scopes, **changes))
         assert all(line.startswith("f") and line[1].isdigit() for line in found)
         return [line.partition(" ")[2] for line in found]
 
-    def context(self, *scopes: Scope, **changes: Any) -> ToolContext:
-        sight = frozenset(scopes or (ANA,))
+    async def context(self, *scopes: Scope, **changes: Any) -> ToolContext:
         spoken = next(iter(scopes), ANA)
         base = ToolContext(
-            session=session(id=1, scope=spoken),
+            session=await self.at(spoken),
             scope=spoken,
-            scopes=sight,
+            scopes=frozenset(scopes or (ANA,)),
             sender=Sender(id="42", name="Ana"),
             now=self.clock.now(),
             message_id=None,
         )
         return replace(base, **changes)
 
+    async def tool(self, name: str) -> Tool:
+        """One of the memory's tools."""
+        return next(tool for tool in await self.memory.tools() if tool.name == name)
+
     async def call(self, name: str, *scopes: Scope, **arguments: Any) -> Any:
-        tool = next(tool for tool in self.memory.tools() if tool.name == name)
-        result = await tool.run(arguments, self.context(*scopes))
+        result = await (await self.tool(name)).run(arguments, await self.context(*scopes))
         return json.loads(result) if result.startswith("{") else result
 
 
 @pytest.fixture
 def world(database: Database, clock: SteadyClock) -> _World:
-    facts, search = Facts(database, clock), FactSearch(database)
-    knowledge = Knowledge(search, Blend(half_life_days={"project": 180, "episode": 90, "working": 7}), ZONE)
-    return _World(facts, Holographic(facts, search, knowledge, Extraction(None, "", ZONE)), knowledge, clock)
+    return _World(Facts(database, clock), facts_memory(database, clock), Conversations(database, clock), clock)
 
 
 async def test_what_was_stated_comes_back_with_since_when(world: _World) -> None:
@@ -130,10 +136,10 @@ async def test_nobody_else_sees_it(world: _World) -> None:
 
 async def test_in_a_room_the_model_judges_for_nobody_else(world: _World) -> None:
     await world.hear("I live in Porto", ROOM)
-    (tool,) = (tool for tool in world.memory.tools() if tool.name == "facts")
+    tool = await world.tool("facts")
     with pytest.raises(ToolError, match="only who said it"):
-        await tool.run({"mode": "feedback", "fact_id": 1, "is_right": False}, world.context(ROOM, sender=BEN))
-    await tool.run({"mode": "feedback", "fact_id": 1, "is_right": True}, world.context(ROOM))
+        await tool.run({"mode": "feedback", "fact_id": 1, "is_right": False}, await world.context(ROOM, sender=BEN))
+    await tool.run({"mode": "feedback", "fact_id": 1, "is_right": True}, await world.context(ROOM))
     (fact,) = await world.facts.page(frozenset((ROOM,)))
     assert fact.trust > 0.7
 
@@ -224,6 +230,7 @@ async def test_what_is_missing_is_named(world: _World, arguments: dict[str, Any]
 
 
 async def test_the_model_keeps_a_fact(world: _World) -> None:
+    await world.say("Please note where my flat is: I have lived in Lisbon, by the way, and I moved to Porto")
     assert await world.call("remember_this", content="I live in Lisbon", attribute="home", value="Lisbon") == (
         "Fact 1 is kept: “I live in Lisbon”."
     )
@@ -238,10 +245,10 @@ async def test_the_model_keeps_a_fact(world: _World) -> None:
 
 
 async def test_from_what_was_scheduled_the_model_keeps_nothing(world: _World) -> None:
-    scheduled = world.context()
+    scheduled = await world.context()
     address = Address(platform="cron", chat_id="1")
     scheduled = replace(scheduled, session=replace(scheduled.session, address=address))
-    (tool,) = (tool for tool in world.memory.tools() if tool.name == "remember_this")
+    tool = await world.tool("remember_this")
     with pytest.raises(ToolError, match="scheduled"):
         await tool.run({"content": "The news say that it rains"}, scheduled)
     assert await world.facts.page(frozenset((ANA,))) == []

@@ -265,3 +265,26 @@ async def test_what_was_said_there_is_nobodys_elsewhere(home: Path) -> None:
         sender = replace(corridor.inbound("x").sender, id="local")
         assert "attic" not in (await corridor.say("/recall quetzal", sender=sender, **elsewhere)).text
         assert "quetzal" not in (await corridor.say("/sessions", sender=sender, **elsewhere)).text
+
+
+async def test_it_goes_on_where_a_group_has_moved_to(home: Path) -> None:
+    there = ROOM | {"address": Address(platform="telegram", chat_id="-200"), "scope": Scope.room("telegram", "-200")}
+    model = ScriptedModel()
+    async with open_corridor(home, model, LISTED) as corridor:
+        await corridor.say("/incognito", **ROOM)
+        await corridor.say("the plan is xylophone", **ROOM)
+        for _ in range(2):
+            await corridor.router.moved("telegram", "-100", "-200")
+        reply = await corridor.say("go on about the xylophone", **there)
+        assert BADGE in reply.text
+        assert "the plan is xylophone" in str(model.requests[-1].messages)
+        assert on_disk(home, "xylophone") == []
+        await corridor.say("/incognito off", **there)
+        assert BADGE not in (await corridor.say("and now a trumpet", **there)).text
+        assert on_disk(home, "trumpet")
+        assert BADGE not in (await corridor.say("at the old place", **ROOM)).text
+        await corridor.say("/incognito", **there)
+        await corridor.router.moved("telegram", "-200", "-300")
+    async with open_corridor(home, model, LISTED) as corridor:
+        due = await corridor.house.outbox.due(corridor.house.clock.now())
+        assert [parcel.address.chat_id for parcel in due] == ["-300"], "told once, where the chat is now"

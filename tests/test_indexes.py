@@ -50,6 +50,18 @@ async def test_tool_calls_are_indexed_beside_the_text(annals: Annals, recall: Re
     assert await _found(recall, "milk") == await _found(recall, "牛奶") == [message]
 
 
+async def test_whatever_is_more_than_ascii_reaches_the_indexes_of_other_scripts(annals: Annals, recall: Recall) -> None:
+    session = (await annals.session())[0]
+    await annals.say(session, "plain words", tools='search {"text": "plain"}', role="assistant")
+    behind_nul = await annals.say(session, "ends here\0数据库")
+    in_tools = await annals.say(session, "plain", role="assistant", tools="数据库")
+    symbol = await annals.say(session, "well 👍")
+    assert await _ids(annals, "messages_fts_trigram", "数据库") == [behind_nul, in_tools]
+    assert await _ids(annals, "messages_fts_pairs", "数据 OR u1f44d") == [behind_nul, in_tools, symbol]
+    assert (await annals.execute("SELECT COUNT(*) FROM messages_fts_pairs_docsize"))[0][0] == 3
+    assert await recall.verify() == []
+
+
 async def test_only_chat_is_indexed(annals: Annals, recall: Recall) -> None:
     session = (await annals.session())[0]
     for kind in ("quote", "command", "notice"):

@@ -94,6 +94,72 @@ async def test_filters_without_words_list_the_newest(annals: Annals, recall: Rec
     assert [found.session.id for found in (await _ask(recall, "title:TRIP")).sessions] == [first]
 
 
+async def test_what_is_only_left_out_lists_the_newest_without_it(annals: Annals, recall: Recall) -> None:
+    first, a, b = await annals.session(["the ferry and redis", "修改 redis"])
+    second, c, d = await annals.session(["the train", "修改 it"], platform="discord")
+    await annals.session(["the car"], scope=BEN)
+    for text, expected in (
+        ("-ferry", [b, c, d]),
+        ("NOT ferry", [b, c, d]),
+        ("-ferry -train", [b, d]),
+        ("-ferr* on:telegram", [b]),
+        (f"in:{first} -ferry", [b]),
+        ("from:ana -train", [a]),
+        ("-修改redis", [a, c, d]),
+        ('-"the train" -redis', [d]),
+    ):
+        findings = await _ask(recall, text)
+        assert (_messages(findings), findings.note) == (expected, remarks.WITHOUT), text
+    assert [found.session.id for found in findings.sessions] == [second]
+    said = await _ask(recall, "-ferry", is_prose=True)
+    assert (said.sessions[0].matches[0].message_id, said.note) == (a, remarks.UNTYPED), "who says it wants it"
+    nothing = await _ask(recall, "-redis on:telegram")
+    assert nothing.sessions == ()
+    assert nothing.note is not None
+    assert nothing.note.startswith("I looked through the latest conversations, on telegram.")
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+async def test_other_ways_to_write_it_are_found(annals: Annals, recall: Recall, is_chunked: bool) -> None:
+    number, *_ = await annals.session(["call me at +351 912 345 678"])
+    name, *_ = await annals.session(["getUserById fails with ABC-1234"])
+    egg, *_ = await annals.session(["たまごを買った"])
+    sight, *_ = await annals.session(["左眼四百五十度"])
+    price, *_ = await annals.session(["房租3000块"])
+    commit, *_ = await annals.session(["since f861fbd0c3dd24916e4ec7cf77d3db5294cc9fd4"])
+    await annals.session(["f861fbd99"], scope=BEN)
+    for _ in range(20 * is_chunked):
+        await annals.session(["about something else", "and nothing"])
+    if is_chunked:
+        await _chunked(recall)
+    for text, expected in (
+        ("912345678", number), ("abc1234", name), ("ABC 1234", name), ("get user by id", name),
+        ("タマゴ", egg), ("450度", sight), ("三千块", price), ("f861fbd", commit),
+    ):  # fmt: skip
+        findings = await _ask(recall, text)
+        assert [found.session.id for found in findings.sessions][:1] == [expected], text
+        assert not (findings.note or "").endswith(remarks.WEAK), text
+    assert ">>>たまご<<<" in (await _ask(recall, "タマゴ")).sessions[0].matches[0].snippet
+
+
+@pytest.mark.parametrize("asked", ["5月关于渡轮说了什么？", "五月渡轮说了什么", "渡輪 en mayo", "渡轮 5월"])
+async def test_a_month_in_another_language_helps(annals: Annals, recall: Recall, asked: str) -> None:
+    sessions = [(await annals.session(["渡轮九点开"]))[0] for _ in range(3)]
+    for number, session in enumerate(sessions):
+        said = datetime(2023, 4 + number, 10, tzinfo=UTC).timestamp()
+        await annals.execute("UPDATE messages SET created_at = :at WHERE session_id = :id", at=said, id=session)
+    assert (await _ask(recall, asked)).sessions[0].session.id == sessions[1]
+
+
+async def test_what_was_said_in_another_way_is_not_mended(annals: Annals, recall: Recall) -> None:
+    mode, *_ = await annals.session(["因为StrictMode的问题"])
+    await annals.session(["要比较Model的价格"])
+    findings = await _ask(recall, "strict mode")
+    assert findings.sessions[0].session.id == mode
+    assert findings.note == remarks.LOOSE
+    assert (await _ask(recall, "modle")).note == f"{remarks.LOOSE} “modle” was never said; I looked for “Model” too."
+
+
 async def test_a_time_alone_lists_the_conversations_of_that_time(annals: Annals, recall: Recall) -> None:
     old = (await annals.session(["one"]))[0]
     await annals.execute("UPDATE messages SET created_at = :at", at=START - 40 * 86400)

@@ -13,11 +13,11 @@ from tests.doubles.corridor import Corridor, open_corridor
 from tests.doubles.scripted_model import ScriptedModel, says
 
 WATCHER = """
-import asyncio
+import threading
 from core.memory.provider import MemoryProvider
 
 HEARD = []
-TOLD = asyncio.Event()
+TOLD = threading.Event()
 
 
 class Watcher(MemoryProvider):
@@ -60,7 +60,7 @@ async def carried(corridor: Corridor, many: int) -> list[tuple[object, ...]]:
     async with asyncio.timeout(10):
         while len(heard()) < many:
             watcher.TOLD.clear()
-            await watcher.TOLD.wait()
+            await asyncio.to_thread(watcher.TOLD.wait, 10)
     courier.cancel()
     await asyncio.wait([courier])
     return heard()

@@ -177,17 +177,24 @@ async def test_in_a_room_nobody_is_linked(home: Path) -> None:
             assert "in a direct chat with me only" in (await corridor.say(text, "7", **room)).text
 
 
-async def test_the_code_that_is_typed_is_never_kept(home: Path) -> None:
+def kept_files(home: Path) -> list[Path]:
+    return [path for path in home.rglob("*") if path.is_file()]
+
+
+async def test_no_code_is_kept_neither_where_it_is_shown_nor_where_it_is_typed(home: Path) -> None:
     async with open_corridor(home) as corridor:
-        await link(corridor)
+        codes = [await code_of(corridor)]
+        await corridor.say(f"/link {codes[0]}", **on_discord())
+        await corridor.say("yes", **on_discord())
+        await notices(corridor)
+        await corridor.say("yes", "7")
         await corridor.say("/link SECRETXX", **on_discord())
-
-        def work(connection: sqlite3.Connection) -> list[str]:
-            return [row[0] for row in connection.execute("SELECT text FROM messages WHERE role = 'user'")]
-
-        kept = await corridor.house.database.read(work)
-        assert "/link" in kept
-        assert not any("SECRETXX" in text for text in kept)
+        codes += [await code_of(corridor), "SECRETXX"]
+        exported = (await corridor.say("/export", "7")).answer
+        assert exported is not None
+        files = [file.content.decode() for file in exported.files]
+    files += [path.read_bytes().decode("latin-1") for path in kept_files(home)]
+    assert [code for code in codes if any(code in text for text in files)] == []
 
 
 async def test_parting_returns_each_account_its_own_at_once(home: Path) -> None:
@@ -222,29 +229,45 @@ async def let_in(corridor: Corridor, account: Account) -> None:
     await corridor.house.database.write(work)
 
 
-async def test_a_bare_yes_to_something_else_links_nobody(home: Path) -> None:
+async def test_a_bare_yes_is_said_to_what_has_been_seen(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        code = await code_of(corridor)
+        await corridor.say("The boat leaves Zanzibar at noon", "7")
+        await corridor.say("/forget Zanzibar", "7")
+        await corridor.say(f"/link {code}", **on_discord())
+        await corridor.say("yes", **on_discord())
+        # The question about the link lies in the outbox: nobody has seen it, so it is not what is meant.
+        await corridor.say("yes", "7")
+        question, answer = [told for _, told in await notices(corridor)]
+        assert "Forgotten" in answer.text
+        assert len(await corridor.house.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert "You are one person" in (await corridor.say("yes", "7")).text, "it waits since it has arrived"
+        assert "Is **Seven**" in question.text
+
+
+async def test_a_bare_yes_where_two_questions_were_seen_is_taken_for_none(home: Path) -> None:
     async with open_corridor(home) as corridor:
         code = await code_of(corridor)
         await corridor.say("The boat leaves Zanzibar at noon", "7")
         asked = await corridor.say("/forget Zanzibar", "7")
         await corridor.say(f"/link {code}", **on_discord())
         await corridor.say("yes", **on_discord())
-        # The question about the link lies in the outbox: nobody has seen it.
-        await corridor.say("yes", "7")
-        assert "More than one question" in (await notices(corridor))[-1][1].text
+        await notices(corridor)
+        assert "More than one question" in (await corridor.say("yes", "7")).text
         assert len(await corridor.house.people.scopes(Scope.account("telegram", "7"))) == 1
         assert asked.answer is not None
         assert "expired" in (await corridor.say(asked.answer.buttons[0].id, "7", kind="action")).text
         assert "boat" in (await corridor.say("/recall Zanzibar", "7")).text
 
 
-async def test_a_yes_before_the_question_has_arrived_links_nobody(home: Path) -> None:
+async def test_nothing_said_before_the_question_has_arrived_answers_it(home: Path) -> None:
     async with open_corridor(home) as corridor:
         await corridor.say(f"/link {await code_of(corridor)}", **on_discord())
         await corridor.say("yes", **on_discord())
         await corridor.say("yes", "7")
-        assert "took that yes for nothing" in (await notices(corridor))[-1][1].text
         assert len(await corridor.house.people.scopes(Scope.account("telegram", "7"))) == 1
+        [(_, question), _] = await notices(corridor)
+        assert "You are one person" in (await corridor.say(question.buttons[0].id, "7", kind="action")).text
 
 
 async def test_the_button_of_each_question_is_its_own(home: Path) -> None:

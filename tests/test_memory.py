@@ -117,6 +117,23 @@ async def test_a_late_result_goes_along_with_the_next_turn(home: Path, service: 
         assert await one.recalled("something else entirely") == []
 
 
+async def test_what_was_asked_before_an_erasure_serves_no_turn_after_it(home: Path, service: MemoryService) -> None:
+    async with life(home, service, timeout_s=0.3) as one, one.working():
+        await one.turn("The key is under the mat.")
+        await one.carried(1)
+        service.mood = "hanging"
+        service.is_asked.clear()
+        asking = asyncio.create_task(one.recalled("where is the key?"))
+        await service.is_asked.wait()
+        one.memory.let_go()
+        assert await asking == []
+        service.mood = "well"
+        search = one.memory.searches()
+        service.may_go.set()
+        await asyncio.gather(*search)
+        assert await one.recalled("something else entirely") == []
+
+
 async def test_the_breaker_opens_the_owner_is_told_once_and_it_closes_again(home: Path, service: MemoryService) -> None:
     async with life(home, service) as one:
         service.mood = "failing"
@@ -231,7 +248,7 @@ class Listener(MemoryProvider):
     async def system_prompt_block(self, context: ToolContext) -> str:
         return "\n".join(self.words)
 
-    def tools(self) -> Sequence[Tool]:
+    async def tools(self) -> Sequence[Tool]:
         async def run(arguments: Json, context: ToolContext) -> str:
             return ", ".join([arguments["word"]] * 2)
 
@@ -314,11 +331,11 @@ async def test_what_was_looked_up_beforehand_is_dropped_when_something_is_erased
 async def test_a_tool_of_a_service_is_not_called_incognito(home: Path) -> None:
     listener = Listener()
     async with remembrance(home, [listener]) as one:
-        (tool,) = one.memory.tools_beside(())
+        (tool,) = await one.memory.tools_beside(())
         context = await one.context(ANA)
         assert await tool.run({"word": "tea"}, context) == "tea, tea"
         hidden = replace(context, session=replace(context.session, is_incognito=True))
-        with pytest.raises(ToolError, match="not done in an incognito conversation"):
+        with pytest.raises(ToolError, match="asks a service outside, which is not done here"):
             await tool.run({"word": "tea"}, hidden)
         with pytest.raises(ToolError, match="echo failed: listener failed: KeyError"):
             await tool.run({}, context)
@@ -329,9 +346,9 @@ async def test_the_mode_decides_whether_it_is_asked(home: Path) -> None:
     listener.words = ["l1 Ana likes tea"]
     listener.mode = "tools"
     async with remembrance(home, [listener]) as one:
-        assert [tool.name for tool in one.memory.tools()] == ["echo"]
+        assert [tool.name for tool in await one.memory.tools()] == ["echo"]
         assert await one.recalled("tea again") == []
         assert await one.memory.system_prompt_block(await one.context(ANA)) == ""
         listener.mode = "context"
-        assert one.memory.tools() == []
+        assert await one.memory.tools() == []
         assert await one.recalled("tea again") == ["listener:l1 Ana likes tea"]

@@ -104,6 +104,16 @@ async def test_after_five_minutes_without_a_word_the_server_has_dropped_it(desk:
     assert await desk.causes() == {"first": 1000, "idle": 900}
 
 
+async def test_a_prefix_that_is_kept_for_an_hour_outlasts_a_pause(desk: _Desk) -> None:
+    desk.meter = Meter(desk.model, desk.calls, desk.clock, "1h")
+    await desk.ask(desk.first, FULL)
+    desk.clock.advance(minutes=59)
+    await desk.ask(desk.second, replace(NOTHING_READ, cache_read=100))
+    desk.clock.advance(minutes=61)
+    await desk.ask(desk.second, replace(NOTHING_READ, cache_read=100))
+    assert await desk.causes() == {"first": 1000, "evicted": 900, "idle": 1050}
+
+
 async def test_what_was_disturbed_is_the_cause_once(desk: _Desk) -> None:
     await desk.ask(desk.first, FULL)
     session_id = desk.first.payer.session_id

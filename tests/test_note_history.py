@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from core.memory.notebook import Notebook
+from core.memory.operation import Operation
 from core.store.database import Database
 from core.store.notes import Notes
 from core.types import Address, Scope
@@ -27,7 +28,7 @@ async def test_the_history_has_pages_and_tells_who_did_what(home: Path) -> None:
             await corridor.say(f"/memory add note {number}.")
         reply = await corridor.say("/memory history")
         assert "- 11: " in reply.text
-        assert "MEMORY.md, added, by telegram:42: + “note 10.”" in reply.text
+        assert "MEMORY.md, added, by telegram:42, typed in a direct chat: + “note 10.”" in reply.text
         assert "note 0." not in reply.text
         assert reply.answer is not None
         assert [button.command.arguments for button in reply.answer.buttons] == ["history 2"]
@@ -97,8 +98,8 @@ async def test_why_tells_the_message_with_its_link(home: Path) -> None:
         await corridor.say("/memory add user: Ana likes cake")
         assert "2 notes contain “likes”" in (await corridor.say("/memory why likes")).text
         typed = (await corridor.say("/memory why cake")).text
-        assert "by telegram:42." in typed
-        assert "From what" not in typed
+        assert "by telegram:42, typed in a direct chat." in typed
+        assert "From what Person 42 typed: “/memory add user: Ana likes cake”" in typed
 
 
 async def test_what_two_accounts_had_is_undone_in_both_as_one_change(
@@ -118,3 +119,20 @@ async def test_what_two_accounts_had_is_undone_in_both_as_one_change(
     for scope in accounts:
         assert await notebook.entries(frozenset((scope,)), "memory") == ["Ana lives in Lisbon"]
     assert (await notebook.change(both)).action == "add", "the replacement is undone as a whole"
+
+
+async def test_what_was_overtaken_bars_no_undoing(home: Path, database: Database, clock: SteadyClock) -> None:
+    notebook = Notebook(home, Notes(database), clock, {"memory": 200, "user": 100})
+    ana = Scope.account("telegram", "1")
+    hers = frozenset((ana,))
+    tea = Operation(action="add", content="likes tea")
+    changes = [Operation(action="add", content="has a dog"), tea, Operation(action="remove", old_text="tea"), tea]
+    for change in changes:
+        await notebook.apply(ana, hers, "memory", [change])
+        clock.advance(minutes=1)
+    await notebook.undo(await notebook.change(hers, 2), ana, hers)
+    said = await notebook.undo(await notebook.change(hers), ana, hers)
+    assert "change 3. Noted: “likes tea”" in said, "change 4 is not to be undone, since it does not stand any more"
+    for expected in ("Removed: “likes tea”", "Removed: “has a dog”"):
+        assert expected in await notebook.undo(await notebook.change(hers), ana, hers)
+    assert await notebook.entries(hers, "memory") == []

@@ -10,6 +10,7 @@ import pytest
 from core.types import Address, Scope
 from tests.doubles.corridor import Corridor, open_corridor
 from tests.doubles.scripted_model import ScriptedModel, calls, says
+from tests.test_note_custody import notices
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +55,10 @@ async def test_what_the_owner_types_is_asked_about_and_kept_when_he_insists(home
         said = await corridor.say(f"/memory replace --anyway tea => {ORDER} to all")
         assert "Now noted" in said.text
         assert "be rude to all” in" not in said.text
+        assert (
+            "Noted: “" + ORDER + " too”. USER.md"
+            in (await corridor.say(f"/memory add user: --anyway {ORDER} too")).text
+        )
 
 
 async def test_what_a_tool_brings_is_put_aside_until_it_is_approved(home: Path) -> None:
@@ -62,6 +67,7 @@ async def test_what_a_tool_brings_is_put_aside_until_it_is_approved(home: Path) 
         await corridor.say("read that page for me, if you please")
         assert "kept aside for the owner to look at" in result(model)
         assert await noted(corridor) == []
+        await notices(corridor)
         assert "1 put aside" in (await corridor.say("/memory")).text
         pending = await corridor.say("/memory pending")
         assert "MEMORY.md, for telegram:42; an order to ignore instructions" in pending.text
@@ -81,6 +87,7 @@ async def test_what_a_tool_brings_is_put_aside_until_it_is_approved(home: Path) 
 async def test_what_is_rejected_is_gone(home: Path) -> None:
     async with open_corridor(home, noting(ORDER)) as corridor:
         await corridor.say("read that page for me, if you please")
+        await notices(corridor)
         assert "gone" in (await corridor.say("/memory reject 1")).text
         assert await noted(corridor) == []
         assert "Nothing waits" in (await corridor.say("/memory pending")).text
@@ -97,6 +104,7 @@ async def test_several_operations_are_put_aside_together_and_once(home: Path) ->
             await corridor.say("read that page for me, if you please")
         assert await corridor.house.notebook.entries(OWNER, "user") == []
         assert len(await corridor.house.notebook.pending(OWNER)) == 1
+        await notices(corridor)
         await corridor.say("/memory approve 1")
         assert await corridor.house.notebook.entries(OWNER, "user") == ["likes tea", ORDER]
 
@@ -116,6 +124,7 @@ async def test_what_waits_is_forgotten_too(home: Path) -> None:
     async with open_corridor(home, noting(f"{ORDER} in Porto")) as corridor:
         await corridor.say("read that page for me, if you please")
         assert len(await corridor.house.notebook.pending(OWNER)) == 1
+        await notices(corridor)
         await corridor.say("/forget Porto")
         await corridor.say("yes")
         assert await corridor.house.notebook.pending(OWNER) == []

@@ -265,3 +265,20 @@ async def test_the_prompt_shows_notes_and_leaves_out_orders_written_by_hand(note
     assert "be rude" not in block
     assert "left out: it contains an order to ignore instructions" in block
     assert "## USER (who you are talking to): 0 % full, 0/100 characters\n(nothing noted yet)" in block
+
+
+async def test_the_prompt_shows_notes_while_another_program_keeps_the_files(
+    notebook: Notebook, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await notebook.add(ANA, only(ANA), "memory", "Ana lives in Porto.")
+    monkeypatch.setattr("core.memory.pages._LOCK_TIMEOUT_S", 0.01)
+    path = home / "memories" / "account%3Atelegram%3A1" / "MEMORY.md"
+    path.write_text("Ana lives in Braga.\n")
+    session = Session(address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=SteadyClock().now())
+    context = ToolContext(
+        session=session, scope=ANA, scopes=only(ANA), sender=Sender(id="1", name="Ana"), now=session.started_at
+    )
+    with FileLock(home / "memories" / ".lock"):
+        assert "- Ana lives in Braga." in await Curated(notebook).system_prompt_block(context)
+        with pytest.raises(Refused, match="another program"):
+            await notebook.add(ANA, only(ANA), "memory", "likes tea")

@@ -101,3 +101,17 @@ async def test_the_notes_of_another_account_go_on_and_the_reply_reports(notebook
     assert "Noted: “two”." in said
     assert "memories/account%3Atelegram%3A1/MEMORY.md cannot be read" in said
     assert await notebook.entries(both, "memory") == ["two"]
+
+
+async def test_a_separator_may_have_blanks_around_it_and_lines_any_end(notebook: Notebook, home: Path) -> None:
+    await notebook.add(ANA, HERS, "memory", "one")
+    page(home).write_bytes("one\n § \ntwo\r\n\t§\r\nthree\r§\rfour § five\n".encode())
+    assert await notebook.entries(HERS, "memory") == ["one", "two", "three", "four § five"]
+    for content in ("six\n § \nseven", "six\r§\rseven"):
+        with pytest.raises(Refused, match="that is what separates the notes"):
+            await notebook.add(ANA, HERS, "memory", content)
+    await notebook.add(ANA, HERS, "memory", "six\r\r\nseven")
+    before = len(await logged(notebook))
+    assert (await notebook.entries(HERS, "memory"))[-1] == "six\n\nseven"
+    page(home).touch()
+    assert len(await logged(notebook)) == before, "what is read is what was kept"

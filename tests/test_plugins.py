@@ -9,6 +9,7 @@ import pytest
 from config.settings import Settings
 from core.errors import ConfigError
 from core.memory.plugins import Plugins
+from core.types import Address
 from gateway.providers import chosen
 from tests.doubles.corridor import open_corridor
 from tests.doubles.remembrance import PLUGINS, plugged
@@ -137,7 +138,7 @@ async def test_its_tools_are_the_models_and_none_takes_a_name_of_ours(home: Path
     plugged(home, "diary")
     file = home / "plugins" / "diary.py"
     text = file.read_text().replace("Session, ToolContext", "Session, Tool, ToolContext")
-    hook = "\n    def tools(self):\n        return [tool('read_day'), tool('session_search'), tool('memory')]\n"
+    hook = "\n    async def tools(self):\n        return [tool('read_day'), tool('session_search'), tool('memory')]\n"
     file.write_text(text + hook + TOOLS)
     model = ScriptedModel(calls(("read_day", {"day": "Monday"})), says("done"))
     async with open_corridor(home, model, "[memory.providers.diary]\n") as corridor:
@@ -150,3 +151,59 @@ async def test_its_tools_are_the_models_and_none_takes_a_name_of_ours(home: Path
             f"The tool {name} of the memory diary is left out: the name is taken."
             for name in ("session_search", "memory")
         ]
+
+
+def test_the_example_in_the_readme_is_one_that_is_tested() -> None:
+    readme = (PLUGINS.parents[2] / "README.md").read_text(encoding="utf-8")
+    assert f"```python\n{GOOD}```\n" in readme
+
+
+def test_its_name_may_be_a_property(home: Path) -> None:
+    (home / "plugins").mkdir()
+    file = home / "plugins" / "diary.py"
+    file.write_text(GOOD.replace('    name = "diary"', '    @property\n    def name(self):\n        return "diary"'))
+    assert Plugins(home).made("diary", {}, {}).name == "diary"
+    file.write_text(GOOD.replace('    name = "diary"', '    @property\n    def name(self):\n        return "other"'))
+    with pytest.raises(ConfigError, match="should be “diary”, like its file"):
+        Plugins(home).made("diary", {}, {})
+
+
+@pytest.mark.parametrize("where", ["", "class Options:\n    ", "class Slow(Diary):\n    "])
+def test_one_that_is_not_ready_in_time_is_a_sentence(home: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    monkeypatch.setattr("core.memory.plugins.LOADING_S", 0.05)
+    (home / "plugins").mkdir()
+    file = home / "plugins" / "diary.py"
+    file.write_text(f"{GOOD}\n\nimport threading\n{where}threading.Event().wait(1)\n")
+    with pytest.raises(ConfigError, match=r"it was not ready within 0\.05 s"):
+        Plugins(home).made("diary", {}, {})
+
+
+def test_two_providers_in_a_file_are_one_too_many(home: Path) -> None:
+    (home / "plugins").mkdir()
+    (home / "plugins" / "diary.py").write_text(f"{GOOD}\n\nclass Second(Diary):\n    pass\n")
+    with pytest.raises(ConfigError, match="should have one class of MemoryProvider; it has 2"):
+        Plugins(home).made("diary", {}, {})
+
+
+async def test_the_status_says_what_a_service_has_still_to_take(home: Path) -> None:
+    plugged(home, "diary")
+    async with open_corridor(home, ScriptedModel(says("k"), says("k")), "[memory.providers.diary]\n") as corridor:
+        await corridor.say("the boat is called Molly")
+        status = (await corridor.say("/status")).text
+        assert "diary: 1 message to it waits to be delivered" in status.replace("\\", "")
+
+
+async def test_what_is_asked_on_a_schedule_has_none_of_its_tools(home: Path) -> None:
+    plugged(home, "diary")
+    file = home / "plugins" / "diary.py"
+    hook = "\n    async def tools(self):\n        return [tool('read_day')]\n"
+    file.write_text(file.read_text().replace("Session, ToolContext", "Session, Tool, ToolContext") + hook + TOOLS)
+    model = ScriptedModel(says("k"), calls(("read_day", {"day": "Monday"})), says("done"))
+    async with open_corridor(home, model, "[memory.providers.diary]\n") as corridor:
+        await corridor.say("read my Monday")
+        due = Address(platform="cron", chat_id="1")
+        await corridor.say("what is on?", address=due, message_id="1@2")
+        ours, *scheduled = [[tool["name"] for tool in request.tools] for request in model.requests]
+        assert "read_day" in ours
+        assert [name for name in ours if name != "read_day"] == scheduled[0] == scheduled[1]
+        assert "asks a service outside, which is not done here" in str(model.requests[-1].messages)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.bench.cache import KEY, TURNS, converse, price, share
+from tests.bench.cache import HOUR, KEY, TURNS, converse, parts, price, share
+from tests.doubles.clock import SteadyClock
 from tests.doubles.messages_api import MessagesApi
 
 
@@ -43,6 +44,18 @@ async def test_at_least_97_percent_of_the_input_after_the_first_turn_comes_from_
         assert spending.cost is not None
         assert spending.plain_cost is not None
         assert spending.cost < spending.plain_cost / 2
+
+
+@pytest.mark.slow
+async def test_what_is_kept_for_an_hour_is_there_after_a_pause(home: Path) -> None:
+    clock = SteadyClock()
+    async with MessagesApi(key=KEY, clock=clock) as api:
+        spending = await converse(home, api, 12, options=HOUR, pausing=clock)
+        assert api.refusals == []
+        bodies = [body for body in api.requests if body.get("tools")]
+    assert spending.usage == api.totals
+    assert spending.usage.cache_write_hour == spending.usage.cache_write == sum(parts(bodies).values())
+    assert [miss.cause for miss in spending.misses] == ["first"]
 
 
 @pytest.mark.slow

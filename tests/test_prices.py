@@ -29,6 +29,13 @@ def test_what_is_not_in_the_table_has_no_price(name: str) -> None:
     assert PRICES.cost(name, USED) is None
 
 
+def test_what_is_written_for_an_hour_has_a_price_of_its_own() -> None:
+    used = Usage(cache_write=50_000, cache_write_hour=30_000)
+    assert PRICES.cost("claude-sonnet-5-5", used) == pytest.approx(0.125), "or that of five minutes"
+    hourly = Prices({"m": Price(input=2.0, output=10.0, cache_write=2.5, cache_write_hour=4.0, cache_read=0.1)}, "$")
+    assert hourly.cost("m", used) == pytest.approx(0.05 + 0.12)
+
+
 def test_bills_are_added_up_beside_what_they_were_without_a_cache() -> None:
     spending = PRICES.spending(
         [

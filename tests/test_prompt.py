@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import Refused
+from core.memory.charter import Charter
 from core.memory.curated import Curated
 from core.memory.memory import Memory
 from core.memory.notebook import Notebook
 from core.prompt import AGENTS_CHARS, GUIDANCE, Prompt
+from core.store.approvals import Approvals
 from core.store.database import Database
 from core.store.notes import Notes
 from core.types import Address, Scope, Sender, Session, ToolContext
@@ -29,8 +32,13 @@ def notebook(home: Path, database: Database, clock: SteadyClock) -> Notebook:
 
 
 @pytest.fixture
-def prompt(home: Path, notebook: Notebook) -> Prompt:
-    return Prompt(home, SHIPPED, "Europe/Lisbon", Memory((Curated(notebook),), SteadyClock()))
+def charter(home: Path, database: Database) -> Charter:
+    return Charter(home, Approvals(database))
+
+
+@pytest.fixture
+def prompt(charter: Charter, notebook: Notebook) -> Prompt:
+    return Prompt(charter, SHIPPED, "Europe/Lisbon", Memory((Curated(notebook),), SteadyClock()))
 
 
 def context(moment: datetime | None = None, scopes: frozenset[Scope] = frozenset((ANA,))) -> ToolContext:
@@ -64,13 +72,13 @@ async def test_the_sections_stand_in_their_order(home: Path, prompt: Prompt, not
     assert text.endswith("short paragraphs.")
 
 
-async def test_what_there_is_nothing_of_has_no_section(home: Path, prompt: Prompt) -> None:
+async def test_what_there_is_nothing_of_has_no_section(home: Path, charter: Charter, prompt: Prompt) -> None:
     text = await prompt.write(context(), " \n")
     assert text.startswith("You are the shipped one.\n\n# How you work")
     assert "# Instructions of your owner" not in text
     assert "# Where you are" not in text
     assert text.count("(nothing noted yet)") == 2
-    bare = await Prompt(home, SHIPPED, "Europe/Lisbon", Memory((), SteadyClock())).write(context(), HINT)
+    bare = await Prompt(charter, SHIPPED, "Europe/Lisbon", Memory((), SteadyClock())).write(context(), HINT)
     assert "# What you know" not in bare
 
 
@@ -123,6 +131,20 @@ async def test_orders_in_the_soul_leave_the_shipped_one(home: Path, prompt: Prom
     assert "Otto" not in text
     (home / "SOUL.md").write_text("  \n")
     assert (await prompt.write(context(), HINT)).startswith("You are the shipped one.\n\n# How you work")
+
+
+async def test_a_file_that_its_owner_means_stands_as_long_as_it_says_the_same(
+    home: Path, charter: Charter, prompt: Prompt, database: Database
+) -> None:
+    (home / "AGENTS.md").write_text(f"{ORDER}\n")
+    assert await charter.left_out() == [("AGENTS.md", "an order to ignore instructions")]
+    assert "as long as it says what it says now" in await charter.approve("AGENTS.md")
+    assert ORDER in await prompt.write(context(), HINT)
+    assert await Charter(home, Approvals(database)).left_out() == [], "also after a restart"
+    with pytest.raises(Refused, match="nothing to approve"):
+        await charter.approve("AGENTS.md")
+    (home / "AGENTS.md").write_text(f"{ORDER} And a parrot.\n")
+    assert "AGENTS.md was left out" in await prompt.write(context(), HINT)
 
 
 async def test_a_byte_order_mark_is_no_reason_to_leave_a_file_out(home: Path, prompt: Prompt) -> None:

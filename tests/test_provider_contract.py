@@ -7,23 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from core.memory.blend import Blend
 from core.memory.curated import Curated
-from core.memory.extraction import Extraction
-from core.memory.holographic import Holographic
-from core.memory.knowledge import Knowledge
 from core.memory.notebook import Notebook
 from core.memory.provider import MemoryProvider
 from core.memory.recollection import Recollection
 from core.store.database import Database
-from core.store.fact_search import FactSearch
-from core.store.facts import Facts
 from core.store.notes import Notes
 from core.store.recall import Recall
 from core.types import Scope
+from tests.doubles.keepsake import facts_memory
 from tests.doubles.lifetime import RunningClock
 from tests.doubles.memory_service import KEY, memory_service
-from tests.doubles.provider_contract import SAID, ProviderContract, Subject
+from tests.doubles.provider_contract import SAID, ProviderContract, ServiceContract, Subject
 from tests.doubles.remembrance import Remembrance, provider
 
 pytestmark = pytest.mark.slow
@@ -42,9 +37,7 @@ class _Facts(Subject):
     is_service = False
 
     def built(self, home: Path, database: Database, clock: RunningClock) -> MemoryProvider:
-        search = FactSearch(database)
-        knowledge = Knowledge(search, Blend(half_life_days={}), ZONE)
-        return Holographic(Facts(database, clock), search, knowledge, Extraction(None, "", ZONE))
+        return facts_memory(database, clock)
 
 
 class _Notes(Subject):
@@ -95,13 +88,13 @@ class TestNotes(ProviderContract):
         return _Notes()
 
 
-class TestDiary(ProviderContract):
+class TestDiary(ServiceContract):
     @pytest.fixture
     def subject(self) -> Subject:
         return _Diary()
 
 
-class TestJotter(ProviderContract):
+class TestJotter(ServiceContract):
     @pytest.fixture
     async def subject(self) -> AsyncIterator[Subject]:
         async with memory_service() as service:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -13,6 +14,7 @@ import pytest
 
 from tests.doubles.memory_service import KEY, MemoryService, memory_service
 from tests.doubles.remembrance import plugged
+from tests.test_cli import good, mneme
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,6 +51,13 @@ async def taken(service: MemoryService, many: int) -> None:
             await service.is_told.wait()
 
 
+async def dropped(service: MemoryService, left: int) -> None:
+    async with asyncio.timeout(40):
+        while len(service.held) > left:
+            service.is_told.clear()
+            await service.is_told.wait()
+
+
 async def test_what_a_killed_process_owed_the_service_is_told_by_the_next_once(home: Path) -> None:
     plugged(home, "jotter")
     async with memory_service() as service:
@@ -80,3 +89,32 @@ async def test_what_a_killed_process_owed_the_service_is_told_by_the_next_once(h
         ]
         assert {scope for scope, _ in service.held.values()} == {"account:terminal:local"}
         assert len(service.told) == 3
+
+
+async def test_the_past_is_told_beside_a_running_house_and_what_is_erased_goes_there_too(home: Path) -> None:
+    plugged(home, "jotter")
+    lines = [
+        {"session": name, "role": role, "text": f"{name} {role}", "at": f"2026-0{month}-03T09:00:00Z"}
+        for name, month in (("may", 5), ("july", 7))
+        for role in ("user", "assistant")
+    ]
+    (home / "past.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    async with memory_service() as service:
+        (home / "mneme.toml").write_text(f"[memory.providers.jotter]\nurl = '{service.url}'\nkey = 'JOTTER_KEY'\n")
+        await asyncio.to_thread(good, home, "import", str(home / "past.jsonl"))
+        async with chatting(home) as process:
+            assert await say(process, "The boat is called Molly.")
+            await taken(service, 1)
+            assert next(iter(service.held.values()))[1].startswith("user: The boat")
+            done = await asyncio.to_thread(mneme, home, "memory", "sync", "jotter", JOTTER_KEY=KEY)
+            assert "is told of 3 conversations, as far as it does not know them" in done.stdout
+            assert "while Mneme runs, as it does now" in done.stdout
+            await taken(service, 3)
+            assert len(service.told) == 3
+            done = await asyncio.to_thread(mneme, home, "forget", "may", "--yes")
+            assert "jotter was told of it and is being asked to erase it" in done.stdout
+            await dropped(service, 2)
+        assert sorted(text.split("\n")[0] for _, text in service.held.values()) == [
+            "user: The boat is called Molly.",
+            "user: july user",
+        ]

@@ -101,6 +101,17 @@ def test_operators() -> None:
     assert parse('-"night train" ferry').single == ("words", '(("ferry") NOT (("night train")))')
 
 
+def test_what_is_only_left_out_is_a_plan_without() -> None:
+    plan = parse('-ferry NOT "night train" -修改redis')
+    assert (plan.alternatives, plan.is_typed) == ((), False)
+    assert plan.without == (
+        (("words", '"ferry"'),),
+        (("words", '"night train"'),),
+        (("pairs", '"修改"'), ("words", '"redis"')),
+    )
+    assert parse("ferry -car").without == parse("").without == ()
+
+
 def test_operators_without_operands_are_harmless() -> None:
     assert parse("OR ferry OR").single == parse("AND ferry NOT").single == ("words", '("ferry")')
     for text in ("OR", "NOT", "AND OR", '"', "*", "-", "%", "+++", "", " ", "-ferry", "NOT ferry"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import pytest
@@ -33,6 +34,32 @@ def test_words_are_found_as_recall_finds_them(query: str, text: str, is_there: b
 def test_words_are_found_behind_the_escapes_of_json() -> None:
     inner = json.dumps({"text": "said:\nPorto\tis"}, ensure_ascii=False)
     assert Quoting(("Porto",)).has_words(json.dumps([{"content": inner}], ensure_ascii=False))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"where": "in Königsbrück, ja"}),
+        json.dumps(json.dumps({"where": "in\nKönigsbrück"})),
+        "https://maps.example/?q=K%C3%B6nigsbr%C3%BCck+Markt",
+        base64.b64encode("wohnt in Königsbrück seit Mai".encode()).decode(),
+        base64.urlsafe_b64encode("Königsbrück??>>".encode()).decode().rstrip("="),
+        "KONIGSBRUCK",
+        "\uff2bönigsbrück",
+        "**Königs**brück",
+        "Ko\u0308nigsbru\u0308ck",
+    ],
+)
+def test_words_are_found_in_whatever_they_are_written(text: str) -> None:
+    assert Quoting(("königsbrück",)).has_words(text)
+    assert not Quoting(("königsbrücken",)).has_words(text)
+
+
+def test_a_sign_of_two_units_is_read_behind_its_escapes() -> None:
+    assert Quoting(("🦜",)).has_words(json.dumps("a 🦜 b"))
+    assert Quoting((), ["the 🦜 sits in the old Königsbrücker tree"]).repeats(
+        json.dumps("He said: the 🦜 sits in the old Königsbrücker tree.")
+    )
 
 
 def test_any_of_the_words_is_enough_where_that_was_asked() -> None:

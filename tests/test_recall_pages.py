@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from core import remarks
 from core.search import Findings, Query
 from core.store.database import Database
 from core.store.recall import Recall
@@ -62,7 +63,7 @@ async def test_pages_together_are_everything_once(
 
 async def test_a_page_behind_the_last_says_so(database: Database, clock: SteadyClock, roots: dict[int, int]) -> None:
     recall = Recall(database, clock)
-    for text in ("page:8 ferry", "page:10", "page:999999999999999999 ferry"):
+    for text in ("page:8 ferry", "page:10", "page:11 ferry", "page:999999999999999999 ferry"):
         findings = await recall.recall(replace(MINE, text=text))
         assert findings.sessions == ()
         assert not findings.has_more
@@ -71,3 +72,19 @@ async def test_a_page_behind_the_last_says_so(database: Database, clock: SteadyC
         assert "Without these limits there is something." in findings.note
     assert len((await recall.recall(replace(MINE, text="page:7 ferry"))).sessions) == 2
     assert roots
+
+
+@pytest.mark.parametrize("text", ["ferry", "", "role:user", "-boat", "What about the ferry?"])
+async def test_pages_end_at_the_tenth_and_that_is_said(
+    database: Database, clock: SteadyClock, roots: dict[int, int], text: str
+) -> None:
+    recall = Recall(database, clock)
+    last, behind = [await recall.recall(replace(MINE, text=text, limit=1, page=page)) for page in (10, 11)]
+    assert len(last.sessions) == 1
+    assert not last.has_more
+    assert last.note is not None
+    assert remarks.LAST_PAGE in last.note
+    assert behind.sessions == ()
+    assert behind.note is not None
+    assert "on page 11" in behind.note
+    assert len(set(roots.values())) > 11

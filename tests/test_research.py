@@ -121,6 +121,26 @@ async def test_pages_follow_each_other_without_asking_the_model_again(annals: An
     assert "nothing more on page 4" in pages[3].note
 
 
+async def test_what_is_only_left_out_is_left_out_with_help_too(annals: Annals, database: Database) -> None:
+    await annals.session(["the ferry"])
+    boat, *_ = await annals.session(["the boat"])
+    query = replace(MINE, text="-ferry", is_expanded=False, is_summarized=True)
+    assert _sessions(await _research(database, None).recall(query)) == [boat]
+
+
+async def test_pages_go_on_behind_the_first_ten(annals: Annals, database: Database) -> None:
+    made = [(await annals.session([f"{word} {number}"]))[0] for number in range(14) for word in ("ferry", "boat")]
+    research = _research(database, ScriptedModel(says('["boat"]')))
+    pages = [await research.recall(replace(MINE, text=f"page:{page} ferry", limit=4)) for page in range(1, 9)]
+    assert [len(page.sessions) for page in pages] == [4, 4, 4, 4, 4, 4, 4, 0]
+    assert [page.has_more for page in pages] == [True] * 6 + [False] * 2
+    assert sorted(id_ for page in pages for id_ in _sessions(page)) == made
+    scores = [found.score for page in pages for found in page.sessions]
+    assert scores == sorted(scores, reverse=True)
+    whole = await research.recall(replace(MINE, text="ferry", limit=10))
+    assert _sessions(whole) == [id_ for page in pages[:3] for id_ in _sessions(page)][:10]
+
+
 async def test_texts_keep_the_budget_of_the_caller(annals: Annals, database: Database) -> None:
     for word in ("ferry", "boat", "ferry", "boat"):
         await annals.session([f"{word} " + "word " * 2000] * 3)

@@ -34,6 +34,21 @@ async def test_a_room_that_is_the_owners_no_more_forgets_what_only_he_may_see(ho
         assert "quetzal" not in str(model.requests[-1])
 
 
+async def test_a_prompt_that_was_erased_before_changes_nothing_of_that(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_corridor(home, model, LISTED) as corridor:
+        await corridor.house.people.set_owner([OWNER], [ROOM])
+        await corridor.say("My diary says quetzal.")
+        await corridor.say("What does my diary say?", **IN_ROOM)
+        await corridor.say("I like kale.", **IN_ROOM)
+        assert "quetzal" in str(model.requests[-1])
+        await corridor.say("/forget kale")
+        await corridor.say("yes")
+        await corridor.house.people.set_owner([OWNER], [])
+        await corridor.say("hello there everybody", "666", **IN_ROOM)
+        assert "quetzal" not in str(model.requests[-1])
+
+
 async def test_more_rights_end_no_session(home: Path) -> None:
     async with open_corridor(home, ScriptedModel(), LISTED) as corridor:
         await corridor.say("hello", **IN_ROOM)

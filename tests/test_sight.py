@@ -65,7 +65,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
     job = await jobs.add(Job(schedule=schedule, text="x", target=CHAT, scope=ANA, created_at=NOON, next_at=NOON))
     for scope in (ANA, BOB):
         change = NoteChange(scope=scope, target="user", action="add", before=None, after="x", at=NOON)
-        await notes.log(replace(change, is_insisted=True))
+        await notes.log(replace(change, is_insisted=True, message_id=1))
         aside = PendingNote(scope=scope, target="user", operations=(Operation(action="add"),), reason="x", at=NOON)
         assert await pending.put(aside)
     await database.write(lambda connection: connection.execute("DELETE FROM notes WHERE id = 2").close())
@@ -95,7 +95,8 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "changes": lambda _, __, scopes: notes.changes(scopes),
             "changes since": lambda session_id, __, scopes: notes.since(scopes, session_id, NOON),
             "find a change": lambda _, __, scopes: notes.find(scopes, 1),
-            "the last change": lambda _, __, scopes: notes.last(scopes),
+            "what can be undone": lambda _, __, scopes: notes.undoable(scopes),
+            "sources of changes": lambda _, __, scopes: _sources(notes, scopes),
             "kept anyway": lambda _, __, scopes: _insisted(notes, scopes),
             "put aside": lambda _, __, scopes: pending.waiting(scopes),
             "turns since a note": lambda session_id, __, scopes: _turns_since(notes, session_id, scopes),
@@ -106,6 +107,13 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
 
 async def _change_of(notes: Notes, scopes: Scopes) -> NoteChange | None:
     return (await notes.origin(scopes, "x")).change
+
+
+async def _sources(notes: Notes, scopes: Scopes) -> list[str]:
+    """What is told of the message that Ana's note came from."""
+    change = await notes.find(frozenset((ANA,)), 1)
+    assert change is not None
+    return [found.said for found in await notes.sources(scopes, [change]) if found.said]
 
 
 async def _insisted(notes: Notes, scopes: Scopes) -> list[str]:
@@ -152,7 +160,8 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Notes.changes",
         "Notes.since",
         "Notes.find",
-        "Notes.last",
+        "Notes.undoable",
+        "Notes.sources",
         "Notes.idle",
         "Notes.insisted",
         "PendingNotes.waiting",

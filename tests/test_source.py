@@ -121,6 +121,8 @@ def test_in_folders_and_archives_everything_that_is_history_is_found(tmp_path: P
         (b"{nonsense}", "not valid JSON"),
         (b"<!DOCTYPE html><html>", "Machine-readable JSON"),
         (b"PK\x03\x04 and no archive", "damaged"),
+        (b"PK\x05\x06" + bytes(18), "nothing that can be imported"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF\0\n\n", "nothing that can be imported"),
         (b"SQLite format 3\0" + bytes(500), "cannot be read"),
     ],
 )

@@ -34,7 +34,10 @@ async def test_costs_calls_and_causes_of_a_conversation(home: Path) -> None:
         await corridor.say("Two?")
         text = await _usage(corridor)
     here, lately = text.split("\n\n")
-    assert here.startswith("**This conversation**: 220,300 tokens in, 45 % of it read from the cache and 120,000 ")
+    assert here.startswith(
+        "**This conversation**: 220,300 tokens in, 100,000 of them read from the cache (45 %), 120,000 written to it; "
+        "3,010 tokens out."
+    )
     # Written 0.30, read 0.01, sent plain 0.0006, answered 0.0301; without a cache 0.4406 and the same answers.
     assert "It cost $0.341; without the cache it would have been $0.471." in here.replace("\\", "")
     assert "3 calls: 2 for answers, 1 for titles." in here
@@ -60,7 +63,10 @@ async def test_by_month_and_by_conversation(home: Path) -> None:
             "Two?",
             "Where does the \\*ferry\\* leave?",
         ]
-        assert "$0.080, 120,000 tokens in (83 % from the cache), 2,000 out" in listed.replace("\\", "")
+        assert (
+            "$0.080, 120,000 tokens in, 100,000 (83 %) from the cache, 20,000 written to it, 2,000 out"
+            in listed.replace("\\", "")
+        )
         (month,) = (await _usage(corridor, "months")).splitlines()
         assert f"{corridor.house.clock.now():%B}" in month
         assert "220,000 tokens in" in month
@@ -68,7 +74,11 @@ async def test_by_month_and_by_conversation(home: Path) -> None:
         wide = await _usage(corridor, "months", who="local", address=here, scope=Scope.account("terminal", "local"))
         assert wide.startswith("| Month | Calls | In |"), "the terminal has room for a table"
         assert "220,000" in wide
-        assert "Write /usage, /usage months or /usage sessions." in await _usage(corridor, "yesterday")
+        assert "Write /usage, /usage months, /usage sessions, or" in await _usage(corridor, "yesterday")
+        one = await _usage(corridor, "1")
+        assert one.startswith("**Conversation 1**: 100,000 tokens in, 0 of them read from the cache (0 %), 100,000 ")
+        assert "100,000 tokens in 1 request at the first request of a conversation" in one
+        assert await _usage(corridor, "1", who="7") == (await _usage(corridor, "99")).replace("99", "1")
 
 
 async def test_where_no_model_was_asked(home: Path) -> None:

@@ -20,7 +20,8 @@ from core.errors import HistoryError
 
 _COPY_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
-_ZIP = b"PK\x03\x04"
+_ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
+"""How an archive begins, and one with nothing in it."""
 _IGNORED = "__MACOSX/"
 
 
@@ -44,7 +45,7 @@ class Bundle:
             with _translated(title):
                 if path.is_dir():
                     opened = cls(path, title, _files(path), None)
-                elif _begins(path) == _ZIP:
+                elif _begins(path) in _ZIPS:
                     archive = stack.enter_context(zipfile.ZipFile(path))
                     members = [member for member in archive.infolist() if not member.is_dir()]
                     sizes = {m.filename: m.file_size for m in members if not m.filename.startswith(_IGNORED)}
@@ -127,7 +128,7 @@ def _files(folder: Path) -> dict[str, int]:
 
 def _begins(path: Path) -> bytes:
     with path.open("rb") as stream:
-        return stream.read(len(_ZIP))
+        return stream.read(len(_ZIPS[0]))
 
 
 @contextlib.contextmanager

@@ -84,7 +84,7 @@ def _conversation(conversation: dict[str, Any], choices: Choices) -> Iterator[Ch
 
 def _path(mapping: dict[str, Any], current: Any) -> list[str]:
     """Keys from the root to the current node; to the latest leaf where no current node is named."""
-    if current not in mapping:
+    if not isinstance(current, str) or current not in mapping:
         leaves = [key for key, node in mapping.items() if not node.get("children")]
         current = max(leaves, key=lambda key: _time(mapping[key]), default=None)
     path: list[str] = []

@@ -26,7 +26,7 @@ LONG = "attachments of which only the beginning was taken"
 
 PLATFORM = "claude"
 ATTACHMENT_CHARS = 100_000
-_ROLES: dict[object, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
+_ROLES: dict[str, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
 def read(stream: BinaryIO, name: str, choices: Choices) -> Iterator[Chronicle | Skipped]:
@@ -42,7 +42,8 @@ def _conversation(conversation: dict[str, Any], choices: Choices) -> Iterator[Ch
     number, title = str(conversation.get("uuid") or ""), conversation.get("name")
     at = from_text(conversation.get("created_at"))
     for place, message in enumerate(conversation["chat_messages"]):
-        if not isinstance(message, dict) or message.get("sender") not in _ROLES:
+        role = _ROLES.get(str(message.get("sender"))) if isinstance(message, dict) else None
+        if role is None:
             yield Skipped(reason=SHAPELESS)
             continue
         at = from_text(message.get("created_at")) or at
@@ -62,7 +63,7 @@ def _conversation(conversation: dict[str, Any], choices: Choices) -> Iterator[Ch
                 title=title[:TITLE_CHARS] if isinstance(title, str) and title.strip() else None,
                 address=Address(platform=PLATFORM, chat_id=number or "unknown"),
                 scope=choices.scope,
-                role=_ROLES[message["sender"]],
+                role=role,
                 text="\n".join(parts),
                 at=at,
                 id=str(message.get("uuid") or place),

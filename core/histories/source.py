@@ -134,8 +134,8 @@ def _kind(bundle: Bundle, name: str) -> str | None:
             "(Telegram Desktop: “Machine-readable JSON”)."
         )
     if start not in (b"{", b"["):
-        # Told by number are the bad lines of a file that was named; in an archive it is just another file.
-        return "lines" if bundle.is_single else None
+        # Told by number are the bad lines of a text that was named; in an archive it is just another file.
+        return "lines" if bundle.is_single and b"\0" not in head else None
     broken: HistoryError | None = None
     with bundle.reading(name, is_counted=False) as stream:
         try:

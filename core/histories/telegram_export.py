@@ -171,7 +171,8 @@ def _attached(message: dict[str, Any]) -> list[str]:
     if isinstance(invoice := message.get("invoice_information"), dict):
         found.append(_marked("invoice", str(invoice.get("title") or "")))
     if isinstance(poll := message.get("poll"), dict):
-        answers = [one.get("text") for one in poll.get("answers") or () if isinstance(one, dict)]
+        listed = poll.get("answers")
+        answers = [one.get("text") for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
         found.append(_marked("poll", f"{poll.get('question', '')} — {' / '.join(str(one) for one in answers)}"))
     return found
 

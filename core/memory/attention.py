@@ -11,5 +11,6 @@ def is_remembered(session: Session) -> bool:
 
 
 def may_consult(session: Session) -> bool:
-    """Whether a service outside may be asked on behalf of the session: it learns the question."""
+    """Whether a service outside may be asked on behalf of the session: it learns the question. Its tools may also keep
+    something, so that they need more: `is_remembered`."""
     return not session.is_incognito

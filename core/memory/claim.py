@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
+from core.period import read
 from core.records import Fact, FactKind, FactOrigin, Grain
 from core.types import Account, Message, Scope
 
@@ -23,19 +25,33 @@ class Claim:
     grain: Grain = "day"
     is_asked: bool = False
 
+    def laid_over(self, fact: Fact) -> Fact:
+        """The fact with what this says of the same attribute: its value, and since when where it says so."""
+        since = (self.valid_from, self.grain) if self.valid_from else (fact.valid_from, fact.grain)
+        return replace(fact, value=self.value, valid_from=since[0], grain=since[1])
+
 
 TRUST: dict[FactOrigin, float] = {"person": 0.95, "rule": 0.7, "model": 0.6}
 ASKED = 0.9
 """How far a fact is trusted that a person asks to be remembered."""
 FACT_CHARS = 400
+_WHOSE = (
+    "my ", "our ", "meine ", "mein ", "unsere ", "mi ", "o meu ", "a minha ", "meu ", "minha ", "mon ", "ma ", "моя ",
+    "мой ",
+)  # fmt: skip
+"""How the subject of an attribute begins that is somebody of who speaks."""
+
+
+def placed(attribute: str | None, scope: Scope, account: Account | None) -> str | None:
+    """An attribute as it is kept: in a room "me" and "my" are an account's, since there are several."""
+    if attribute and scope.is_room and account and attribute.startswith(("me|", *_WHOSE)):
+        return f"{account.key}|{attribute.removeprefix('me|')}"
+    return attribute
 
 
 def fact_of(claim: Claim, origin: FactOrigin, scope: Scope, platform: str, source: Message) -> Fact:
-    """A claim as the fact of who said `source`. In a room "me" is an account, since there are several."""
+    """A claim as the fact of who said `source`."""
     account = None if source.sender is None else Account(platform=platform, user_id=source.sender.id)
-    attribute = claim.attribute
-    if attribute and scope.is_room and account and attribute.startswith(("me|", "my ")):
-        attribute = f"{account.key}|{attribute.removeprefix('me|')}"
     return Fact(
         scope=scope,
         content=claim.content[:FACT_CHARS],
@@ -43,7 +59,7 @@ def fact_of(claim: Claim, origin: FactOrigin, scope: Scope, platform: str, sourc
         origin=origin,
         created_at=source.created_at,
         trust=ASKED if claim.is_asked else TRUST[origin],
-        attribute=attribute,
+        attribute=placed(claim.attribute, scope, account),
         value=claim.value,
         entities=claim.entities,
         valid_from=claim.valid_from,
@@ -52,3 +68,12 @@ def fact_of(claim: Claim, origin: FactOrigin, scope: Scope, platform: str, sourc
         account=account,
         speaker=source.sender.name if source.sender else "",
     )
+
+
+def since_of(text: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
+    """Since when something holds, from ``2026-05-03``, ``2026-05``, ``2026``; None for what is no time, or to come."""
+    period = read(text, now, zone) if text else None
+    if not text or period is None or period[0] > now:
+        return None, "day"
+    grains: tuple[Grain, ...] = ("year", "month", "day")
+    return period[0].astimezone(UTC), grains[text.count("-")]

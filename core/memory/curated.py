@@ -6,9 +6,12 @@ A note that looks like an order is left out of the prompt and named, never obeye
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from core.errors import Refused
 from core.memory.attention import is_remembered
 from core.memory.guard import suspicion
 from core.memory.notebook import FILES, Notebook
@@ -45,7 +48,15 @@ class Curated(MemoryProvider):
     async def initialize(self, folder: Path) -> None:
         """The notes are there already."""
 
+    async def on_start(self) -> None:
+        # What the guard knows is made ready, which takes a second, before anybody waits for it.
+        await asyncio.to_thread(suspicion, NUDGE)
+
     async def system_prompt_block(self, context: ToolContext) -> str:
+        # While another program keeps the files, what was edited by hand is logged later, and the notes are shown.
+        with contextlib.suppress(Refused):
+            await self._notebook.notice(context.scopes)
+        await self._notebook.remind(context.scopes)
         insisted = await self._notebook.insisted(context.scopes)
         blocks = []
         for target, title in _TITLES.items():
@@ -54,19 +65,25 @@ class Curated(MemoryProvider):
             lines = [f"## {title}: {fullness}"]
             for entry in entries:
                 reason = None if entry in insisted else suspicion(entry)
-                lines.append(f"- {entry}" if reason is None else f"- (a note was left out: it contains {reason})")
+                lines.append(_line(entry) if reason is None else f"- (a note was left out: it contains {reason})")
             if not entries:
                 lines.append("(nothing noted yet)")
             blocks.append("\n".join(lines))
         return "\n\n".join([*blocks, *(f"({trouble})" for trouble in await self._notebook.troubles(context.scopes))])
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
+        changes = await self._notebook.news(context.scopes, context.session)
+        insisted = await self._notebook.insisted(context.scopes) if changes else frozenset()
+        approved = {change.after for change in changes if change.action == "approve"}
         lines, gone = [], set()
-        for change in await self._notebook.news(context.scopes, context.session):
+        for change in changes:
             gone.add(change.before)
             # What was noted before the prompt was written stands in it, unless it went meanwhile and came back.
-            if change.after is None or change.after in gone or f"- {change.after}" not in context.session.system_prompt:
-                lines.append(f"n{change.id} {_told(change)}")
+            is_held = change.after not in (None, *gone) and _line(change.after or "") in context.session.system_prompt
+            # What came by hand and was approved since is told once.
+            is_again = change.after in approved and change.action != "approve" and change.before is None
+            if not (is_held or is_again):
+                lines.append(f"n{change.id} {_told(change, insisted)}")
         return [*lines, *await self._nudge(context)]
 
     async def _nudge(self, context: ToolContext) -> Sequence[str]:
@@ -79,18 +96,27 @@ class Curated(MemoryProvider):
             return ()
         return (f"nudge{latest}-{times} {NUDGE.format(begun - 1)}",)
 
-    def tools(self) -> Sequence[Tool]:
+    async def tools(self) -> Sequence[Tool]:
         return (memory_note(self._notebook),)
 
 
-def _told(change: NoteChange) -> str:
+def _line(entry: str) -> str:
+    """One entry as it stands in the prompt: what follows its first line stands further in, so that none passes for a
+    heading of ours."""
+    return "- " + entry.replace("\n", "\n  ")
+
+
+def _told(change: NoteChange, insisted: frozenset[str]) -> str:
     """A sentence for the model on what somebody else has changed."""
-    before = f"“{_short(change.before)}”" if change.before else ""
+
+    def quoted(text: str) -> str:
+        is_fit = text in insisted or suspicion(text) is None
+        return f"“{_short(text)}”" if is_fit else "(left out: it reads like an order)"
+
+    before = quoted(change.before) if change.before else ""
     if change.after is None:
         return f"{FILES[change.target]} no longer says: {before}."
-    after = _short(change.after)
-    said = f"“{after}”" if change.is_insisted or suspicion(after) is None else "(left out: it reads like an order)"
-    return f"{FILES[change.target]} now says: {said}{f', no longer: {before}' if before else ''}."
+    return f"{FILES[change.target]} now says: {quoted(change.after)}{f', no longer: {before}' if before else ''}."
 
 
 def _short(text: str) -> str:

@@ -13,66 +13,65 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from config.settings import CuratorOptions
 from core.errors import Refused
 from core.memory.ledger import Ledger
 from core.memory.lookup import Lookup
 from core.memory.rota import Rota
 from core.memory.twins import alike, kept_of, the_same
 from core.ports import Clock
-from core.records import Fact, FactChange
+from core.records import Fact
 from core.types import Scope
 
-QUIET = timedelta(minutes=10)
-"""Nobody has said anything for so long."""
-AGAIN = timedelta(days=1)
-"""Facts age: after so long they are looked through although nothing was said."""
-MOST_CHANGES = 20
-BUDGET_S = 2.0
-"""A portion ends after so many changes, or so long."""
 LOOKED_AT = 500
 """Of a scope so many facts are compared, the latest."""
 STALE_MOST = 1_000
-PAST = 10_000
-"""So many of the latest changes of a scope are known: what was flagged or undone before them may be flagged anew."""
 SAME = "says the same"
 
 
 class Curator:
-    """Changes facts through `ledger`; `rota` says whose turn it is."""
+    """Changes facts through `ledger`; `rota` says whose turn it is, `options` how quiet it must be and how much is done
+    at a time."""
 
-    def __init__(self, ledger: Ledger, lookup: Lookup, rota: Rota, clock: Clock) -> None:
+    def __init__(self, ledger: Ledger, lookup: Lookup, rota: Rota, clock: Clock, options: CuratorOptions) -> None:
         self._ledger = ledger
         self._lookup = lookup
         self._rota = rota
         self._clock = clock
+        self._options = options
+        self._again = timedelta(seconds=options.again_s)
         self._scope: Scope | None = None
         self._is_under_way = False
         self._seen = -1
-        self._done_at = clock.now() - AGAIN
+        self._done_at = clock.now() - self._again
         self._log = structlog.get_logger("curator")
 
     async def tend(self) -> int:
         """One portion, where the house is quiet and something has changed since the last time; how many changes it
         made. A round over all scopes that was cut short goes on where it was."""
         now = self._clock.now()
-        said_at = await self._rota.last_said_at()
-        if said_at is not None and now - said_at < QUIET:
+        if not await self.is_quiet():
             return 0
         if not self._is_under_way:
-            if await self._rota.last_change() == self._seen and now - self._done_at < AGAIN:
+            if await self._rota.last_change() == self._seen and now - self._done_at < self._again:
                 return 0
             self._is_under_way, self._scope = True, None
         return await self._portion()
 
+    async def is_quiet(self) -> bool:
+        """Whether nobody has said anything for long enough."""
+        said_at = await self._rota.last_said_at()
+        return said_at is None or self._clock.now() - said_at >= timedelta(seconds=self._options.idle_s)
+
     async def _portion(self) -> int:
         loop = asyncio.get_running_loop()
-        ends_at = loop.time() + BUDGET_S
+        ends_at = loop.time() + self._options.max_s
         count = 0
         while (scope := await self._rota.following(self._scope)) is not None:
             async with aclosing(self._work(scope)) as steps:
                 async for is_changed in steps:
                     count += is_changed
-                    if count >= MOST_CHANGES or loop.time() >= ends_at:
+                    if count >= self._options.max_changes or loop.time() >= ends_at:
                         self._log.info("facts were put in order, and there is more to do", changes=count)
                         return count
             self._scope = scope
@@ -85,7 +84,7 @@ class Curator:
     async def _work(self, scope: Scope) -> AsyncGenerator[bool, None]:
         """The steps of one scope; each says whether it has changed something. Done again they change nothing."""
         scopes = frozenset((scope,))
-        past = _Past(await self._ledger.changes(scopes, PAST))
+        past = _Past(await self._rota.past(scope))
         facts = await self._ledger.page(scopes, 0, LOOKED_AT)
         same = await asyncio.to_thread(the_same, facts)
         for group in [*await self._lookup.duplicates(scopes), *same]:
@@ -132,11 +131,6 @@ class Curator:
 class _Past:
     """What was done with the facts of a scope before: when each was `flagged` last, and which were `undone`."""
 
-    def __init__(self, changes: Sequence[FactChange]) -> None:
-        self.flagged: dict[int, datetime] = {}
-        self.undone: set[int] = set()
-        for change in reversed(changes):
-            if change.action == "flag":
-                self.flagged[change.fact_id] = change.at
-            elif change.action == "undo":
-                self.undone.add(change.fact_id)
+    def __init__(self, deeds: Sequence[tuple[int, str, datetime]]) -> None:
+        self.flagged = {fact_id: at for fact_id, action, at in deeds if action == "flag"}
+        self.undone = {fact_id for fact_id, action, _ in deeds if action == "undo"}

@@ -5,15 +5,16 @@ One body for /remember, Discord's context menu and the command line. Refuses wha
 
 from __future__ import annotations
 
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
-from core.memory.claim import FACT_CHARS, Claim, fact_of
+from core.memory.claim import FACT_CHARS, Claim, fact_of, placed
 from core.memory.guard import suspicion
 from core.memory.ledger import Ledger
 from core.memory.rules import claims
 from core.naming import names_in
-from core.records import Fact
+from core.records import Author, Fact
 from core.types import Message, Scope
 
 
@@ -30,6 +31,24 @@ class Dictation:
         text = said.text.strip()
         if not text:
             raise Refused("Say what to remember: `/remember Ana's birthday is on 3 May`.")
+        self._check(text)
+        whole = " ".join(text.split())
+        found = claims(text, said.created_at, self._zone, is_dictated=True) or [
+            Claim(content=whole, kind="identity", entities=names_in(whole), is_asked=True)
+        ]
+        return [await self._ledger.learn(fact_of(claim, "person", scope, platform, said)) for claim in found]
+
+    async def correct(self, fact: Fact, text: str, scopes: frozenset[Scope], by: Author, at: datetime) -> Fact | None:
+        """Puts `text`, said at a moment, in place of what a fact said; the fact as it stands then, None when it is
+        gone. Raises Refused with what to do."""
+        self._check(text)
+        for claim in claims(text, at, self._zone, is_dictated=True):
+            if claim.attribute and placed(claim.attribute, fact.scope, fact.account) == fact.attribute:
+                return await self._ledger.correct(fact.id, scopes, claim.content, by, claim)
+        return await self._ledger.correct(fact.id, scopes, text, by)
+
+    @staticmethod
+    def _check(text: str) -> None:
         if len(text) > FACT_CHARS:
             raise Refused(
                 f"That is too long for a fact: {len(text):,} characters, and {FACT_CHARS} are the most. Say in a "
@@ -37,8 +56,3 @@ class Dictation:
             )
         if (reason := suspicion(text)) is not None:
             raise Refused(f"I do not keep that: it contains {reason}, and facts are read beside your words. Reword it.")
-        whole = " ".join(text.split())
-        found = claims(text, said.created_at, self._zone, is_dictated=True) or [
-            Claim(content=whole, kind="identity", entities=names_in(whole), is_asked=True)
-        ]
-        return [await self._ledger.learn(fact_of(claim, "person", scope, platform, said)) for claim in found]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
@@ -16,21 +15,18 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from core.attributes import ME, attribute_of
-from core.errors import ModelError
-from core.memory.claim import Claim
-from core.memory.rules import LIMIT_CHARS, claims
-from core.naming import entity_key
-from core.period import read
+from core.memory.claim import Claim, since_of
+from core.memory.rules import claims
+from core.memory.witnesses import Witnesses, is_own, own_words, proper, subject_of
+from core.naming import entity_key, names_in
 from core.ports import Model
-from core.records import FactKind, FactOrigin, Grain
+from core.records import FactKind, FactOrigin
 from core.terms import terms_of
 from core.types import Message, Payer, Request
 
 MAX_TOKENS = 1_000
 MOST_MESSAGES = 20
 MOST_FACTS = 12
-GROUNDED = 0.5
-"""At least this part of a fact's words must stand in the message that it is said to come from."""
 _ORDER = (
     "Take durable facts out of what people wrote to their assistant: who they are, where they live and work, people "
     "and animals in their life, dates, preferences, decisions, projects. Only what the writer states as true of now, "
@@ -48,7 +44,6 @@ _ORDER = (
 )
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-_KINDLESS = frozenset({"person", "user", "writer", "live", "work"})
 
 
 class _Told(BaseModel):
@@ -82,26 +77,28 @@ class Extraction:
         self._log = structlog.get_logger("extraction")
 
     async def claims(self, messages: Sequence[Message]) -> list[tuple[Message, Claim, FactOrigin]]:
-        """What is stated in a turn, with the message that states it and what has read it."""
-        said = [row for row in messages if _is_own(row)][-MOST_MESSAGES:]
+        """What is stated in a turn, with the message that states it and what has read it. Raises ModelError."""
+        said = [row for row in messages if is_own(row)][-MOST_MESSAGES:]
         if self._model is None:
             return [(row, claim, "rule") for row in said for claim in claims(row.text, row.created_at, self._zone)]
-        said = [row for row in said if len(set(terms_of(_own_words(row.text)))) > 1]
+        said = [row for row in said if len(set(terms_of(own_words(row.text)))) > 1]
         return [(row, claim, "model") for row, claim in await self._asked(self._model, said)] if said else []
 
     async def _asked(self, model: Model, said: Sequence[Message]) -> list[tuple[Message, Claim]]:
+        completion = await model.complete(self._request(said), lambda _: None, lambda _: None)
+        answer = completion.text
         try:
-            completion = await model.complete(self._request(said), lambda _: None, lambda _: None)
-            answer = completion.text
             told = _ANSWER.validate_json(answer[answer.find("[") : answer.rfind("]") + 1])
-        except (ModelError, ValidationError) as error:
-            self._log.info("no facts were read", why=type(error).__name__)
+        except ValidationError:
+            self._log.info("no facts were read: the answer is no list of facts")
             return []
+        witnesses = Witnesses(said)
         found = []
         for one in told[:MOST_FACTS]:
-            if 1 <= one.message <= len(said) and _is_grounded(one, said[one.message - 1]):
-                row = said[one.message - 1]
-                found.append((row, self._claim(one, row.created_at)))
+            row = said[one.message - 1] if 1 <= one.message <= len(said) else None
+            names = [*proper(one.entities), one.value or "", *([] if one.about == ME else names_in(one.about))]
+            if row is not None and witnesses.is_supported(row, one.content, names, is_own_affair=one.about == ME):
+                found.append((row, self._claim(one, row)))
             else:
                 self._log.info("a fact that nobody has said was dropped")
         return found
@@ -111,7 +108,7 @@ class Extraction:
         for number, row in enumerate(said, 1):
             day = row.created_at.astimezone(self._zone)
             who = row.sender.name if row.sender else "the person"
-            text = {"message": number, "from": who, "on": f"{day:%A} {day:%Y-%m-%d}", "text": _own_words(row.text)}
+            text = {"message": number, "from": who, "on": f"{day:%A} {day:%Y-%m-%d}", "text": own_words(row.text)}
             lines.append(json.dumps(text, ensure_ascii=False))
         return Request(
             system=({"type": "text", "text": _ORDER},),
@@ -122,45 +119,17 @@ class Extraction:
             payer=Payer(session_id=said[0].session_id),
         )
 
-    def _claim(self, told: _Told, now: datetime) -> Claim:
-        since, grain = self._since(told.since, now)
-        subject = ME if told.about.casefold() in (ME, "the writer", "i") else entity_key(told.about) or ME
+    def _claim(self, told: _Told, row: Message) -> Claim:
+        since, grain = since_of(told.since, row.created_at, self._zone)
+        subject = subject_of(told.about, told.content, row)
         value = entity_key(told.value or "")
         kind: FactKind = told.kind
         return Claim(
             content=" ".join(told.content.split()),
             kind=kind,
-            attribute=attribute_of(subject, told.attribute) if told.attribute and value else None,
-            value=value if told.attribute else "",
-            entities=tuple(dict.fromkeys([*told.entities, *([told.about] if subject != ME else [])])),
+            attribute=attribute_of(subject, told.attribute) if subject and told.attribute and value else None,
+            value=value if subject and told.attribute else "",
+            entities=tuple(dict.fromkeys([*told.entities, *([told.about] if told.about != ME else [])])),
             valid_from=since,
             grain=grain,
         )
-
-    def _since(self, text: str | None, now: datetime) -> tuple[datetime | None, Grain]:
-        period = read(text, now, self._zone) if text else None
-        if text is None or period is None or period[0] > now:
-            return None, "day"
-        grains: tuple[Grain, ...] = ("year", "month", "day")
-        return period[0].astimezone(UTC), grains[text.count("-")]
-
-
-def _is_own(row: Message) -> bool:
-    """Whether a row is something that a person said in earnest to be heard."""
-    is_person = row.role == "user" and row.kind == "chat" and not (row.sender and row.sender.is_nobody)
-    return is_person and not row.is_forward and bool(row.text.strip())
-
-
-def _own_words(text: str) -> str:
-    """A message without the lines that quote others, and no more of it than somebody types."""
-    lines = (line for line in text.splitlines() if not line.lstrip().startswith((">", "[attached ")))
-    return "\n".join(lines).strip()[:LIMIT_CHARS]
-
-
-def _is_grounded(told: _Told, row: Message) -> bool:
-    """Whether the words of a fact, and each of its names, are those of the message: not of the model."""
-    held = set(terms_of(_own_words(row.text)))
-    words = set(terms_of(told.content)) - _KINDLESS
-    if not words or len(words & held) < GROUNDED * len(words):
-        return False
-    return all(set(terms_of(name)) <= held or not terms_of(name) for name in (*told.entities, told.value or ""))

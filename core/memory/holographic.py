@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import structlog
-
-from core.memory.claim import fact_of
-from core.memory.extraction import Extraction
-from core.memory.guard import suspicion
+from core.memory.heard import Heard
 from core.memory.knowledge import Knowledge
 from core.memory.ledger import Ledger
 from core.memory.lookup import Lookup
 from core.memory.provider import MemoryProvider
 from core.memory.question import Question
+from core.memory.reader import Reader
 from core.records import Fact
 from core.tools.fact_tool import fact_tool
 from core.tools.remember_this import remember_this
@@ -28,16 +25,17 @@ LINES = 6
 
 
 class Holographic(MemoryProvider):
-    """Facts in state.db: `ledger` keeps, `lookup` finds, `knowledge` puts in order and tells, `extraction` reads."""
+    """Facts in state.db: `ledger` keeps, `lookup` finds, `knowledge` puts in order and tells, `reader` learns from what
+    was said; `heard` is where the model's own statements are looked for."""
 
     name = "facts"
 
-    def __init__(self, ledger: Ledger, lookup: Lookup, knowledge: Knowledge, extraction: Extraction) -> None:
+    def __init__(self, ledger: Ledger, lookup: Lookup, knowledge: Knowledge, reader: Reader, heard: Heard) -> None:
         self._ledger = ledger
         self._lookup = lookup
         self._knowledge = knowledge
-        self._extraction = extraction
-        self._log = structlog.get_logger("facts")
+        self._reader = reader
+        self._heard = heard
 
     async def is_available(self) -> bool:
         """Always: it lives in state.db."""
@@ -52,17 +50,18 @@ class Holographic(MemoryProvider):
         return [f"f{fact.id} {self._knowledge.told(fact)}" for fact in found if not _is_in_sight(fact, context)]
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        """Learns from what people said in the turn; from nobody else's words, and from none that look like an order."""
-        if session.address.platform == "cron":
-            return
-        for source, claim, origin in await self._extraction.claims(messages):
-            if (reason := suspicion(claim.content)) is not None:
-                self._log.info("a fact was not kept", reason=reason, message=source.id)
-                continue
-            await self._ledger.learn(fact_of(claim, origin, session.scope, session.address.platform, source))
+        """Learns from what people have said since the last time; from nobody else's words."""
+        await self._reader.read(session)
 
-    def tools(self) -> Sequence[Tool]:
-        return (fact_tool(self._ledger, self._lookup, self._knowledge), remember_this(self._ledger))
+    async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
+        """What was overheard, or came too late for its turn, is read before the session is left."""
+        await self._reader.read(session)
+
+    async def on_start(self) -> None:
+        await self._reader.catch_up()
+
+    async def tools(self) -> Sequence[Tool]:
+        return (fact_tool(self._ledger, self._lookup, self._knowledge), remember_this(self._ledger, self._heard))
 
 
 def _is_in_sight(fact: Fact, context: ToolContext) -> bool:

@@ -7,6 +7,7 @@ outbox. A memory that fails or hangs is skipped, and left alone for a while when
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,23 +18,26 @@ from typing import Any, TypeVar
 import structlog
 
 from core.errors import ConfigError, DeliveryError, MnemeError
+from core.legible import on_one_line
+from core.memory import hearsay
 from core.memory.attention import is_remembered
 from core.memory.breaker import Breaker
 from core.memory.errand import Errand
-from core.memory.guard import suspicion
-from core.memory.provider import MemoryProvider
+from core.memory.provider import MemoryProvider, implements
 from core.memory.relay import Relay
 from core.memory.seat import Seat
 from core.memory.services import Services
 from core.memory.smalltalk import is_smalltalk
 from core.ports import Clock
 from core.records import NoteChange
-from core.types import Message, Scope, Session, Tool, ToolContext
+from core.types import Address, Message, Scope, Session, Tool, ToolContext
 
 T = TypeVar("T")
 
 SETTLE_S = 60.0
 """Nobody waits for what happens after an answer, but it must not hold up the next turn for ever."""
+CATCH_UP_S = 600.0
+"""Nor for what is made up for after the start, which may be the work of some days."""
 
 
 class Memory(MemoryProvider):
@@ -74,9 +78,9 @@ class Memory(MemoryProvider):
         return self._warnings
 
     @property
-    def has_externals(self) -> bool:
-        """Whether there is anybody to carry parcels to."""
-        return bool(self._externals)
+    def externals(self) -> Sequence[str]:
+        """The names of the services: those whom parcels are carried to."""
+        return [one.name for one in self._externals]
 
     async def is_available(self) -> bool:
         """Always: what is built in is there."""
@@ -92,6 +96,9 @@ class Memory(MemoryProvider):
         async with asyncio.TaskGroup() as group:
             for seat in self._others:
                 group.create_task(seat.come_up())
+
+    async def on_start(self) -> None:
+        await self._ask(self._own, "on_start", box_s=CATCH_UP_S)
 
     async def system_prompt_block(self, context: ToolContext) -> str:
         seats = [seat for seat in self._seats if seat.is_asked(context.session)]
@@ -135,7 +142,7 @@ class Memory(MemoryProvider):
             await self.sync_turn(session, turn, f"turn:{session.id}:{turn[0].id}")
 
     async def on_turn_start(self, context: ToolContext) -> None:
-        seats = [seat for seat in self._seats if seat.is_asked(context.session)]
+        seats = [seat for seat in self._seats if seat.is_asked(context.session) and seat.is_told(context.session)]
         await self._ask(seats, "on_turn_start", context)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
@@ -153,9 +160,8 @@ class Memory(MemoryProvider):
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
         if not is_remembered(session):
             return ""
-        found = await self._ask(self._seats, "on_pre_compress", session, messages)
-        texts = [text.strip() for text in found if isinstance(text, str) and suspicion(text) is None]
-        return "\n\n".join(filter(None, texts))
+        found = await self._each(self._seats, lambda seat: seat.survivors(session, messages))
+        return "\n\n".join(filter(None, found))
 
     async def on_delegation(self, task: str, result: str, context: ToolContext) -> None:
         if is_remembered(context.session):
@@ -166,24 +172,28 @@ class Memory(MemoryProvider):
         await self.notes_changed()
 
     async def notes_changed(self) -> None:
-        """Notes may have been changed, by whatever process: services are to be told."""
+        """Notes may have been changed, or the past may have been asked for, by whatever process: services are to be
+        told."""
         await self._post(lambda relay: relay.notes(self._externals))
+        await self._post(lambda relay: relay.feed(self._externals))
 
-    def tools(self) -> Sequence[Tool]:
-        return self.tools_beside(())
+    async def tools(self) -> Sequence[Tool]:
+        return await self.tools_beside(())
 
-    def tools_beside(self, reserved: Collection[str]) -> Sequence[Tool]:
-        """The tools of all memories. One of a service is refused when its name is in `reserved`, or taken."""
+    async def tools_beside(self, reserved: Collection[str]) -> Sequence[Tool]:
+        """The tools of all memories. One of a service is refused when its name is in `reserved`, or taken, or when no
+        model could be told of it: one that a model server refuses would silence every conversation."""
         names, tools = set(reserved), []
         for seat in self._seats:
-            for tool in self._tools_of(seat):
-                if seat.is_external and tool.name in names:
-                    self.warn(
-                        f"The tool {tool.name} of the memory {seat.provider.name} is left out: the name is taken."
-                    )
+            for tool in await self._tools_of(seat):
+                why = None
+                if seat.is_external:
+                    why = hearsay.fault(tool) or ("the name is taken" if tool.name in names else None)
+                if why is not None:
+                    self.warn(f"The tool {_name(tool)} of the memory {seat.provider.name} is left out: {why}.")
                     continue
                 names.add(tool.name)
-                tools.append(replace(tool, run=partial(seat.call, tool.name)) if seat.is_external else tool)
+                tools.append(_outside(tool, seat) if seat.is_external else tool)
         return tools
 
     def warn(self, sentence: str) -> None:
@@ -199,13 +209,34 @@ class Memory(MemoryProvider):
         if seat is None or self._services is None:
             raise DeliveryError(f"there is no memory {errand.provider} any more", is_permanent=True)
         relay, provider = self._services.relay, seat.provider
-        await seat.bring(lambda: relay.deliver(errand, provider))
+        call = await relay.unpacked(errand, provider)
+        if call is not None:
+            await seat.bring(call)
+        await self._post(lambda relay: relay.delivered(provider))
 
-    async def forget(self, scopes: frozenset[Scope], message_ids: Sequence[int]) -> str | None:
-        """See `core.keeper.Keeper`. A service has no way of being asked to erase."""
+    async def given_up(self, key: str) -> None:
+        """A parcel of that key is not tried again: that somebody keeps what he was to erase, the owner is told."""
+        errand = Errand.parse(key)
+        if errand is not None and errand.hook == "on_forget":
+            await self._tell(
+                f"memory-keeps:{errand.provider}:{self._clock.now().date()}",
+                f"My memory “{errand.provider}” did not erase what it was asked to; `mneme memory providers` says why. "
+                f"Have it erased there, or let `mneme memory sync {errand.provider}` ask it again.",
+            )
+
+    async def forget(
+        self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
+    ) -> str | None:
+        """See `core.keeper.Keeper`. What services keep is asked for by `core.memory.copies`, also where nobody runs."""
         self.let_go()
-        names = ", ".join(one.name for one in self._externals)
-        return f"What {names} was told is kept there; have it erased there." if names else None
+        return None
+
+    async def amended(self, address: Address, external_id: str) -> None:
+        """A message was edited or deleted on its platform, and so was its row."""
+        names = [one.name for one in self._externals if implements(one, "on_forget")]
+        if self._services is not None and names:
+            copies = self._services.copies
+            await self._post(lambda _: copies.amended(names, address, external_id))
 
     def let_go(self) -> None:
         """Something was erased: what was looked up beforehand, for turns to come, is dropped."""
@@ -233,10 +264,11 @@ class Memory(MemoryProvider):
         return task
 
     def opened(self, name: str, reason: str) -> None:
-        """A memory has failed too often: the owner is told, once until it has worked again."""
+        """A memory has failed too often: the owner is told, once a day at most."""
         self._log.error("a memory is out of order", provider=name, reason=reason)
         if self._services is not None:
-            key = f"memory-down:{name}:{self._clock.now().isoformat()}"
+            # Once a day at most, also over restarts: one that comes and goes is the same news.
+            key = f"memory-down:{name}:{self._clock.now().date()}"
             self.spawn(
                 self._tell(key, f"My memory “{name}” is out of order ({reason}). I go on without it and try it again.")
             )
@@ -247,9 +279,9 @@ class Memory(MemoryProvider):
             # Looked at, so that what nobody waits for any more is not reported as forgotten.
             task.exception()
 
-    def _tools_of(self, seat: Seat) -> Sequence[Tool]:
+    async def _tools_of(self, seat: Seat) -> Sequence[Tool]:
         try:
-            return seat.tools()
+            return await seat.tools()
         except ConfigError as error:
             self.warn(f"The memory {seat.provider.name} has no tools: {error}.")
             return ()
@@ -278,6 +310,17 @@ class Memory(MemoryProvider):
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(ask(seat)) for seat in seats]
         return [answer for task in tasks for answer in task.result()]
+
+
+def _outside(tool: Tool, seat: Seat) -> Tool:
+    """A tool of a service: called through its seat, and nothing that only reads what is here."""
+    # A copy: nothing may change in it while sessions have it in their prefix.
+    schema = json.loads(json.dumps(dict(tool.schema)))
+    return replace(tool, run=partial(seat.call, tool.name), schema=schema, is_reading=False, is_outside=True)
+
+
+def _name(tool: Tool) -> str:
+    return on_one_line(tool.name)[:64] if isinstance(tool.name, str) else "without a name"
 
 
 def last_turn(rows: Sequence[Message]) -> Sequence[Message]:

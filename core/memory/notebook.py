@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
 import structlog
 
 from core.errors import Refused
+from core.memory.custody import Custody, Summon
 from core.memory.guard import suspicion
+from core.memory.handwriting import Handwriting
 from core.memory.operation import Operation
 from core.memory.pages import FILES as FILES
 from core.memory.pages import SEPARATOR as SEPARATOR
@@ -52,18 +53,23 @@ class Notebook:
         self._notes = notes
         self._clock = clock
         self._limits = limits
-        self._quarantine = quarantine
+        self._custody = Custody(quarantine, notes, clock)
+        self._handwriting = Handwriting(self._pages, notes, self._custody, clock)
         self._tell: Callable[[NoteChange], Awaitable[None]] | None = None
-        self._noticed: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
 
-    def connect(self, tell: Callable[[NoteChange], Awaitable[None]]) -> None:
-        """Who is told of each change once it is kept; its id is not known yet."""
+    def connect(self, tell: Callable[[NoteChange], Awaitable[None]], summon: Summon) -> None:
+        """Who is told of each change once it is kept (its id is not known yet), and who of what was put aside."""
         self._tell = tell
+        self._custody.connect(summon)
 
     async def entries(self, scopes: frozenset[Scope], target: str) -> list[str]:
         """All entries of these scopes, each once, in the order of the scopes' keys and of the files."""
         _check(target)
         return await asyncio.to_thread(lambda: Revision(self._read(scopes, target), Scope(key=""), target).shown)
+
+    async def holders(self) -> list[Scope]:
+        """Everybody who has notes."""
+        return await asyncio.to_thread(self._pages.holders)
 
     async def heading(self, scopes: frozenset[Scope], target: str) -> str:
         """``37 % full, 814/2,200 characters``."""
@@ -122,7 +128,7 @@ class Notebook:
         found = (suspicion(cleaned(one.content)) for one in operations if one.action != "remove")
         reason = next((reason for reason in found if reason), None)
         if reason and not (author.is_typed and author.is_insisting):
-            return await self._doubted(scope, target, operations, author, reason)
+            return await self._custody.take(scope, target, operations, author, reason)
 
         def work(revision: Revision) -> None:
             for number, operation in enumerate(operations, 1):
@@ -137,8 +143,13 @@ class Notebook:
         return await self._write(scope, scopes, target, work, [(name, None) for name in names], author)
 
     async def pending(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
-        """What was put aside in these scopes, oldest first."""
-        return await self._quarantine.waiting(scopes) if self._quarantine else ()
+        """What was put aside in these scopes, and what stands in a file and reads like an order; oldest first."""
+        await self.notice(scopes)
+        return await self._custody.waiting(scopes)
+
+    async def remind(self, scopes: frozenset[Scope]) -> None:
+        """See `core.memory.custody.Custody.remind`."""
+        await self._custody.remind(scopes)
 
     async def waiting(self, scopes: frozenset[Scope], number: int) -> PendingNote:
         """One thing that was put aside. Raises Refused when there is no such thing."""
@@ -147,15 +158,48 @@ class Notebook:
             raise Refused(f"Nothing with the number {number} waits here. `/memory pending` lists what does.")
         return found
 
-    async def decide(self, note: PendingNote, scopes: frozenset[Scope], is_approved: bool) -> str:
-        """Lets it in on behalf of whoever asked for it, or drops it. Raises Refused when it does not fit any more."""
-        said = "Rejected: it is gone."
-        if is_approved:
-            author = Author(account=note.account, message_id=note.message_id, is_typed=True, is_insisting=True)
-            said = await self.apply(note.scope, scopes, note.target, note.operations, author)
-        if self._quarantine:
-            await self._quarantine.drop(note.id)
+    async def decide(
+        self, note: PendingNote, scopes: frozenset[Scope], is_approved: bool, author: Author | None = None
+    ) -> str:
+        """Lets it in on behalf of whoever asked for it, or drops it; what stands in a file by hand stays there, by the
+        word of `author`, or goes. Raises Refused when it does not fit any more."""
+        if note.is_written:
+            said = await (self._let_stand if is_approved else self._take_out)(note, author or _NOBODY)
+        elif is_approved:
+            asked = Author(
+                account=note.account,
+                message_id=note.message_id,
+                address=note.address,
+                external_id=note.external_id,
+                is_typed=True,
+                is_insisting=True,
+            )
+            said = await self.apply(note.scope, scopes, note.target, note.operations, asked)
+        else:
+            said = "Rejected: it is gone."
+        await self._custody.release(note)
         return said
+
+    async def _let_stand(self, note: PendingNote, author: Author) -> str:
+        entry = note.operations[0].content
+
+        async def write() -> list[NoteChange]:
+            async with self._pages.lock():
+                made = await self._handwriting.edits(note.scope, note.target)
+                if entry not in await asyncio.to_thread(self._pages.read, note.scope, note.target):
+                    raise Refused(f"“{entry}” does not stand in {FILES[note.target]} any more.")
+                change = self._change(note.scope, note.target, "approve", None, entry)
+                made.append(_by(author, replace(change, is_insisted=True)))
+                await self._notes.log(made[-1])
+            return made
+
+        await self._told(await _unparted(write()))
+        return f"It stays, and is read like any other note: “{entry}”."
+
+    async def _take_out(self, note: PendingNote, author: Author) -> str:
+        entry = note.operations[0].content
+        said = await self.remove(note.scope, frozenset((note.scope,)), note.target, entry, author)
+        return f"Rejected: it is out of the file. {said}"
 
     async def insisted(self, scopes: frozenset[Scope]) -> frozenset[str]:
         """The entries that read like orders and were kept all the same."""
@@ -171,8 +215,9 @@ class Notebook:
                 raise Refused(f"“{change.after}” is not noted any more, so change {change.id} cannot be undone.")
             revision.swap(change.after, change.before, change.scope)
 
-        undoing = [("undo", change.id)]
-        said = await self._write(scope, scopes | {change.scope}, change.target, work, undoing, author or _NOBODY)
+        undoing, scopes = [("undo", change.id)], scopes | {change.scope}
+        author = replace(author or _NOBODY, is_insisting=change.before in await self.insisted(scopes))
+        said = await self._write(scope, scopes, change.target, work, undoing, author)
         return f"Undone: change {change.id}. {said}"
 
     async def history(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
@@ -183,7 +228,7 @@ class Notebook:
     async def change(self, scopes: frozenset[Scope], number: int | None = None) -> NoteChange:
         """The change with this number, else the last one that was not undone. Raises Refused when there is none."""
         await self.notice(scopes)
-        found = await (self._notes.last(scopes) if number is None else self._notes.find(scopes, number))
+        found = await (self._latest(scopes) if number is None else self._notes.find(scopes, number))
         if found is None:
             raise Refused(
                 "There is nothing to undo."
@@ -191,6 +236,20 @@ class Notebook:
                 else f"There is no change {number} here. `/memory history` lists them."
             )
         return found
+
+    async def _latest(self, scopes: frozenset[Scope]) -> NoteChange | None:
+        """The last change that was not undone and still can be: one that was overtaken by others does not bar those
+        before it."""
+        shown = {target: await self.entries(scopes, target) for target in FILES}
+        for change in await self._notes.undoable(scopes):
+            there = shown[change.target]
+            if change.after in there if change.after is not None else change.before not in there:
+                return change
+        return None
+
+    async def sources(self, scopes: frozenset[Scope], changes: Sequence[NoteChange]) -> Sequence[Provenance]:
+        """Each change with the message it came from, where that may be seen."""
+        return await self._notes.sources(scopes, changes)
 
     async def origin(self, scopes: frozenset[Scope], text: str) -> Provenance:
         """Where the one note with `text` in it comes from. Raises Refused, with the candidates."""
@@ -214,16 +273,19 @@ class Notebook:
     async def notice(self, scopes: frozenset[Scope]) -> None:
         """Logs what was edited by hand since the last look, as changes by nobody."""
         places = [(scope, target) for scope in sorted(scopes) for target in FILES]
-        if all(place in self._noticed for place in places):
-            states = await asyncio.to_thread(lambda: [self._pages.state(*place) for place in places])
-            if states == [self._noticed[place] for place in places]:
-                return
+        if await self._handwriting.is_seen(places):
+            return
 
         async def look() -> list[NoteChange]:
             async with self._pages.lock():
-                return [change for place in places for change in await self._edits(*place)]
+                return [change for place in places for change in await self._handwriting.edits(*place)]
 
         await self._told(await _unparted(look()))
+
+    async def settle(self) -> None:
+        """Returns when whatever was being written has been."""
+        async with self._pages.lock():
+            return
 
     async def target_of(self, scopes: frozenset[Scope], old_text: str) -> str:
         """The target that has an entry with `old_text`, so that a person need not say which; memory when none has."""
@@ -232,27 +294,6 @@ class Notebook:
             if any(wanted in entry.casefold() for entry in await self.entries(scopes, target)):
                 return target
         return "memory"
-
-    async def _doubted(
-        self, scope: Scope, target: str, operations: Sequence[Operation], author: Author, reason: str
-    ) -> str:
-        if author.is_typed:
-            raise Refused(doubt(reason))
-        aside = PendingNote(
-            scope=scope,
-            target=target,
-            operations=tuple(operations),
-            reason=reason,
-            at=self._clock.now(),
-            account=author.account,
-            message_id=author.message_id,
-        )
-        if self._quarantine is None or not await self._quarantine.put(aside):
-            raise Refused(f"Not noted: it contains {reason}, and notes are read as instructions. Reword it.")
-        return (
-            f"Not noted, but kept aside for the owner to look at (/memory pending): it contains {reason}. "
-            "Do not try it again in other words."
-        )
 
     async def _write(
         self,
@@ -279,20 +320,14 @@ class Notebook:
 
         async def write() -> tuple[Revision, list[NoteChange]]:
             async with self._pages.lock():
-                made = [change for place in sorted(scopes) for change in await self._edits(place, target)]
+                await self._notes.check()
+                made = [change for place in sorted(scopes) for change in await self._handwriting.edits(place, target)]
                 revision = await asyncio.to_thread(revise)
                 for (before, after, places), (action, undoes) in zip(revision.swaps, names, strict=True):
                     for place in places:
                         change = self._change(place, target, action, before, after)
-                        made.append(
-                            replace(
-                                change,
-                                account=author.account,
-                                message_id=author.message_id,
-                                undoes=undoes,
-                                is_insisted=author.is_insisting and after is not None and suspicion(after) is not None,
-                            )
-                        )
+                        is_insisted = author.is_insisting and after is not None and suspicion(after) is not None
+                        made.append(_by(author, replace(change, undoes=undoes, is_insisted=is_insisted)))
                         await self._notes.log(made[-1])
             return revision, made
 
@@ -300,27 +335,6 @@ class Notebook:
         await self._told(made)
         done = " ".join(_sentence(before, after) for before, after, _ in revision.swaps)
         return f"{done} {await self._state(scopes, target)}"
-
-    async def _edits(self, scope: Scope, target: str) -> list[NoteChange]:
-        """Logs where a file differs from what its versions come to. Called under the lock."""
-        state = await asyncio.to_thread(self._pages.state, scope, target)
-        if (scope, target) in self._noticed and self._noticed[scope, target] == state:
-            return []
-        if await asyncio.to_thread(self._pages.trouble, scope, target) is not None:
-            return []
-        there = await asyncio.to_thread(self._pages.read, scope, target)
-        known = await self._notes.standing(scope, target)
-        gone = [entry for entry in known if entry not in there]
-        new = [entry for entry in there if entry not in known]
-        # As many gone as came: notes that were reworded, in their order.
-        pairs = (
-            zip_longest(gone, new) if len(gone) == len(new) else [*((e, None) for e in gone), *((None, e) for e in new)]
-        )
-        made = [self._change(scope, target, "edited", before, after) for before, after in pairs]
-        for change in made:
-            await self._notes.log(change)
-        self._noticed[scope, target] = state
-        return made
 
     def _change(self, scope: Scope, target: str, action: str, before: str | None, after: str | None) -> NoteChange:
         return NoteChange(scope=scope, target=target, action=action, before=before, after=after, at=self._clock.now())
@@ -347,11 +361,13 @@ def _check(target: str) -> None:
         raise Refused(f"There is no “{target}” to note in; use memory (what was learned) or user (the person).")
 
 
-def doubt(reason: str) -> str:
-    """What somebody is asked who may decide."""
-    return (
-        f"Not noted yet: it contains {reason}, and notes are read as instructions. "
-        "Reword it, or say it again with --anyway: `/memory add --anyway …`."
+def _by(author: Author, change: NoteChange) -> NoteChange:
+    return replace(
+        change,
+        account=author.account,
+        message_id=author.message_id,
+        address=author.address,
+        external_id=author.external_id,
     )
 
 

@@ -7,11 +7,12 @@ a time stamp and left alone. Knows nothing of limits, of versions, or of who may
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import structlog
 from filelock import FileLock, Timeout
@@ -22,6 +23,9 @@ from core.types import Scope
 
 FILES = {"memory": "MEMORY.md", "user": "USER.md"}
 SEPARATOR = "\n§\n"
+_SEPARATORS = re.compile(r"^[^\S\n]*§[^\S\n]*$", re.MULTILINE)
+"""As a person may write them by hand, with blanks that nobody sees."""
+_LINE_ENDS = re.compile(r"\r\n?")
 LIMIT_BYTES = 200_000
 """No notes are that long: whoever put it there meant something else."""
 _LOCK_TIMEOUT_S = 10.0
@@ -54,6 +58,11 @@ class Pages:
             finally:
                 lock.release()
 
+    def holders(self) -> list[Scope]:
+        """Everybody who has a file."""
+        folders = sorted(path.name for path in self._folder.iterdir() if path.is_dir()) if self._folder.exists() else []
+        return [Scope(key=unquote(name)) for name in folders]
+
     def read(self, scope: Scope, target: str) -> list[str]:
         """The entries, each once; none of a file that is not there or cannot be read."""
         return self._parsed(scope, target)[0]
@@ -66,7 +75,14 @@ class Pages:
         """Puts these entries in place of those there are."""
         path = self._path(scope, target)
         path.parent.mkdir(exist_ok=True, mode=0o700)
+        self.sweep(scope, target)
         replace_file(path, (SEPARATOR.join(entries) + "\n" if entries else "").encode())
+
+    def sweep(self, scope: Scope, target: str) -> None:
+        """Removes what a process left beside the file that was killed while it wrote. Called under the lock."""
+        path = self._path(scope, target)
+        for left in path.parent.glob(f".{path.name}.*"):
+            left.unlink(missing_ok=True)
 
     def state(self, scope: Scope, target: str) -> tuple[int, ...] | None:
         """What changes when the file does; None when it is not there."""
@@ -94,9 +110,19 @@ class Pages:
                 f"{copy.name}. Mend or remove the file; until then nothing is noted in it."
             )
         # Editors on Windows open a file with a byte order mark, which is no part of the first note.
-        text = content.decode("utf-8-sig").replace("\r\n", "\n")
-        entries = (entry.strip() for entry in f"\n{text}\n".split(SEPARATOR))
+        text = with_plain_lines(content.decode("utf-8-sig"))
+        entries = (entry.strip() for entry in _SEPARATORS.split(text))
         return list(dict.fromkeys(entry for entry in entries if entry)), None
+
+
+def with_plain_lines(text: str) -> str:
+    """`text` with one kind of line end."""
+    return _LINE_ENDS.sub("\n", text)
+
+
+def has_separator(text: str) -> bool:
+    """Whether it would be read as more than one entry. Wants plain lines."""
+    return _SEPARATORS.search(text) is not None
 
 
 def _unreadable(content: bytes) -> str | None:

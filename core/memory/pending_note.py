@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.memory.operation import Operation
-from core.types import Account, Scope
+from core.types import Account, Address, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingNote:
     """`operations` are done together or not at all; `reason` is what they contain, as a noun phrase. `account`: on
-    whose behalf it was asked for, with the message `message_id`."""
+    whose behalf it was asked for, with what message (see `core.records.NoteChange`). `is_written`: it stands in the
+    file already, by somebody's hand; the operation is its `add`."""
 
     scope: Scope
     target: str
@@ -21,4 +22,7 @@ class PendingNote:
     at: datetime
     account: Account | None = None
     message_id: int | None = None
+    address: Address | None = None
+    external_id: str | None = None
+    is_written: bool = False
     id: int = 0

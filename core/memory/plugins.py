@@ -11,16 +11,21 @@ import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
-from core.errors import ConfigError
+from core.errors import ConfigError, MnemeError
 from core.memory.form import Form
 from core.memory.provider import MemoryProvider
 from core.memory.seat import foreign
 
+T = TypeVar("T")
+
+LOADING_S = 30.0
+"""How long a plugin may take to be loaded, and to be made: some bring large libraries."""
 PACKAGE = Path(__file__).parent
 BUILT_IN = ("notes", "history", "facts")
 """What is always there and is no choice."""
@@ -54,8 +59,7 @@ class Plugins:
         if name in _TAKEN:
             raise ConfigError(f"The memory {name} is built in: it is always on and has no table of its own.")
         path = self._path(name)
-        with foreign(f"The memory provider {path}"):
-            module = _module(name, path)
+        module = _within(f"The memory provider {path}", lambda: _module(name, path))
         kinds = [
             kind
             for kind in vars(module).values()
@@ -83,8 +87,14 @@ class Plugins:
             options = form.filled(table, variables)
         except ConfigError as error:
             raise ConfigError(f"The memory {name} is off: {error}. `mneme memory setup {name}` sets it up.") from error
-        with foreign(f"The memory {name}"):
-            return kind() if kind.options is None else kind(options)  # type: ignore[call-arg]
+
+        def make() -> MemoryProvider:
+            provider = kind() if kind.options is None else kind(options)  # type: ignore[call-arg]
+            if provider.name != name:
+                raise ConfigError(f"The name of {kind.__name__} should be “{name}”, like its file.")
+            return provider
+
+        return _within(f"The memory {name}", make)
 
     def _path(self, name: str) -> Path:
         if not _NAME.fullmatch(name):
@@ -96,7 +106,9 @@ class Plugins:
 
     @staticmethod
     def _check(kind: type[MemoryProvider], name: str, path: Path) -> None:
-        if inspect.getattr_static(kind, "name") != name:
+        given = inspect.getattr_static(kind, "name")
+        # A property says its name once there is a provider.
+        if given != name and not isinstance(given, property):
             raise ConfigError(f"{path}: the name of {kind.__name__} should be “{name}”, like its file.")
         for hook, ours in inspect.getmembers(MemoryProvider, inspect.iscoroutinefunction):
             theirs = getattr(kind, hook)
@@ -104,6 +116,29 @@ class Plugins:
                 raise ConfigError(f"{path}: {hook} should be async.")
             if len(inspect.signature(theirs).parameters) != len(inspect.signature(ours).parameters):
                 raise ConfigError(f"{path}: {hook} should be written {hook}{inspect.signature(ours)}.")
+
+
+def _within(what: str, work: Callable[[], T]) -> T:
+    """What `work`, code of somebody else, gives in time; its thread is left behind when it does not end. Raises
+    ConfigError about `what`."""
+    done: list[T] = []
+    wrong: list[MnemeError] = []
+
+    def run() -> None:
+        try:
+            with foreign(what):
+                done.append(work())
+        except MnemeError as error:
+            wrong.append(error)
+
+    thread = threading.Thread(target=run, name=what, daemon=True)
+    thread.start()
+    thread.join(LOADING_S)
+    if wrong:
+        raise wrong[0]
+    if not done:
+        raise ConfigError(f"{what} cannot be used: it was not ready within {LOADING_S:g} s")
+    return done[0]
 
 
 def _is_service(path: Path) -> bool:

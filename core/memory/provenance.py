@@ -9,8 +9,8 @@ from core.records import NoteChange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """`change`: the last one that made the `entry` what it is, None when it is gone. Of the message that it came from:
-    the words, who said them, and where it can be opened; empty and None where there is no such message."""
+    """`change`: one of the `entry`, None when none is known. Of the message or the command that it came from: the
+    words, whose they are, and where it can be opened; empty and None where nothing is known of it any more."""
 
     entry: str
     change: NoteChange | None = None

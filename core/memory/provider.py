@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from core.errors import ToolError
+from core.memory.forgotten import Forgotten
 from core.records import NoteChange
 from core.types import Json, Message, Session, Tool, ToolContext
 
@@ -21,11 +22,13 @@ Mode = Literal["hybrid", "context", "tools"]
 class MemoryProvider(ABC):
     """A memory. Its hooks are awaited with a time box; what they raise is logged and never reaches the turn.
 
-    One of the user's choice, with `options`, is made as ``Provider(options)``, without as ``Provider()``. What it is
-    to keep (`sync_turn`, `on_memory_write`, `on_session_end`, `on_session_switch`) reaches it through the outbox, in
-    the order of its session, again and again with growing patience until the hook returns: at least once, and exactly
-    once where the service takes the `key` of a turn. A hook that raises Refused says no for good and is not tried
-    again; any other error is tried again. Nothing of cron sessions is given to it to keep.
+    One of the user's choice, with `options`, is made as ``Provider(options)``, without as ``Provider()``. Its hooks
+    run on an event loop of its own, so that one that blocks holds up nothing but itself. What it is
+    to keep or to erase (`sync_turn`, `on_memory_write`, `on_session_end`, `on_session_switch`, `on_forget`) reaches it
+    through the outbox, in the order of its session, again and again with growing patience until the hook returns: at
+    least once, and exactly once where the service takes the `key` of a turn. A hook that raises Refused says no for
+    good and is not tried again; any other error is tried again. Of cron sessions it is only asked (`prefetch`,
+    `system_prompt_block`): nothing of them is given to it to keep, and its tools do not exist there.
     """
 
     mode: Mode = "hybrid"
@@ -48,7 +51,8 @@ class MemoryProvider(ABC):
 
     @abstractmethod
     async def initialize(self, folder: Path) -> None:
-        """Called before all other hooks, and again when it has failed. `folder`: its own, made, for what it keeps."""
+        """Called before all other hooks but `tools`, and again when it has failed. `folder`: its own, made, for what
+        it keeps."""
 
     @abstractmethod
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
@@ -71,16 +75,21 @@ class MemoryProvider(ABC):
         """Turns are over and stored; `messages` are their rows that are not erased, the person's first, the answer
         last. They belong to `session.scope`. `key` names session and turn for ever: what comes twice has it twice."""
 
-    def tools(self) -> Sequence[Tool]:
-        """Tools of this memory for the model; the same ones in the same order at every start."""
+    async def tools(self) -> Sequence[Tool]:
+        """Tools of this memory for the model; the same ones in the same order at every start. Asked once, at the start,
+        before `initialize`."""
         return ()
 
     async def call_tool(self, name: str, arguments: Json, context: ToolContext) -> str:
         """Runs one of `tools`. Raises ToolError with a sentence the model can act on."""
-        for tool in self.tools():
+        for tool in await self.tools():
             if tool.name == name:
                 return await tool.run(arguments, context)
         raise ToolError(f"There is no tool {name}.")
+
+    async def on_start(self) -> None:
+        """The process has begun: what one before it did not come to do is made up for; nobody waits. Only for what is
+        built in; a service has `initialize` and the outbox."""
 
     async def on_turn_start(self, context: ToolContext) -> None:
         """A turn begins; the person's message is stored as `context.message_id`."""
@@ -98,10 +107,17 @@ class MemoryProvider(ABC):
         return ""
 
     async def on_delegation(self, task: str, result: str, context: ToolContext) -> None:
-        """A task was given to a model of its own, which came back with `result`."""
+        """A task was given to a model of its own, which came back with `result`. Nothing in Mneme delegates yet: the
+        hook is there for who brings such a tool, and is called through `Memory.on_delegation`."""
 
     async def on_memory_write(self, change: NoteChange) -> None:
-        """A curated note was added, replaced or removed: `change.action`, `before` and `after`."""
+        """A curated note was added, replaced or removed: `change.action`, `before` and `after`; also edited (by hand)
+        and undo, told by which of the two is None. `change.id` names the change for ever."""
+
+    async def on_forget(self, forgotten: Forgotten) -> None:
+        """A person had something erased, or deleted or edited a message on its platform: every copy of it is to go.
+        What was edited is told anew by `sync_turn`, under another key. A memory that does not write this hook keeps its
+        copies; whoever has something erased is told so."""
 
     async def shutdown(self) -> None:
         """The process ends: closes what is open."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 
 from core.memory.pending_note import PendingNote
@@ -12,8 +13,9 @@ from core.types import Scope
 class Quarantine(Protocol):
     """What waits here stands in no prompt and is told to no memory."""
 
-    async def put(self, note: PendingNote) -> bool:
-        """Keeps it, once for the same operations in a scope. False when too many wait there already."""
+    async def put(self, note: PendingNote) -> datetime | None:
+        """Keeps it, once for the same operations in a scope. Since when something has waited in its scope without a
+        break; None when too many wait there already."""
 
     async def waiting(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
         """What waits in these scopes, oldest first."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from core.errors import Refused
 from core.memory.operation import Operation
-from core.memory.pages import FILES, SEPARATOR
+from core.memory.pages import FILES, SEPARATOR, has_separator, with_plain_lines
 from core.types import Scope
 
 
@@ -82,10 +82,10 @@ class Revision:
 
 def cleaned(content: str) -> str:
     """A note as it is kept. Raises Refused when it cannot be one."""
-    content = content.encode("utf-8", "replace").decode("utf-8").replace("\r\n", "\n").replace("\0", "").strip()
+    content = with_plain_lines(content.encode("utf-8", "replace").decode("utf-8")).replace("\0", "").strip()
     if not content:
         raise Refused("There is nothing to note: give the text.")
-    if "§" in content.split("\n"):
+    if has_separator(content):
         raise Refused("A note cannot contain a line with § alone: that is what separates the notes.")
     return content
 

@@ -18,5 +18,10 @@ class Rota(Protocol):
     async def last_change(self) -> int:
         """Counts up whenever a fact is learned or changed."""
 
+    async def past(self, scope: Scope) -> list[tuple[int, str, datetime]]:
+        """When each fact of a scope was doubted last, and when a change of it was taken back, as (fact, ``flag`` or
+        ``undo``, when)."""
+
     async def last_said_at(self) -> datetime | None:
-        """When the latest message was stored; None when there is none."""
+        """When somebody was last there: when a message came, was stored or was answered, also incognito; None when
+        nobody ever was."""

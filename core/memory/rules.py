@@ -5,6 +5,8 @@ Only plain statements of the present count: no question, no condition, no wish, 
 has said, nothing in quotation marks or code. Pure.
 """
 
+# ruff: noqa: RUF001
+
 from __future__ import annotations
 
 import re
@@ -15,13 +17,15 @@ from zoneinfo import ZoneInfo
 
 from core.attributes import ME, attribute_of
 from core.dates import month_day
+from core.folding import is_unspaced
 from core.memory.claim import Claim
 from core.memory.telling import Telling, fitting
 from core.memory.tellings import APPOSED, MANY_KIN, TELLINGS
 from core.memory.tellings_abroad import LEADS_ABROAD, MONTHS_ABROAD, TELLINGS_ABROAD
+from core.memory.tellings_eastern import NO_UNSPACED, NO_UNSPACED_NAME, NO_UNSPACED_PLACE, TELLINGS_EASTERN
 from core.naming import entity_key, names_in
 from core.period import read
-from core.phrase import Phrase
+from core.phrase import MONTHS, WEEKDAYS, Phrase
 from core.records import Grain
 
 LIMIT_CHARS = 2_000
@@ -30,12 +34,16 @@ CLAUSE_CHARS = 240
 THING_WORDS = 8
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
+_EASTERN_DAY = re.compile(r"(?:(?P<year>(?:19|20)\d\d)年)?(?P<month>1[0-2]|0?[1-9])月(?P<day>\d{1,2})[日号號]?")
+
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
-_SENTENCE = re.compile(r"(?<=[.!?;。！？])(?<!\b\d\.)(?<!\b\d\d\.)(?<!\bDr\.)(?<!\bSt\.)\s+|\n+")
+_SENTENCE = re.compile(
+    r"(?<=[。！？；])\s*|(?<=[.!?;])(?<!\b\d\.)(?<!\b\d\d\.)(?<!\bDr\.)(?<!\bSt\.)(?<!\be\.g\.)(?<!\bi\.e\.)\s+|\n+"
+)
 _QUOTED = re.compile(r"[\"“”„«»‟]|(?:^|\s)['\u2018]\w[^'’]*['’](?:\s|[.,!?]|$)")
 _CLAUSE = re.compile(
     r",?\s+(?:and|but|und|aber|e|mas|y|pero|et|mais)\s+(?=(?:i|i['’]m|my|we|our|ich|mein|wir|eu|o meu|meu|moro|"
-    r"trabalho|yo|mi|me|vivo|trabajo|je|mon)\b|j['’])|,\s+(?=(?:i|my|we|ich|mein|eu|je|yo)\s)",
+    r"trabalho|yo|mi|me|vivo|trabajo|je|mon)\b|j['’])|,\s+(?=(?:i|my|we|ich|mein|eu|je|yo|я)\s)|，",
     re.IGNORECASE,
 )
 _SAME = re.compile(r",?\s+(?:and|but)\s+(?P<who>he|she|they|his|her|their)(?=\s+[\w])", re.IGNORECASE)
@@ -62,17 +70,19 @@ _UNSURE = re.compile(
     re.IGNORECASE,
 )
 _FEIGNED = re.compile(
-    r"\b(?:kidding|joking|jk|just a joke|pretend|imagine|hypothetical|hypothetically|assume|role-?play|"
+    r"\b(?:lol|lmao|rofl|ha(?:ha)+h?|je(?:je)+|ja(?:ja)+|rs(?:rs)+|kk+|xd|kidding|joking|jk|just a joke|"
+    r"pretend|imagine|hypothetical|hypothetically|assume|role-?play|"
     r"once upon a time|lyrics|let['’]?s (?:say|play)|let us (?:say|play)|if only|my character|"
     r"in (?:the|my|this|a|our|that) (?:\w+ )?(?:story|novel|game|book|film|movie|play|song|poem|dream)"
-    r"(?! (?:industry|business|trade|club|shop|store|scene|sector)))\b",
+    r"(?! (?:industry|business|trade|club|shop|store|scene|sector)))\b|[\U0001F602\U0001F923\U0001F609\U0001F61C]|哈哈|"
+    r"笑\Z|[w\uff57]{2,}\Z|(?<!\S)/s\b|(?<!\S);-?\)",
     re.IGNORECASE,
 )
-"""Words that make all of a message play, whichever of its sentences they stand in."""
+"""Words and signs that make all of a message play, whichever of its sentences they stand in."""
 _HANDED_OVER = re.compile(
     r"(?:(?:please|pls|can you|could you)\s+)?(?:translate|correct|fix|rewrite|rephrase|paraphrase|proofread|improve|"
     r"summari[sz]e|edit|check|explain|analy[sz]e|write|draft|answer|reply|übersetze|korrigiere|traduz|traduza|corrige|"
-    r"traduce|traduis|corrija)\b[^:]*:(?:\s|\Z)|from:|subject:|betreff:|assunto:|"
+    r"traduce|traduis|corrija)\b[^:]*:(?:\s|\Z)|from:|subject:|dear\b|sehr geehrte|cher |estimad|betreff:|assunto:|"
     r"(?!(?:please\s+|pls\s+)?(?:remember|note)\b).*:\Z",
     re.IGNORECASE,
 )
@@ -86,22 +96,28 @@ _ASKED_BACK = re.compile(
     re.IGNORECASE,
 )
 _DENIED = re.compile(
-    r"\b(?:not|never|no longer|cannot|neither|nor|no|não|nao|nunca|nicht|kein|keine|keinen|nie|ne|pas|jamais|nem|ni)\b"
-    r"|n['’]t\b|\b(?:dont|wont|cant|isnt|arent)\b",
+    r"\b(?:not|never|no longer|cannot|neither|nor|não|nao|nunca|nicht|kein|keine|keinen|nie|ne|pas|jamais|nem|ni|не|"
+    r"(?<!moro )(?<!mora )(?<!vivo )(?<!vive )(?<!trabalho )no)\b|n['’]t\b|\b(?:dont|wont|cant|isnt|arent)\b|"
+    r"不|没|沒|ません",
     re.IGNORECASE,
 )
 _NO_THING = re.compile(
     r"(?:it|that|this|these|those|you|your|yours|him|her|his|them|their|us|when|how|what|where|why|who|which|to|"
     r"the idea|the way|the fact|the one|the first|the second|the last|one of|all of|both|neither|some of|myself|home|"
-    r"night|nights|free|noon|weekends|least|"
+    r"night|nights|free|noon|weekends|least|me|mine|everyone|everybody|option|version|"
+    r"the former|the latter|the other|none|"
     r"nothing|something|anything|everything|same|here|there|now|then|se|isso|isto|eso|esto|das|dass|dich|es|ça|que|"
-    r"te|tu|lo|bien)\b",
+    r"te|tu|ti|lo|bien|disso|disto|mim|voc[eê]s?|del[ae]s?|tudo|todo|nada|ello|toi|ça|cela|tout|rien|vous|"
+    r"euch|alles|nichts|ob|wenn|wie|deine?[mnrs]?|trop|ta|ton|tes|beaucoup|quand|mucho|tus?|cuando|como|muito|teus?|tuas?|"
+    r"quando|когда|"
+    r"тебя|вас|его|её|их|это|всё)\b",
     re.IGNORECASE,
 )
 _NO_PLACE = re.compile(
     r"(?:a|an|my|his|her|our|their|your|this|that|these|fear|hope|peace|bed|tears|it|another|other|one|next|plan|sales|"
     r"marketing|management|linux|windows|mac|macos|vim|emacs|python|rust|git|github|slack|discord|telegram|"
     r"whatsapp|signal|notion|android|ios|iphone|firefox|chrome|the (?-i:(?![A-Z]))|something|someone|accept|"
+    r"angst|armut|scheidung|trennung|hause|ruhe|luxus|not|panik|надежде|страхе|"
     r"uma?|eine[rmn]?|une?|mein|meu|mi|mon|paz|frieden|paix|casa|der|dem)\b",
     re.IGNORECASE,
 )
@@ -113,9 +129,22 @@ finnish french german greek hungarian indian iranian irish italian japanese kore
 portuguese romanian russian scottish spanish swedish swiss turkish ukrainian welsh jewish catholic muslim christian
 """
 _NO_NAME = frozenset(_OTHER_WORDS.split())
+_SMALL_WORDS = """
+the of de da do das dos del della di la le las les los el en im am an der den dem bei sur upon and und y e
+"""
+_PARTICLES = frozenset(_SMALL_WORDS.split())
+"""Small words in the midst of a place."""
+_NO_PERSONS = """
+he she they it this that who everyone everybody someone somebody nobody er sie es il elle ele ela
+"""
+_NOBODY = frozenset(_NO_PERSONS.split())
+"""What has a capital at the beginning of a sentence and is no name."""
+_ASIDE = re.compile(
+    r"[ ,]+(?:btw|by the way|though|actually|you know|übrigens|aliás|por cierto|au fait)\Z", re.IGNORECASE
+)
 _TAIL = re.compile(
     r",?\s+(?:now|nowadays|currently|these days|at the moment|too|as well|a lot|very much|so much|myself|"
-    r"by the way|btw)\Z",
+    r"by the way|btw|originally)\Z",
     re.IGNORECASE,
 )
 _ABROAD = {
@@ -164,8 +193,8 @@ def _clauses(text: str, is_dictated: bool) -> Iterator[tuple[str, bool]]:
         for part in _parts(said):
             if _POSED.match(part.strip()):
                 break
-            clause = _LEAD.sub("", part.strip()).strip(" ,")
-            if 3 < len(clause) <= CLAUSE_CHARS:
+            clause = _ASIDE.sub("", _LEAD.sub("", part.strip()).strip(" ,"))
+            if 2 < len(clause) <= CLAUSE_CHARS:
                 yield clause, is_dictated or asked is not None
 
 
@@ -190,7 +219,7 @@ def _told(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
     if not is_denied and (apposed := APPOSED.search(clause)):
         what = apposed["what"].lower()
         yield _of_kin(f"My {what} is {apposed['value']}", what, apposed["value"])
-    for telling in (*TELLINGS, *TELLINGS_ABROAD):
+    for telling in (*TELLINGS, *TELLINGS_ABROAD, *TELLINGS_EASTERN):
         if is_denied and not telling.may_deny:
             continue
         match = fitting(telling.pattern).fullmatch(clause)
@@ -209,6 +238,8 @@ def _claim(telling: Telling, match: re.Match[str], clause: str, now: datetime, z
     if key is None:
         return None
     what = telling.what.format(what=(groups.get("what") or "").lower())
+    if (groups.get("who") or "").lower() in (*_NOBODY, *WEEKDAYS, *MONTHS):
+        return None
     if telling.what == "{what}" and telling.shape in ("name", "title"):
         return _of_kin(_sentence(clause), what, value)
     subject = _subject(groups.get("who"))
@@ -249,11 +280,14 @@ def _value(telling: Telling, value: str, clause: str) -> str | None:
         return None
     words = value.split()
     is_lower = clause == clause.lower()
+    if telling.shape != "date" and is_unspaced(value):
+        return entity_key(value) if _is_fit_unspaced(telling, value) else None
     match telling.shape:
         case "place":
             is_named = value[:1].isupper() or (value[:4] == "the " and value[4:5].isupper())
             is_fit = not _NO_PLACE.match(value) and not re.search(r"\d", value) and len(words) <= 5
-            is_fit = is_fit and (is_named or (is_lower and len(words) <= 2))
+            is_one = is_lower or all(word[:1].isupper() or word.lower() in _PARTICLES for word in words[1:])
+            is_fit = is_fit and is_one and (is_named or (is_lower and len(words) <= 2))
         case "name" | "title":
             is_fit = words[0].lower() not in _NO_NAME and len(words) <= 4 and not _NO_THING.match(value)
             is_capital = words[0][:1].isupper() and words[-1][:1].isupper()
@@ -269,8 +303,16 @@ def _value(telling: Telling, value: str, clause: str) -> str | None:
     return entity_key(value) if is_fit else None
 
 
+def _is_fit_unspaced(telling: Telling, value: str) -> bool:
+    if telling.shape in ("name", "title"):
+        return len(value) <= 8 and not NO_UNSPACED_NAME.search(value)
+    return not NO_UNSPACED.search(value) and not (telling.shape == "place" and NO_UNSPACED_PLACE.search(value))
+
+
 def _birthday(value: str) -> str | None:
     """``3.5`` or ``3.5.1990``; None where that is no day of the year."""
+    if (eastern := _EASTERN_DAY.fullmatch(value)) is not None:
+        value = f"{int(eastern['day'])} {MONTHS[min(int(eastern['month']), 12) - 1]} {eastern['year'] or ''}"
     words = [_english(word) for word in re.sub(r"[.,]", " ", value).split()]
     phrase = Phrase([word for word in words if word not in ("de", "den", "der", "of", "the")])
     found = month_day(phrase)

@@ -1,40 +1,42 @@
 """One memory at the table: every call to it goes through here, with a time box and a circuit breaker around it.
 
 Whatever its code does ends here or leaves as an error of ours. What comes too late for a turn waits for the next one.
+A service of the user's choice runs in a room of its own, and what it says is the word of a stranger.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from threading import Thread
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import structlog
 
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
-from core.fence import neutralise
 from core.legible import on_one_line
-from core.memory.attention import may_consult
+from core.memory import hearsay
+from core.memory.attention import is_remembered, may_consult
 from core.memory.breaker import Breaker
-from core.memory.guard import suspicion
 from core.memory.provider import MemoryProvider, implements
 from core.memory.shelf import Shelf
-from core.types import Json, Session, Tool, ToolContext
+from core.memory.workroom import Workroom
+from core.types import Json, Message, Session, Tool, ToolContext
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 DELIVERY_S = 30.0
 """How long a service may take for what it is told through the outbox, and to come up."""
 LATE_S = 20.0
 """So long a call that came too late for its turn goes on: what it finds serves the next one."""
-LINES = 12
-LINE_CHARS = 600
-"""How many lines of a service are taken, and the longest: each is looked at for orders, which takes its time."""
-BLOCK_CHARS = 4_000
-"""The longest block of a service for the prompt."""
+OWN_BLOCK_BOXES = 5
+"""So many time boxes for a block of what is built in, which reads our own files: a whole session without its notes is
+worse than to wait."""
 REASON_CHARS = 120
 
 
@@ -71,6 +73,7 @@ class Seat:
         self._breaker = breaker
         self._timeout_s = timeout_s
         self._folder = folder
+        self._room = None if folder is None else room(provider.name)
         self._host = host
         self._shelf = Shelf()
         self._searches: dict[int, _Search] = {}
@@ -87,6 +90,10 @@ class Seat:
         """Whether a turn of this session may ask it."""
         return not self.is_external or (self.provider.mode != "tools" and may_consult(session))
 
+    def is_told(self, session: Session) -> bool:
+        """Whether it may hear what happens in this session."""
+        return not self.is_external or is_remembered(session)
+
     async def come_up(self) -> None:
         """Makes it ready, if it can be."""
         try:
@@ -98,7 +105,7 @@ class Seat:
         """Lines for the turn about `text`, and those that were found for this conversation since the last one."""
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._timeout_s
-        search = self._searches.get(context.session.id)
+        search, shelf = self._searches.get(context.session.id), self._shelf
         if search is not None and not search.task.done():
             if not search.is_late:
                 await asyncio.wait({search.task}, timeout=self._timeout_s)
@@ -118,7 +125,7 @@ class Seat:
                 self._log.warning("a memory failed and was skipped", error=str(error))
                 return shelved
         self._log.warning("a memory took too long and was skipped")
-        self._search(task, context, is_late=True)
+        self._search(task, context, shelf, is_late=True)
         return shelved
 
     def queue(self, text: str, context: ToolContext) -> None:
@@ -127,7 +134,7 @@ class Seat:
         is_searching = search is not None and not search.task.done()
         if implements(self.provider, "queue_prefetch") and not is_searching and self._breaker.admit():
             task = self._host.spawn(self._work(lambda: self.provider.queue_prefetch(text, context)))
-            self._search(task, context, is_late=False)
+            self._search(task, context, self._shelf, is_late=False)
 
     def searches(self) -> list[asyncio.Task[None]]:
         """What it is looking for beside the turns."""
@@ -141,16 +148,16 @@ class Seat:
 
     async def block(self, context: ToolContext) -> Sequence[str]:
         """Its text for the prompt, as none or one; without one of a service that reads like an order."""
-        blocks: list[str] = await self.ask("system_prompt_block", context)
+        box_s = None if self.is_external else OWN_BLOCK_BOXES * self._timeout_s
+        blocks: list[str] = await self.ask("system_prompt_block", context, box_s=box_s)
         if not self.is_external:
             return blocks
-        kept = []
-        for block in (block.strip()[:BLOCK_CHARS] for block in blocks if isinstance(block, str)):
-            if block and (reason := suspicion(block)) is not None:
-                self._log.warning("what a memory has for the prompt was left out", reason=reason)
-            elif block:
-                kept.append(f"## {self.provider.name.upper()}\n{neutralise(block)}")
-        return kept
+        return [block for given in blocks if (block := hearsay.block(self.provider.name, given))]
+
+    async def survivors(self, session: Session, messages: Sequence[Message]) -> Sequence[str]:
+        """What it wants to survive of a session that is too long, as none or one."""
+        texts: list[str] = await self.ask("on_pre_compress", session, messages)
+        return [text for given in texts if (text := hearsay.text(self.provider.name, given))]
 
     async def ask(self, hook: str, *arguments: object, box_s: float | None = None) -> list[Any]:
         """What a hook returns, as none or one. One that the memory has not written is not called: that it does nothing
@@ -175,25 +182,35 @@ class Seat:
         except (Refused, ToolError) as error:
             raise DeliveryError(f"{self.provider.name} refused: {error}", is_permanent=True) from error
 
-    def tools(self) -> Sequence[Tool]:
-        """Its tools for the model."""
+    async def tools(self) -> Sequence[Tool]:
+        """Its tools for the model. Raises ConfigError when it cannot say them."""
         if self.is_external and self.provider.mode == "context":
             return ()
-        with foreign(f"the tools of {self.provider.name}"):
-            tools = tuple(self.provider.tools())
-            if not all(isinstance(tool, Tool) for tool in tools):
-                raise TypeError("something among them is no Tool")
-            return tools
+        if not implements(self.provider, "tools"):
+            return ()
+        task = self._host.spawn(self._contained(self.provider.tools))
+        await self._waited(task, self._timeout_s)
+        try:
+            if not task.done():
+                raise self._overdue(task, self._timeout_s)
+            given = self._outcome(task, is_telling=False)
+        except MnemeError as error:
+            raise ConfigError(f"they cannot be asked for: {error}") from error
+        if not isinstance(given, (list, tuple)) or not all(isinstance(tool, Tool) for tool in given):
+            raise ConfigError("something among them is no Tool")
+        return tuple(given)
 
     async def call(self, name: str, arguments: Json, context: ToolContext) -> str:
         """Runs a tool. Raises ToolError."""
-        if not may_consult(context.session):
-            raise ToolError(f"{name} asks a service outside, which is not done in an incognito conversation.")
+        if not is_remembered(context.session):
+            raise ToolError(f"{name} asks a service outside, which is not done here. Go on without it.")
         try:
             answer = await self._admitted(lambda: self.provider.call_tool(name, arguments, context), DELIVERY_S)
         except (Refused, DeliveryError) as error:
             raise ToolError(f"{name} failed: {error} Go on without it.") from error
-        return str(answer)
+        if not isinstance(answer, str):
+            raise ToolError(f"{name} gave no text. Go on without it.")
+        return answer
 
     async def close(self) -> None:
         """The process ends."""
@@ -203,6 +220,8 @@ class Seat:
             if not task.done() or (not task.cancelled() and task.exception() is not None):
                 task.cancel()
                 self._log.warning("a memory did not close")
+        if self._room is not None:
+            await self._room.close()
 
     async def _admitted(self, call: Callable[[], Awaitable[T]], box_s: float) -> T:
         if not self._breaker.admit():
@@ -218,7 +237,7 @@ class Seat:
     async def _work(self, call: Callable[[], Awaitable[T]]) -> T:
         async with self._lock:
             if not self._is_ready:
-                if not await self.provider.is_available():
+                if not await self._contained(self.provider.is_available):
                     raise ConfigError(f"{self.provider.name} is not available; `mneme memory setup` sets it up.")
                 if self._folder is not None:
                     await asyncio.to_thread(self._folder.mkdir, mode=0o700, parents=True, exist_ok=True)
@@ -227,11 +246,7 @@ class Seat:
         return await self._contained(call)
 
     async def _contained(self, call: Callable[[], Awaitable[T]]) -> T:
-        try:
-            return await call()
-        except SystemExit as error:
-            # It would end the event loop, and with it all of us.
-            raise DeliveryError(f"{self.provider.name} wanted to end the process.") from error
+        return await (call() if self._room is None else self._room.do(lambda: _tamed(self.provider.name, call)))
 
     async def _waited(self, task: asyncio.Task[Any], box_s: float) -> None:
         """Until the task is done or its time is over; a task that does not mind being cancelled holds up nobody."""
@@ -277,35 +292,22 @@ class Seat:
         if self._breaker.fail(reason):
             self._host.opened(self.provider.name, reason)
 
-    def _search(self, task: asyncio.Task[Sequence[str]], context: ToolContext, *, is_late: bool) -> None:
+    def _search(self, task: asyncio.Task[Sequence[str]], context: ToolContext, shelf: Shelf, *, is_late: bool) -> None:
+        """`shelf`: the one that was there when it began; what it finds after `let_go` is put on none that is asked."""
         self._searches = {key: search for key, search in self._searches.items() if not search.task.done()}
-        self._searches[context.session.id] = _Search(self._host.spawn(self._shelve(task, context)), is_late)
+        self._searches[context.session.id] = _Search(self._host.spawn(self._shelve(task, context, shelf)), is_late)
 
-    async def _shelve(self, task: asyncio.Task[Sequence[str]], context: ToolContext) -> None:
+    async def _shelve(self, task: asyncio.Task[Sequence[str]], context: ToolContext, shelf: Shelf) -> None:
         await self._waited(task, LATE_S)
         try:
             if not task.done():
                 raise self._overdue(task, LATE_S)
-            self._shelf.put(context, self._lines(self._outcome(task)))
+            shelf.put(context, self._lines(self._outcome(task)))
         except MnemeError as error:
             self._log.warning("a memory failed beside the turns", error=str(error))
 
     def _lines(self, found: Sequence[str]) -> list[str]:
-        """Lines as they may be sent. Those of a service have its name before their token, so that two memories never
-        take each other's for known; one that reads like an order is left out."""
-        if not self.is_external:
-            return list(found)
-        if not isinstance(found, (list, tuple)):
-            self._log.warning("what a memory recalled is no list of lines", kind=type(found).__name__)
-            return []
-        lines = []
-        for line in found[:LINES]:
-            line = " ".join(str(line).split())[:LINE_CHARS]
-            if line and (reason := suspicion(line)) is not None:
-                self._log.warning("what a memory recalled was left out", reason=reason)
-            elif line:
-                lines.append(f"{self.provider.name}:{line}")
-        return lines
+        return hearsay.lines(self.provider.name, found) if self.is_external else list(found)
 
 
 @contextmanager
@@ -315,10 +317,46 @@ def foreign(what: str) -> Iterator[None]:
         yield
     except MnemeError:
         raise
-    except SystemExit as error:
+    except (SystemExit, KeyboardInterrupt) as error:
         raise ConfigError(f"{what} cannot be used: it wanted to end the process") from error
     except Exception as error:
         raise ConfigError(f"{what} cannot be used: {type(error).__name__} {on_one_line(str(error))[:300]}") from error
+
+
+def room(name: str) -> Workroom:
+    """Where the code of a service runs. Nothing that hangs there, nor its threads, keeps the process from ending."""
+    return Workroom(name, _Hands())
+
+
+class _Hands(ThreadPoolExecutor):
+    """A thread for each call, which the end of the process does not wait for."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: Future[T] = Future()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                answer = fn(*args, **kwargs)
+            except BaseException as error:
+                # It belongs to whoever waits for the future.
+                future.set_exception(error)
+            else:
+                future.set_result(answer)
+
+        Thread(target=work, daemon=True).start()
+        return future
+
+
+async def _tamed(name: str, call: Callable[[], Awaitable[T]]) -> T:
+    """In the room: what would pass by every catch becomes an error of ours."""
+    try:
+        return await call()
+    except (Exception, asyncio.CancelledError, SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise DeliveryError(f"{name} raised {type(error).__name__}") from error
 
 
 async def _nothing() -> None:

@@ -6,16 +6,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.memory.copies import Copies
 from core.memory.provider import MemoryProvider
 from core.memory.relay import Relay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """`providers` with mode and rhythm set; `relay` puts into the outbox what they are to be told; under `home` they
+    """`providers` with mode and rhythm set; `relay` puts into the outbox what they are to be told, `copies` what they
+    are to forget; under `home` they
     keep what is theirs; `tell` is given a key, unique for ever, and a sentence for the owner."""
 
     providers: tuple[MemoryProvider, ...]
     relay: Relay
+    copies: Copies
     home: Path
     tell: Callable[[str, str], Awaitable[None]]

@@ -12,7 +12,7 @@ from core.records import FactKind
 
 _WHEN = (
     r"(?P<when>[ ,]+(?:(?:in|on|since|during|at|last|this|yesterday|today|for|with|because|near|a|an|one|two|three|"
-    r"four|five|six|[0-9]+|some|few|couple)\b.{0,60}))?"
+    r"four|five|six|[0-9]+ (?:day|week|month|year)s?|some|few|couple)\b.{0,60}))?"
 )
 """What may follow a place; what of it is no time is passed over."""
 KIN = (
@@ -32,6 +32,16 @@ _HAVE = r"(?:[’']ve| have)?"
 _NOW = r"(?: now| currently| still| actually| just| recently| finally| also| both)?"
 _VERY = r"(?: really| absolutely| just| always| actually| also| generally| usually| do| truly)*"
 _VALUE = r"(?P<value>.{1,80}?)"
+_NO_STATE = (
+    r"(?!(?:in|at|on|out|with|under|none|wrong|broken|gone|dead|lost|stolen|fine|great|changed|different|secret|private|"
+    r"being|getting|going|too|so|very|really)\b)"
+)
+_NO_MANNER = r"(?!(?:lot|bit|little|hard|tough|long|whole)\b)"
+_SORT = r"(?!thing|part|one\b)[\w-]{2,20}(?: (?!about|of|in|at|with|to)[\w-]{2,20})?"
+_TONGUE = (
+    r"(?:(?-i:[A-Z][\w-]+)|english|german|french|spanish|portuguese|italian|dutch|russian|chinese|mandarin|cantonese|"
+    r"japanese|korean|arabic|hindi|polish|turkish|swedish|greek|hebrew)"
+)
 _PROFESSION = (
     r"(?P<value>(?:[\w-]+ ){0,2}(?:engineer|developer|teacher|nurse|doctor|lawyer|student|designer|architect|chef|cook|"
     r"writer|journalist|musician|electrician|plumber|scientist|researcher|professor|accountant|pilot|photographer|"
@@ -58,11 +68,12 @@ def _telling(
 
 TELLINGS: tuple[Telling, ...] = (
     _telling(
-        rf"{_SELF}{_HAVE}{_NOW} (?:moved|relocated)(?: house)?(?: back)?(?: from .{{1,40}}?)? to {_VALUE}{_WHEN}",
-        "home", "place",
+        rf"(?:{_SELF}{_HAVE}{_NOW}|just) (?:moved|relocated)(?: house)?(?: back)?(?: from .{{1,40}}?)? to {_VALUE}"
+        rf"{_WHEN}", "home", "place",
     ),
     _telling(rf"{_SELF}{_NOW} (?:live|reside){_NOW} in {_VALUE}{_WHEN}", "home", "place"),
-    _telling(rf"{_SELF}(?: have|'ve|’ve) (?:lived|been living) in {_VALUE}(?P<when> since .{{1,40}})", "home", "place"),
+    _telling(rf"{_SELF}(?: have|'ve|’ve) (?:lived|been living) in {_VALUE}(?P<when> (?:since|for) .{{1,40}})", "home",
+             "place"),
     _telling(rf"{_AM}{_NOW} (?:living|based) in {_VALUE}{_WHEN}", "home", "place"),
     _telling(rf"{_OTHER}(?:{_NOW} lives{_NOW} in|{_NOW} moved(?: back)? to) {_VALUE}{_WHEN}", "home", "place"),
     _telling(rf"{_AM} (?:originally )?from {_VALUE}", "from", "place"),
@@ -74,7 +85,7 @@ TELLINGS: tuple[Telling, ...] = (
     _telling(rf"(?:my|our) (?P<what>{KIN})(?:[’']s name)?(?:[’']s| is) (?:called|named) (?P<value>.{{1,40}})",
              "{what}", "name"),
     _telling(rf"(?:my|our) (?P<what>{KIN})(?:[’']s name)? is (?P<value>.{{1,40}})", "{what}", "title"),
-    _telling(rf"{_OWNER} birthday(?:[’']s| is)(?: on)?(?: the)? (?P<value>.{{3,30}})", "birthday", "date"),
+    _telling(rf"{_OWNER} b(?:irth)?day(?:[’']s| is)(?: on)?(?: the)? (?P<value>.{{3,30}})", "birthday", "date"),
     _telling(r"I was born(?: on)?(?: the)? (?P<value>.{3,30})", "birthday", "date"),
     _telling(rf"{_OTHER} was born(?: on)?(?: the)? (?P<value>.{{3,30}})", "birthday", "date"),
     _telling(r"I was born in (?P<value>.{3,40})", "from", "place"),
@@ -93,24 +104,28 @@ TELLINGS: tuple[Telling, ...] = (
              "like", "thing", stance="dislike", may_deny=True),
     _telling(rf"{_OTHER} (?:really )?(?:likes|loves|enjoys|adores|prefers) {_VALUE}", "like", "thing", stance="like"),
     _telling(rf"{_OTHER} (?:really )?(?:hates|dislikes|detests) {_VALUE}", "like", "thing", stance="dislike"),
-    _telling(r"my (?:all-time )?favou?rite (?P<what>[\w ]{2,30}?) (?:is|are) (?P<value>.{2,60})", "favourite|{what}",
-             "thing"),
+    _telling(rf"my (?:all-time )?favou?rite (?P<what>{_SORT}) (?:is|are) (?P<value>.{{2,60}})",
+             "favourite|{what}", "thing"),
     _telling(rf"{_SELF}{_NOW} work (?:at|for) {_VALUE}{_WHEN}", "work", "thing"),
     _telling(rf"{_SELF}{_HAVE}{_NOW} started (?:working |work |a job )?(?:at|for) {_VALUE}{_WHEN}", "work", "thing"),
+    _telling(rf"I(?:[’']ve| have)? (?:got|found|have)(?: an?| my)?(?: new)? job (?:at|with) {_VALUE}{_WHEN}", "work",
+             "thing"),
     _telling(rf"{_SELF}{_NOW} work as (?:an? )?{_VALUE}{_WHEN}", "profession", "thing"),
     _telling(rf"{_AM}{_NOW} (?:working as )?(?:an? ){_PROFESSION}{_WHEN}", "profession", "free"),
     _telling(rf"{_OTHER} works (?:at|for) {_VALUE}{_WHEN}", "work", "thing"),
     _telling(rf"{_OTHER} (?:works as|is) (?:an? ){_PROFESSION}", "profession", "free"),
     _telling(r"my (?P<what>phone|mobile)(?: number)? is (?P<value>[0-9+() /-]{5,25})", "phone", "number"),
     _telling(r"my e-?mail(?: address)? is (?P<value>\S{3,80})", "email", "free"),
-    _telling(r"my (?P<what>address|shoe size|blood type|car|native language|nationality|hometown|postcode|employer|"
-             r"time ?zone|licence plate|license plate|height|hobby) is (?P<value>.{1,80})", "{what}", "thing"),
+    _telling(rf"my (?P<what>address|shoe size|blood type|car|native language|nationality|hometown|postcode|employer|"
+             rf"time ?zone|licence plate|license plate|height|hobby) is {_NO_STATE}(?P<value>.{{1,80}})", "{what}",
+             "thing"),
     _telling(r"(?:I|we)(?: have|[’']ve got| have got) (?P<value>an?|one|two|three|four|five|six|[0-9]{1,2}) "
              r"(?P<what>kids?|children|child|sons?|daughters?|brothers?|sisters?|siblings?|dogs?|cats?|cars?)",
              "have|{what}", "free"),
-    _telling(r"I(?: now)? drive (?:an? )(?P<value>.{2,40}?)(?: now)?", "car", "thing"),
+    _telling(rf"I(?: now)? drive an? {_NO_MANNER}(?P<value>.{{2,40}}?)(?: now)?", "car", "thing"),
     _telling(rf"{_AM} (?:married to|engaged to|dating) {_VALUE}", "partner", "name"),
-    _telling(r"I(?: can)? speak (?P<value>.{3,60})", "language", "thing", stance="speaks"),
+    _telling(rf"I(?: can)? speak (?P<value>{_TONGUE}(?:(?:,| and|,? and| &) {_TONGUE}){{0,4}})", "language", "free",
+             stance="speaks"),
     _telling(rf"(?:we|I){_HAVE}{_NOW} (?:decided|agreed|settled)(?: not)?"
              r"(?: to| on| that| for| against| upon) (?P<value>.{3,200})", "", "free", "project", may_deny=True),
 )  # fmt: skip

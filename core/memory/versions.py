@@ -14,6 +14,9 @@ from core.types import Scope
 class Versions(Protocol):
     """The history of the notes; the notes themselves are files."""
 
+    async def check(self) -> None:
+        """Raises StoreError where a change that is about to be made could not be logged any more."""
+
     async def log(self, change: NoteChange) -> None:
         """Keeps one version."""
 
@@ -26,14 +29,17 @@ class Versions(Protocol):
     async def find(self, scopes: frozenset[Scope], number: int) -> NoteChange | None:
         """The change with this id; None when it is not theirs or not there."""
 
-    async def last(self, scopes: frozenset[Scope]) -> NoteChange | None:
-        """The last change that is no undoing and was not undone."""
+    async def undoable(self, scopes: frozenset[Scope]) -> Sequence[NoteChange]:
+        """The latest changes that are no undoing and were not undone, newest first."""
 
     async def standing(self, scope: Scope, target: str) -> Sequence[str]:
         """The entries that all changes of a file come to."""
 
     async def origin(self, scopes: frozenset[Scope], entry: str) -> Provenance:
         """The last change that brought an entry, and the message it came from where that may be seen."""
+
+    async def sources(self, scopes: frozenset[Scope], changes: Sequence[NoteChange]) -> Sequence[Provenance]:
+        """Each change with the message it came from, where that may be seen."""
 
     async def insisted(self, scopes: frozenset[Scope]) -> frozenset[str]:
         """The entries that read like orders and were kept all the same."""

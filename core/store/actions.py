@@ -35,8 +35,9 @@ class Actions:
             connection.execute("DELETE FROM actions WHERE expires_at <= :now", {"now": now})
             connection.executemany(
                 """
-                INSERT INTO actions (id, scope_id, account, command, arguments, expires_at, address)
-                VALUES (:id, :scope, :account, :command, :arguments, :expires_at, :address)
+                INSERT INTO actions
+                    (id, scope_id, account, command, arguments, expires_at, address, parcel, takes_words)
+                VALUES (:id, :scope, :account, :command, :arguments, :expires_at, :address, :parcel, :takes_words)
                 """,
                 [
                     {
@@ -47,6 +48,8 @@ class Actions:
                         "arguments": codec.clean(action.command.arguments),
                         "expires_at": rows.timestamp(action.expires_at),
                         "address": None if action.address is None else codec.clean(action.address.key),
+                        "parcel": codec.maybe_clean(action.parcel),
+                        "takes_words": action.takes_words,
                     }
                     for action in actions
                 ],
@@ -73,7 +76,8 @@ class Actions:
 
     async def take(self, address: Address, account: Account, taker: str, now: datetime) -> Sequence[Action]:
         """The questions that wait for this account here, the latest first, which wait for nothing else from then on;
-        the same `taker` (a message, a press) gets them again, after a crash. Costs no write where nothing waits."""
+        the same `taker` (a message, a press) gets them again, after a crash. One whose parcel has not arrived has been
+        seen by nobody and goes on waiting. Costs no write where nothing waits."""
         values = {
             "address": codec.clean(address.key),
             "account": rows.account_key(account),
@@ -87,6 +91,10 @@ class Actions:
                 SELECT actions.*, scopes.key AS scope_key FROM actions JOIN scopes ON scopes.id = actions.scope_id
                 WHERE actions.address = :address AND actions.account = :account AND actions.expires_at > :now
                     AND (actions.taker IS NULL OR actions.taker = :taker)
+                    AND (actions.parcel IS NULL OR EXISTS (
+                        SELECT 1 FROM outbox
+                        WHERE outbox.key = actions.parcel AND (outbox.done_at IS NOT NULL OR outbox.posted <> '[]')
+                    ))
                 ORDER BY actions.taker IS NULL, actions.expires_at DESC
                 """,
                 values,
@@ -100,8 +108,8 @@ class Actions:
             if found and found[0]["taker"] is not None:
                 return [_action(row) for row in found]
             connection.execute(
-                "UPDATE actions SET taker = :taker WHERE address = :address AND account = :account AND taker IS NULL",
-                values,
+                "UPDATE actions SET taker = :taker WHERE id IN (SELECT value FROM json_each(:ids))",
+                {**values, "ids": codec.dump([row["id"] for row in found])},
             )
             return [_action(row) for row in found]
 
@@ -118,4 +126,6 @@ def _action(row: sqlite3.Row) -> Action:
         command=Command(name=row["command"], arguments=row["arguments"]),
         expires_at=rows.moment(row["expires_at"]),
         address=None if row["address"] is None else Address.parse(row["address"]),
+        parcel=row["parcel"],
+        takes_words=bool(row["takes_words"]),
     )

@@ -17,6 +17,7 @@ CREATE TABLE calls (
     output_tokens INTEGER NOT NULL,
     cache_read_tokens INTEGER NOT NULL,
     cache_write_tokens INTEGER NOT NULL,
+    cache_write_hour_tokens INTEGER NOT NULL DEFAULT 0,
     miss TEXT,
     missed_tokens INTEGER NOT NULL DEFAULT 0,
     reply_id TEXT,

@@ -17,7 +17,8 @@ from core.types import Payer, Scope, Session, Usage
 
 _SUMS = """
 COUNT(*) AS calls, SUM(calls.input_tokens) AS input, SUM(calls.output_tokens) AS output,
-SUM(calls.cache_read_tokens) AS cache_read, SUM(calls.cache_write_tokens) AS cache_write
+SUM(calls.cache_read_tokens) AS cache_read, SUM(calls.cache_write_tokens) AS cache_write,
+SUM(calls.cache_write_hour_tokens) AS cache_write_hour
 """
 _SPENT = f"""
 WHERE {visible("calls.scope_id")} AND calls.at >= :since AND calls.at < :until
@@ -46,9 +47,10 @@ class Calls:
             connection.execute(
                 """
                 INSERT INTO calls (scope_id, session_id, kind, model, at, input_tokens, output_tokens,
-                    cache_read_tokens, cache_write_tokens, miss, missed_tokens, reply_id, imprint)
+                    cache_read_tokens, cache_write_tokens, cache_write_hour_tokens, miss, missed_tokens, reply_id,
+                    imprint)
                 VALUES (:scope, :session, :kind, :model, :at, :input, :output, :cache_read, :cache_write,
-                    :miss, :missed, :reply_id, :imprint)
+                    :cache_write_hour, :miss, :missed, :reply_id, :imprint)
                 """,
                 {
                     "scope": scope_id,
@@ -60,6 +62,7 @@ class Calls:
                     "output": call.usage.output,
                     "cache_read": call.usage.cache_read,
                     "cache_write": call.usage.cache_write,
+                    "cache_write_hour": call.usage.cache_write_hour,
                     "miss": call.miss,
                     "missed": call.missed,
                     "reply_id": None if session_id is None else codec.maybe_clean(call.reply_id),
@@ -71,7 +74,7 @@ class Calls:
                 {"session": call.payer.session_id, "seen": seen},
             )
 
-        await self._database.write(work)
+        await self._database.write(work, has_words=False)
 
     async def bills(
         self,
@@ -219,6 +222,7 @@ def _call(row: sqlite3.Row) -> Call:
             output=row["output_tokens"],
             cache_read=row["cache_read_tokens"],
             cache_write=row["cache_write_tokens"],
+            cache_write_hour=row["cache_write_hour_tokens"],
         ),
         at=rows.moment(row["at"]),
         payer=Payer(session_id=row["session_id"]),
@@ -231,6 +235,10 @@ def _call(row: sqlite3.Row) -> Call:
 
 def _bill(row: sqlite3.Row) -> Bill:
     usage = Usage(
-        input=row["input"], output=row["output"], cache_read=row["cache_read"], cache_write=row["cache_write"]
+        input=row["input"],
+        output=row["output"],
+        cache_read=row["cache_read"],
+        cache_write=row["cache_write"],
+        cache_write_hour=row["cache_write_hour"],
     )
     return Bill(kind=row["kind"], model=row["model"], calls=row["calls"], usage=usage)

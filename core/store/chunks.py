@@ -18,7 +18,7 @@ from core.search import Query
 from core.store.chunk_terms import SHOWN, day_of, scoped
 from core.store.counted import Counted
 from core.store.indexes import STALE
-from core.store.matches import filters
+from core.store.matches import filters, places
 from core.store.rows import keep_meta, meta
 from core.store.sight import scope_parameter, visible
 from core.terms import name_terms, terms_of
@@ -190,8 +190,7 @@ def best(
             f"""
             SELECT chunks.id, COALESCE(sessions.root_id, sessions.id) FROM chunks_fts
             CROSS JOIN chunks ON chunks.id = chunks_fts.rowid
-            CROSS JOIN sessions ON sessions.id = chunks.session_id
-            CROSS JOIN addresses ON addresses.id = sessions.address_id
+            CROSS JOIN sessions ON sessions.id = chunks.session_id {places(conditions)}
             WHERE chunks_fts MATCH :expression AND chunks_fts.rowid {stretch} AND {visible("sessions.scope_id")}
                 AND EXISTS (
                     SELECT 1 FROM messages WHERE messages.session_id = chunks.session_id
@@ -217,8 +216,7 @@ def _of_chunks(connection: sqlite3.Connection, ids: Sequence[int], query: Query)
         FROM json_each(:ids) CROSS JOIN chunks ON chunks.id = json_each.value
         CROSS JOIN messages ON messages.session_id = chunks.session_id
             AND messages.id BETWEEN chunks.first_id AND chunks.last_id
-        CROSS JOIN sessions ON sessions.id = messages.session_id
-        CROSS JOIN addresses ON addresses.id = sessions.address_id
+        CROSS JOIN sessions ON sessions.id = messages.session_id {places(conditions)}
         WHERE {SHOWN} AND {visible("sessions.scope_id")}
         """,
         {**parameters, "ids": json.dumps(list(ids))},
@@ -232,8 +230,7 @@ def _tail(connection: sqlite3.Connection, query: Query) -> Iterator[sqlite3.Row]
         SELECT messages.id, messages.session_id, COALESCE(sessions.root_id, sessions.id) AS root,
             (SELECT COALESCE(MAX(place), -1) + 1 FROM chunks WHERE chunks.session_id = messages.session_id) AS place,
             messages.text, messages.sender_name, messages.created_at, ({conditions}) AS is_wanted
-        FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
-        CROSS JOIN addresses ON addresses.id = sessions.address_id
+        FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {places(conditions)}
         WHERE messages.id > :until AND {SHOWN} AND {visible("sessions.scope_id")}
         ORDER BY messages.id DESC LIMIT {TAIL_MESSAGES}
         """,

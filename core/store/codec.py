@@ -61,6 +61,7 @@ def dump_usage(usage: Usage | None) -> str | None:
             "output": usage.output,
             "cache_read": usage.cache_read,
             "cache_write": usage.cache_write,
+            "cache_write_hour": usage.cache_write_hour,
         }
     )
 

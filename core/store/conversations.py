@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from core.errors import StoreError
@@ -21,7 +21,7 @@ from core.store.inbox import close_entries
 from core.store.outbox import fill_parcel
 from core.store.sight import scope_parameter, visible
 from core.store.stale import write_text
-from core.types import Address, EndReason, Json, Message, Scope, Session, Usage
+from core.types import Address, EndReason, Json, Message, Scope, Session
 
 HISTORY = f"""
 WITH RECURSIVE line (id, parent_id, opens_at, closes_at, from_id, until_id) AS (
@@ -51,7 +51,6 @@ class _Sum:
     messages: int = 0
     first_at: float = math.inf
     last_at: float = 0.0
-    usage: Usage = field(default_factory=Usage)
 
 
 class Conversations:
@@ -297,7 +296,6 @@ def _append(connection: sqlite3.Connection, message: Message, sums: dict[int, _S
         said_at = rows.timestamp(stored.created_at)
         added.first_at = min(added.first_at, said_at)
         added.last_at = max(added.last_at, said_at)
-        added.usage += stored.usage or Usage()
     return stored
 
 
@@ -305,9 +303,7 @@ def _count(connection: sqlite3.Connection, session_id: int, added: _Sum) -> None
     connection.execute(
         """
         UPDATE sessions SET messages = messages + :messages, started_at = MIN(started_at, :first_at),
-            last_at = MAX(last_at, :last_at),
-            input_tokens = input_tokens + :input, output_tokens = output_tokens + :output,
-            cache_read_tokens = cache_read_tokens + :cache_read, cache_write_tokens = cache_write_tokens + :cache_write
+            last_at = MAX(last_at, :last_at)
         WHERE id = :id
         """,
         {
@@ -315,9 +311,5 @@ def _count(connection: sqlite3.Connection, session_id: int, added: _Sum) -> None
             "messages": added.messages,
             "first_at": added.first_at,
             "last_at": added.last_at,
-            "input": added.usage.input,
-            "output": added.usage.output,
-            "cache_read": added.usage.cache_read,
-            "cache_write": added.usage.cache_write,
         },
     )

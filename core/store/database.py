@@ -13,14 +13,17 @@ import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import aiosqlite
 
 from core.errors import StoreError
+from core.store import vantage
 from core.store.indexes import register
 from core.store.schema import MIGRATIONS
+from core.store.vantage import Vantage
 
 T = TypeVar("T")
 
@@ -70,13 +73,16 @@ class Database:
                 near.execute("PRAGMA busy_timeout = 0")
             yield cls(path, writer, connections, near)
 
-    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def write(self, work: Callable[[sqlite3.Connection], T], *, has_words: bool = True) -> T:
         """Runs `work` in one write transaction; what it returns is durable when this returns.
 
-        An exception rolls everything back and is raised here. Raises StoreError for what SQLite refuses.
+        An exception rolls everything back and is raised here. Raises StoreError for what SQLite refuses; Overtaken when
+        something was erased that the running task may have read (`has_words`: what it writes may repeat that).
         """
+        held = vantage.held() if has_words else None
+        whole = work if held is None else partial(_checked, held, work)
         with _translated(self.path):
-            return await _run(self._writer, lambda connection: _transact(connection, "BEGIN IMMEDIATE", work))
+            return await _run(self._writer, lambda connection: _transact(connection, "BEGIN IMMEDIATE", whole))
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Runs `work` on a reader, in one read transaction: all its statements see the same moment."""
@@ -170,6 +176,11 @@ async def _run(connection: aiosqlite.Connection, work: Callable[[sqlite3.Connect
     """One hop: aiosqlite offers single statements only, its queue of functions is what they are built on."""
     result: T = await connection._execute(work, connection._conn)  # type: ignore[no-untyped-call]
     return result
+
+
+def _checked(held: Vantage, work: Callable[[sqlite3.Connection], T], connection: sqlite3.Connection) -> T:
+    vantage.check(connection, held)
+    return work(connection)
 
 
 def _transact(connection: sqlite3.Connection, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:

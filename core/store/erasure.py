@@ -9,23 +9,27 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from datetime import timedelta
+import time
+from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.ports import Clock
-from core.quoting import Quoting
+from core.quoting import Quoting, digest
 from core.records import Claim, Trace
 from core.search import Query
-from core.store import codec, message_rows, rows, upkeep
+from core.store import codec, erasure_intake, message_rows, rows, upkeep, vantage
 from core.store.calls import disturb
 from core.store.compaction import want, want_pages
 from core.store.database import Database
 from core.store.erasure_list import ErasureList
-from core.store.erasure_search import digest, listed
+from core.store.erasure_search import listed, widen
+from core.store.inbox import close_entries
 from core.store.sight import visible
 from core.store.stale import write_text
+from core.store.vantage import Vantage
 
-STEP_MESSAGES = 20
+STEP_S = 0.05
+"""How long a transaction takes about, in which nobody else can write."""
 ASKED_FOR = timedelta(minutes=15)
 """How long a list waits that nobody has confirmed; a little longer than the question."""
 KNOWN_FOR = timedelta(days=30)
@@ -38,6 +42,8 @@ class Erasure:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._left: dict[str, list[int]] = {}
+        """By token: the messages that this process has yet to erase; a list that it takes up it begins with again."""
 
     async def look(self, query: Query, claim: Claim) -> tuple[ErasureList, list[Trace], Quoting]:
         """What `query` (its filters taken out of the text) means for `claim`, what of it a person should see, and what
@@ -59,6 +65,7 @@ class Erasure:
             "id": token,
             "lane": codec.clean(claim.address.key),
             "account": rows.account_key(claim.account),
+            "scopes": json.dumps(found.scopes),
             "list": found.dump(),
             "now": rows.timestamp(now),
             "unasked": rows.timestamp(now - ASKED_FOR),
@@ -73,7 +80,10 @@ class Erasure:
                 want_pages(connection)
                 return
             connection.execute(
-                "INSERT INTO erasures (id, lane, account, list, made_at) VALUES (:id, :lane, :account, :list, :now)",
+                """
+                INSERT INTO erasures (id, lane, account, scopes, list, made_at)
+                VALUES (:id, :lane, :account, :scopes, :list, :now)
+                """,
                 values,
             )
             want_pages(connection)
@@ -82,12 +92,14 @@ class Erasure:
 
     async def begin(self, token: str, claim: Claim) -> ErasureList | None:
         """Begins to work off a list, for good; None when there is none of this name that is his, here. The question
-        itself and what was shown with it go along. Again: the same list, which may be worked off by now."""
+        itself and what was shown with it go along, and from here on nothing is written that was made before. Again: the
+        same list, which may be worked off by now."""
+        now = self._clock.now()
         values = {
             "id": codec.clean(token),
             "lane": codec.clean(claim.address.key),
             "account": rows.account_key(claim.account),
-            "now": rows.timestamp(self._clock.now()),
+            "now": rows.timestamp(now),
         }
 
         def work(connection: sqlite3.Connection) -> ErasureList | None:
@@ -98,6 +110,9 @@ class Erasure:
                 return None
             found = ErasureList.load(row["list"])
             if row["begun_at"] is None:
+                if not {scope.key for scope in claim.scopes}.issuperset(found.scopes):
+                    # His accounts were parted since: not all of it is his any more.
+                    return None
                 asked = connection.execute(
                     f"""
                     SELECT messages.id FROM messages JOIN sessions ON sessions.id = messages.session_id
@@ -113,21 +128,61 @@ class Erasure:
                     },
                 )
                 found.asked = [one[0] for one in asked]
+                entries, said = erasure_intake.rows_of(connection, found)
+                found.unread -= len(set(said) - set(found.messages))
+                found.messages = sorted({*found.messages, *said})
+                close_entries(connection, entries, now)
                 connection.execute(
                     "UPDATE erasures SET begun_at = :now, list = :list WHERE id = :id", {**values, "list": found.dump()}
                 )
+                vantage.count(connection)
             return found
 
         return await self._database.write(work)
 
-    async def begun(self) -> dict[str, ErasureList]:
-        """What was begun and not finished, by token."""
+    async def widen(self, token: str, words: Quoting) -> ErasureList | None:
+        """Puts on a list that was begun what was made of it since it was shown; None when it is worked off. Nobody can
+        write more of it meanwhile. `words`: see `erasure_search.widen`."""
 
-        def work(connection: sqlite3.Connection) -> dict[str, ErasureList]:
-            found = connection.execute("SELECT id, list FROM erasures WHERE begun_at NOT NULL AND done_at IS NULL")
-            return {row["id"]: ErasureList.load(row["list"]) for row in found}
+        def read(connection: sqlite3.Connection) -> ErasureList | None:
+            row = _begun(connection, token)
+            if row is None:
+                return None
+            found = ErasureList.load(row["list"])
+            account = rows.account_of(row["account"])
+            if account is not None:
+                widen(connection, found, account, words)
+            return found
+
+        found = await self._database.read(read)
+        if found is not None:
+            values = {"id": token, "list": found.dump()}
+            await self._database.write(
+                lambda connection: connection.execute(
+                    "UPDATE erasures SET list = :list WHERE id = :id AND done_at IS NULL", values
+                ).close()
+            )
+        return found
+
+    async def begun(self, before: datetime | None = None) -> list[str]:
+        """The lists that were begun, before a moment, and are not finished."""
+        values = {"before": rows.maybe_timestamp(before)}
+
+        def work(connection: sqlite3.Connection) -> list[str]:
+            found = connection.execute(
+                """
+                SELECT id FROM erasures
+                WHERE begun_at NOT NULL AND done_at IS NULL AND (:before IS NULL OR begun_at < :before)
+                """,
+                values,
+            )
+            return [row["id"] for row in found]
 
         return await self._database.read(work)
+
+    async def renewed(self, held: Vantage) -> Vantage:
+        """The vantage from which work goes on that has erased something itself."""
+        return await self._database.read(lambda connection: vantage.taken(connection, held.scopes)) or held
 
     async def texts(self, found: ErasureList) -> list[str]:
         """What the rows still say that are to go: for what is kept outside of state.db."""
@@ -144,29 +199,40 @@ class Erasure:
     async def step(self, token: str) -> bool:
         """One transaction of the work; False when the list is worked off."""
 
-        def work(connection: sqlite3.Connection) -> bool:
-            row = connection.execute(
-                "SELECT list FROM erasures WHERE id = :id AND begun_at NOT NULL AND done_at IS NULL", {"id": token}
-            ).fetchone()
+        left = self._left.get(token)
+
+        def work(connection: sqlite3.Connection) -> list[int] | None:
+            row = _begun(connection, token)
             if row is None:
-                return False
-            found = ErasureList.load(row["list"])
-            going = _left(connection, found)
-            for message in going:
-                message_rows.erase(connection, message)
-            if going:
+                return None
+            if left:
                 want(connection)
-                return True
+                return _erase(connection, left)
+            found = ErasureList.load(row["list"])
+            if left is None:
+                return [*found.asked, *found.repeats, *found.messages]
             self._rest(connection, found)
-            done = ErasureList(messages=found.messages, notes=found.notes, facts=found.facts, jobs=found.jobs)
+            done = ErasureList(
+                messages=found.messages, unread=found.unread, notes=found.notes, facts=found.facts, jobs=found.jobs
+            )
             connection.execute(
-                "UPDATE erasures SET done_at = :now, list = :list WHERE id = :id",
-                {"id": token, "now": rows.timestamp(self._clock.now()), "list": done.dump()},
+                "UPDATE erasures SET done_at = :now, number = :number, list = :list WHERE id = :id",
+                {
+                    "id": token,
+                    "now": rows.timestamp(self._clock.now()),
+                    "number": vantage.count(connection),
+                    "list": done.dump(),
+                },
             )
             want(connection)
-            return False
+            return None
 
-        return await write_text(self._database, work)
+        rest = await write_text(self._database, work)
+        if rest is None:
+            self._left.pop(token, None)
+            return False
+        self._left[token] = rest
+        return True
 
     def _rest(self, connection: sqlite3.Connection, found: ErasureList) -> None:
         """All that is no message, in one transaction."""
@@ -174,6 +240,8 @@ class Erasure:
         for statement, ids in (
             ("UPDATE sessions SET title = NULL WHERE id IN", found.titles),
             ("UPDATE sessions SET system_prompt = '' WHERE id IN", found.prompts),
+            ("UPDATE sessions SET external_id = NULL WHERE id IN", found.sources),
+            ("UPDATE messages SET external_id = NULL WHERE id IN", found.names),
             ("DELETE FROM facts WHERE id IN", found.facts),
             ("DELETE FROM fact_changes WHERE id IN", found.fact_changes),
             ("DELETE FROM notes WHERE id IN", found.note_changes),
@@ -196,15 +264,25 @@ class Erasure:
         _rebuild_prompts(connection, found)
 
 
-def _left(connection: sqlite3.Connection, found: ErasureList) -> list[sqlite3.Row]:
-    return connection.execute(
-        """
-        SELECT messages.id, messages.session_id, messages.kind, messages.text
-        FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
-        WHERE NOT (messages.kind = 'command' AND messages.text = '') LIMIT :count
-        """,
-        {"ids": json.dumps([*found.messages, *found.repeats, *found.asked]), "count": STEP_MESSAGES},
-    ).fetchall()
+def _begun(connection: sqlite3.Connection, token: str) -> sqlite3.Row | None:
+    found: sqlite3.Row | None = connection.execute(
+        "SELECT list, account FROM erasures WHERE id = :id AND begun_at NOT NULL AND done_at IS NULL", {"id": token}
+    ).fetchone()
+    return found
+
+
+def _erase(connection: sqlite3.Connection, ids: list[int]) -> list[int]:
+    """Erases messages from the end of a list, for as long as a transaction may take; returns those that are left."""
+    ends_at = time.monotonic() + STEP_S
+    count = 0
+    while count < len(ids) and time.monotonic() < ends_at:
+        count += 1
+        row = connection.execute(
+            "SELECT id, session_id, kind, text FROM messages WHERE id = :id", {"id": ids[-count]}
+        ).fetchone()
+        if row is not None:
+            message_rows.erase(connection, row)
+    return ids[:-count]
 
 
 def _bare_fences(connection: sqlite3.Connection, found: ErasureList) -> None:

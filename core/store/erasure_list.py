@@ -9,9 +9,12 @@ from dataclasses import asdict, dataclass, field
 @dataclass(kw_only=True)
 class ErasureList:
     """Ids by kind. `messages`: those that were looked for; `repeats`: rows of the conversation that repeat them;
-    `asked`: the command that asked for it, and its answer;
-    `fences`: rows whose sent form does; `titles` and `prompts`: sessions; `entries`: digests of notes, of which
-    `notes` stand in the files now; `upto`: the last message there was, so that the very question can be erased too."""
+    `waiting`: what has come in and is not answered yet (address, external id), `unread` of it not a message yet;
+    `asked`: the command that asked for it, and its answer; `fences`: rows whose sent form repeats it; `titles` and
+    `prompts`: sessions; `sources` and `names`: sessions and messages whose name in another system says it; `entries`:
+    digests of notes, of which `notes` stand in the files now; `typed`: digests of lines of the terminal's history;
+    `upto`: the last message there was, so that the very question can be erased too; `where` it was asked (a scope), and
+    whether by the owner."""
 
     scopes: list[str] = field(default_factory=list)
     messages: list[int] = field(default_factory=list)
@@ -19,6 +22,8 @@ class ErasureList:
     fences: list[int] = field(default_factory=list)
     titles: list[int] = field(default_factory=list)
     prompts: list[int] = field(default_factory=list)
+    sources: list[int] = field(default_factory=list)
+    names: list[int] = field(default_factory=list)
     touched: list[int] = field(default_factory=list)
     facts: list[int] = field(default_factory=list)
     fact_changes: list[int] = field(default_factory=list)
@@ -29,9 +34,14 @@ class ErasureList:
     parcels: list[int] = field(default_factory=list)
     actions: list[str] = field(default_factory=list)
     updates: list[int] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    typed: list[str] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
     notes: int = 0
+    unread: int = 0
     upto: int = 0
+    where: str = ""
+    is_owner: bool = False
 
     def dump(self) -> str:
         """As JSON."""
@@ -42,6 +52,17 @@ class ErasureList:
         """The reverse of `dump`."""
         return cls(**json.loads(encoded))
 
+    def widen(self, later: ErasureList) -> None:
+        """Takes along what was made of it since: all that another list of the same messages has besides."""
+        for kind in (*_COPIES, "sources", "names", "touched", "entries", "facts", "jobs"):
+            known = getattr(self, kind)
+            known.extend(sorted(set(getattr(later, kind)).difference(known)))
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it takes what one member of a room has said, and nothing of the others."""
+        return self.where.startswith("room:") and not self.is_owner
+
     @property
     def derived(self) -> int:
         """How many rows only repeat or copy what goes."""
@@ -51,7 +72,7 @@ class ErasureList:
     def counts(self) -> tuple[tuple[str, int], ...]:
         """How many of what a person knows by name; nothing of what there is none."""
         numbers = {
-            "message": len(self.messages),
+            "message": len(self.messages) + self.unread,
             "fact": len(self.facts),
             "note": self.notes,
             "job": len(self.jobs),
@@ -66,5 +87,5 @@ class ErasureList:
 
 _COPIES = (
     "repeats", "fences", "titles", "prompts", "fact_changes", "note_changes", "pending_notes",
-    "parcels", "actions", "updates",
+    "parcels", "actions", "updates", "typed",
 )  # fmt: skip

@@ -12,19 +12,20 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
-from hashlib import sha256
 
+from core.inflections import inflected
 from core.plan import Plan
-from core.query import STOPWORDS, parse
-from core.quoting import Quoting
+from core.query import STOPWORDS
+from core.quoting import Quoting, digest
 from core.records import Claim, Trace
 from core.search import Query
-from core.store import codec, matches
+from core.store import erasure_intake, matches
 from core.store.erasure_list import ErasureList
 from core.store.rows import account_key, moment
 from core.store.sight import visible
-from core.types import Role
+from core.types import Account, Address, Role, Scope
 
+NOWHERE = Address(platform="", chat_id="")
 ALL_ROLES: tuple[Role, ...] = ("user", "assistant", "tool")
 MOST = 100_000
 RAW_TEXTS = 2_000
@@ -50,23 +51,36 @@ def listed(connection: sqlite3.Connection, query: Query, claim: Claim) -> tuple[
     query = _narrowed(query, claim)
     found = ErasureList(scopes=sorted(scope.key for scope in query.scopes))
     found.upto = int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
-    plan = parse(query.text)
+    plan = inflected(query.text)
     found.messages = _seeds(connection, plan, query)
     if not found.messages and len(query.text.split()) > 1 and '"' not in query.text:
         words = [word for word in query.text.split() if word.strip("?!.,").casefold() not in _AROUND]
-        plan = parse(" ".join(words))
+        plan = inflected(" ".join(words))
         found.messages = _seeds(connection, plan, query)
     shown = list(_messages(connection, found.messages))
     texts = [trace.text for trace in shown[-RAW_TEXTS:]]
     quoting = Quoting(plan.terms, texts, is_any=_is_any(plan))
-    search = _Search(connection, found, quoting, claim, has_words=bool(plan.terms))
+    found.where, found.is_owner = claim.scope.key, claim.is_owner
+    shown += _unread(connection, found, query, quoting, claim)
+    search = _Search(connection, found, quoting, claim)
     search.run()
     return found, shown + search.shown, quoting
 
 
-def digest(text: str) -> str:
-    """Names a note without saying it."""
-    return sha256(text.encode("utf-8", "replace")).hexdigest()
+def widen(connection: sqlite3.Connection, found: ErasureList, account: Account, words: Quoting) -> None:
+    """Adds to a list what was made of its messages since. `words`: those that were asked for, where they are still
+    known; what was said tells repetitions as well."""
+    claim = Claim(
+        account=account,
+        scope=Scope(key=found.where),
+        scopes=frozenset(Scope(key=key) for key in found.scopes),
+        address=NOWHERE,
+        is_owner=found.is_owner,
+    )
+    later = ErasureList(scopes=found.scopes, messages=found.messages, upto=found.upto)
+    quoting = words.over(trace.text for trace in _messages(connection, found.messages[-RAW_TEXTS:]))
+    _Search(connection, later, quoting, claim).run()
+    found.widen(later)
 
 
 def _is_any(plan: Plan) -> bool:
@@ -81,6 +95,23 @@ def _seeds(connection: sqlite3.Connection, plan: Plan, query: Query) -> list[int
     else:
         found = matches.latest(connection, query, MOST)
     return sorted({match.message_id for match in found})
+
+
+def _unread(
+    connection: sqlite3.Connection, found: ErasureList, query: Query, quoting: Quoting, claim: Claim
+) -> list[Trace]:
+    """What is meant of that which waits for its answer. What is a message already is shown as one; a command goes for
+    its words, as it does once it is kept."""
+    shown, known = [], set(found.messages)
+    for one in erasure_intake.waiting(connection, claim, found.scopes):
+        inbound = one.inbound
+        is_meant = one.message_id in known or erasure_intake.is_asked_for(inbound, query, quoting)
+        if is_meant and one.message_id not in known:
+            found.unread += 1
+            shown.append(Trace(kind="message", text=inbound.text, at=inbound.sent_at, who=inbound.sender.name))
+        if is_meant or (inbound.command and quoting.has_words(*erasure_intake.said(inbound))):
+            found.waiting.append(one.key)
+    return shown
 
 
 def _messages(connection: sqlite3.Connection, ids: list[int]) -> Iterator[Trace]:
@@ -99,15 +130,13 @@ def _messages(connection: sqlite3.Connection, ids: list[int]) -> Iterator[Trace]
 class _Search:
     """One walk over everything that may repeat what was found."""
 
-    def __init__(
-        self, connection: sqlite3.Connection, found: ErasureList, quoting: Quoting, claim: Claim, *, has_words: bool
-    ) -> None:
+    def __init__(self, connection: sqlite3.Connection, found: ErasureList, quoting: Quoting, claim: Claim) -> None:
         self._connection = connection
         self._found = found
         self._quoting = quoting
         self._claim = claim
         # In a room the words of a query are others' words too: there only what was said counts.
-        self._has_words = has_words and not claim.is_limited
+        self._has_words = not claim.is_limited
         self.shown: list[Trace] = []
         self._values = {
             "scopes": json.dumps(found.scopes),
@@ -123,9 +152,9 @@ class _Search:
         self._sessions()
         self._parcels()
         self._buttons()
-        if self._claim.is_owner and self._has_words:
-            rows = self._connection.execute("SELECT update_id, raw FROM raw_updates WHERE failed_at IS NOT NULL")
-            self._found.updates = [row["update_id"] for row in rows if self._meant(_readable(row["raw"]))]
+        self._found.updates = erasure_intake.failed_updates(
+            self._connection, self._claim, self._quoting, self._found.scopes
+        )
 
     def _meant(self, *texts: str | None) -> bool:
         return (self._has_words and self._quoting.has_words(*texts)) or self._quoting.repeats(*texts)
@@ -255,14 +284,32 @@ class _Search:
         found.touched = sorted(self._sessions_of(ids))
         touched, firsts, named = set(found.touched), self._beginnings(), self._named_by(found.messages)
         for row in self._connection.execute(
-            f"SELECT id, title, system_prompt FROM sessions WHERE {visible()}", self._values
+            f"SELECT id, title, system_prompt, external_id FROM sessions WHERE {visible()}", self._values
         ):
             title = row["title"] or ""
             is_made_of_it = row["id"] in named or (row["id"] in touched and title.rstrip("…").strip() in firsts)
             if title and (is_made_of_it or self._meant(title)):
                 found.titles.append(row["id"])
+            if row["external_id"] and self._meant(row["external_id"]):
+                found.sources.append(row["id"])
             if row["system_prompt"] and self._meant(row["system_prompt"]):
                 found.prompts.append(row["id"])
+
+        self._names()
+
+    def _names(self) -> None:
+        """Messages that an import has named so."""
+        found = self._found
+        rows = self._connection.execute(
+            """
+            SELECT messages.id, messages.external_id FROM sessions
+            JOIN messages ON messages.session_id = sessions.id
+            WHERE sessions.id IN (SELECT value FROM json_each(:ids)) AND sessions.external_id IS NOT NULL
+                AND messages.external_id GLOB '*[^0-9]*'
+            """,
+            {"ids": json.dumps([*found.touched, *found.sources])},
+        )
+        found.names = [row["id"] for row in rows if self._meant(row["external_id"])]
 
     def _named_by(self, ids: list[int]) -> set[int]:
         """Sessions that begin with one of these messages: their titles were made from it, in whatever words."""
@@ -324,11 +371,3 @@ def _told(payload: str) -> Iterator[str]:
         if file["mime"] == "application/gzip":
             content = gzip.decompress(content)
         yield content.decode("utf-8", "replace")
-
-
-def _readable(raw: str) -> str:
-    """An update as platforms send it, with every letter as itself."""
-    try:
-        return codec.dump(json.loads(raw))
-    except ValueError:
-        return raw

@@ -1,4 +1,5 @@
-"""The tables of what is being erased: lists of ids, never words; and room for zeros where erased words lay."""
+"""The tables of what is being erased: lists of ids, never words; and room for zeros where erased words lay.
+`number` counts those that were done, see `vantage.py`."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ CREATE TABLE erasures (
     id TEXT PRIMARY KEY,
     lane TEXT NOT NULL,
     account TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    number INTEGER,
     list TEXT NOT NULL,
     made_at REAL NOT NULL,
     begun_at REAL,

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from core.store import rows
 from core.store.database import Database
+from core.store.sight import scope_parameter, visible
 from core.types import Scope
 
 
@@ -38,11 +39,36 @@ class FactRota:
             lambda connection: int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM fact_changes").fetchone()[0])
         )
 
+    async def past(self, scope: Scope) -> list[tuple[int, str, datetime]]:
+        """When each fact of a scope was doubted last, and when a change of it was taken back, as (fact, ``flag`` or
+        ``undo``, when)."""
+
+        def work(connection: sqlite3.Connection) -> list[tuple[int, str, datetime]]:
+            found = connection.execute(
+                f"""
+                SELECT fact_id, action, MAX(at) AS at FROM fact_changes
+                WHERE {visible("fact_changes.scope_id")} AND action IN ('flag', 'undo') GROUP BY fact_id, action
+                """,
+                {"scopes": scope_parameter(frozenset((scope,)))},
+            )
+            return [(row["fact_id"], row["action"], rows.moment(row["at"])) for row in found]
+
+        return await self._database.read(work)
+
     async def last_said_at(self) -> datetime | None:
-        """When the latest message was stored; None when there is none."""
+        """When somebody was last there: when a message came, was stored or was answered, also incognito; None when
+        nobody ever was."""
 
         def work(connection: sqlite3.Connection) -> datetime | None:
-            row = connection.execute("SELECT created_at FROM messages ORDER BY id DESC LIMIT 1").fetchone()
-            return None if row is None else rows.moment(row["created_at"])
+            row = connection.execute(
+                """
+                SELECT MAX(at) FROM (
+                    SELECT created_at AS at FROM messages WHERE id = (SELECT MAX(id) FROM messages)
+                    UNION ALL SELECT MAX(at) FROM answered
+                    UNION ALL SELECT MAX(received_at) FROM inbox
+                )
+                """
+            ).fetchone()
+            return rows.maybe_moment(row[0])
 
         return await self._database.read(work)

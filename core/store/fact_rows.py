@@ -27,7 +27,7 @@ facts.*, (SELECT key FROM scopes WHERE scopes.id = facts.scope_id) AS scope_key,
 
 _STATE = (
     "content", "folded", "kind", "attribute", "value", "trust", "said", "valid_from", "valid_to", "grain", "closed_at",
-    "closed_by", "is_pinned", "origin",
+    "closed_by", "is_pinned", "origin", "last_at", "message_id",
 )  # fmt: skip
 """What a change may change, and undoing it brings back."""
 
@@ -104,16 +104,22 @@ def insert(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> int:
 
 
 def index(connection: sqlite3.Connection, fact_id: int, scope_id: int, fact: Fact) -> None:
-    """Puts the terms of a fact into the text index, each behind its scope, in place of those that stood there."""
+    """Puts the terms of a fact into the text index, in place of those that stood there."""
     connection.execute("DELETE FROM facts_fts WHERE rowid = :id", {"id": fact_id})
-    terms = [*terms_of(codec.clean(fact.content)), *terms_of(codec.clean(fact.speaker))]
+    held, hints = terms(scope_id, fact)
     connection.execute(
         "INSERT INTO facts_fts (rowid, terms, hints) VALUES (:id, :terms, :hints)",
-        {
-            "id": fact_id,
-            "terms": " ".join(scoped(scope_id, term) for term in terms),
-            "hints": " ".join(scoped(scope_id, term) for term in hints_of(fact.attribute)),
-        },
+        {"id": fact_id, "terms": held, "hints": hints},
+    )
+
+
+def terms(scope_id: int, fact: Fact) -> tuple[str, str]:
+    """What the text index holds of a fact: its terms, and the words its attribute is asked by, each behind its
+    scope."""
+    words = [*terms_of(codec.clean(fact.content)), *terms_of(codec.clean(fact.speaker))]
+    return (
+        " ".join(scoped(scope_id, term) for term in words),
+        " ".join(scoped(scope_id, term) for term in hints_of(fact.attribute)),
     )
 
 
@@ -153,7 +159,8 @@ def restore(connection: sqlite3.Connection, fact_id: int, kept: dict[str, Any]) 
         """
         UPDATE facts SET content = :content, folded = :folded, kind = :kind, attribute = :attribute, value = :value,
             trust = :trust, said = :said, valid_from = :valid_from, valid_to = :valid_to, grain = :grain,
-            closed_at = :closed_at, closed_by = :closed_by, is_pinned = :is_pinned, origin = :origin
+            closed_at = :closed_at, closed_by = :closed_by, is_pinned = :is_pinned, origin = :origin,
+            last_at = :last_at, message_id = :message_id
         WHERE id = :id
         """,
         {**kept, "id": fact_id},

@@ -153,14 +153,18 @@ class FactSearch:
         return await self._database.read(work)
 
     async def stale(self, scopes: Scopes, now: datetime, limit: int = 50) -> list[Fact]:
-        """Open facts, none of them pinned, that are likely over or doubtful, oldest first: what held until a moment
-        that has passed, what mattered for some days only, what happened over a year ago, what was called wrong."""
+        """Open facts, none of them pinned, that are likely over or doubtful and not noted so since they were said,
+        oldest first: what held until a moment that has passed, what mattered for some days only, what happened over a
+        year ago, what was called wrong."""
         return await self._listed(
             f"""
             SELECT {fact_rows.COLUMNS} FROM facts
             WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND is_pinned = 0 AND (
                 valid_to <= :now OR trust < :doubtful
                 OR (kind = 'working' AND last_at < :working) OR (kind = 'episode' AND last_at < :episode)
+            ) AND NOT EXISTS (
+                SELECT 1 FROM fact_changes
+                WHERE fact_changes.fact_id = facts.id AND action = 'flag' AND at >= facts.last_at
             )
             ORDER BY last_at, id LIMIT :limit
             """,

@@ -2,7 +2,8 @@
 
 `facts.py` writes them, `fact_search.py` asks them. The index holds its own text, so that taking a row out needs nobody
 to know what was put in. A fact goes when the message that it was taken from goes or is edited, and all that hangs on it
-goes with it; what it had closed is open again.
+goes with it; what it had closed is open again. `fact_marks` says up to which message a session was read for facts,
+`fact_rereads` which messages before that were edited since; `fact_backlog.py` reads both.
 """
 
 from __future__ import annotations
@@ -14,6 +15,12 @@ FACTS_VERSION = "facts_version"
 FACTS_RANK = "INSERT INTO facts_fts (facts_fts, rank) VALUES ('rank', 'bm25(1.0, 0.6)');"
 FACTS_CONTENT = "CREATE TABLE IF NOT EXISTS main.facts_fts_content (id INTEGER PRIMARY KEY, c0, c1)"
 """As FTS5 makes it for an index that holds its own text."""
+
+_REWORDED = """DELETE FROM fact_changes WHERE fact_id IN (
+        SELECT facts.id FROM fact_changes AS told JOIN facts ON facts.id = told.fact_id
+        WHERE told.message_id = OLD.id AND json_extract(told.after, '$.content') <> facts.content
+    );"""
+"""A fact that was put into other words since stays, but not what the message had said of it."""
 
 FACT_TABLES = f"""
 CREATE TABLE facts (
@@ -75,6 +82,15 @@ CREATE TABLE fact_changes (
 );
 CREATE INDEX fact_changes_by_fact ON fact_changes (fact_id);
 CREATE INDEX fact_changes_by_scope ON fact_changes (scope_id, id);
+CREATE INDEX fact_changes_by_message ON fact_changes (message_id) WHERE message_id IS NOT NULL;
+
+CREATE TABLE fact_marks (
+    session_id INTEGER PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+    message_id INTEGER NOT NULL
+);
+CREATE TABLE fact_rereads (
+    message_id INTEGER PRIMARY KEY
+);
 
 CREATE VIRTUAL TABLE facts_fts USING fts5(
     terms, hints, tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
@@ -105,9 +121,15 @@ END;
 CREATE TRIGGER message_edited_of_fact AFTER UPDATE OF text ON messages WHEN NEW.text <> OLD.text
 BEGIN
     DELETE FROM facts WHERE message_id = OLD.id;
+    {_REWORDED}
+    DELETE FROM fact_rereads WHERE message_id = OLD.id;
+    INSERT INTO fact_rereads (message_id)
+    SELECT NEW.id WHERE NEW.role = 'user' AND NEW.kind = 'chat' AND NEW.text <> '';
 END;
 CREATE TRIGGER message_gone_of_fact AFTER DELETE ON messages
 BEGIN
     DELETE FROM facts WHERE message_id = OLD.id;
+    DELETE FROM fact_rereads WHERE message_id = OLD.id;
+    {_REWORDED}
 END;
 """

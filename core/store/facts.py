@@ -13,10 +13,12 @@ from dataclasses import replace
 from typing import Any
 
 from core.errors import Refused
+from core.memory.claim import Claim
 from core.naming import names_in
 from core.ports import Clock
 from core.records import Author, Fact, FactChange
 from core.store import codec, fact_rows, rows
+from core.store import fact_precedents as precedents
 from core.store.database import Database
 from core.store.fact_index import write_facts
 from core.store.sight import scope_parameter, visible
@@ -30,6 +32,7 @@ DOUBTED = 0.5
 """What is called wrong keeps this part of its trust."""
 SURE = 0.95
 """How far a person is trusted who puts a fact right."""
+LAST = (1 << 63) - 1
 _NOBODY = Author()
 
 
@@ -40,12 +43,13 @@ class Facts:
         self._database = database
         self._clock = clock
 
-    async def learn(self, fact: Fact) -> Fact:
+    async def learn(self, fact: Fact, heard: str | None = None) -> Fact:
         """Keeps a fact, or counts it once more where the same person has said the same; returns it as it stands. What
         it contradicts is closed from `valid_from` on, or from now. Where both say since when and this one is the older
-        of the two, it is kept as what was so before. Learning the same from the same message twice is learning once;
-        from one that was erased meanwhile nothing is learned."""
-        return await write_facts(self._database, lambda connection: self._learn(connection, fact))
+        of the two, it is kept as what was so before. Learning the same from the same message twice is learning once.
+        `heard` is the text of its message as it was read: from one that was edited or erased meanwhile nothing is
+        learned, and what is returned has no id."""
+        return await write_facts(self._database, lambda connection: self.take(connection, fact, heard))
 
     async def find(self, fact_id: int, scopes: Scopes) -> Fact | None:
         """A fact by id; None when it does not exist or is not of these scopes, which is the same answer."""
@@ -75,9 +79,10 @@ class Facts:
         """What became of a fact, oldest first."""
         return await self._changes("fact_changes.fact_id = :id ORDER BY fact_changes.id", scopes, fact_id, -1)
 
-    async def changes(self, scopes: Scopes, limit: int = 20) -> list[FactChange]:
-        """The latest changes of all facts, newest first."""
-        return await self._changes(":id = 0 ORDER BY fact_changes.id DESC", scopes, 0, max(0, limit))
+    async def changes(self, scopes: Scopes, limit: int = 20, until: int | None = None) -> list[FactChange]:
+        """The latest changes of all facts, newest first; of those up to the change `until`."""
+        last = LAST if until is None else until
+        return await self._changes("fact_changes.id <= :id ORDER BY fact_changes.id DESC", scopes, last, max(0, limit))
 
     async def feedback(self, fact_id: int, scopes: Scopes, is_right: bool, by: Author = _NOBODY) -> Fact | None:
         """Moves the trust in a fact. None: there is no such fact here."""
@@ -93,37 +98,38 @@ class Facts:
         action = "pin" if is_pinned else "unpin"
         return await self._change(fact_id, scopes, lambda fact: replace(fact, is_pinned=is_pinned), action, by)
 
-    async def correct(self, fact_id: int, scopes: Scopes, content: str, by: Author = _NOBODY) -> Fact | None:
-        """Puts a fact into a person's own words. Raises Refused when that is empty or known already."""
+    async def correct(
+        self, fact_id: int, scopes: Scopes, content: str, by: Author = _NOBODY, read: Claim | None = None
+    ) -> Fact | None:
+        """Puts a fact into a person's own words, which are its source from then on; `read` is what rules make of them.
+        From one message once. Raises Refused when that is empty or known already."""
         text = " ".join(content.split())
         if not text:
             raise Refused("Say what is right: a fact cannot be empty.")
 
         def change(fact: Fact) -> Fact:
             value = fact_rows.folded(text) if fact.attribute else ""
-            return replace(fact, content=text, value=value, entities=names_in(text), trust=SURE, origin="person")
+            fact = replace(fact, content=text, value=value, entities=names_in(text), trust=SURE, origin="person")
+            fact = replace(fact, last_at=self._clock.now(), message_id=by.message_id)
+            return fact if read is None else read.laid_over(fact)
 
         return await self._change(fact_id, scopes, change, "correct", by)
 
     async def merge(self, keep_id: int, drop_ids: Sequence[int], scopes: Scopes, reason: str) -> Fact | None:
-        """Closes facts that say the same as another one, which takes over how often they were said. Nothing is
-        deleted; pinned facts stay as they are."""
+        """Closes facts that say the same as another one, which takes over how often they were said; each is one change.
+        Nothing is deleted; pinned facts stay as they are."""
 
         def work(connection: sqlite3.Connection) -> Fact | None:
             kept = _find(connection, keep_id, scopes)
             if kept is None:
                 return None
-            said = kept.said
             for fact_id in drop_ids:
                 fact = _find(connection, fact_id, scopes)
                 if fact is None or fact.id == kept.id or not fact.is_open or fact.is_pinned or fact.scope != kept.scope:
                     continue
-                said += fact.said
                 closed = replace(fact, closed_at=self._clock.now(), closed_by=kept.id)
                 self._store(connection, fact, closed, "merge", _NOBODY, reason)
-            if said == kept.said:
-                return kept
-            self._store(connection, kept, replace(kept, said=said), "merge", _NOBODY, reason)
+                _count(connection, kept.id, fact.said)
             return _find(connection, keep_id, scopes)
 
         return await write_facts(self._database, work)
@@ -134,8 +140,7 @@ class Facts:
 
     async def undo(self, change_id: int, scopes: Scopes, by: Author = _NOBODY) -> Fact | None:
         """Takes a change back: the fact is as it was before; one that was learned then is gone, with its history. None
-        when there is no such change here, or the fact is gone. Raises Refused when it was changed again since. A merge
-        is one change for each fact."""
+        when there is no such change here, or the fact is gone. Raises Refused when it was changed again since."""
 
         def work(connection: sqlite3.Connection) -> Fact | None:
             row = connection.execute(
@@ -152,8 +157,11 @@ class Facts:
             after = json.loads(row["after"] or "{}")
             if any(now[name] != after.get(name) for name in ("content", "closed_at", "is_pinned")):
                 raise Refused("That fact has changed again since. Undo the later change first.")
-            if row["action"] != "merge":
-                was["said"] = now["said"]
+            was["said"] = now["said"]
+            if row["action"] == "merge" and fact.closed_by is not None:
+                _count(connection, fact.closed_by, -fact.said)
+            if row["action"] != "correct":
+                was |= {"last_at": now["last_at"], "message_id": now["message_id"]}
             self._bring_back(connection, fact, was)
             step = fact_rows.step(replace(fact, last_at=self._clock.now()), "undo", by, f"change {row['id']}")
             fact_rows.log(connection, step, now, fact_rows.state(connection, fact.id))
@@ -203,20 +211,23 @@ class Facts:
             fact = _find(connection, fact_id, scopes)
             if fact is None:
                 return None
+            if action == "correct" and by.message_id is not None and by.message_id == fact.message_id:
+                return fact
             self._store(connection, fact, change(fact), action, by, reason)
             return _find(connection, fact_id, scopes)
 
         return await write_facts(self._database, work)
 
-    def _learn(self, connection: sqlite3.Connection, fact: Fact) -> Fact:
+    def take(self, connection: sqlite3.Connection, fact: Fact, heard: str | None) -> Fact:
+        """`learn`, inside the caller's transaction."""
+        if precedents.is_unheard(connection, fact, heard):
+            return replace(fact, id=0)
         scope_id = rows.keep_scope(connection, fact.scope)
-        if _is_source_gone(connection, fact):
-            return fact
-        known = _told_by(connection, fact, scope_id) or _told_before(connection, fact, scope_id)
+        known = precedents.told_by(connection, fact, scope_id) or precedents.told_before(connection, fact, scope_id)
         if known is not None:
             return _again(connection, known, fact)
-        rivals = self._rivals(connection, fact, scope_id)
-        later = [rival for rival in rivals if _is_before(fact, rival)]
+        rivals = precedents.rivals(connection, fact, scope_id)
+        later = [rival for rival in rivals if precedents.is_before(fact, rival)]
         if later:
             # "I moved to Lisbon in 2019", said after "I moved to Porto in 2024": true, and over.
             first = min(later, key=_start)
@@ -231,26 +242,6 @@ class Facts:
             # The words of one fact stay out of another's history, where they would outlive it.
             self._store(connection, rival, closed, "close", by, f"fact {fact_id}")
         return replace(fact, last_at=fact.last_at or fact.created_at)
-
-    @staticmethod
-    def _rivals(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> list[Fact]:
-        """What the same person said of the same attribute otherwise; nobody closes what another has said."""
-        if fact.attribute is None:
-            return []
-        found = connection.execute(
-            f"""
-            SELECT {fact_rows.COLUMNS} FROM facts
-            WHERE scope_id = :scope AND attribute = :attribute AND account = :account AND closed_at IS NULL
-                AND value <> :value
-            """,
-            {
-                "scope": scope_id,
-                "attribute": codec.clean(fact.attribute),
-                "account": rows.account_key(fact.account) or "",
-                "value": codec.clean(fact.value),
-            },
-        )
-        return [fact_rows.fact_of(row) for row in found]
 
     def _store(
         self, connection: sqlite3.Connection, old: Fact, new: Fact, action: str, by: Author, reason: str = ""
@@ -270,6 +261,10 @@ class Facts:
             "closed_by": new.closed_by,
             "is_pinned": int(new.is_pinned),
             "origin": new.origin,
+            "valid_from": rows.maybe_timestamp(new.valid_from),
+            "grain": new.grain,
+            "last_at": rows.timestamp(new.last_at or new.created_at),
+            "message_id": new.message_id,
         }
         self._bring_back(connection, old, values, new)
         after = fact_rows.state(connection, old.id)
@@ -290,6 +285,10 @@ class Facts:
         fact_rows.keep_names(connection, fact.id, scope_id, shown.entities)
 
 
+def _count(connection: sqlite3.Connection, fact_id: int, times: int) -> None:
+    connection.execute("UPDATE facts SET said = MAX(1, said + :times) WHERE id = :id", {"id": fact_id, "times": times})
+
+
 def _find(connection: sqlite3.Connection, fact_id: int, scopes: Scopes) -> Fact | None:
     row = connection.execute(
         f"SELECT {fact_rows.COLUMNS} FROM facts WHERE id = :id AND {visible('facts.scope_id')}",
@@ -298,62 +297,27 @@ def _find(connection: sqlite3.Connection, fact_id: int, scopes: Scopes) -> Fact 
     return None if row is None else fact_rows.fact_of(row)
 
 
-def _is_source_gone(connection: sqlite3.Connection, fact: Fact) -> bool:
-    """Whether the message was erased while the fact was read out of it."""
-    row = connection.execute("SELECT text FROM messages WHERE id = :id", {"id": fact.message_id}).fetchone()
-    return row is not None and not row["text"]
-
-
-def _told_by(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> Fact | None:
-    """What was learned from the same message already, whatever became of it since."""
-    row = connection.execute(
-        f"""
-        SELECT {fact_rows.COLUMNS} FROM facts
-        WHERE message_id = :message AND scope_id = :scope AND account = :account AND folded = :folded
-        """,
-        _told(fact, scope_id),
-    ).fetchone()
-    return None if row is None else fact_rows.fact_of(row)
-
-
-def _told_before(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> Fact | None:
-    """The open fact in which the same person said the same."""
-    row = connection.execute(
-        f"""
-        SELECT {fact_rows.COLUMNS} FROM facts
-        WHERE scope_id = :scope AND account = :account AND folded = :folded AND closed_at IS NULL
-        """,
-        _told(fact, scope_id),
-    ).fetchone()
-    return None if row is None else fact_rows.fact_of(row)
-
-
-def _told(fact: Fact, scope_id: int) -> dict[str, Any]:
-    return {
-        "scope": scope_id,
-        "account": rows.account_key(fact.account) or "",
-        "folded": fact_rows.folded(codec.clean(fact.content)),
-        "message": fact.message_id,
-    }
-
-
 def _again(connection: sqlite3.Connection, known: Fact, fact: Fact) -> Fact:
-    """The same was said once more: by another message it counts, and what it says newly of time is taken."""
-    if fact.message_id is not None and fact.message_id == known.message_id:
+    """The same was said once more: by another message it counts; what it says newly of time is taken."""
+    is_same = fact.message_id is not None and fact.message_id == known.message_id
+    if is_same and (known.valid_from is not None or fact.valid_from is None):
         return known
     connection.execute(
         """
-        UPDATE facts SET said = said + 1, trust = MAX(:trust, trust + (1 - trust) * :step), last_at = :at,
-            message_id = COALESCE(:message, message_id), valid_from = COALESCE(valid_from, :valid_from)
+        UPDATE facts SET said = said + :times, trust = MAX(:trust, trust + (1 - trust) * :step), last_at = :at,
+            message_id = COALESCE(:message, message_id), valid_from = COALESCE(valid_from, :valid_from),
+            grain = CASE WHEN valid_from IS NULL THEN :grain ELSE grain END
         WHERE id = :id
         """,
         {
             "id": known.id,
-            "trust": fact.trust,
-            "step": CONFIRMED,
+            "times": 0 if is_same else 1,
+            "trust": known.trust if is_same else fact.trust,
+            "step": 0 if is_same else CONFIRMED,
             "at": rows.timestamp(fact.created_at),
             "message": fact.message_id,
             "valid_from": rows.maybe_timestamp(fact.valid_from),
+            "grain": fact.grain if fact.valid_from else known.grain,
         },
     )
     found = _find(connection, known.id, frozenset((known.scope,)))
@@ -371,11 +335,6 @@ def _is_taken(connection: sqlite3.Connection, fact: Fact, folded: str) -> bool:
         {"id": fact.id, "folded": folded},
     ).fetchone()
     return found is not None
-
-
-def _is_before(fact: Fact, rival: Fact) -> bool:
-    """Whether both say since when, and `fact` the earlier moment."""
-    return fact.valid_from is not None and rival.valid_from is not None and fact.valid_from < rival.valid_from
 
 
 def _start(fact: Fact) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 
 from core.store import codec, rows
 from core.store.database import Database
+from core.store.erasure_intake import SENDER
 from core.store.sight import scope_parameter, visible
 from core.store.transcripts import SAID
 from core.types import Account, Scope
@@ -46,10 +47,14 @@ KINDS: Mapping[str, str] = {
         WHERE platform || ':' || user_id {_MINE} OR claimed_platform || ':' || claimed_user_id {_MINE}
     """,
     "link try": f"SELECT account, at FROM link_tries WHERE account {_MINE}",
+    "parting": """
+        SELECT number, scopes FROM partings WHERE EXISTS (
+            SELECT 1 FROM json_each(partings.scopes) WHERE value IN (SELECT value FROM json_each(:scopes))
+        )
+    """,
     "session": f"""
         SELECT sessions.id, scopes.key AS scope, addresses.platform, addresses.chat_id, addresses.thread_id, title,
-            model, {_PROMPT}, started_at, last_at, ended_at, end_reason, messages, input_tokens, output_tokens,
-            cache_read_tokens, cache_write_tokens
+            model, {_PROMPT}, started_at, last_at, ended_at, end_reason, messages
         FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
         JOIN addresses ON addresses.id = sessions.address_id WHERE {visible()}
     """,
@@ -69,7 +74,11 @@ KINDS: Mapping[str, str] = {
         AND addresses.platform || ':' || sender_id {_MINE}
     """,
     "fact": f"""
-        SELECT facts.*, scopes.key AS scope FROM facts JOIN scopes ON scopes.id = facts.scope_id
+        SELECT facts.*, scopes.key AS scope, (
+            SELECT json_group_array(entities.shown) FROM fact_entities
+            JOIN entities ON entities.id = fact_entities.entity_id WHERE fact_entities.fact_id = facts.id
+        ) AS names
+        FROM facts JOIN scopes ON scopes.id = facts.scope_id
         WHERE {visible("facts.scope_id")} OR account {_MINE}
     """,
     "change of a fact": f"""
@@ -103,6 +112,19 @@ KINDS: Mapping[str, str] = {
     """,
     "waiting": f"""
         SELECT inbound, received_at FROM inbox WHERE address_id IN (SELECT address_id FROM sessions WHERE {visible()})
+        OR json_extract(inbound, '$.address.platform') || ':' || json_extract(inbound, '$.sender.id') {_MINE}
+    """,
+    "update that could not be read": f"""
+        SELECT platform, raw, error, failed_at FROM raw_updates
+        WHERE failed_at NOT NULL AND platform || ':' || CASE WHEN json_valid(raw) THEN {SENDER} END {_MINE}
+    """,
+    "incognito since": f"""
+        SELECT platform, chat_id, thread_id, at FROM veils JOIN addresses ON addresses.id = veils.address_id
+        WHERE address_id IN (SELECT address_id FROM sessions WHERE {visible()})
+    """,
+    "why a prefix was lost": f"""
+        SELECT session_id, cause FROM disturbances
+        WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()})
     """,
     "to be delivered": f"SELECT lane, kind, payload, created_at FROM outbox WHERE payload NOT NULL AND lane {_LANES}",
     "erasure": f"SELECT lane, account, made_at, begun_at, done_at FROM erasures WHERE account {_MINE}",
@@ -115,7 +137,7 @@ KINDS: Mapping[str, str] = {
 
 _UNSAID = {"scope_id", "address_id", "folded", "imprint", "reply_id"}
 """Columns that say nothing that another one does not say, and digests."""
-_JSON = {"blocks", "inbound", "operations", "payload"}
+_JSON = {"blocks", "inbound", "names", "operations", "payload", "scopes"}
 
 
 class Holdings:

@@ -144,6 +144,16 @@ class Inbox:
 
         return await self._database.read(work)
 
+    async def still(self, entry_ids: Sequence[int]) -> frozenset[int]:
+        """Those of the entries that are to be answered, and were not closed or forgotten."""
+        values = {"ids": json.dumps(list(entry_ids))}
+
+        def work(connection: sqlite3.Connection) -> frozenset[int]:
+            found = connection.execute("SELECT id FROM inbox WHERE id IN (SELECT value FROM json_each(:ids))", values)
+            return frozenset(row["id"] for row in found)
+
+        return await self._database.glance(work)
+
     async def reword(self, entry: Entry) -> None:
         """Writes the event of a waiting entry anew."""
         values = {"id": entry.id, "inbound": self._written(entry.inbound)}

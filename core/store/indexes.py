@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import unicodedata
+from collections.abc import Sequence
 
 from core.folding import SCOPE, VERSION, fold, spaced_words, unspaced_pairs, unspaced_runs
 from core.store.chunk_terms import SHOWN, TABLES, UNCHUNK, ChunkTerms
@@ -79,10 +80,10 @@ def _quiet(table: str) -> str:
     )
 
 
-def _adding(row: str) -> str:
+def _adding(row: str, indexes: Sequence[tuple[str, str, str]] = INDEXED) -> str:
     return "".join(
         f"    INSERT INTO {table} (rowid, {columns}) SELECT id, {columns} FROM {view} WHERE id = {row}.id;\n"
-        for table, view, columns in INDEXED
+        for table, view, columns in indexes
     )
 
 
@@ -99,6 +100,9 @@ def _trigger(name: str, event: str, body: str, condition: str = _FRESH) -> str:
     return f"CREATE TRIGGER {name} {event} ON messages WHEN {condition}\nBEGIN\n{body}END;\n"
 
 
+_WIDE = " OR ".join(f"length(NEW.{part}) <> length(CAST(NEW.{part} AS BLOB))" for part in ("text", "tools"))
+"""More than ASCII: most messages have nothing for the other two indexes, and to find that out takes as long as the
+first."""
 _CHANGE = "UPDATE OF text, tools, kind"
 _RESTART = f"    DELETE FROM state_meta WHERE key = '{CURSOR}';\n"
 _REBUILDING = f"EXISTS (SELECT 1 FROM state_meta WHERE key = '{CURSOR}')"
@@ -108,7 +112,13 @@ INDEXES = (
     + TABLES
     + "".join(_quiet(table) for table in (*(table for table, _, _ in INDEXED), CHUNKS))
     + f"INSERT INTO state_meta (key, value) VALUES ('index_version', '{VERSION}');\n"
-    + _trigger("messages_indexed", "AFTER INSERT", _adding("NEW"), f"NEW.kind = 'chat' AND {_FRESH}")
+    + _trigger("messages_indexed", "AFTER INSERT", _adding("NEW", INDEXED[:1]), f"NEW.kind = 'chat' AND {_FRESH}")
+    + _trigger(
+        "messages_indexed_wide",
+        "AFTER INSERT",
+        _adding("NEW", INDEXED[1:]),
+        f"NEW.kind = 'chat' AND ({_WIDE}) AND {_FRESH}",
+    )
     + _trigger("messages_unindexed", "BEFORE DELETE", _removing("OLD") + UNCHUNK, f"OLD.kind = 'chat' AND {_FRESH}")
     + _trigger("messages_changing", f"BEFORE {_CHANGE}", _removing("OLD") + UNCHUNK, f"OLD.kind = 'chat' AND {_FRESH}")
     + _trigger("messages_changed", f"AFTER {_CHANGE}", _adding("NEW"), f"NEW.kind = 'chat' AND {_FRESH}")

@@ -1,4 +1,7 @@
-"""The tables of what joins accounts: offers under a code, of which only a digest is kept, and tries that were wrong."""
+"""The tables of what joins accounts: offers under a code, of which only a digest is kept, and tries that were wrong.
+`token` is what a yes names a claimed one by; nobody is shown it. `partings` says whose accounts were parted: `number`
+as in `vantage.py`.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ CREATE TABLE links (
     claimed_user_id TEXT,
     claimed_name TEXT,
     claimed_address TEXT,
+    token TEXT UNIQUE,
     shown TEXT,
     agreed_at REAL,
     joined_at REAL
@@ -27,4 +31,9 @@ CREATE TABLE link_tries (
 );
 CREATE INDEX link_tries_by_account ON link_tries (account, at);
 CREATE INDEX link_tries_by_time ON link_tries (at);
+
+CREATE TABLE partings (
+    number INTEGER PRIMARY KEY,
+    scopes TEXT NOT NULL
+);
 """

@@ -11,20 +11,28 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.records import Link, Named
-from core.store import account_rows, codec, rows
+from core.store import account_rows, codec, rows, vantage
 from core.store.database import Database
 from core.store.people import ALPHABET, CODE_CHARS
+from core.store.sight import scope_parameter
 from core.types import Account, Address, Scope
 
 LIFE = timedelta(minutes=10)
 """How long a code, and then each of the two questions, waits."""
+KEPT = timedelta(days=1)
+"""How long it is known after that whom to tell when a question did not arrive."""
 TRIES = 5
-TRIES_OF_ALL = 50
+"""Wrong codes of one account within the hour. There is no limit for all together: whoever used it up would shut out
+everybody else. Nor is one needed: a code is one of 27 ** 8, about 2.8e11. A thousand accounts that guess for its ten
+minutes have 5,000 tries at it, a chance of one in 56 million, and who hits it still needs the yes of who has it."""
 TRIED_WITHIN = timedelta(hours=1)
+PARTINGS = 10_000
+"""Far more than there can be while one answer is made."""
 OWNERS = (
     "That account is my owner's. Accounts join him only by the settings (`[owner]` in mneme.toml) or, at the machine, "
     "by `mneme approve CODE --owner`; never from a chat."
@@ -53,7 +61,9 @@ class Links:
                 "address": codec.clean(address.key),
                 "expires_at": rows.timestamp(now + LIFE),
             }
-            connection.execute("DELETE FROM links WHERE platform = :platform AND user_id = :user_id", values)
+            connection.execute(
+                "DELETE FROM links WHERE platform = :platform AND user_id = :user_id AND joined_at IS NULL", values
+            )
             connection.execute(
                 """
                 INSERT INTO links (digest, platform, user_id, scope_id, address, expires_at)
@@ -68,18 +78,18 @@ class Links:
     async def claim(self, code: str, by: Named, address: Address, now: datetime) -> Link:
         """Whoever else has the code wants to be one with who asked for it; the same account may ask again.
 
-        Refused when the code is wrong, used or old, after five wrong ones of this account or fifty of all within the
-        hour, and when either side is the owner's.
+        Refused when the code is wrong, used or old, after five wrong ones of this account within the hour, and when
+        either side is the owner's.
         """
 
         def work(connection: sqlite3.Connection) -> Link | None:
             _guard(connection, by.account)
             _tidy(connection, now)
             _count_tries(connection, by.account, now)
-            values = {**account_rows.place(by.account), "digest": _digest(code)}
+            values = {**account_rows.place(by.account), "digest": _digest(code), "now": rows.timestamp(now)}
             row = connection.execute(
                 """
-                SELECT * FROM links WHERE digest = :digest AND joined_at IS NULL AND (
+                SELECT * FROM links WHERE digest = :digest AND joined_at IS NULL AND expires_at > :now AND (
                     claimed_platform IS NULL OR claimed_platform = :platform AND claimed_user_id = :user_id
                 )
                 """,
@@ -95,7 +105,8 @@ class Links:
             connection.execute(
                 """
                 UPDATE links SET claimed_platform = :platform, claimed_user_id = :user_id, claimed_name = :name,
-                    claimed_address = :address, shown = :shown, agreed_at = NULL, expires_at = :expires_at
+                    claimed_address = :address, token = :token, shown = :shown, agreed_at = NULL,
+                    expires_at = :expires_at
                 WHERE id = :id
                 """,
                 {
@@ -103,6 +114,7 @@ class Links:
                     "id": row["id"],
                     "name": codec.clean(by.name),
                     "address": codec.clean(address.key),
+                    "token": secrets.token_urlsafe(12),
                     "shown": _shown(connection, offered, by.account),
                     "expires_at": rows.timestamp(now + LIFE),
                 },
@@ -117,15 +129,18 @@ class Links:
             )
         return link
 
-    async def agree(self, link_id: int, account: Account, now: datetime) -> Link:
+    async def agree(self, token: str, account: Account, now: datetime) -> Link:
         """One of the two says yes: first who claimed, then who offered; with the second they are one person. The same
         yes again changes nothing. Refused for everybody else, and when either side has other accounts by now than it
         was shown with."""
+        values = {"token": codec.clean(token), "now": rows.timestamp(now), "expires_at": rows.timestamp(now + LIFE)}
 
         def work(connection: sqlite3.Connection) -> Link:
             _tidy(connection, now)
-            row = connection.execute("SELECT * FROM links WHERE id = :id", {"id": rows.bounded(link_id)}).fetchone()
-            if row is None or row["claimed_platform"] is None:
+            row = connection.execute(
+                "SELECT * FROM links WHERE token = :token AND expires_at > :now", values
+            ).fetchone()
+            if row is None:
                 raise Refused(NOTHING)
             offered = Account(platform=row["platform"], user_id=row["user_id"])
             claimed = Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"])
@@ -138,27 +153,55 @@ class Links:
             _guard(connection, claimed)
             if row["shown"] != _shown(connection, offered, claimed):
                 raise Refused(f"Something has changed since you were asked. {NOTHING}")
-            values = {"id": row["id"], "now": rows.timestamp(now), "expires_at": rows.timestamp(now + LIFE)}
-            connection.execute("UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE id = :id", values)
+            connection.execute(
+                "UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE token = :token", values
+            )
             if is_last:
                 _join(connection, offered, Named(account=claimed, name=row["claimed_name"]))
-                connection.execute("UPDATE links SET joined_at = :now WHERE id = :id", values)
+                connection.execute("UPDATE links SET joined_at = :now WHERE token = :token", values)
             return _link(connection, row["id"])
 
         return await self._database.write(work)
 
+    async def asked(self, link_id: int) -> Link | None:
+        """A link that waits for the yes of who offered the code, or did so within the last day; None for any other."""
+
+        def work(connection: sqlite3.Connection) -> Link | None:
+            row = connection.execute(
+                "SELECT id FROM links WHERE id = :id AND agreed_at IS NOT NULL AND joined_at IS NULL",
+                {"id": rows.bounded(link_id)},
+            ).fetchone()
+            return None if row is None else _link(connection, row["id"])
+
+        return await self._database.read(work)
+
+    async def call_off(self, link_id: int) -> None:
+        """Nothing waits for this link any more; one that is joined stays."""
+        values = {"id": rows.bounded(link_id)}
+        await self._database.write(
+            lambda connection: connection.execute(
+                "DELETE FROM links WHERE id = :id AND joined_at IS NULL", values
+            ).close()
+        )
+
     async def part(self, account: Account) -> Sequence[Named]:
-        """Makes the account a person of its own, at once; returns those it was linked with, none: it was alone.
-        Refused for the owner's."""
+        """Makes the account a person of its own, at once; returns those it was linked with, none: it was alone. What is
+        being answered to any of them is refused when it is written, and begun anew. Refused for the owner's."""
 
-        def work(connection: sqlite3.Connection) -> Sequence[Named]:
+        def work(connection: sqlite3.Connection) -> tuple[Sequence[Named], int]:
             _guard(connection, account)
-            others = _kin(connection, account)[1:]
-            if others:
-                account_rows.give(connection, account, account_rows.person(connection), None)
-            return others
+            me, *others = _kin(connection, account) or [Named(account=account, name="")]
+            if not others:
+                return (), 0
+            account_rows.give(connection, account, account_rows.person(connection), None)
+            scopes = [Scope.account(one.account.platform, one.account.user_id) for one in (me, *others)]
+            return others, _count_parting(connection, scopes)
 
-        return await self._database.write(work)
+        others, number = await self._database.write(work)
+        if number and (held := vantage.held()) is not None:
+            # Whoever parts them knows of it: his own answer is not made of what was seen before.
+            vantage.hold(replace(held, number=number))
+        return others
 
     async def kin(self, account: Account) -> Sequence[Named]:
         """The accounts of a person by one of them, that one first; empty for an account that was never met."""
@@ -171,7 +214,7 @@ def _guard(connection: sqlite3.Connection, account: Account) -> None:
 
 
 def _tidy(connection: sqlite3.Connection, now: datetime) -> None:
-    connection.execute("DELETE FROM links WHERE expires_at <= :now", {"now": rows.timestamp(now)})
+    connection.execute("DELETE FROM links WHERE expires_at <= :since", {"since": rows.timestamp(now - KEPT)})
     connection.execute("DELETE FROM link_tries WHERE at <= :since", {"since": rows.timestamp(now - TRIED_WITHIN)})
 
 
@@ -181,11 +224,20 @@ def _try(account: Account, now: datetime) -> dict[str, object]:
 
 def _count_tries(connection: sqlite3.Connection, account: Account, now: datetime) -> None:
     row = connection.execute(
-        "SELECT COUNT(*) AS all_tries, COALESCE(SUM(account = :account), 0) AS own_tries FROM link_tries",
-        _try(account, now),
+        "SELECT COUNT(*) AS tries FROM link_tries WHERE account = :account", _try(account, now)
     ).fetchone()
-    if row["own_tries"] >= TRIES or row["all_tries"] >= TRIES_OF_ALL:
+    if row["tries"] >= TRIES:
         raise Refused("Too many wrong codes. Try again in an hour.")
+
+
+def _count_parting(connection: sqlite3.Connection, scopes: Sequence[Scope]) -> int:
+    number = vantage.count(connection)
+    connection.execute("DELETE FROM partings WHERE number <= :old", {"old": number - PARTINGS})
+    connection.execute(
+        "INSERT INTO partings (number, scopes) VALUES (:number, :scopes)",
+        {"number": number, "scopes": scope_parameter(scopes)},
+    )
+    return number
 
 
 def _join(connection: sqlite3.Connection, offered: Account, claimed: Named) -> None:
@@ -224,6 +276,7 @@ def _link(connection: sqlite3.Connection, link_id: int) -> Link:
     is_joined = row["joined_at"] is not None
     return Link(
         id=row["id"],
+        token=row["token"],
         offered=tuple(_kin(connection, offered)),
         claimed=(claimed,) if is_joined else tuple(_kin(connection, claimed.account)) or (claimed,),
         address=Address.parse(row["address"]),

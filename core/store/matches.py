@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from core.filters import DEFAULT_ROLES
 from core.folding import SCOPE, is_unspaced
 from core.plan import Plan, Route
 from core.search import Query
@@ -40,7 +41,6 @@ _TABLES: Mapping[Route, str] = {
 _JOINS = """
     CROSS JOIN messages ON messages.id = hits.rowid
     CROSS JOIN sessions ON sessions.id = messages.session_id
-    CROSS JOIN addresses ON addresses.id = sessions.address_id
 """
 _OWN = """messages.role = 'user' AND (
     sessions.scope_id IN (SELECT id FROM scopes WHERE key IN (SELECT value FROM json_each(:private)))
@@ -79,8 +79,8 @@ def _ranked(
     parameters["most"] = most = NEWEST[route]
     number = most
     for row in _joined(connection, f"{ranked} ORDER BY rowid DESC LIMIT :most", conditions, parameters):
-        number = row[-1]
-        yield Match(*row[:-1])
+        number = row[4]
+        yield Match(*row[:4])
     if number < most:
         return
     split = connection.execute(
@@ -88,8 +88,8 @@ def _ranked(
     ).fetchone()
     if split is not None:
         parameters["split"] = split[0]
-        for row in _joined(connection, f"{ranked} AND rowid <= :split", conditions, parameters):
-            yield Match(*row[:-1])
+        for row in _joined(connection, f"{ranked} AND rowid <= :split LIMIT -1", conditions, parameters):
+            yield Match(*row[:4])
 
 
 def _joined(
@@ -99,18 +99,19 @@ def _joined(
     LIMIT, be it none, is what makes SQLite keep the order of a subquery."""
     return connection.execute(
         f"""
-        WITH found AS MATERIALIZED ({found}),
-            hits (rowid, score) AS MATERIALIZED (SELECT id, score FROM found ORDER BY score, id DESC LIMIT -1)
-        SELECT {_FIELDS}, -hits.score, (SELECT COUNT(*) FROM found) FROM hits {_JOINS} WHERE {conditions}
+        WITH hits (rowid, score) AS MATERIALIZED (SELECT id, score FROM ({found}) ORDER BY score, id DESC LIMIT -1)
+        SELECT {_FIELDS}, -hits.score, (SELECT COUNT(*) FROM hits)
+        FROM hits {_JOINS} {places(conditions)} WHERE {conditions}
         """,
         parameters,
     )
 
 
-def latest(connection: sqlite3.Connection, query: Query, most: int) -> Iterator[Match]:
-    """Without any words: messages that the filters let through, of the session spoken in last first, the newest first,
-    at most so many of each session."""
+def latest(connection: sqlite3.Connection, query: Query, most: int, plan: Plan | None = None) -> Iterator[Match]:
+    """Without any words: messages that the filters let through and the plan does not leave out, of the session spoken
+    in last first, the newest first, at most so many of each session."""
     conditions, parameters = filters(query)
+    conditions += _kept(plan, parameters) if plan is not None else ""
     narrowed, wanted = session_filters(query)
     sessions = connection.execute(
         f"""
@@ -124,14 +125,26 @@ def latest(connection: sqlite3.Connection, query: Query, most: int) -> Iterator[
         rows = connection.execute(
             f"""
             SELECT {_FIELDS}, 0.0 FROM messages
-            CROSS JOIN sessions ON sessions.id = messages.session_id
-            CROSS JOIN addresses ON addresses.id = sessions.address_id
+            CROSS JOIN sessions ON sessions.id = messages.session_id {places(conditions)}
             WHERE messages.session_id = :place AND messages.kind = 'chat' AND messages.text <> '' AND {conditions}
             ORDER BY messages.id DESC LIMIT :most
             """,
             {**parameters, "place": session[0], "most": most},
         )
         yield from (Match(*row) for row in rows)
+
+
+def _kept(plan: Plan, parameters: dict[str, Any]) -> str:
+    """What is to be left out, asked of each message by its id: few are looked at, and many may match."""
+    groups = []
+    for number, group in enumerate(plan.without):
+        held: list[str] = []
+        for route, expression in group:
+            name, table = f"without_{number}_{len(held)}", _TABLES[route]
+            parameters[name] = expression
+            held.append(f"EXISTS (SELECT 1 FROM {table} WHERE {table} MATCH :{name} AND {table}.rowid = messages.id)")
+        groups.append(f" AND NOT ({' AND '.join(held)})")
+    return "".join(groups)
 
 
 def scan(connection: sqlite3.Connection, terms: tuple[str, ...], query: Query) -> Iterator[Match]:
@@ -143,7 +156,7 @@ def scan(connection: sqlite3.Connection, terms: tuple[str, ...], query: Query) -
             SELECT COUNT(*) FROM json_each(:terms)
             WHERE instr(bare(messages.text) || ' ' || bare(messages.tools), json_each.value) > 0
         ) AS score
-        FROM messages AS hits {_JOINS}
+        FROM messages AS hits {_JOINS} {places(conditions)}
         WHERE {conditions} AND messages.kind = 'chat' AND score > 0
         ORDER BY score DESC, messages.id DESC LIMIT {LOOSE_ROWS}
     """
@@ -154,8 +167,14 @@ def scan(connection: sqlite3.Connection, terms: tuple[str, ...], query: Query) -
 def filters(query: Query) -> tuple[str, dict[str, Any]]:
     """The conditions of a query on messages, sessions and addresses, and their parameters. Only what is asked for is
     in the statement, so that a plain search touches no more of a row than it must."""
-    parts = [visible("sessions.scope_id"), "messages.role IN (SELECT value FROM json_each(:roles))"]
-    parameters: dict[str, Any] = {"scopes": scope_parameter(query.scopes), "roles": json.dumps(query.roles)}
+    parts = [visible("sessions.scope_id")]
+    parameters: dict[str, Any] = {"scopes": scope_parameter(query.scopes)}
+    if query.roles == DEFAULT_ROLES:
+        # To look into a list takes a table of its own, which costs as much as three rows.
+        parts.append("messages.role IN ('user', 'assistant')")
+    else:
+        parts.append("messages.role IN (SELECT value FROM json_each(:roles))")
+        parameters["roles"] = json.dumps(query.roles)
     if query.platforms:
         parts.append("addresses.platform IN (SELECT value FROM json_each(:platforms))")
         parameters["platforms"] = json.dumps(query.platforms)
@@ -184,6 +203,11 @@ def filters(query: Query) -> tuple[str, dict[str, Any]]:
         parts.append(f"(messages.session_id <> :{names[0]} OR messages.id NOT BETWEEN :{names[1]} AND :{names[2]})")
         parameters |= dict(zip(names, map(bounded, span), strict=True))
     return " AND ".join(parts), parameters
+
+
+def places(conditions: str) -> str:
+    """The join that conditions on the place need; to look up the place of each match costs a tenth of a search."""
+    return "CROSS JOIN addresses ON addresses.id = sessions.address_id" if "addresses." in conditions else ""
 
 
 def _asker(query: Query) -> dict[str, Any]:
@@ -238,7 +262,7 @@ def _mixed(plan: Plan, conditions: str, parameters: dict[str, Any], own: Sequenc
             {"WHERE " + " OR ".join(held) if held else ""}
             GROUP BY id
         )
-        SELECT {_FIELDS}, hits.score FROM hits {_JOINS}
+        SELECT {_FIELDS}, hits.score FROM hits {_JOINS} {places(conditions)}
         WHERE {conditions} ORDER BY hits.score DESC, messages.id DESC LIMIT {LOOSE_ROWS}
     """
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from core.memory.provenance import Provenance
@@ -13,8 +16,26 @@ from core.store.passages import PLATFORM_ID, link
 from core.store.sight import scope_parameter, visible
 from core.types import Scope
 
-_VERSIONS = """
-    SELECT notes.*, scopes.key AS scope_key FROM notes JOIN scopes ON scopes.id = notes.scope_id
+VERSIONS = """
+    SELECT notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id
+    FROM notes JOIN scopes ON scopes.id = notes.scope_id LEFT JOIN addresses ON addresses.id = notes.address_id
+"""
+"""What `change_of` reads."""
+
+UNDOABLE = 100
+"""So many of the latest changes are looked through for one to undo."""
+
+_SOURCES = f"""
+    SELECT notes.id AS change_id, messages.text, messages.sender_name, addresses.link_base,
+        {PLATFORM_ID} AS platform_id
+    FROM notes
+    JOIN messages ON messages.id = COALESCE(notes.message_id, (
+        SELECT typed.id FROM messages AS typed
+        WHERE typed.address_id = notes.address_id AND typed.external_id = notes.external_id
+    ))
+    JOIN sessions ON sessions.id = messages.session_id
+    JOIN addresses ON addresses.id = messages.address_id
+    WHERE notes.id IN (SELECT value FROM json_each(:changes)) AND {visible()} AND messages.text <> ''
 """
 
 _IDLE = f"""
@@ -38,6 +59,10 @@ class Notes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    async def check(self) -> None:
+        """Raises Overtaken where what is to be noted may have been made of what was forgotten meanwhile."""
+        await self._database.write(lambda _: None)
+
     async def log(self, change: NoteChange) -> None:
         """Keeps one version."""
 
@@ -45,9 +70,11 @@ class Notes:
             connection.execute(
                 """
                 INSERT INTO notes (
-                    scope_id, target, action, before, after, account, message_id, undoes, is_insisted, at
+                    scope_id, target, action, before, after, account, message_id, address_id, external_id, undoes,
+                    is_insisted, at
                 ) VALUES (
-                    :scope, :target, :action, :before, :after, :account, :message, :undoes, :insisted, :at
+                    :scope, :target, :action, :before, :after, :account, :message, :address, :external, :undoes,
+                    :insisted, :at
                 )
                 """,
                 {
@@ -58,6 +85,8 @@ class Notes:
                     "after": codec.maybe_clean(change.after),
                     "account": rows.account_key(change.account),
                     "message": change.message_id,
+                    "address": None if change.address is None else rows.keep_address(connection, change.address),
+                    "external": codec.maybe_clean(change.external_id),
                     "undoes": change.undoes,
                     "insisted": change.is_insisted,
                     "at": rows.timestamp(change.at),
@@ -74,7 +103,7 @@ class Notes:
             "offset": rows.bounded(max(0, offset)),
         }
         return await self._read(
-            f"{_VERSIONS} WHERE {visible('notes.scope_id')} ORDER BY notes.id DESC LIMIT :limit OFFSET :offset", values
+            f"{VERSIONS} WHERE {visible('notes.scope_id')} ORDER BY notes.id DESC LIMIT :limit OFFSET :offset", values
         )
 
     async def since(self, scopes: frozenset[Scope], session_id: int, at: datetime) -> list[NoteChange]:
@@ -83,7 +112,7 @@ class Notes:
         values = {"scopes": scope_parameter(scopes), "session": session_id, "at": rows.timestamp(at)}
         return await self._read(
             f"""
-            {_VERSIONS} LEFT JOIN messages ON messages.id = notes.message_id
+            {VERSIONS} LEFT JOIN messages ON messages.id = notes.message_id
             WHERE {visible("notes.scope_id")} AND notes.at >= :at
             AND (messages.session_id IS NOT :session OR notes.is_insisted)
             ORDER BY notes.id
@@ -94,26 +123,27 @@ class Notes:
     async def find(self, scopes: frozenset[Scope], number: int) -> NoteChange | None:
         """The change with this id; None when it is not theirs or not there."""
         values = {"scopes": scope_parameter(scopes), "id": rows.bounded(number)}
-        return await self._one(f"{_VERSIONS} WHERE notes.id = :id AND {visible('notes.scope_id')}", values)
+        return await self._one(f"{VERSIONS} WHERE notes.id = :id AND {visible('notes.scope_id')}", values)
 
-    async def last(self, scopes: frozenset[Scope]) -> NoteChange | None:
-        """The last change that is no undoing and was not undone; one that was made in several files is one."""
-        return await self._one(
+    async def undoable(self, scopes: frozenset[Scope]) -> list[NoteChange]:
+        """The latest changes that are no undoing and were not undone, newest first; one that was made in several files
+        is one."""
+        return await self._read(
             f"""
-            {_VERSIONS} WHERE {visible("notes.scope_id")} AND notes.action <> 'undo' AND NOT EXISTS (
+            {VERSIONS} WHERE {visible("notes.scope_id")} AND notes.action <> 'undo' AND NOT EXISTS (
                 SELECT 1 FROM notes AS undoing JOIN notes AS undone ON undone.id = undoing.undoes
                 WHERE undone.id = notes.id OR undone.at = notes.at AND undone.target = notes.target
                 AND undone.before IS notes.before AND undone.after IS notes.after
             )
-            ORDER BY notes.id DESC LIMIT 1
+            ORDER BY notes.id DESC LIMIT :limit
             """,
-            {"scopes": scope_parameter(scopes)},
+            {"scopes": scope_parameter(scopes), "limit": UNDOABLE},
         )
 
     async def standing(self, scope: Scope, target: str) -> list[str]:
         """The entries that all changes of a file come to."""
         changes = await self._read(
-            f"{_VERSIONS} WHERE scopes.key = :scope AND notes.target = :target ORDER BY notes.id",
+            f"{VERSIONS} WHERE scopes.key = :scope AND notes.target = :target ORDER BY notes.id",
             {"scope": scope.key, "target": codec.clean(target)},
         )
         entries: dict[str, None] = {}
@@ -129,40 +159,29 @@ class Notes:
         values: dict[str, object] = {"scopes": scope_parameter(scopes), "entry": codec.clean(entry)}
         change = await self._one(
             f"""
-            {_VERSIONS} WHERE {visible("notes.scope_id")} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1
+            {VERSIONS} WHERE {visible("notes.scope_id")} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1
             """,
             values,
         )
-        if change is None or change.message_id is None:
-            return Provenance(entry=entry, change=change)
-        values["message"] = change.message_id
+        if change is None:
+            return Provenance(entry=entry)
+        (found,) = await self.sources(scopes, [change])
+        return replace(found, entry=entry)
 
-        def work(connection: sqlite3.Connection) -> Provenance:
-            row = connection.execute(
-                f"""
-                SELECT messages.text, messages.sender_name, addresses.link_base, {PLATFORM_ID} AS platform_id
-                FROM messages JOIN sessions ON sessions.id = messages.session_id
-                JOIN addresses ON addresses.id = messages.address_id
-                WHERE messages.id = :message AND {visible()}
-                """,
-                values,
-            ).fetchone()
-            if row is None:
-                return Provenance(entry=entry, change=change)
-            return Provenance(
-                entry=entry,
-                change=change,
-                said=row["text"],
-                sender=row["sender_name"] or "",
-                link=link(row["link_base"], row["platform_id"]),
-            )
+    async def sources(self, scopes: frozenset[Scope], changes: Sequence[NoteChange]) -> list[Provenance]:
+        """Each change with the message it came from: where that may be seen, and was not erased."""
+        values = {"scopes": scope_parameter(scopes), "changes": json.dumps([change.id for change in changes])}
 
-        return await self._database.read(work)
+        def work(connection: sqlite3.Connection) -> dict[int, sqlite3.Row]:
+            return {row["change_id"]: row for row in connection.execute(_SOURCES, values)}
+
+        found = await self._database.read(work)
+        return [_provenance(change, found.get(change.id)) for change in changes]
 
     async def insisted(self, scopes: frozenset[Scope]) -> frozenset[str]:
         """The entries that read like orders and were kept all the same."""
         changes = await self._read(
-            f"{_VERSIONS} WHERE {visible('notes.scope_id')} AND is_insisted AND notes.after IS NOT NULL",
+            f"{VERSIONS} WHERE {visible('notes.scope_id')} AND is_insisted AND notes.after IS NOT NULL",
             {"scopes": scope_parameter(scopes)},
         )
         return frozenset(change.after for change in changes if change.after is not None)
@@ -186,8 +205,21 @@ class Notes:
         )
 
 
+def _provenance(change: NoteChange, row: sqlite3.Row | None) -> Provenance:
+    entry = change.after or change.before or ""
+    if row is None:
+        return Provenance(entry=entry, change=change)
+    return Provenance(
+        entry=entry,
+        change=change,
+        said=row["text"],
+        sender=row["sender_name"] or "",
+        link=link(row["link_base"], row["platform_id"]),
+    )
+
+
 def change_of(row: sqlite3.Row) -> NoteChange:
-    """A row of `notes` with the key of its scope as ``scope_key``."""
+    """A row of `VERSIONS`."""
     return NoteChange(
         id=row["id"],
         scope=Scope(key=row["scope_key"]),
@@ -198,6 +230,8 @@ def change_of(row: sqlite3.Row) -> NoteChange:
         at=rows.moment(row["at"]),
         account=rows.account_of(row["account"]),
         message_id=row["message_id"],
+        address=None if row["platform"] is None else rows.address_of(row),
+        external_id=row["external_id"],
         undoes=row["undoes"],
         is_insisted=bool(row["is_insisted"]),
     )

@@ -144,7 +144,7 @@ class Outbox:
                 values,
             )
 
-        await self._database.write(work)
+        await self._database.write(work, has_words=False)
 
     async def postpone(self, key: str, next_at: datetime, error: str) -> None:
         """Failed for now: counts the attempt."""
@@ -211,14 +211,20 @@ class Outbox:
                 f"UPDATE outbox SET next_at = :now WHERE {OPEN} AND payload IS NOT NULL AND next_at IS NULL",
                 {"now": rows.timestamp(now)},
             )
-            connection.execute("DELETE FROM outbox WHERE done_at < :before", {"before": rows.timestamp(now - KEPT)})
+            # How far a session is told is known without its parcels; of notes the parcels themselves say it.
+            connection.execute(
+                "DELETE FROM outbox WHERE done_at < :before AND NOT (kind = 'memory' AND key GLOB '*:on_memory_write')",
+                {"before": rows.timestamp(now - KEPT)},
+            )
             forget_failed(connection, now)
 
         await self._database.write(work)
 
     async def _change(self, statement: str, key: str, **values: object) -> None:
         parameters = {"key": codec.clean(key), **values}
-        await self._database.write(lambda connection: connection.execute(statement, parameters).close())
+        await self._database.write(
+            lambda connection: connection.execute(statement, parameters).close(), has_words=False
+        )
 
 
 INSERT = """

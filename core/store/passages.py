@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
-from core.search import READ_FIRST, READ_LAST, Found, Item, Query
+from core.search import READ_FIRST, READ_LAST, Found, Hit, Item, Query
 from core.store.chunk_terms import SHOWN
 from core.store.matches import bounded, session_filters
 from core.store.rows import maybe_moment, moment
@@ -28,6 +28,7 @@ _SESSION = """sessions.id, addresses.platform, addresses.chat_id, addresses.thre
     sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason, sessions.title, sessions.external_id,
     sessions.parent_id, sessions.root_id, sessions.messages"""
 """What is shown of a session. Its system prompt, 10 KB and more, is not."""
+SESSION_COLUMNS = 15
 _PLACES = """
     CROSS JOIN addresses ON addresses.id = sessions.address_id CROSS JOIN scopes ON scopes.id = sessions.scope_id
 """
@@ -68,11 +69,24 @@ _OUTSIDE = """ AND NOT EXISTS (
     SELECT 1 FROM json_each(:hidden) AS span WHERE json_extract(span.value, '$[0]') = messages.session_id
     AND messages.id BETWEEN json_extract(span.value, '$[1]') AND json_extract(span.value, '$[2]')
 )"""
+_MATCHING = f"""
+    SELECT {_SESSION}, messages.id, messages.role, messages.created_at, messages.external_id, messages.text,
+        messages.tools, {PLATFORM_ID}, (SELECT link_base FROM addresses WHERE id = messages.address_id)
+    FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
+    CROSS JOIN sessions ON sessions.id = messages.session_id {_PLACES}
+    WHERE {visible("sessions.scope_id")}
+"""
 _CHILD = "SELECT 1 FROM sessions AS child WHERE child.parent_id = sessions.id"
 _BEGINNING = f"""
     SELECT substr(messages.text, 1, {PREVIEW_CHARS}) FROM messages
     WHERE messages.session_id = sessions.id AND {SHOWN} ORDER BY messages.id LIMIT 1
 """
+
+
+def matching(connection: sqlite3.Connection, ids: Sequence[int], query: Query) -> Iterator[sqlite3.Row]:
+    """The messages of these ids that the query may see, each behind the `SESSION_COLUMNS` of its session: id, role,
+    time, external id, text, tools, the platform's id and where such ids can be opened."""
+    return connection.execute(_MATCHING, {"ids": json.dumps(ids), "scopes": scope_parameter(query.scopes)})
 
 
 def sessions(connection: sqlite3.Connection, ids: Sequence[int], query: Query) -> dict[int, Session]:
@@ -84,7 +98,7 @@ def sessions(connection: sqlite3.Connection, ids: Sequence[int], query: Query) -
         """,
         {"ids": json.dumps(list(ids)), "scopes": scope_parameter(query.scopes)},
     )
-    return {row[0]: _session(row) for row in rows}
+    return {row[0]: session_of(row) for row in rows}
 
 
 def session_of_message(connection: sqlite3.Connection, message_id: int, query: Query) -> Session | None:
@@ -96,14 +110,20 @@ def session_of_message(connection: sqlite3.Connection, message_id: int, query: Q
         """,
         {"message": bounded(message_id), "scopes": scope_parameter(query.scopes)},
     ).fetchone()
-    return None if row is None else _session(row)
+    return None if row is None else session_of(row)
 
 
 def surroundings(
-    connection: sqlite3.Connection, session: Session, anchor: int, query: Query, bookend: int = BOOKEND
+    connection: sqlite3.Connection,
+    session: Session,
+    anchor: int,
+    query: Query,
+    bookend: int = BOOKEND,
+    matches: tuple[Hit, ...] = (),
+    score: float = 0.0,
 ) -> Found:
-    """A session with the window around one of its messages, counts of what lies outside, and up to `bookend` of its
-    first and last messages; in a short one these are the same."""
+    """A session with its `matches` and `score`, the window around one of its messages, counts of what lies outside, and
+    up to `bookend` of its first and last messages; in a short one these are the same."""
     values = {
         "session": session.id,
         "anchor": anchor,
@@ -116,13 +136,18 @@ def surroundings(
     # In a short session most messages are in more than one part.
     known: dict[int, Item] = {}
     for row in rows:
-        parts[row[0]].append(known.get(row[1]) or known.setdefault(row[1], _item(row, session, anchor)))
+        item = known.get(row[1])
+        if item is None:
+            item = known[row[1]] = _item(row, session, anchor)
+        parts[row[0]].append(item)
     first, before, here, after, last = parts
     window = (*before[::-1], *here, *after)
     if not window:
-        return Found(session=session)
+        return Found(session=session, matches=matches, score=score)
     return Found(
         session=session,
+        score=score,
+        matches=matches,
         bookend_start=tuple(first),
         window=window,
         bookend_end=tuple(last[::-1]),
@@ -154,17 +179,42 @@ def preview(connection: sqlite3.Connection, session_id: int) -> str | None:
     return None if row is None else _line(row[0])
 
 
-def recent(connection: sqlite3.Connection, query: Query, limit: int) -> list[Found]:
-    """The `limit` sessions spoken in last, newest first, one for each lineage. Looks at no more of each scope."""
-    conditions, parameters = _browsing(query)
-    platforms = "JOIN addresses ON addresses.id = sessions.address_id" if query.platforms else ""
+def recent(connection: sqlite3.Connection, query: Query, page: slice) -> tuple[list[Found], bool]:
+    """The sessions spoken in last, newest first, one for each lineage: those of a page, and whether there are more.
+    Looks at no more of each scope than to the end of the page and at one behind it."""
+    spans = [list(map(bounded, span)) for span in (query.hidden.spans if query.hidden else ())]
+    narrowed, wanted = session_filters(query)
+    narrowed_later, _ = session_filters(query, "later", "place")
+    within = _OUTSIDE if spans else ""
+    if query.after is not None:
+        within += " AND messages.created_at >= :after"
+    if query.before is not None:
+        within += " AND messages.created_at < :before"
+    values = {**wanted, "scopes": scope_parameter(query.scopes), "hidden": json.dumps(spans), "limit": page.stop + 1}
+    rows = connection.execute(_browsing(within, narrowed, narrowed_later), values).fetchall()
+    return [Found(session=session_of(row), preview=_line(row[-1])) for row in rows[page]], len(rows) > page.stop
+
+
+@lru_cache(maxsize=64)
+def _browsing(within: str, narrowed: str, narrowed_later: str) -> str:
+    """The statement of `recent`. A session is listed when something in it may be shown that is of the time asked for
+    and not in the model's window (`within`), and no session of its lineage that was spoken in later is listed in its
+    stead."""
+    platforms = "JOIN addresses ON addresses.id = sessions.address_id" if "addresses." in narrowed else ""
+    shown = f"SELECT 1 FROM messages WHERE {SHOWN}{within} AND messages.session_id ="
     # The scopes of the listed sessions stand for the table of all, so that their names are read once.
-    statement = f"""
+    return f"""
         SELECT {_SESSION}, ({_BEGINNING}) FROM (
             SELECT latest.id AS session_id, own.key AS key
             FROM scopes AS own CROSS JOIN sessions AS latest ON latest.id IN (
                 SELECT sessions.id FROM sessions {platforms}
-                WHERE sessions.scope_id = own.id AND {conditions}
+                WHERE sessions.scope_id = own.id AND EXISTS ({shown} sessions.id) {narrowed}
+                AND (sessions.root_id IS NULL AND NOT EXISTS ({_CHILD}) OR NOT EXISTS (
+                    SELECT 1 FROM sessions AS later CROSS JOIN addresses AS place ON place.id = later.address_id
+                    WHERE COALESCE(later.root_id, later.id) = COALESCE(sessions.root_id, sessions.id)
+                        AND (later.last_at, later.id) > (sessions.last_at, sessions.id)
+                        AND {visible("later.scope_id")} {narrowed_later} AND EXISTS ({shown} later.id)
+                ))
                 ORDER BY sessions.last_at DESC LIMIT :limit
             )
             WHERE {visible("own.id")} ORDER BY latest.last_at DESC, latest.id DESC LIMIT :limit
@@ -173,33 +223,6 @@ def recent(connection: sqlite3.Connection, query: Query, limit: int) -> list[Fou
         CROSS JOIN addresses ON addresses.id = sessions.address_id
         ORDER BY sessions.last_at DESC, sessions.id DESC
     """
-    rows = connection.execute(statement, {**parameters, "limit": limit})
-    return [Found(session=_session(row), preview=_line(row[-1])) for row in rows]
-
-
-def _browsing(query: Query) -> tuple[str, dict[str, Any]]:
-    """A session is listed when something in it may be shown that is of the time asked for and not in the model's
-    window, and no session of its lineage that was spoken in later is listed in its stead."""
-    spans = [list(map(bounded, span)) for span in (query.hidden.spans if query.hidden else ())]
-    parameters: dict[str, Any] = {"scopes": scope_parameter(query.scopes), "hidden": json.dumps(spans)}
-    within = _OUTSIDE if spans else ""
-    if query.after is not None:
-        within += " AND messages.created_at >= :after"
-    if query.before is not None:
-        within += " AND messages.created_at < :before"
-    narrowed, wanted = session_filters(query)
-    narrowed_later, _ = session_filters(query, "later", "place")
-    shown = f"SELECT 1 FROM messages WHERE {SHOWN}{within} AND messages.session_id ="
-    condition = f"""
-        EXISTS ({shown} sessions.id) {narrowed}
-        AND (sessions.root_id IS NULL AND NOT EXISTS ({_CHILD}) OR NOT EXISTS (
-            SELECT 1 FROM sessions AS later CROSS JOIN addresses AS place ON place.id = later.address_id
-            WHERE COALESCE(later.root_id, later.id) = COALESCE(sessions.root_id, sessions.id)
-                AND (later.last_at, later.id) > (sessions.last_at, sessions.id)
-                AND {visible("later.scope_id")} {narrowed_later} AND EXISTS ({shown} later.id)
-        ))
-    """
-    return condition, {**parameters, **wanted}
 
 
 def _hidden(session: Session, query: Query) -> dict[str, int]:
@@ -216,14 +239,14 @@ def link(base: str | None, platform_id: str | None) -> str | None:
     return f"{base}{platform_id}" if base and platform_id and platform_id.isdecimal() else None
 
 
-def _session(row: sqlite3.Row) -> Session:
+def session_of(row: sqlite3.Row) -> Session:
     """A session of a row that begins with the columns of `_SESSION`."""
     session_id, platform, chat_id, thread_id, link_base, scope_key, started_at, last_at, ended_at = row[:9]
     end_reason, title, external_id, parent_id, root_id, messages = row[9:15]
     return Session(
         id=session_id,
-        address=Address(platform=platform, chat_id=chat_id, thread_id=thread_id or None),
-        scope=Scope(key=scope_key),
+        address=_address(platform, chat_id, thread_id),
+        scope=_scope(scope_key),
         started_at=moment(started_at),
         link_base=link_base,
         title=title,
@@ -237,9 +260,20 @@ def _session(row: sqlite3.Row) -> Session:
     )
 
 
+@lru_cache(maxsize=1024)
+def _address(platform: str, chat_id: str, thread_id: str) -> Address:
+    return Address(platform=platform, chat_id=chat_id, thread_id=thread_id or None)
+
+
+@lru_cache(maxsize=1024)
+def _scope(key: str) -> Scope:
+    return Scope(key=key)
+
+
 def _item(row: sqlite3.Row, session: Session, anchor: int | None = None) -> Item:
     """An item of a row that begins with its part; by place, which is half the time that names take."""
     _, message_id, role, sender, at, text, platform_id = row
+    opened = link(session.link_base, platform_id) if session.link_base else None
     return Item(
         message_id=message_id,
         role=role,
@@ -247,7 +281,7 @@ def _item(row: sqlite3.Row, session: Session, anchor: int | None = None) -> Item
         at=moment(at),
         text=text,
         is_anchor=message_id == anchor,
-        link=link(session.link_base, platform_id),
+        link=opened,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from datetime import datetime
 
 from core.memory.operation import Operation
 from core.memory.pending_note import PendingNote
@@ -22,10 +23,13 @@ class PendingNotes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def put(self, note: PendingNote) -> bool:
-        """Keeps it, once for the same operations in a scope. False when too many wait there already."""
+    async def put(self, note: PendingNote) -> datetime | None:
+        """Keeps it, once for the same operations in a scope. Since when something has waited in its scope without a
+        break; None when too many wait there already: what others ask for, and what stands in files, each for itself."""
 
-        def work(connection: sqlite3.Connection) -> bool:
+        now = rows.timestamp(note.at)
+
+        def work(connection: sqlite3.Connection) -> datetime | None:
             values = {
                 "scope": rows.keep_scope(connection, note.scope),
                 "target": codec.clean(note.target),
@@ -36,23 +40,33 @@ class PendingNotes:
                 "reason": codec.clean(note.reason),
                 "account": rows.account_key(note.account),
                 "message": note.message_id,
-                "at": rows.timestamp(note.at),
+                "address": None if note.address is None else rows.keep_address(connection, note.address),
+                "external": codec.maybe_clean(note.external_id),
+                "written": note.is_written,
+                "at": now,
             }
             there = connection.execute(
-                "SELECT target, operations FROM pending_notes WHERE scope_id = :scope", values
+                "SELECT target, operations, is_written, began_at FROM pending_notes WHERE scope_id = :scope", values
             ).fetchall()
-            if any((row["target"], row["operations"]) == (values["target"], values["operations"]) for row in there):
-                return True
-            if len(there) >= LIMIT:
-                return False
+            began_at: float = there[0]["began_at"] if there else now
+            same = (values["target"], values["operations"], note.is_written)
+            if any((row["target"], row["operations"], bool(row["is_written"])) == same for row in there):
+                return rows.moment(began_at)
+            if sum(bool(row["is_written"]) == note.is_written for row in there) >= LIMIT:
+                return None
             connection.execute(
                 """
-                INSERT INTO pending_notes (scope_id, target, operations, reason, account, message_id, at)
-                VALUES (:scope, :target, :operations, :reason, :account, :message, :at)
+                INSERT INTO pending_notes (
+                    scope_id, target, operations, reason, account, message_id, address_id, external_id, is_written,
+                    began_at, at
+                ) VALUES (
+                    :scope, :target, :operations, :reason, :account, :message, :address, :external, :written,
+                    :began, :at
+                )
                 """,
-                values,
+                {**values, "began": began_at},
             )
-            return True
+            return rows.moment(began_at)
 
         return await self._database.write(work)
 
@@ -62,8 +76,10 @@ class PendingNotes:
         def work(connection: sqlite3.Connection) -> list[PendingNote]:
             found = connection.execute(
                 f"""
-                SELECT pending_notes.*, scopes.key AS scope_key FROM pending_notes
-                JOIN scopes ON scopes.id = pending_notes.scope_id
+                SELECT pending_notes.*, scopes.key AS scope_key,
+                    addresses.platform, addresses.chat_id, addresses.thread_id
+                FROM pending_notes JOIN scopes ON scopes.id = pending_notes.scope_id
+                LEFT JOIN addresses ON addresses.id = pending_notes.address_id
                 WHERE {visible("pending_notes.scope_id")} ORDER BY pending_notes.id
                 """,
                 {"scopes": scope_parameter(scopes)},
@@ -94,4 +110,7 @@ def _note(row: sqlite3.Row) -> PendingNote:
         at=rows.moment(row["at"]),
         account=rows.account_of(row["account"]),
         message_id=row["message_id"],
+        address=None if row["platform"] is None else rows.address_of(row),
+        external_id=row["external_id"],
+        is_written=bool(row["is_written"]),
     )

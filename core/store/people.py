@@ -16,6 +16,7 @@ from core.records import Pairing
 from core.store import account_rows, codec, rows
 from core.store.database import Database
 from core.types import Account, Address, Scope
+from core.veil import Veil
 
 ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
 """Signs that are told apart when read aloud or copied by hand."""
@@ -30,8 +31,9 @@ WRONG_KEY = "wrong_codes"
 class People:
     """Fills the role `core.ports.People` over state.db."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, veil: Veil | None = None) -> None:
         self._database = database
+        self._veil = veil or Veil()
 
     async def set_owner(self, accounts: Sequence[Account], rooms: Sequence[Scope]) -> None:
         """Makes exactly these accounts, the terminal, and those approved as owner at the command line the owner's, and
@@ -183,15 +185,15 @@ class People:
                 "INSERT INTO rooms (key, scope_key) VALUES (:key, :kept) ON CONFLICT (key) DO NOTHING", values
             )
             connection.execute("UPDATE OR REPLACE own_rooms SET scope_key = :kept WHERE scope_key = :key", values)
-            # What is planned for the room follows it; its messages stay where they were said.
-            connection.execute(
-                "UPDATE jobs SET address_id = :new WHERE address_id = :old",
-                {
-                    "new": rows.keep_address(connection, Address(platform=platform, chat_id=new_chat_id)),
-                    "old": rows.find_address(connection, Address(platform=platform, chat_id=old_chat_id)),
-                },
-            )
+            # What is planned there and where it is incognito follow the room; messages stay where they were said.
+            addresses = {
+                "new": rows.keep_address(connection, Address(platform=platform, chat_id=new_chat_id)),
+                "old": rows.find_address(connection, Address(platform=platform, chat_id=old_chat_id)),
+            }
+            connection.execute("UPDATE jobs SET address_id = :new WHERE address_id = :old", addresses)
+            connection.execute("UPDATE OR REPLACE veils SET address_id = :new WHERE address_id = :old", addresses)
 
+        self._veil.moved(platform, old_chat_id, new_chat_id)
         await self._database.write(work)
 
     async def room(self, scope: Scope) -> Scope:

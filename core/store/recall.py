@@ -8,7 +8,6 @@ answer.
 from __future__ import annotations
 
 import contextlib
-import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -28,8 +27,8 @@ from core.store import chunks, matches, passages, upkeep
 from core.store.database import Database
 from core.store.inquiry import completed, inquire
 from core.store.match import Match
+from core.store.passages import SESSION_COLUMNS
 from core.store.rows import moment
-from core.store.sight import scope_parameter, visible
 from core.terms import marks_of, query_terms
 from core.types import Session
 
@@ -89,8 +88,9 @@ class Recall:
         if findings.note in (remarks.WORDLESS, remarks.DAMAGED) or not (query.text.strip() or limits):
             return None
         wider = await self._found(replace(filters.unlimited(query), limit=1)) if limits else findings
-        words = any_of(asked_for(query.text)).terms
-        is_typed = not is_plain_question(query.text) and parse(query.text).is_typed
+        plan = parse(query.text)
+        words = () if plan.without else any_of(asked_for(query.text)).terms
+        is_typed = not is_plain_question(query.text) and plan.is_typed
         return remarks.nothing(words, limits, is_typed=is_typed, is_wider=bool(wider.sessions))
 
     async def tend(self) -> bool:
@@ -182,6 +182,8 @@ def _discovery(
         return None
     plan = parse(query.text)
     is_question = is_plain_question(query.text)
+    if plan.without and not query.is_prose:
+        return _latest(connection, query, plan)
     gathered = [] if is_question else _gathered(matches.find(connection, plan, query), query)
     is_short = len({match.root_id for match in gathered}) <= _page(query).stop and is_word_list(query.text)
     if gathered and not is_short:
@@ -207,8 +209,9 @@ def _discovery(
 
 
 def _scanned(connection: sqlite3.Connection, query: Query) -> Findings:
-    """Discovery without the indexes."""
-    plan = any_of(query.text)
+    """Discovery without the indexes, which alone know what to leave out."""
+    is_less = parse(query.text).without and not query.is_prose
+    plan = Plan() if is_less else any_of(asked_for(query.text))
     gathered = _gathered(matches.scan(connection, plan.terms, query), query) if plan.terms else []
     return _shown(connection, gathered, plan, query, remarks.DAMAGED)
 
@@ -244,17 +247,20 @@ def _shown(
     ordered = [group[:MATCHES_SHOWN] for group in lineages.values() if group]
     best = ordered[_page(query)]
     flat = gathered[: _clamped(query.messages, MESSAGES_MAX)]
-    known = passages.sessions(connection, [group[0].session_id for group in best], query)
-    hits = _hits(connection, [*flat, *(match for group in best for match in group)], Marker(plan.terms), query)
+    wanted = [*flat, *(match for group in best for match in group)]
+    hits, known = _hits(connection, wanted, {group[0].session_id for group in best}, Marker(plan.terms), query)
     found = []
     for group in best:
         top = group[0]
         if top.session_id in known:
             found.append(
-                replace(
-                    passages.surroundings(connection, known[top.session_id], top.message_id, query),
-                    score=scores.get(top.root_id, top.score),
+                passages.surroundings(
+                    connection,
+                    known[top.session_id],
+                    top.message_id,
+                    query,
                     matches=tuple(hits[match.message_id] for match in group),
+                    score=scores.get(top.root_id, top.score),
                 )
             )
     return Findings(
@@ -262,25 +268,23 @@ def _shown(
         shape="discovery",
         sessions=tuple(found),
         messages=tuple(hits[match.message_id] for match in flat),
-        note=note,
+        note=remarks.joined([note, _ending(len(ordered) > _page(query).stop, query)]),
         has_more=len(ordered) > _page(query).stop and query.page < PAGES_MAX,
     )
 
 
-def _hits(connection: sqlite3.Connection, wanted: list[Match], marker: Marker, query: Query) -> dict[int, Hit]:
+def _hits(
+    connection: sqlite3.Connection, wanted: list[Match], shown: set[int], marker: Marker, query: Query
+) -> tuple[dict[int, Hit], dict[int, Session]]:
+    """What was found, with its text, and those of its sessions that are `shown`; both by id."""
     scores = {match.message_id: match.score for match in wanted}
-    rows = connection.execute(
-        f"""
-        SELECT messages.id, messages.session_id, messages.role, messages.created_at, messages.external_id,
-            messages.text, messages.tools, addresses.link_base, {passages.PLATFORM_ID}
-        FROM messages JOIN sessions ON sessions.id = messages.session_id
-        JOIN addresses ON addresses.id = messages.address_id
-        WHERE messages.id IN (SELECT value FROM json_each(:ids)) AND {visible("sessions.scope_id")}
-        """,
-        {"ids": json.dumps(list(scores)), "scopes": scope_parameter(query.scopes)},
-    )
-    hits = {}
-    for message_id, session_id, role, created_at, external_id, text, tools, link_base, platform_id in rows:
+    hits: dict[int, Hit] = {}
+    sessions: dict[int, Session] = {}
+    for row in passages.matching(connection, list(scores), query) if scores else ():
+        session_id = row[0]
+        if session_id in shown and session_id not in sessions:
+            sessions[session_id] = passages.session_of(row)
+        message_id, role, created_at, external_id, text, tools, platform_id, link_base = row[SESSION_COLUMNS:]
         hits[message_id] = Hit(
             message_id=message_id,
             session_id=session_id,
@@ -291,7 +295,7 @@ def _hits(connection: sqlite3.Connection, wanted: list[Match], marker: Marker, q
             external_id=external_id,
             link=passages.link(link_base, platform_id),
         )
-    return hits
+    return hits, sessions
 
 
 def _snippet(text: str, tools: str | None, marker: Marker) -> str:
@@ -301,10 +305,12 @@ def _snippet(text: str, tools: str | None, marker: Marker) -> str:
     return snippet(text, marker)
 
 
-def _latest(connection: sqlite3.Connection, query: Query) -> Findings:
-    """The newest messages that the filters let through, where there are no words to search for."""
+def _latest(connection: sqlite3.Connection, query: Query, plan: Plan | None = None) -> Findings:
+    """The newest messages that the filters let through, and the plan does not leave out, where there are no words to
+    search for."""
     most = max(MATCHES_SHOWN, _clamped(query.messages, MESSAGES_MAX))
-    return _shown(connection, _gathered(matches.latest(connection, query, most), query), Plan(), query, None)
+    gathered = _gathered(matches.latest(connection, query, most, plan), query)
+    return _shown(connection, gathered, Plan(), query, remarks.WITHOUT if plan is not None and gathered else None)
 
 
 def _scroll(connection: sqlite3.Connection, query: Query) -> Findings:
@@ -324,10 +330,14 @@ def _read(connection: sqlite3.Connection, query: Query) -> Findings:
 
 
 def _browse(connection: sqlite3.Connection, query: Query) -> Findings:
-    page = _page(query, passages.BROWSE_MAX)
-    found = passages.recent(connection, query, page.stop + 1)
-    has_more = len(found) > page.stop and query.page < PAGES_MAX
-    return Findings(query=query.text, shape="browse", sessions=tuple(found[page]), has_more=has_more)
+    found, has_more = passages.recent(connection, query, _page(query, passages.BROWSE_MAX))
+    return Findings(
+        query=query.text,
+        shape="browse",
+        sessions=tuple(found),
+        note=_ending(has_more, query),
+        has_more=has_more and query.page < PAGES_MAX,
+    )
 
 
 def _is_named(connection: sqlite3.Connection, session: Session, query: Query) -> bool:
@@ -343,10 +353,14 @@ def _named(query: Query) -> list[int]:
 
 
 def _page(query: Query, most: int = SESSIONS_MAX) -> slice:
-    """Which of the sessions, best first, are shown."""
+    """Which of the sessions, best first, are shown: none behind the last page."""
     limit = max(1, _clamped(query.limit, most))
     start = limit * _clamped(query.page - 1, PAGES_MAX)
-    return slice(start, start + limit)
+    return slice(start, start + limit if query.page <= PAGES_MAX else start)
+
+
+def _ending(has_more: bool, query: Query) -> str | None:
+    return remarks.LAST_PAGE if has_more and query.page == PAGES_MAX else None
 
 
 def _is_far_behind(connection: sqlite3.Connection) -> bool:

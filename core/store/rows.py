@@ -12,14 +12,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.store import codec
-from core.types import Account, Address, Message, Scope, Sender, Session, Usage
+from core.types import Account, Address, Message, Scope, Sender, Session
 
 SESSIONS = """
 SELECT sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key AS scope_key,
     sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason, sessions.title, sessions.external_id,
     sessions.parent_id, sessions.root_id, sessions.opens_at, sessions.messages, sessions.model, sessions.system_prompt,
-    sessions.sight, sessions.input_tokens, sessions.output_tokens, sessions.cache_read_tokens,
-    sessions.cache_write_tokens, addresses.link_base
+    sessions.sight, addresses.link_base
 FROM sessions
 JOIN addresses ON addresses.id = sessions.address_id
 JOIN scopes ON scopes.id = sessions.scope_id
@@ -164,8 +163,7 @@ def session_of(row: sqlite3.Row) -> Session:
         ended_at=maybe_moment(ended_at),
         end_reason=end_reason,
         messages=messages,
-        usage=Usage(input=row[18], output=row[19], cache_read=row[20], cache_write=row[21]),
-        link_base=row[22],
+        link_base=row[18],
     )
 
 

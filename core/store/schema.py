@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from core.store.call_tables import CALL_TABLES
 from core.store.erasure_tables import ERASURE_TABLES
+from core.store.errand_tables import ERRAND_TABLES
 from core.store.fact_tables import FACT_TABLES
 from core.store.indexes import INDEXES
 from core.store.link_tables import LINK_TABLES
@@ -85,11 +86,7 @@ CREATE TABLE sessions (
     last_at REAL NOT NULL,
     ended_at REAL,
     end_reason TEXT,
-    messages INTEGER NOT NULL DEFAULT 0,
-    input_tokens INTEGER NOT NULL DEFAULT 0,
-    output_tokens INTEGER NOT NULL DEFAULT 0,
-    cache_read_tokens INTEGER NOT NULL DEFAULT 0,
-    cache_write_tokens INTEGER NOT NULL DEFAULT 0
+    messages INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX sessions_by_scope ON sessions (scope_id, last_at);
 CREATE INDEX sessions_by_parent ON sessions (parent_id) WHERE parent_id IS NOT NULL;
@@ -174,6 +171,8 @@ CREATE TABLE actions (
     arguments TEXT NOT NULL,
     expires_at REAL NOT NULL,
     address TEXT,
+    parcel TEXT,
+    takes_words INTEGER NOT NULL DEFAULT 0,
     taker TEXT
 ) WITHOUT ROWID;
 CREATE INDEX actions_by_expiry ON actions (expires_at);
@@ -208,7 +207,7 @@ CREATE TABLE runs (
 ) WITHOUT ROWID;
 
 CREATE TABLE notes (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     scope_id INTEGER NOT NULL REFERENCES scopes (id),
     target TEXT NOT NULL,
     action TEXT NOT NULL,
@@ -216,6 +215,8 @@ CREATE TABLE notes (
     after TEXT,
     account TEXT,
     message_id INTEGER,
+    address_id INTEGER REFERENCES addresses (id),
+    external_id TEXT,
     undoes INTEGER,
     is_insisted INTEGER NOT NULL DEFAULT 0,
     at REAL NOT NULL
@@ -223,18 +224,22 @@ CREATE TABLE notes (
 CREATE INDEX notes_by_scope ON notes (scope_id, id);
 
 CREATE TABLE pending_notes (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     scope_id INTEGER NOT NULL REFERENCES scopes (id),
     target TEXT NOT NULL,
     operations TEXT NOT NULL,
     reason TEXT NOT NULL,
     account TEXT,
     message_id INTEGER,
+    address_id INTEGER REFERENCES addresses (id),
+    external_id TEXT,
+    is_written INTEGER NOT NULL DEFAULT 0,
+    began_at REAL NOT NULL,
     at REAL NOT NULL
 );
 CREATE INDEX pending_notes_by_scope ON pending_notes (scope_id, id);
 """
 
 MIGRATIONS: tuple[str, ...] = (
-    TABLES + LINK_TABLES + VEIL_TABLES + INDEXES + FACT_TABLES + ERASURE_TABLES + CALL_TABLES,
+    TABLES + LINK_TABLES + VEIL_TABLES + INDEXES + FACT_TABLES + ERASURE_TABLES + CALL_TABLES + ERRAND_TABLES,
 )

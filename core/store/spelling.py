@@ -1,4 +1,5 @@
-"""For a word that was never said, the nearest that were: "Lisbno" finds Lisbon, "icecream" ice cream.
+"""For a word that was never said, the nearest that were: "Lisbno" finds Lisbon, "icecream" ice cream, and the first
+seven signs of a commit the whole.
 
 Looks into the vocabulary of the chunk index, whose terms carry the number of their scope: no word of another scope can
 come up. First all that is one slip of the finger away is looked up, some hundred terms at once (3 to 5 ms); where none
@@ -20,10 +21,10 @@ from core.likeness import slips
 from core.query import STOPWORDS, clean
 from core.search import Query
 from core.store import chunks
-from core.store.chunk_terms import SHOWN, scoped
+from core.store.chunk_terms import SHOWN, day_of, scoped
 from core.store.counted import Counted
 from core.store.sight import scope_parameter, visible
-from core.terms import query_terms, terms_of
+from core.terms import name_terms, query_terms, terms_of
 
 Mended = dict[tuple[str, ...], float]
 """What is taken for a word, as terms that belong together, and how much each counts; the best first."""
@@ -40,32 +41,55 @@ UNLIKELY = 0.2
 FAR = 0.6
 """How much a word counts that is not one slip of the finger away."""
 SHORTEST_PART = 3
+SHORTEST_BEGINNING = 6
+"""Signs of an identifier or a number of which the rest is left out."""
 FEW_CHUNKS = 600
 """In a larger store only words with the same two first letters are compared, or with the first and the third: all with
 the first are thousands."""
 ROWS = 4_000
 
 
-def nearest(connection: sqlite3.Connection, query: Query, counted: Counted) -> dict[str, Mended]:
+def nearest(
+    connection: sqlite3.Connection, query: Query, counted: Counted, fresh: Mapping[str, int]
+) -> dict[str, Mended]:
     """For each term that stands nowhere in the scopes what is taken for it, where something is near. `counted`: the
-    terms of the query as `chunks.frequencies` counts them."""
+    terms of the query as `chunks.frequencies` counts them; `fresh`: see there."""
     typed = {term: word for word in _typed(query) for term in terms_of(word)}
     unknown = [
         term
         for term, number in counted.frequencies.items()
-        if not number and term in typed and term.isalpha() and SHORTEST <= len(typed[term]) + 1 <= LONGEST
-    ]
-    fresh = _fresh(connection, query) if unknown else {}
+        if not number and term in typed and SHORTEST <= len(typed[term]) + 1 <= LONGEST
+        and (term.isalpha() or len(term) >= SHORTEST_BEGINNING)
+    ]  # fmt: skip
     found: dict[str, Mended] = {}
     for term in [term for term in unknown if term not in fresh][:WORDS_TRIED]:
         scopes = counted.scopes[:SCOPES_TRIED]
-        taken = _slipped(connection, typed[term], scopes, fresh)
-        if not taken and len(term) >= SHORTEST:
+        if not term.isalpha():
+            taken = _longer(connection, term, scopes, fresh)
+        elif not (taken := _slipped(connection, typed[term], scopes, fresh)) and len(term) >= SHORTEST:
             near = chain(fresh.items(), _beginning(connection, term, scopes, counted.chunks <= FEW_CHUNKS))
             taken = _like(term, near)
         if taken:
             found[term] = taken
     return found
+
+
+def fresh(connection: sqlite3.Connection, query: Query) -> dict[str, int]:
+    """The terms of what is in no chunk yet, of who said it and when, and how often each was said."""
+    rows = connection.execute(
+        f"""
+        SELECT messages.text, messages.sender_name, messages.created_at
+        FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
+        WHERE messages.id > :until AND {SHOWN} AND {visible("sessions.scope_id")}
+        ORDER BY messages.id DESC LIMIT {chunks.TAIL_MESSAGES}
+        """,
+        {"until": chunks.until(connection), "scopes": scope_parameter(query.scopes)},
+    )
+    return Counter(
+        term
+        for text, name, created_at in rows
+        for term in (*terms_of(text), *name_terms(name or ""), *day_of(created_at))
+    )
 
 
 def together(query: Query) -> list[tuple[str, ...]]:
@@ -106,6 +130,13 @@ def _slipped(connection: sqlite3.Connection, word: str, scopes: Sequence[int], f
     return {terms: trust * weight / best[0][1] for terms, weight in best if weight > UNLIKELY * best[0][1]}
 
 
+def _longer(connection: sqlite3.Connection, term: str, scopes: Sequence[int], fresh: Mapping[str, int]) -> Mended:
+    """What begins with an identifier or a number that was not typed to its end."""
+    found = [known for known in fresh if known.startswith(term)]
+    found += [known for known, _ in _between(connection, scopes, term, TAKEN)]
+    return {(known,): 1.0 for known in found[:TAKEN]}
+
+
 def _like(term: str, candidates: Iterator[tuple[str, int]]) -> Mended:
     """The nearest of the candidates, where one is near."""
     most = 2 if len(term) >= LONG else 1
@@ -134,30 +165,21 @@ def _known(
     return found
 
 
-def _fresh(connection: sqlite3.Connection, query: Query) -> dict[str, int]:
-    """The terms of what is in no chunk yet, and how often each was said."""
-    rows = connection.execute(
-        f"""
-        SELECT messages.text FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
-        WHERE messages.id > :until AND {SHOWN} AND {visible("sessions.scope_id")}
-        ORDER BY messages.id DESC LIMIT {chunks.TAIL_MESSAGES}
-        """,
-        {"until": chunks.until(connection), "scopes": scope_parameter(query.scopes)},
-    )
-    return Counter(term for row in rows for term in terms_of(row[0]))
-
-
 def _beginning(
     connection: sqlite3.Connection, term: str, scopes: Sequence[int], is_small: bool
 ) -> Iterator[tuple[str, int]]:
     """Terms of the scopes that begin alike, and in how many chunks each stands."""
     starts = [term[0]] if is_small else list(dict.fromkeys([term[:2], term[0] + term[2]]))
+    for start in starts:
+        yield from _between(connection, scopes, start, ROWS)
+
+
+def _between(connection: sqlite3.Connection, scopes: Sequence[int], start: str, rows: int) -> Iterator[tuple[str, int]]:
+    """Of each scope so many terms that begin with `start`, and in how many chunks each stands."""
     for scope in scopes:
-        beginning = len(scoped(scope, ""))
-        for start in starts:
-            low = scoped(scope, start)
-            rows = connection.execute(
-                "SELECT term, doc FROM chunk_vocabulary WHERE term >= :low AND term < :high LIMIT :rows",
-                {"low": low, "high": low[:-1] + chr(ord(low[-1]) + 1), "rows": ROWS},
-            )
-            yield from ((row[0][beginning:], row[1]) for row in rows)
+        beginning, low = len(scoped(scope, "")), scoped(scope, start)
+        found = connection.execute(
+            "SELECT term, doc FROM chunk_vocabulary WHERE term >= :low AND term < :high LIMIT :rows",
+            {"low": low, "high": low[:-1] + chr(ord(low[-1]) + 1), "rows": rows},
+        )
+        yield from ((row[0][beginning:], row[1]) for row in found)

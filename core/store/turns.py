@@ -5,16 +5,18 @@ The one reader without a scope: what it finds goes to a memory under the scope t
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 
+from core.memory.past import Past
 from core.records import NoteChange
-from core.store import rows
+from core.store import codec, rows
 from core.store.database import Database
-from core.store.notes import change_of
+from core.store.notes import VERSIONS, change_of
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of
-from core.types import Message, Session
+from core.types import Address, Message, Scope, Session
 
 
 class Turns:
@@ -57,12 +59,35 @@ class Turns:
 
         return await self._database.read(work)
 
-    async def changes(self, since: datetime) -> Sequence[int]:
-        """The ids of the changes of notes since, oldest first."""
+    async def past(self, past: Past, limit: int) -> Sequence[Session]:
+        """The first sessions of what is to be told of the past, also imported ones."""
+        values = {
+            "since": rows.timestamp(past.since),
+            "next_id": past.next_id,
+            "last_id": past.last_id,
+            "limit": limit,
+        }
+
+        def work(connection: sqlite3.Connection) -> list[Session]:
+            found = connection.execute(
+                f"""
+                {SESSIONS} WHERE sessions.scope_id IN (SELECT id FROM scopes) AND sessions.messages > 0
+                AND sessions.last_at >= :since AND sessions.id BETWEEN :next_id AND :last_id
+                ORDER BY sessions.id LIMIT :limit
+                """,
+                values,
+            )
+            return [session_of(row) for row in found]
+
+        return await self._database.read(work)
+
+    async def changes(self, since: datetime, after_id: int) -> Sequence[int]:
+        """The ids of the changes of notes since, and after that one, oldest first."""
 
         def work(connection: sqlite3.Connection) -> list[int]:
             found = connection.execute(
-                "SELECT id FROM notes WHERE at >= :since ORDER BY id", {"since": rows.timestamp(since)}
+                "SELECT id FROM notes WHERE at >= :since AND id > :after ORDER BY id",
+                {"since": rows.timestamp(since), "after": after_id},
             )
             return [row["id"] for row in found]
 
@@ -73,10 +98,9 @@ class Turns:
 
         def work(connection: sqlite3.Connection) -> tuple[NoteChange, Session | None] | None:
             row = connection.execute(
-                """
-                SELECT notes.*, scopes.key AS scope_key, messages.session_id FROM notes
-                JOIN scopes ON scopes.id = notes.scope_id LEFT JOIN messages ON messages.id = notes.message_id
-                WHERE notes.id = :id
+                f"""
+                SELECT versions.*, messages.session_id FROM ({VERSIONS} WHERE notes.id = :id) AS versions
+                LEFT JOIN messages ON messages.id = versions.message_id
                 """,
                 {"id": change_id},
             ).fetchone()
@@ -84,6 +108,54 @@ class Turns:
                 return None
             session = None if row["session_id"] is None else _session(connection, row["session_id"])
             return change_of(row), session
+
+        return await self._database.read(work)
+
+    async def owners(self, change_ids: Sequence[int]) -> Sequence[tuple[Scope, Sequence[int]]]:
+        """Whose these changes of notes are."""
+
+        def work(connection: sqlite3.Connection) -> list[tuple[Scope, Sequence[int]]]:
+            found = connection.execute(
+                """
+                SELECT scopes.key, json_group_array(notes.id) AS ids
+                FROM json_each(:ids) JOIN notes ON notes.id = json_each.value JOIN scopes ON scopes.id = notes.scope_id
+                GROUP BY scopes.key ORDER BY scopes.key
+                """,
+                {"ids": codec.dump(list(change_ids))},
+            )
+            return [(Scope(key=row["key"]), sorted(json.loads(row["ids"]))) for row in found]
+
+        return await self._database.read(work)
+
+    async def places(self, message_ids: Sequence[int]) -> Sequence[tuple[Session, Sequence[int]]]:
+        """The sessions that these messages are in, erased ones too."""
+
+        def work(connection: sqlite3.Connection) -> list[tuple[Session, Sequence[int]]]:
+            found = connection.execute(
+                """
+                SELECT session_id, json_group_array(messages.id) AS ids
+                FROM json_each(:ids) JOIN messages ON messages.id = json_each.value
+                GROUP BY session_id ORDER BY session_id
+                """,
+                {"ids": codec.dump(list(message_ids))},
+            ).fetchall()
+            places = [(_session(connection, row["session_id"]), sorted(json.loads(row["ids"]))) for row in found]
+            return [(session, ids) for session, ids in places if session is not None]
+
+        return await self._database.read(work)
+
+    async def message(self, address: Address, external_id: str) -> tuple[Session, int] | None:
+        """The message that a platform knows by this id, with its session."""
+
+        def work(connection: sqlite3.Connection) -> tuple[Session, int] | None:
+            row = connection.execute(
+                """
+                SELECT id, session_id FROM messages WHERE address_id = :address AND external_id = :external_id
+                """,
+                {"address": rows.find_address(connection, address), "external_id": codec.clean(external_id)},
+            ).fetchone()
+            session = None if row is None else _session(connection, row["session_id"])
+            return None if session is None else (session, row["id"])
 
         return await self._database.read(work)
 

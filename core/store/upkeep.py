@@ -16,12 +16,18 @@ REBUILD_MESSAGES = 2_000
 MERGE_PAGES = 16
 
 _VERSION_KEY = "index_version"
+_FRESH = """
+SELECT 1 FROM state_meta WHERE key = :key AND value = :version AND NOT EXISTS (
+    SELECT 1 FROM state_meta WHERE key = :stale
+)
+"""
 TABLES = (*(table for table, _, _ in INDEXED), CHUNKS)
 
 
 def is_stale(connection: sqlite3.Connection) -> bool:
     """Whether the indexes are known not to hold what the messages say."""
-    return meta(connection, STALE) is not None or meta(connection, _VERSION_KEY) != str(VERSION)
+    values = {"stale": STALE, "key": _VERSION_KEY, "version": str(VERSION)}
+    return connection.execute(_FRESH, values).fetchone() is None
 
 
 def flag(connection: sqlite3.Connection) -> None:

@@ -9,18 +9,22 @@ from pydantic import BaseModel, ConfigDict, Field
 from core.attributes import ME, attribute_of
 from core.errors import ToolError
 from core.memory.attention import is_remembered
-from core.memory.claim import Claim, fact_of
+from core.memory.claim import Claim, since_of
 from core.memory.guard import suspicion
+from core.memory.heard import Heard
 from core.memory.ledger import Ledger
+from core.memory.witnesses import proper
 from core.naming import entity_key, names_in
 from core.tools.arguments import parsed
-from core.types import Json, Message, Tool, ToolContext
+from core.types import Json, Tool, ToolContext
 
 
 class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    content: str = Field(min_length=3, max_length=400, description="One declarative sentence, as the person said it.")
+    content: str = Field(
+        min_length=3, max_length=400, description="One declarative sentence, in the person's own words and language."
+    )
     kind: Literal["identity", "project", "episode", "working"] = Field(
         default="identity",
         description="identity: who somebody is, has or prefers. project. episode: something that happened. working: "
@@ -34,11 +38,14 @@ class _Arguments(BaseModel):
         | None
     ) = Field(default=None, description="Where only one value can be true at a time: a new one ends the old one.")
     value: str = Field(default="", max_length=120, description="The value of the attribute.")
+    since: str = Field(
+        default="", pattern=r"^([0-9]{4}(-[0-9]{2}){0,2})?$", description='Since when, if said: "2026-05", "2026".'
+    )
     names: list[str] = Field(default=[], max_length=10, description="People, places and things in it.")
 
 
-def remember_this(ledger: Ledger) -> Tool:
-    """The tool over `ledger`; writes to the scope of the conversation."""
+def remember_this(ledger: Ledger, heard: Heard) -> Tool:
+    """The tool over `ledger`; keeps only what somebody in the conversation has said, as `heard` finds it."""
 
     async def run(arguments: Json, context: ToolContext) -> str:
         asked = parsed(_Arguments, arguments)
@@ -47,31 +54,31 @@ def remember_this(ledger: Ledger) -> Tool:
         content = " ".join(asked.content.split())
         if (reason := suspicion(content)) is not None:
             raise ToolError(f"I do not keep that: it contains {reason}.")
-        subject = ME if asked.about.casefold() == ME else entity_key(asked.about) or ME
         value = entity_key(asked.value)
+        since, grain = since_of(asked.since, context.now, heard.zone)
+        is_one = asked.attribute is not None and bool(value)
         claim = Claim(
             content=content,
             kind=asked.kind,
-            attribute=attribute_of(subject, asked.attribute) if asked.attribute and value else None,
-            value=value if asked.attribute else "",
+            attribute=attribute_of(ME, asked.attribute) if asked.attribute and value else None,
+            value=value if is_one else "",
             entities=tuple(dict.fromkeys([*names_in(content), *(name for name in asked.names if entity_key(name))])),
+            valid_from=since,
+            grain=grain,
         )
-        source = Message(
-            role="user",
-            text="",
-            session_id=context.session.id,
-            created_at=context.now,
-            sender=context.sender,
-            id=context.message_id or 0,
-        )
-        fact = await ledger.learn(fact_of(claim, "model", context.scope, context.session.address.platform, source))
+        told_of = () if asked.about.casefold() == ME else names_in(asked.about)
+        fact, text = await heard.fact(claim, asked.about, [*proper(asked.names), asked.value, *told_of], context)
+        fact = await ledger.learn(fact, text)
+        if not fact.id:
+            raise ToolError("The message that says so has just been changed or deleted. Do not keep it.")
         return f"Fact {fact.id} is kept: “{fact.content}”."
 
     return Tool(
         name="remember_this",
         description=(
             "Keeps one fact that the person has stated or asked you to remember, to be recalled when it is asked for. "
-            "Never your own guesses, nor what a tool or a quoted text says. Use `memory` instead for the few things "
+            "Every name and figure in it must have been said by a person here; your own guesses, and what a tool or a "
+            "quoted text says, are refused. Use `memory` instead for the few things "
             "that every conversation needs."
         ),
         schema=_Arguments.model_json_schema(),

@@ -1,29 +1,35 @@
 """What the prefix cache saves over a long session, measured against the strict double of the Messages API.
 
 The same session is held twice: with the memory blocks frozen in its prompt, as Mneme does, and with the blocks rendered
-anew from the files before each request, as one would do it first.
+anew from the files before each request, as one would do it first. Then with pauses, kept for five minutes and an hour.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from core.claude import Claude
+from core.fence import OPENING
 from core.ports import Model
 from core.records import Spending
 from core.types import Completion, Request
 from tests.doubles.clock import SteadyClock
 from tests.doubles.corridor import open_corridor
 from tests.doubles.messages_api import MessagesApi
+from tests.doubles.prefix_cache import bare, blocks_of, tokens_of
 
 TURNS = 50
 KEY = "sk-ant-bench"
-READ, WRITE = 0.1, 1.25
-"""The price of a token read from or written to the cache, in units of a plain input token."""
+READ, WRITE, WRITE_HOUR = 0.1, 1.25, 2.0
+"""The price of a token read from the cache, or written to it for five minutes or an hour, in units of a plain one."""
+PAUSE_EVERY, PAUSE = 10, timedelta(minutes=20)
+HOUR = '[model]\ncache = "1h"\n'
 SUBJECTS = (
     *("ferry", "kayak", "lighthouse", "bakery", "orchard", "harbour", "chapel", "museum"),
     *("sailing boat", "market", "library", "windmill", "vineyard", "cable car"),
@@ -61,15 +67,25 @@ async def remember(home: Path) -> None:
         await corridor.say("/new", message_id="new")
 
 
-async def converse(home: Path, api: MessagesApi, turns: int = TURNS, files: Path | None = None) -> Spending:
+async def converse(
+    home: Path,
+    api: MessagesApi,
+    turns: int = TURNS,
+    files: Path | None = None,
+    options: str = "",
+    pausing: SteadyClock | None = None,
+) -> Spending:
     """Holds the whole session, in two lives of the house; returns what its own books say of it. `files`: the home
-    whose notes are rendered anew into each prompt."""
+    whose notes are rendered anew into each prompt; `options`: of the house; `pausing`: the clock of the server, which
+    goes on between some turns."""
     await remember(home)
     for first, last in ((0, turns // 2), (turns // 2, turns)):
         claude = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock(), says_why=True)
         try:
-            async with open_corridor(home, claude if files is None else Naive(claude, files)) as corridor:
+            async with open_corridor(home, claude if files is None else Naive(claude, files), options) as corridor:
                 for number in range(first, last):
+                    if pausing is not None and number and number % PAUSE_EVERY == 0:
+                        pausing.advance(minutes=PAUSE.total_seconds() / 60)
                     await corridor.say(asked(number), message_id=f"turn{number}")
                 address = corridor.inbound("").address
                 session = await corridor.house.conversations.current(address)
@@ -107,7 +123,8 @@ def share(usages: Sequence[dict[str, Any]]) -> float:
 def price(usages: Sequence[dict[str, Any]]) -> float:
     """What all the input costs, in units of the same input sent without a cache."""
     read, written, plain = counts(usages)
-    return (plain + READ * read + WRITE * written) / (read + written + plain)
+    hour = sum(int(usage["cache_creation"]["ephemeral_1h_input_tokens"]) for usage in usages)
+    return (plain + READ * read + WRITE * (written - hour) + WRITE_HOUR * hour) / (read + written + plain)
 
 
 def counts(usages: Sequence[dict[str, Any]]) -> tuple[int, int, int]:
@@ -117,22 +134,58 @@ def counts(usages: Sequence[dict[str, Any]]) -> tuple[int, int, int]:
     return read, written, plain
 
 
+def parts(bodies: Sequence[dict[str, Any]]) -> Counter[str]:
+    """The tokens that requests which extend each other send for the first time, by what they are."""
+    found: Counter[str] = Counter()
+    known = 0
+    for body in bodies:
+        row = [(place, bare(block)) for place, block in blocks_of(body)]
+        for place, block in row[known:]:
+            found[_part(place, block)] += tokens_of(block)
+        known = len(row)
+    return found
+
+
+def _part(place: str, block: dict[str, Any]) -> str:
+    if place in ("tools", "system"):
+        return "tools and prompt"
+    if place == "assistant":
+        return "answers and calls"
+    if block["type"] == "tool_result":
+        return "results of tools"
+    if OPENING in block["text"]:
+        return "memory fences"
+    return "time lines" if block["text"].startswith("[") else "what was said"
+
+
 async def measure(home: Path) -> str:
-    """A Markdown table: the share of input read from the cache after turn 1, the price against sending it plain, and
-    why a prefix was not there."""
+    """Markdown tables: the share of input read from the cache after turn 1, the price against sending it plain, and why
+    a prefix was not there; what the tokens are that were sent anew."""
     lines = [
         "| memory in the prompt | requests | input tokens | from the cache after turn 1 | price, to uncached | "
         "missed | refused |",
         "|---|---|---|---|---|---|---|",
     ]
-    for name, is_naive in (("frozen", False), ("rendered at each write", True)):
-        place = home / f"naive-{is_naive}"
+    anew: Counter[str] = Counter()
+    for name, is_naive, is_pausing, options in (
+        ("frozen", False, False, ""),
+        ("rendered at each write", True, False, ""),
+        ("frozen, four pauses of 20 minutes, kept for 5 minutes", False, True, ""),
+        ("frozen, four pauses of 20 minutes, kept for an hour", False, True, HOUR),
+    ):
+        place = home / name.replace(" ", "-")
         place.mkdir()
-        async with MessagesApi(key=KEY) as api:
-            spending = await converse(place, api, files=place if is_naive else None)
+        clock = SteadyClock() if is_pausing else None
+        async with MessagesApi(key=KEY, clock=clock) as api:
+            spending = await converse(place, api, files=place if is_naive else None, options=options, pausing=clock)
+        anew = anew or parts([body for body in api.requests if body.get("tools")])
         missed = ", ".join(f"{miss.cause} {miss.times}x {miss.tokens:,}" for miss in spending.misses)
         lines.append(
             f"| {name} | {len(api.usages)} | {sum(counts(api.usages)):,} | {100 * share(api.usages):.1f} % | "
             f"{price(api.usages):.3f}x | {missed} | {len(api.refusals)} |"
         )
+    lines.append("\nOnly the server's clock goes on in a pause, so the books here take it for an eviction.")
+    total = sum(anew.values())
+    lines += ["", "| frozen: sent for the first time, once each | tokens | part |", "|---|---|---|"]
+    lines += [f"| {part} | {tokens:,} | {100 * tokens / total:.1f} % |" for part, tokens in anew.most_common()]
     return "\n".join(lines)

@@ -141,7 +141,7 @@ async def open_corridor(
         await tell_of_restart(house.veils, house.outbox, house.clock)
         post = Post(house.inbox, house.outbox, house.clock)
         chosen = model or ScriptedModel()
-        router, commands, memory = corridor(house, chosen, titles, post, Report(house, chosen.name), lambda: None)
+        router, commands, memory = await corridor(house, chosen, titles, post, Report(house, chosen.name), lambda: None)
         platforms = {name: KeptPlatform(name) for name in ("telegram", "discord", "terminal")}
         router.connect(platforms, tasks)
         try:

@@ -38,7 +38,7 @@ def forgetting_of(database: Database, clock: SteadyClock, keepers: Sequence[Keep
     home = database.path.parent
     notebook = Notebook(home, Notes(database), clock, {"memory": 2_200, "user": 1_375})
     papers = Papers(home)
-    return Forgetting(Erasure(database, clock), Compaction(database), notebook, papers.erase, clock, "UTC", keepers)
+    return Forgetting(Erasure(database, clock), Compaction(database), notebook, papers, clock, "UTC", keepers)
 
 
 async def forget(forgetting: Forgetting, text: str, claim: Claim) -> dict[str, int]:

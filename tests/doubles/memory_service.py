@@ -14,14 +14,16 @@ KEY = "s3cret-of-the-service"
 
 
 class MemoryService:
-    """`POST /memories` {key, scope, text} is idempotent by key; `GET /memories?scope=a&scope=b&q=words` finds the texts
-    that have one of the words. `mood` decides what becomes of a request from then on."""
+    """`POST /memories` {key, scope, text, ids} is idempotent by key; `POST /forgotten` {scope, ids} drops what has one
+    of the ids; `GET /memories?scope=a&scope=b&q=words` finds the texts that have one of the words. `mood` decides what
+    becomes of a request from then on."""
 
     def __init__(self) -> None:
         self.url = ""
         self.mood: Mood = "well"
         self.held: dict[str, tuple[str, str]] = {}
         """Scope and text by key."""
+        self.ids: dict[str, frozenset[int]] = {}
         self.asked: list[str] = []
         """Method and path of each request, in order."""
         self.told: list[str] = []
@@ -35,8 +37,17 @@ class MemoryService:
         said = await request.json()
         self.told.append(said["key"])
         self.held[said["key"]] = (said["scope"], said["text"])
+        self.ids[said["key"]] = frozenset(said["ids"])
         self.is_told.set()
         return web.json_response({"kept": said["key"]})
+
+    async def _drop(self, request: web.Request) -> web.Response:
+        gone = await request.json()
+        for key in [key for key, ids in self.ids.items() if ids & set(gone["ids"])]:
+            if self.held[key][0] == gone["scope"]:
+                del self.held[key], self.ids[key]
+        self.is_told.set()
+        return web.json_response({})
 
     async def _find(self, request: web.Request) -> web.Response:
         scopes = request.query.getall("scope", [])
@@ -73,6 +84,7 @@ async def memory_service() -> AsyncIterator[MemoryService]:
     service = MemoryService()
     app = web.Application(middlewares=[service._moody])
     app.add_routes([web.post("/memories", service._keep), web.get("/memories", service._find)])
+    app.add_routes([web.post("/forgotten", service._drop)])
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -109,6 +109,7 @@ class MessagesApi:
                 output=usage["output_tokens"],
                 cache_read=usage.get("cache_read_input_tokens", 0),
                 cache_write=usage.get("cache_creation_input_tokens", 0),
+                cache_write_hour=usage.get("cache_creation", {}).get("ephemeral_1h_input_tokens", 0),
             )
         return total
 

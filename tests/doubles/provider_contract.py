@@ -16,6 +16,7 @@ from typing import Any, Literal
 import pytest
 
 from core.errors import Refused, ToolError
+from core.memory.forgotten import Forgotten
 from core.memory.provider import MemoryProvider
 from core.records import NoteChange
 from core.store.database import Database
@@ -82,11 +83,15 @@ class Unwell(MemoryProvider):
         await self._suffer()
         await self.real.sync_turn(session, messages, key)
 
+    async def on_forget(self, forgotten: Forgotten) -> None:
+        await self._suffer()
+        await self.real.on_forget(forgotten)
+
     async def shutdown(self) -> None:
         await self.real.shutdown()
 
-    def tools(self) -> Sequence[Tool]:
-        return self.real.tools()
+    async def tools(self) -> Sequence[Tool]:
+        return await self.real.tools()
 
     async def _suffer(self) -> None:
         match self.mood:
@@ -134,10 +139,10 @@ class ProviderContract:
         async with self.life(subject, home) as (one, provider):
             assert re.fullmatch("[a-z][a-z0-9_]*", provider.name)
             assert await provider.is_available()
-            names = [tool.name for tool in provider.tools()]
+            names = [tool.name for tool in await provider.tools()]
             assert len(names) == len(set(names))
-            assert names == [tool.name for tool in provider.tools()], "the same at every call"
-            for tool in provider.tools():
+            assert names == [tool.name for tool in await provider.tools()], "the same at every call"
+            for tool in await provider.tools():
                 assert tool.schema["type"] == "object"
                 assert tool.description
             with pytest.raises(ToolError):
@@ -194,6 +199,7 @@ class ProviderContract:
                 "reason": "new",
                 "task": "add",
                 "result": "3",
+                "forgotten": Forgotten(scope=ANA, messages=(10**6,)),
                 "change": NoteChange(scope=ANA, target="user", action="add", before=None, after="x", at=context.now),
             }
             for name, hook in inspect.getmembers(MemoryProvider, inspect.iscoroutinefunction):
@@ -216,6 +222,24 @@ class ProviderContract:
         for search in searches:
             search.cancel()
         return [asyncio.ensure_future(_quietly(search)) for search in searches]
+
+
+class ServiceContract(ProviderContract):
+    """What is plugged in keeps copies outside of state.db, which have to go as well."""
+
+    async def test_what_is_erased_is_erased_there_and_what_was_not_stays(self, subject: Subject, home: Path) -> None:
+        async with self.life(subject, home) as (one, _):
+            await self.kept(subject, one)
+            await one.turn("My sister Ines has a dog called Rex.")
+            session = await one.session()
+            rows = await one.conversations.history(session, frozenset({ANA}))
+            before = len(one.ends)
+            assert await one.copies.forget(frozenset({ANA}), [row.id for row in rows if row.text == SAID])
+            one.courier.wake()
+            await one.carried(before + 2)
+            found = "\n".join(await subject.found(one, ANA))
+            assert "Porto" not in found
+            assert "Rex" in found
 
 
 async def _quietly(task: asyncio.Task[Any]) -> None:

@@ -58,9 +58,9 @@ async def judge_question(stage: Stage, wish: Wish) -> None:
 
 async def judge_damaged(stage: Stage, wish: Wish) -> None:
     """With a broken index: as ever where it could be mended, be it by the first who asks or the second; else every
-    message with any of the words, also inside of others."""
+    message with any of the words that are not to be left out, also inside of others."""
     query, asked = wish.query(stage), wish.typed(stage)
-    expected = stage.scanner.inside(wish.words, query)
+    expected = stage.scanner.inside(_wanted(wish), query)
     for _ in range(2):
         findings = await _flat(stage, asked)
         if DAMAGED not in (findings.note or ""):
@@ -88,11 +88,15 @@ async def judge_wordless(stage: Stage, wish: Wish) -> None:
         await _judge_browsing(stage, query, asked)
 
 
-async def _judge_loose(stage: Stage, wish: Wish) -> None:
-    query, asked = wish.query(stage), wish.typed(stage)
+def _wanted(wish: Wish) -> str:
+    """The words without those to be left out."""
     terms = [term for one in wish.alternatives for term in one]
     wanted = [term.text for term in terms if not term.is_excluded]
-    words = " ".join(wanted) if 0 < len(wanted) < len(terms) else wish.words
+    return " ".join(wanted) if 0 < len(wanted) < len(terms) else wish.words
+
+
+async def _judge_loose(stage: Stage, wish: Wish) -> None:
+    query, asked, words = wish.query(stage), wish.typed(stage), _wanted(wish)
     must, may = stage.scanner.answering(words, query)
     findings = await _flat(stage, asked)
     found, note = _ids(findings.messages), findings.note or ""

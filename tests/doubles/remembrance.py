@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from core.memory.copies import Copies
+from core.memory.errand import PLATFORM
 from core.memory.memory import Memory
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
@@ -19,6 +21,7 @@ from core.memory.services import Services
 from core.ports import Adapter
 from core.store.conversations import Conversations
 from core.store.database import Database
+from core.store.errands import Errands
 from core.store.inbox import Inbox
 from core.store.notes import Notes
 from core.store.turns import Turns
@@ -56,6 +59,8 @@ class Remembrance:
     outbox: ToldOutbox
     courier: Courier
     memory: Memory
+    errands: Errands
+    copies: Copies
     clock: RunningClock
     watch: Watch
     notices: list[tuple[str, str]]
@@ -143,9 +148,17 @@ async def remembrance(
             notices.append((key, sentence))
             watch.tell()
 
-        relay = Relay(outbox, Turns(database), clock, courier.wake)
+        errands, turns = Errands(database, clock), Turns(database)
+        attached = Services(
+            providers=tuple(services),
+            relay=Relay(errands, turns, clock, courier.wake),
+            copies=Copies(errands, turns, clock, courier.wake),
+            home=home,
+            tell=tell,
+        )
         own = builtins(database, clock) if builtins else ()
-        memory = Memory(own, clock, timeout_s, Services(providers=tuple(services), relay=relay, home=home, tell=tell))
+        memory = Memory(own, clock, timeout_s, attached)
+        post.heed(f"{PLATFORM}:", memory.given_up)
         door = MemoryDoor(memory)
         opened[door.platform] = door
         try:
@@ -156,6 +169,8 @@ async def remembrance(
                 outbox=outbox,
                 courier=courier,
                 memory=memory,
+                errands=errands,
+                copies=attached.copies,
                 clock=clock,
                 watch=watch,
                 notices=notices,

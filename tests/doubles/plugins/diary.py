@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from core.memory.forgotten import Forgotten
 from core.memory.provider import MemoryProvider
 from core.types import Message, Scope, Session, ToolContext
 
@@ -27,6 +28,11 @@ class Diary(MemoryProvider):
         said = [f"d{row.id} {row.text!r}" for row in messages if row.role == "user"]
         with self.file(session.scope).open("a", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in said if line not in known)
+
+    async def on_forget(self, forgotten: Forgotten) -> None:
+        gone = {f"d{number}" for number in forgotten.messages}
+        lines = [line for line in self.lines(forgotten.scope) if line.split(" ")[0] not in gone]
+        self.file(forgotten.scope).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
     def lines(self, scope: Scope) -> list[str]:
         file = self.file(scope)

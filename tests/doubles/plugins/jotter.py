@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 from core.errors import Refused
+from core.memory.forgotten import Forgotten
 from core.memory.provider import MemoryProvider
 from core.memory.secret import Secret
 from core.types import Message, Session, ToolContext
@@ -42,7 +43,12 @@ class Jotter(MemoryProvider):
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
         text = "\n".join(f"{row.role}: {row.text}" for row in messages if row.role != "tool")
-        await asyncio.to_thread(self._call, "/memories", {"key": key, "scope": session.scope.key, "text": text})
+        told = {"key": key, "scope": session.scope.key, "text": text, "ids": [row.id for row in messages]}
+        await asyncio.to_thread(self._call, "/memories", told)
+
+    async def on_forget(self, forgotten: Forgotten) -> None:
+        gone = {"scope": forgotten.scope.key, "ids": forgotten.messages}
+        await asyncio.to_thread(self._call, "/forgotten", gone)
 
     def _call(self, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
