@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.doubles import zygote
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,18 +30,17 @@ def mneme(home: Path, *arguments: str, stdin: str | bytes = b"", **environ: str)
     variables = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "TZ", "HOME")}
     variables |= {"MNEME_HOME": str(home), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     raw = stdin.encode() if isinstance(stdin, str) else stdin
-    done = subprocess.run(
-        [sys.executable, "-m", "gateway.cli", *arguments],
-        input=raw,
-        env=variables | environ,
-        capture_output=True,
-        timeout=60,
-        cwd=home.parent,
-        check=False,
-    )
-    out, error = done.stdout.decode(), done.stderr.decode()
+    if environ:
+        command = [sys.executable, "-m", "gateway.cli", *arguments]
+        done = subprocess.run(
+            command, input=raw, env=variables | environ, capture_output=True, timeout=60, cwd=home.parent, check=False
+        )
+        code, out, error = done.returncode, done.stdout.decode(), done.stderr.decode()
+    else:
+        code, *outputs = zygote.call(arguments, variables, home.parent, raw)
+        out, error = (output.decode() for output in outputs)
     assert "Traceback" not in error, error
-    return subprocess.CompletedProcess(done.args, done.returncode, out, error)
+    return subprocess.CompletedProcess(arguments, code, out, error)
 
 
 def good(home: Path, *arguments: str, stdin: str | bytes = b"") -> str:
