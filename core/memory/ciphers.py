@@ -1,4 +1,5 @@
-"""Decodes what stands encoded in a text: base64, hexadecimal, percent signs, character references, escapes.
+"""Decodes what stands encoded in a text: base64, hexadecimal, percent signs, character references, escapes,
+Morse signs.
 
 Gives what comes out when it is text again. Ids, hashes and addresses come out as noise and are left alone. Never
 judges what was decoded.
@@ -23,6 +24,13 @@ _ESCAPE = re.compile(r"\\u\{?([0-9A-Fa-f]{4,6})\}?|\\x([0-9A-Fa-f]{2})")
 _BITS = re.compile(r"(?:[01]{8}[ ,]?){8,}")
 _NUMBERS = re.compile(r"(?:\b(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6])\b[ ,]+){10,}(?:\d{2,3})")
 
+_MORSE = re.compile(r"(?:[.\-]{1,5}[ /|]{1,3}){8,}[.\-]{1,5}")
+_MORSE_LETTERS = (
+    "a.- b-... c-.-. d-.. e. f..-. g--. h.... i.. j.--- k-.- l.-.. m-- n-. o--- p.--. q--.- r.-. s... t- u..- v...- "
+    "w.-- x-..- y-.-- z--.."
+)
+_MORSE_SIGNS = {letter[1:]: letter[0] for letter in _MORSE_LETTERS.split()}
+
 _BLOB = re.compile(r"(?<![A-Za-z0-9+/_=.-])[A-Za-z0-9+/]{180,}={0,2}")
 _LETTERS_PER_SIGN = 0.5
 _SIGNS_OF_NOISE = 30
@@ -43,6 +51,9 @@ def decoded(text: str) -> Iterator[str]:
         yield from _text(bytes(int(bits[at : at + 8], 2) for at in range(0, len(bits) - 7, 8)))
     for found in _NUMBERS.finditer(whole):
         yield from _text(bytes(int(number) for number in re.findall(r"\d+", found[0]) if int(number) < 256))
+    for found in _MORSE.finditer(text):
+        words = re.split(r" ?[/|] ?| {2,}", found[0])
+        yield " ".join("".join(_MORSE_SIGNS.get(sign, "") for sign in word.split()) for word in words)
     if len(_PERCENT.findall(text)) > 3:
         yield unquote(text, errors="replace")
     if _REFERENCE.search(text):

@@ -16,6 +16,10 @@ from core.memory.lookalikes import FROM_LEET, TO_CYRILLIC, TO_LATIN
 _SOFT_BREAK = re.compile(r"(?<=[^\W_]) ?\n[> ]{0,4}(?=[^\W_])")
 """Where a line was wrapped inside a sentence; a list or a heading begins otherwise."""
 
+_TORN = re.compile(r"(?<=[^\W\d_])\n(?=[^\W\d_])")
+_TORN_CHARS = 18
+"""Where words were torn over lines, lines are short; a poem or a list has longer ones."""
+
 _BLANKS = re.compile(r"[^\S\n]+")
 _ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 _ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")
@@ -54,7 +58,7 @@ _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _CJK_APART = re.compile(rf"(?:[{_UNSPACED}][ .\-_*/|,\u00b7\u3000]+){{3,}}[{_UNSPACED}]")
 _CYRILLIC_WORD = re.compile("[a-z\u0400-\u04ff]+")
 _ONLY_CYRILLIC = re.compile("[\u0431\u0433\u0434\u0436\u0437\u0438\u0439\u043b\u043f\u0444\u0446-\u044f]")
-_WORD = re.compile(r"\b[a-z]{5,14}\b")
+_WORD = re.compile(r"\b[a-z]{1,14}\b")
 
 _TURNED = re.compile("erongi|drageretsid|snoitcurtsn|tpmorp|tegrof|laever|suoiverp|diputs|etucexe|drowssap")
 _ROT13 = re.compile("vtaber|vafgehpgvba|cebzcg|qvfertneq|sbetrg|erirny|cerivbhf|cnffjbeq|rkrphgr|flfgrz")
@@ -64,6 +68,18 @@ _OFTEN_SCRAMBLED = (
 )
 _SCRAMBLED = {(word[0], word[-1], "".join(sorted(word[1:-1]))): word for word in _OFTEN_SCRAMBLED.split()}
 """Words by their first and last letter and the sorted rest: ``ignroe`` is read as easily as ``ignore``."""
+
+_SHORTEST_SCRAMBLED = 5
+
+_IN_HASTE = {"u": "you", "ur": "your", "pls": "please", "plz": "please", "prev": "previous", "r": "are"}
+_HASTY = _IN_HASTE | {
+    word[:at] + word[at + 1 :]: word
+    for word in _OFTEN_SCRAMBLED.split()
+    if len(word) > 5 and word != "reveal"
+    for at in range(1, len(word))
+    if word[at] != "s" or at < len(word) - 1
+}
+"""Words as they are typed in haste, short or with a letter left out."""
 
 
 def seen(text: str) -> str:
@@ -130,6 +146,8 @@ def _others(text: str, first: str) -> Iterator[str]:
     if _LEET.search(latin):
         for one in ("i", "l"):
             yield latin.translate(FROM_LEET | {ord("1"): one})
+    if len(_TORN.findall(text)) > 1 and max(map(len, text.split("\n"))) <= _TORN_CHARS:
+        yield folded(_TORN.sub("", text))
     yield _WORD.sub(_unscrambled, latin)
     if _TURNED.search(latin):
         yield latin[::-1]
@@ -144,10 +162,17 @@ def set_apart(text: str) -> Iterator[str]:
         yield folded(_GAPS.sub("", found[0]))
 
 
+def joined(text: str) -> str:
+    """The folded text without blanks and signs: words that were torn by blanks are whole again."""
+    return _GAPS.sub("", folded(text))
+
+
 def _cyrillic(word: re.Match[str]) -> str:
     return word[0].translate(TO_CYRILLIC) if _ONLY_CYRILLIC.search(word[0]) else word[0]
 
 
 def _unscrambled(word: re.Match[str]) -> str:
     letters = word[0]
-    return _SCRAMBLED.get((letters[0], letters[-1], "".join(sorted(letters[1:-1]))), letters)
+    if len(letters) < _SHORTEST_SCRAMBLED:
+        return _HASTY.get(letters, letters)
+    return _HASTY.get(letters) or _SCRAMBLED.get((letters[0], letters[-1], "".join(sorted(letters[1:-1]))), letters)

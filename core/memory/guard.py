@@ -62,6 +62,15 @@ _WINDOW_CHARS = 4_000
 _OVERLAP_CHARS = 800
 """Long text is read in pieces, so that the time grows with its length and never with the square of it."""
 
+_TORN_CHARS = 5
+"""So many letters at the start of an order must have been torn."""
+
+_SHORT_VERBS = ("donot", "send", "post", "show", "tell", "give", "leak", "dump")
+"""Verbs that have a blank of their own among their first letters, or behind them."""
+
+_SHORT_ORDERS = frozenset({"command", "role"})
+"""Of so few letters that harmless words make them by chance."""
+
 _DEPTH = 2
 """How often something encoded may be encoded again."""
 
@@ -96,6 +105,16 @@ def _read(text: str) -> Threat | None:
     for letters in disguise.set_apart(text):
         if name := _first(letters, APART):
             return Threat.of(name, is_disguised=True)
+    return _torn(text)
+
+
+def _torn(text: str) -> Threat | None:
+    """An order whose words hold blanks (``igno re al l``): whole words are judged where they stand."""
+    plain = disguise.folded(text)
+    for name, pattern in APART:
+        for found in compiled(pattern).finditer(disguise.joined(text)) if name not in _SHORT_ORDERS else ():
+            if found[0][:_TORN_CHARS] not in plain and not found[0].startswith(_SHORT_VERBS):
+                return Threat.of(name, is_disguised=True)
     return None
 
 

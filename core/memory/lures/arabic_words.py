@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from core.memory.lures.arabic_plots import ARABIC_PLOTS
 from core.memory.lures.lexicon import Lexicon
 
 ARABIC_WORDS = Lexicon(
+    further=ARABIC_PLOTS,
     is_spaced=False,
     script="[\u0621-\u064a]",
     ideas={

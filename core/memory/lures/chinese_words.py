@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from core.memory.lures.chinese_plots import CHINESE_PLOTS
 from core.memory.lures.lexicon import Lexicon
 
 CHINESE_WORDS = Lexicon(
+    further=CHINESE_PLOTS,
     is_spaced=False,
     script="[\u4e00-\u9fff]",
     ideas={

@@ -45,7 +45,7 @@ _PRIVATE = (
     "input|inputs|replies|contacts|mails?|emails?|address|documents?|queries|name)|private (?:notes?|"
     "data|messages?|files?)|"
     "personal (?:data|information|details)|(?:every|each|all)(?: of)?(?: the)? (?:messages?|memor(?:y|"
-    "ies)|notes|sessions)|"
+    "ies)|notes|sessions)(?! (?:from|of|for) (?:the|our|my|last|this) (?:meeting|lecture|class|call|trip|course))|"
     "(?:every|each) message|everything (?:the user|you (?:know|remember|learn)|in (?:your )?memory)|"
     "memories|"
     "(?:your )?memory(?:\\.md| contents?| file)?|system prompt|what (?:the user|you know|you remember))"

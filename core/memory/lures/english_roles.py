@@ -110,7 +110,7 @@ ENGLISH_ROLES = Tongue(
             "role",
             "\\b(?:dan|stan|aim) (?:prompt|jailbreak|persona)\\b.{0,30}\\b(?:you|act|become|use|follow)|"
             "\\b(?:act|respond|answer|behave|reply|speak) (?:as|like) dan\\b|"
-            "\\bdan\\b.{0,40}\\bdo anything now\\b|\\byou (?:can|will|are able to|"
+            "\\bdan\\b.{0,40}(?<!he can )\\bdo anything now\\b|\\byou (?:can|will|are able to|"
             "may) (?:now )?do anything now\\b|\\byou are dan\\b",
         ),
         (

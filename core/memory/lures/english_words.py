@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from core.memory.lures.english_deeds import ENGLISH_DEEDS
+from core.memory.lures.english_plots import ENGLISH_PLOTS
 from core.memory.lures.lexicon import Lexicon
 
 ENGLISH_WORDS = Lexicon(
+    further=ENGLISH_PLOTS,
     ideas={
         "start_script": """
             (startup|boot|login|logon|autostart) (script|program|service|entry|job) / (each|every) time the machine
@@ -307,7 +309,7 @@ ENGLISH_WORDS = Lexicon(
         "user": """
             the (account|card) holder
             your (boss|chief|employer) / the (guy|person|one|man|woman) you work for
-            the (user|owner|human|user s|person you (work for|serve|assist|help)|account holder)
+            the (user|owner|human|user s|account holder) / the person you (work for|serve|assist|help)
             your (user|owner|human|master|principal)
         """,
         "hush": """

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from core.memory.lures.french_deeds import FRENCH_DEEDS
+from core.memory.lures.french_plots import FRENCH_PLOTS
 from core.memory.lures.lexicon import Lexicon
 
 FRENCH_WORDS = Lexicon(
+    further=FRENCH_PLOTS,
     ideas={
         "start_script": """
             script de démarrage / à chaque allumage / programme de démarrage / démarrage automatique

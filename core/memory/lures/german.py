@@ -66,7 +66,8 @@ GERMAN = Tongue(
         ),
         (
             "override",
-            rf"\b(?:{_DE_KEY}|oben stehende[nrs]?) (?:\w+ ){{0,2}}{_DE_RULE} (?:von oben |oben |"
+            rf"\b(?:{_DE_KEY}|oben stehende[nrs]?) (?:\w+ ){{0,2}}{_DE_RULE} "
+            rf"(?!(?:der|des|vom|im|beim) (?!system|entwickl|betreib|herstell|assist|ki\b|modell))(?:von oben |oben |"
             rf"daruber )?(?:\w+ ){{0,4}}?(?:ignorieren|vergessen|missachten|nicht (?:mehr )?(?:beachten|befolgen|"
             rf"gultig)|gelten (?:\w+ ){{0,3}}?(?:nicht|nichts)|(?:sind|ist|werden|wurden|"
             rf"seien) (?:\w+ ){{0,3}}?(?:ungultig|ungueltig|aufgehoben|ausser kraft|nichtig|hinfallig|hinfaellig|"
@@ -206,7 +207,8 @@ GERMAN = Tongue(
         r"man dir) (?:\w+ )?(?:gesagt|beigebracht|vorgegeben)|\b(?:deine|deinen|deiner|ihre|ihren|"
         r"bisherigen?|vorherigen?|fruheren?|ursprunglichen?|obigen?)\b (?:\w+ ){0,2}(?:\w*anweisungen|"
         r"\w*regeln|\w*richtlinien|\w*vorgaben|befehle|instruktionen|programmierung|einschrankungen|"
-        r"filter)\b|\balles,? was (?:uber|ueber|oberhalb|vor) (?:dieser|diesem|dieser zeile)\b|"
+        r"filter)\b(?! (?:der|des|vom|im|beim) (?!system|entwickl|betreib|herstell|assist|ki\b|modell))|"
+        r"\balles,? was (?:uber|ueber|oberhalb|vor) (?:dieser|diesem|dieser zeile)\b|"
         r"\balles (?:obige|bisherige|vorherige)\b|\bwas (?:oben|bisher|zuvor|daruber) (?:steht|stand|"
         r"gesagt wurde|geschrieben)|\bsystem-?prompt\b",
         "void": r"\b(?:egal|wertlos|unwichtig|bedeutungslos|irrelevant|vergangenheit|geschichte|fehler\w*|falsch|"

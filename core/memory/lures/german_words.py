@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from core.memory.lures.german_deeds import GERMAN_DEEDS
+from core.memory.lures.german_plots import GERMAN_PLOTS
 from core.memory.lures.lexicon import Lexicon
 
 GERMAN_WORDS = Lexicon(
+    further=GERMAN_PLOTS,
     ideas={
         "start_script": """
             startskript / autostart* / anmeldeskript / startprogramm / bei jedem hochfahren

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 
 from core.memory.disguise import folded
 from core.memory.lures.tongue import compiled
@@ -37,19 +37,21 @@ _SHAPES = {
         r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])|"
         r"(?<![a-z0-9-])[a-z0-9-]{1,63}\.(?:com|net|org|io|example|test|ru|cn|xyz|top|site|onion)\b"
     ),
+    "iban": r"\b[a-z]{2}\d{2} ?\d{4}\b",
+    "number": r"(?<![\w.])\+?\d(?:[ ()/-]{0,2}\d){8,14}(?!\w)|(?<![\w.@])@[a-z]\w{3,31}(?![\w.])",
     "link": r"(?:https?|hxxps?)://",
     "open_link": r"https?://\S{1,200}[?&/=](?=[\s,.;!\u3001\u3002]|$)",
     "bot_name": r"(?<!chat)(?<!\bauto)(?<=\w)gpt\b",
     "image": r"!\[[^\]\n]{0,80}\]\(",
     "key_file": (
-        r"\.ssh\b|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|(?<![\w])\.env\b|\.aws\b|\.netrc\b|/etc/(?:shadow|passwd)|"
-        r"\bauthorized_keys\b|\.git-credentials|wallet\.dat|\bprintenv\b|\$\(env\)"
+        r"(?a:\.ssh\b|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|(?<![\w])\.env\b|\.aws\b|\.netrc\b|/etc/(?:shadow|passwd)|"
+        r"\bauthorized_keys\b|\.git-credentials|wallet\.dat|\bprintenv\b|\$\(env\))"
     ),
     "start_file": (
-        r"\bcrontab\b|\.bashrc\b|\.zshrc\b|\.profile\b|\bsystemd\b|\bsystemctl\b|\bauthorized_keys\b|\blaunchagents?\b|"
-        r"\bautostart\b|\bautorun\b|\brc\.local\b"
+        r"(?a:\bcrontab\b|\.bashrc\b|\.zshrc\b|\.profile\b|\bsystemd\b|\bsystemctl\b|\bauthorized_keys\b|"
+        r"\blaunchagents?\b|\bautostart\b|\bautorun\b|\brc\.local\b)"
     ),
-    "program": r"\bcurl\b|\bwget\b|\bnc\b|\bnetcat\b|\.sh\b|\|\s?(?:ba)?sh\b|\.(?:exe|ps1|py)\b",
+    "program": r"(?a:\bcurl\b|\bwget\b|\bnc\b|\bnetcat\b|\.sh\b|\|\s?(?:ba)?sh\b|\.(?:exe|ps1|py)\b)",
     "flag": (
         r"\b(?:bypass|ignore|disable|override|skip)_(?:all_)?(?:safety|guidelines?|filters?|restrictions?|rules?|polic\w+|"
         r"moderation)\b|\brespond_without_|[\"']system[\"']\s{0,3}:\s{0,3}[\"']override"
@@ -67,7 +69,8 @@ _SHAPES = {
         r"\uc2dc\uc2a4\ud15c(?: ?\uba54\uc2dc\uc9c0)?)\s{0,3}[\]\u3011):>}]"
     ),
 }
-"""Ideas that have a shape and no language."""
+"""Ideas that have a shape and no language. The names of files and programs end where their Latin letters do: in a
+language without blanks the next word follows at once."""
 
 _RULES: tuple[tuple[str, str], ...] = (
     ("override", "flag"),
@@ -86,7 +89,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     ("role", "guards off"),
     ("role", "mission bypass"),
     ("role", "serve alone"),
-    ("disclosure", "show start_text"),
+    ("disclosure", "show start_text !meaning"),
     ("disclosure", "show others_told"),
     ("disclosure", "show held inner"),
     ("secrecy", "user hush !thing_owner !topic"),
@@ -95,7 +98,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     ("secrecy", "asked deny"),
     ("secrecy", "bother traceless"),
     ("exfiltration", "secret send place !reset"),
-    ("exfiltration", "private send place"),
+    ("exfiltration", "private send place !of_event"),
     ("exfiltration", "key_file send away"),
     ("exfiltration", "secret open_link"),
     ("exfiltration", "private open_link"),
@@ -115,6 +118,45 @@ _RULES: tuple[tuple[str, str], ...] = (
     ("deception", "user pay swap"),
     ("deception", "account swap asked"),
     ("deception", "tell_user alarm link"),
+    ("authority", "consent unasked"),
+    ("authority", "consent all_deeds"),
+    ("authority", "user unconfirmed grave"),
+    ("deception", "asker steer ever !own_habit"),
+    ("exfiltration", "private send unnoticed away"),
+    ("command", "when_user destroy quietly"),
+    ("command", "when_user destroy hush"),
+    ("command", "when_user carry_out quietly"),
+    ("role", "session exempt"),
+    ("disclosure", "show above_line"),
+    ("authority", "maker dodge"),
+    ("disclosure", "before_chat handed"),
+    ("disclosure", "told show verbatim"),
+    ("exfiltration", "send unnoticed place"),
+    ("exfiltration", "secret send number !reset"),
+    ("exfiltration", "private send number"),
+    ("authority", "orders_of like_owner"),
+    ("persistence", "note undeletable user"),
+    ("persistence", "note replicate"),
+    ("deception", "asker say_always !own_habit"),
+    ("command", "if_word carry_out"),
+    ("deception", "if_word swap"),
+    ("authority", "taken_as_yes grave"),
+    ("authority", "raised reach"),
+    ("authority", "vetted unread"),
+    ("secrecy", "unnoticed cleanup"),
+    ("secrecy", "unnoticed pay_now"),
+    ("deception", "if_word scare"),
+    ("deception", "push rivals"),
+    ("deception", "weary"),
+    ("deception", "each_session tell_them"),
+    ("deception", "asker iban"),
+    ("authority", "unpermitted grave"),
+    ("command", "when_user destroy everything"),
+    ("exfiltration", "account open_link"),
+    ("deception", "only_good smear"),
+    ("authority", "user decide_self"),
+    ("deception", "pitch"),
+    ("command", "disarm silently_done"),
     ("forgery", "header decree"),
     ("forgery", "tool_said next_step"),
 )
@@ -124,11 +166,13 @@ _RULES: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Lexicon:
-    """`ideas` are phrases by the idea they stand for, one a line or parted by `` / ``: ``*`` is any end of a word,
-    ``...`` up to 60 characters, ``(a|b)`` a choice. Words without blanks between them are not `is_spaced`; `script`
-    finds a letter of the language, so that other text need not be searched."""
+    """`ideas` are phrases by the idea they stand for, `further` are more of them, one a line or parted by `` / ``:
+    ``*`` is any end of a word, ``...`` up to 60 characters, ``(a|b)`` a choice, never inside another. Words without
+    blanks between them are not `is_spaced`; `script` finds a letter of the language, so that other text need not be
+    searched."""
 
     ideas: Mapping[str, str]
+    further: Mapping[str, str] = field(default_factory=dict)
     is_spaced: bool = True
     script: str = ""
 
@@ -161,7 +205,7 @@ class Lexicon:
     def _phrases(self) -> tuple[dict[str, list[_Phrase]], list[int]]:
         """Phrases by how they begin, and the lengths of such beginnings."""
         keys: dict[str, list[_Phrase]] = {}
-        for idea, lines in self.ideas.items():
+        for idea, lines in chain(self.ideas.items(), self.further.items()):
             for first, rest in self._spelled_out(lines):
                 keys.setdefault(first[:_KEY_CHARS], []).append((idea, first, rest))
         return keys, sorted({len(key) for key in keys})

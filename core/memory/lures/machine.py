@@ -87,7 +87,7 @@ MACHINE: tuple[tuple[str, str], ...] = tuple(
         ("exfiltration", rf"(?:open|read_text|readfile(?:sync)?|path)\(\s{{0,6}}[\"'][^\"'\n]{{0,100}}{_SECRET_FILE}"),
         (
             "exfiltration",
-            rf"\b(?:fetch|xmlhttprequest|sendbeacon|new image|axios|urlopen|"
+            rf"\b(?:fetch|xmlhttprequest|sendbeacon|new image|axios|urlopen|(?:requests|httpx)\.(?:get|post|put)|"
             rf"\.src)\b[^\n]{{0,160}}(?:document\.cookie|localstorage|sessionstorage|process\.env|environ\b|"
             rf"{_SECRET_VARIABLE})",
         ),
@@ -193,13 +193,21 @@ MACHINE: tuple[tuple[str, str], ...] = tuple(
             r"\bos\.(?:system|popen)\(|\bsubprocess\.(?:run|call|popen|check_output)\([^\n]{0,100}(?:rm |curl|"
             r"wget|nc |/bin/sh|bash|https?:)|\bchild_process\b[^\n]{0,80}\bexec",
         ),
+        (
+            "exfiltration",
+            r"\bcurl\b[^\n]{0,80}\s(?:-F|--form|-T|--upload-file|-d|--data\S{0,10})\s?\S{0,40}@?(?:~|\$HOME|/root|/home/\w{1,40}|/etc)/\S|"
+            r"\b(?:scp|rsync)\b[^\n]{0,60}\s(?:~|\$HOME|/root|/home)\S{0,60}\s\S{1,60}@\d{1,3}(?:\.\d{1,3}){3}:|"
+            r"\b(?:nslookup|dig|host|ping)\b[^\n]{0,40}\$\((?:cat|whoami|env|base64)\b|"
+            r"\bssh-copy-id\b[^\n]{0,40}(?:attack|evil|mallory|eve|hack)\w{0,10}\.pub",
+        ),
         # access that stays
         (
             "persistence",
             r"(?m)^(?![^\n]*\b(?:maintain|manage|manages|audit|audits|permissions?|chmod|explain\w{0,40}|"
             r"contains?|"
             r"documentation|lecture|list|lists|ansible|what is|checks?|checked|"
-            r"review\w{0,40})\b)[^\n]*?\bauthorized_keys|>>?\s{0,6}\S{0,100}authorized_keys",
+            r"review\w{0,40}|rechte|berechtigung\w*|droits?|permisos?|permiss\w+|permessi|prava|0?6[04]0)\b|[^\n]*(?:права|"
+            r"权限|權限|権限|صلاحيات|권한|अनुमति|izin))[^\n]*?\bauthorized_keys|>>?\s{0,6}\S{0,100}authorized_keys",
         ),
         (
             "persistence",
@@ -348,7 +356,7 @@ MACHINE: tuple[tuple[str, str], ...] = tuple(
         ),
         (
             "secret",
-            r"\b(?:https?|ftps?|sftp|git|wss?)://[^/\s:@\"'<>]{1,60}:(?!(?:pass(?:word)?|\*+|x+|\.+|pwd|secret|"
+            r"\b(?:https?|ftps?|sftp|git|wss?|postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?|amqps?|smtps?)://[^/\s:@\"'<>]{1,60}:(?!(?:pass(?:word)?|\*+|x+|\.+|pwd|secret|"
             r"token|\d{1,5}/|<|\$|\{)[@*])[^/\s@\"'<>]{4,100}@(?!localhost|127\.)[\w.-]{2,}",
         ),
         (

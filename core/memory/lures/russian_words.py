@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from core.memory.lures.lexicon import Lexicon
 from core.memory.lures.russian_deeds import RUSSIAN_DEEDS
+from core.memory.lures.russian_plots import RUSSIAN_PLOTS
 
 RUSSIAN_WORDS = Lexicon(
+    further=RUSSIAN_PLOTS,
     script="[\u0430-\u044f]",
     ideas={
         "start_script": """

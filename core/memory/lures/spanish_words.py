@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from core.memory.lures.lexicon import Lexicon
 from core.memory.lures.spanish_deeds import SPANISH_DEEDS
+from core.memory.lures.spanish_plots import SPANISH_PLOTS
 
 SPANISH_WORDS = Lexicon(
+    further=SPANISH_PLOTS,
     ideas={
         "start_script": """
             script de (arranque|inicio) / programa de inicio / inicio automático
