@@ -18,9 +18,10 @@ from core.lineage import Lineage, window_of
 from core.offline import MODEL as OFFLINE
 from core.ports import Clock, Conversations, Model
 from core.scrubber import Scrubber, scrub
+from core.store import vantage
 from core.toolbox import Toolbox
 from core.turn import Turn
-from core.types import Answer, Completion, Inbound, Message, Payer, Request, Session, ToolContext
+from core.types import Answer, Completion, Inbound, Json, Message, Payer, Request, Session, ToolContext
 
 STOPPED = "[stopped]"
 BADGE = "🕶 _incognito_"
@@ -76,9 +77,10 @@ class Agent:
 
     async def stop(self, turn: Turn) -> Answer:
         """The turn was cancelled by the person: what the model was saying is kept as the answer, marked."""
+        # Taken at once: what is stopped again, since something was forgotten meanwhile, has nothing to keep.
+        said, partial = self._drafts.pop(turn.parcel.key, ((), ""))
         session = await self._lineage.open(turn)
         await self._take(session, turn)
-        said, partial = self._drafts.pop(turn.parcel.key, ((), ""))
         text = "\n\n".join(part for part in (partial, STOPPED) if part)
         return await self._finish(session, turn, _plain(session, text, self._clock), [*said, text])
 
@@ -140,13 +142,22 @@ class Agent:
             rows += await self._conversations.append([self._row(session, completion, text)])
             said += [text] if text else []
             if is_calling:
-                rows += await self._conversations.append(
-                    await self._toolbox.run(calls, self._context(session, turn, rows))
-                )
+                rows += await self._use(calls, self._context(session, turn, rows))
             if number == self._budget.max_rounds:
                 break
         mark = f"[stopped after {self._budget.max_rounds} rounds of tools; say “go on” to continue]"
         return await self._finish(session, turn, _plain(session, mark, self._clock), [*said, mark])
+
+    async def _use(self, calls: Sequence[Json], context: ToolContext) -> list[Message]:
+        """Runs tools and keeps what they gave. Where that may not be kept any more, it is kept that they ran, so that
+        the turn that is begun anew does not do it a second time."""
+        results = await self._toolbox.run(calls, context)
+        try:
+            return await self._conversations.append(results)
+        except Overtaken:
+            with vantage.holding(None):
+                await self._conversations.append(self._toolbox.bare(results))
+            raise
 
     async def _take(self, session: Session, turn: Turn) -> list[Message]:
         """The history with the person's messages at its end, stored and sealed."""

@@ -43,7 +43,8 @@ HINTS = {
 
 _OWN = re.compile(
     r"\b(?:i|me|my|mine|myself|we|us|our|ours|im|ive|ich|mich|mir|meine?[rnms]?|wir|uns|eu|meu|minha|meus|minhas|yo|mi|mis|"
-    r"je|moi|mon|ma|mes|nous|notre|moro|vivo|trabalho|trabajo|я|мой|моя|мне|меня)\b|\bj['’]|我|私|僕|俺|저|나는|내",
+    r"je|moi|mon|ma|mes|nous|notre|moro|vivo|trabalho|trabajo|я|мой|моя|моё|мое|мои|мою|моего|моей|моему|моих|моим|"
+    r"wohne|lebe|heiße|arbeite|habite|soy|sou|tengo|tenho|chamo|llamo|живу|работаю|мне|меня|мной|мы|нас|нам|наш\w*)\b|\bj['’]|我|私|僕|俺|저|나는|내",
     re.IGNORECASE,
 )
 

@@ -15,6 +15,9 @@ class Filing(Protocol):
     def find(self, scopes: frozenset[Scope], words: Quoting) -> list[str]:
         """Digests of what was typed in the terminal with these words, where that is of these scopes."""
 
-    def erase(self, scopes: frozenset[Scope], texts: Sequence[str], words: Quoting, digests: Collection[str]) -> None:
+    def erase(
+        self, scopes: frozenset[Scope], texts: Sequence[str], words: Quoting, digests: Collection[str]
+    ) -> Sequence[str]:
         """Takes `texts`, which were said in `scopes`, longer stretches of them, and what has the words out of every
-        file; of what was typed also what has these digests."""
+        file; of what was typed also what has these digests. Returns the files that have some of it and cannot be
+        changed."""

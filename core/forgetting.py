@@ -113,8 +113,13 @@ class Forgetting:
     async def erase(self, token: str, claim: Claim) -> Receipt:
         """Erases a list, for good. Raises Refused when it is not his, or too old. What is being made of it meanwhile
         is not kept; whoever calls this holds nothing of it."""
-        with vantage.holding(None):
-            receipt = await self._erased(token, claim)
+        try:
+            with vantage.holding(None):
+                receipt = await self._erased(token, claim)
+        except Refused:
+            # It may have begun, and what is said of that has no word of it.
+            vantage.hold(None)
+            raise
         if (held := vantage.held()) is not None:
             vantage.hold(await self._erasure.renewed(held))
         return receipt
@@ -128,6 +133,8 @@ class Forgetting:
         except Refused as refusal:
             # Another program holds the notes; the caretaker takes it up again.
             raise Refused(f"{refusal} {LATER}") from refusal
+        except OSError as error:
+            raise Refused(f"The files of the notes cannot be used ({error.strerror or error}). {LATER}") from error
         try:
             is_clean = await self._compaction.run(PATIENCE_S)
         except StoreError as error:
@@ -154,9 +161,9 @@ class Forgetting:
     async def _take_up(self, token: str) -> None:
         try:
             await self._work(token)
-        except Refused as refusal:
-            # The notes are locked by another program; the caretaker tries again.
-            self._log.warning("something is not erased yet", reason=str(refusal))
+        except (Refused, OSError) as error:
+            # The notes are locked by another program, or their folder cannot be used; the caretaker tries again.
+            self._log.warning("something is not erased yet", reason=str(error))
 
     async def _work(self, token: str) -> tuple[ErasureList, tuple[str, ...]] | None:
         """Outside first, as long as the rows can still say what to look for; each part can be done twice. What went,
@@ -165,9 +172,11 @@ class Forgetting:
         try:
             # A note that was being written when nothing more might be is in its file now, or never will be.
             await self._notebook.settle()
-            words = self._asked.pop(token, Quoting(()))
+            words = self._asked.get(token, Quoting(()))
             found = await self._erasure.widen(token, words)
-            return None if found is None else (found, await self._worked(token, found, words))
+            done = None if found is None else (found, await self._worked(token, found, words))
+            self._asked.pop(token, None)
+            return done
         finally:
             self._working.discard(token)
 
@@ -178,13 +187,18 @@ class Forgetting:
         notes = [note async for note in self._present(scopes, found, words)]
         texts = [*await self._erasure.texts(found), *(entry for _, _, entry in notes)]
         said = Quoting(()) if found.is_limited else words
-        await asyncio.to_thread(self._papers.erase, scopes, texts, said, found.typed)
+        stuck = [*await asyncio.to_thread(self._papers.erase, scopes, texts, said, found.typed)]
         for scope, target, entry in notes:
-            await self._notebook.remove(scope, frozenset({scope}), target, entry)
+            try:
+                await self._notebook.remove(scope, frozenset({scope}), target, entry)
+            except OSError:
+                stuck.append(FILES[target])
         while await self._erasure.step(token):
             pass
         self.let_go()
         self._log.info("something was erased", messages=len(found.messages), derived=found.derived)
+        # Whoever waited for a file that nobody can write would wait for ever, and every answer here with him.
+        pending += [f"`{name}` cannot be written, so some of it still stands there." for name in dict.fromkeys(stuck)]
         return tuple(sentence for sentence in pending if sentence)
 
     async def _notes(self, found: ErasureList, claim: Claim, quoting: Quoting) -> list[Trace]:

@@ -110,11 +110,11 @@ class Incognito:
         leave through the reply at hand or not at all."""
         if not messages or messages[0].session_id >= 0:
             return await self._written.append(messages, closing, parcel)
-        held = self._held.get(messages[0].session_id)
-        stored = [self._stored(held, message) for message in messages]
         if closing:
+            # First: an answer that is refused, since it may have been made of what was forgotten, is not held either.
             await self._written.append((), closing)
-        return stored
+        held = self._held.get(messages[0].session_id)
+        return [self._stored(held, message) for message in messages]
 
     async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
         """Everything the model may see, oldest first."""
@@ -149,6 +149,7 @@ class Incognito:
             return await self._written.amend(address, external_id, text)
         if text is None:
             held.rows.remove(known)
+            await self._written.amend(address, external_id, None)
         elif known.kind == "chat":
             held.rows[held.rows.index(known)] = replace(known, text=text, blocks=None, sent=None)
         return True
@@ -157,10 +158,13 @@ class Incognito:
         """See `core.keeper.Keeper`. What was said incognito is found by nobody, so there is nothing to be erased."""
 
     def let_go(self) -> None:
-        """Something was erased: what stands in prompts and beside questions may repeat it, and is made anew."""
+        """Something was erased: what stands in prompts, beside questions and in what tools found may repeat it, and is
+        made anew or looked up again."""
         for held in self._held.values():
             held.session = replace(held.session, system_prompt="")
-            held.rows = [row if row.sent is None else replace(row, sent=row.sent[:2]) for row in held.rows]
+            held.rows = [
+                row if row.sent is None else replace(row, sent=row.sent[:2]) for row in held.rows if row.role != "tool"
+            ]
 
     def _at(self, address: Address) -> _Held | None:
         return self._held.get(self._open.get(self._veil.home(address), 0))

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
-
-from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock, blockquote, list_block
-from markdown_it.rules_inline import StateInline
-from markdown_it.rules_inline.state_inline import Delimiter
-from markdown_it.token import Token
+from typing import TYPE_CHECKING, Any
 
 from core.markup_node import MarkupKind, MarkupNode
 from core.markup_text import is_cjk, url_end, well_formed
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
 
 _DEEPEST_BLOCK = 14
 _DEEPEST_PARSED = 20
@@ -57,6 +57,10 @@ def parse(markdown: str) -> tuple[MarkupNode, ...]:
 
 @cache
 def _parser() -> MarkdownIt:
+    # Loaded when something is rendered: most commands of the command line never do.
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import blockquote, list_block
+
     options = {"html": False, "maxNesting": _DEEPEST_PARSED}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     parser.disable(["reference", "html_block", "html_inline"])
@@ -110,6 +114,8 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
     marker = state.src[state.pos]
     if silent or marker not in "_*":
         return False
+    from markdown_it.rules_inline.state_inline import Delimiter
+
     scanned = state.scanDelims(state.pos, marker == "*")
     length, can_open, can_close = scanned.length, scanned.can_open, scanned.can_close
     before = state.src[state.pos - 1] if state.pos else " "

@@ -78,7 +78,8 @@ class Action:
     """A button as a row: pressing it runs `command` as its person, in its scope, until it expires. With an `address` it
     is a question that waits for the person's yes there: it is taken once, by a press or by the next message. One that
     leaves in a `parcel` of that key waits only from when it has arrived. One that `takes_words` waits for a sentence
-    instead, which is put behind the command's arguments."""
+    instead, which is put behind the command's arguments. `origin` names the event that it was asked for: asked again,
+    after a crash or since the work was begun anew, it takes the place of the first one."""
 
     id: str
     scope: Scope
@@ -88,6 +89,7 @@ class Action:
     address: Address | None = None
     parcel: str | None = None
     takes_words: bool = False
+    origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

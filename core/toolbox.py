@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -14,6 +15,7 @@ from core.types import Json, Message, Session, Tool, ToolContext
 
 RESULT_CHARS = 30_000
 """A longer result is cut, with a mark: one tool must not fill the model's window."""
+RAN = "It was done. What it gave is not kept, since something was forgotten meanwhile. Do not do the same again."
 
 
 class Toolbox:
@@ -49,6 +51,17 @@ class Toolbox:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._call(call, context)) for call in calls]
         return [task.result() for task in tasks]
+
+    def bare(self, rows: Sequence[Message]) -> list[Message]:
+        """Of rows of `run` that may not be kept: that the tools ran, where they did more than read, without a word of
+        what they gave."""
+        bare: list[Message] = []
+        for row in rows:
+            (block,) = row.blocks or ({},)
+            tool = self._tools.get(row.tool_name or "")
+            if tool is not None and not tool.is_reading and not block.get("is_error"):
+                bare.append(replace(row, text=RAN, blocks=({**block, "content": RAN},), kind="quote"))
+        return bare
 
     async def _call(self, call: Json, context: ToolContext) -> Message:
         tool = self._tools.get(call["name"])

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from core.memory.blend import Blend
-from core.memory.dictation import Dictation
-from core.memory.knowledge import Knowledge
 from core.types import Message, Sender
 from gateway.cli_visit import HERE, AsJson, InScope, fail, is_somebodys, joined, say_json, scope_of, seen, tell, visit
 from gateway.house import House
+
+if TYPE_CHECKING:
+    from core.memory.knowledge import Knowledge
 
 SPEAKER = Sender(id="local", name="Owner")
 """Whoever sits here."""
@@ -28,6 +28,8 @@ def _remember(
     what: Annotated[list[str], typer.Argument(help="A sentence: Ana's birthday is on 3 May.")], scope: InScope = None
 ) -> None:
     """Remember a fact for good."""
+    # Its rules take a while to load, for which no other command should wait.
+    from core.memory.dictation import Dictation
 
     async def work(house: House) -> None:
         if not await is_somebodys(house, scope_of(scope)):
@@ -73,4 +75,7 @@ def _facts(
 
 
 def _knowledge(house: House) -> Knowledge:
+    from core.memory.blend import Blend
+    from core.memory.knowledge import Knowledge
+
     return Knowledge(house.fact_search, Blend(), house.settings.general.zone)

@@ -43,10 +43,10 @@ def _forget(
             say_json({"forgotten": {}}) if as_json else say("There is nothing with all of these words.")
             return
         if not yes:
-            if as_json or not sys.stdin.isatty():
+            if not as_json:
                 tell(to_plain(traces_text(traces, zone)))
+            if as_json or not sys.stdin.isatty():
                 raise typer.BadParameter("nothing was erased: add --yes when this is what you mean", param_hint="--yes")
-            tell(to_plain(traces_text(traces, zone)))
             typer.confirm("Erase it for good?", abort=True)
         receipt = await house.forgetting.erase(traces.token, claim)
         if as_json:

@@ -9,19 +9,20 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from core.histories.choices import Choices
-from core.histories.source import KINDS, Source
 from core.records import ImportReport
 from core.types import Scope
 from gateway.cli_visit import AsJson, counted, fail, say, say_json, scope_of, seen, visit
 from gateway.house import House
+
+if TYPE_CHECKING:
+    from core.histories.source import Source
 
 STDIN = "-"
 SCOPES = 10
@@ -62,6 +63,10 @@ def _import(
     What it is, is seen by its content. The same file may be imported again: what is known is passed over, so an import
     that was interrupted goes on when it is started again.
     """
+    # The readers of all the formats, for which no other command should wait.
+    from core.histories.choices import Choices
+    from core.histories.source import Source
+
     whose = scope_of(scope)
 
     async def work(house: House) -> None:
@@ -103,6 +108,8 @@ def _tell(report: ImportReport, source: Source, as_json: bool) -> None:
         say_json({"kinds": source.kinds, **values, "skipped": dict(report.skipped), "scopes": dict(report.scopes)})
         return
     known = f", {report.known:,} were known already" if report.known else ""
+    from core.histories.source import KINDS
+
     say(f"This is a {' and a '.join(KINDS[kind] for kind in source.kinds)}.")
     say(f"Took in {counted(report.taken, 'message')}; {counted(report.sessions, 'session')} in the file{known}.")
     if report.skipped:

@@ -18,13 +18,10 @@ from core import filters
 from core.errors import MnemeError
 from core.findings import NO_MESSAGE, NO_SESSION, NO_SESSIONS, to_json
 from core.legible import on_one_line
-from core.meter import Meter
 from core.ports import Recall
-from core.research import Research
 from core.search import Findings, Found, Query
 from core.types import Payer, Role
 from gateway.cli_visit import OWN, AsJson, InScope, console, joined, local, say_json, seen, tell, visit
-from gateway.client import client
 from gateway.house import House
 
 STREAM = "-"
@@ -112,6 +109,10 @@ async def _searching(house: House, query: Query) -> AsyncIterator[Recall]:
     if not (query.is_expanded or query.is_summarized):
         yield house.recall
         return
+    from core.meter import Meter
+    from core.research import Research
+    from gateway.client import client
+
     settings = house.settings
     model = client(settings, house.clock)
     try:

@@ -43,7 +43,7 @@ def _history(
         if as_json:
             say_json([_plain(change) for change in changes])
         else:
-            tell(listed(await house.notebook.sources(scopes, changes), _zone(house)) or "Nothing was changed yet.")
+            tell(listed(await house.notebook.sources(scopes, changes), _zone(house), str) or "Nothing was changed yet.")
 
     visit(work)
 
@@ -69,7 +69,7 @@ def _why(
     """Tell where a note comes from."""
 
     async def work(house: House) -> None:
-        tell(explained(await house.notebook.origin(await seen(house, scope), joined(part)), _zone(house)))
+        tell(explained(await house.notebook.origin(await seen(house, scope), joined(part)), _zone(house), str))
 
     visit(work)
 
@@ -80,7 +80,7 @@ def _pending(scope: InScope = None) -> None:
     async def work(house: House) -> None:
         waiting = await house.notebook.pending(await seen(house, scope))
         files = await house.charter.left_out() if scope is None else ()
-        tell(aside(waiting, _zone(house), files) if waiting or files else "Nothing waits to be looked at.")
+        tell(aside(waiting, _zone(house), files, str) if waiting or files else "Nothing waits to be looked at.")
 
     visit(work)
 

@@ -43,25 +43,16 @@ class Confirmations:
 
     async def ask(self, command: Command, caller: Caller) -> Button:
         """Lets `command` wait for the caller's yes. The button says yes; what it does stands in its row alone."""
-        return await self.lay(command, caller.account, caller.scope, caller.inbound.address)
+        action = self._waiting(command, caller)
+        await self._actions.add([action])
+        return Button(label="Yes", command=YES, id=action.id)
 
     async def listen(self, command: Command, caller: Caller) -> None:
         """Lets `command` wait for a sentence of the caller's, which is put behind its arguments."""
-        action = Action(
-            id=secrets.token_urlsafe(12),
-            scope=caller.scope,
-            account=caller.account,
-            command=command,
-            expires_at=self._clock.now() + WAITS,
-            address=caller.inbound.address,
-            takes_words=True,
-        )
-        await self._actions.add([action])
+        await self._actions.add([replace(self._waiting(command, caller), takes_words=True)])
 
-    async def lay(
-        self, command: Command, account: Account, scope: Scope, address: Address, parcel: str | None = None
-    ) -> Button:
-        """The same for an account that is asked at `address`, through the outbox in the parcel of that key: until it
+    async def lay(self, command: Command, account: Account, scope: Scope, address: Address, parcel: str) -> Button:
+        """A question for an account that is asked at `address`, through the outbox in the parcel of that key: until it
         has arrived, no message there says yes to it, and none calls it off."""
         action = Action(
             id=secrets.token_urlsafe(12),
@@ -71,9 +62,21 @@ class Confirmations:
             expires_at=self._clock.now() + WAITS,
             address=address,
             parcel=parcel,
+            origin=parcel,
         )
         await self._actions.add([action])
         return Button(label="Yes", command=YES, id=action.id)
+
+    def _waiting(self, command: Command, caller: Caller) -> Action:
+        return Action(
+            id=secrets.token_urlsafe(12),
+            scope=caller.scope,
+            account=caller.account,
+            command=command,
+            expires_at=self._clock.now() + WAITS,
+            address=caller.inbound.address,
+            origin=caller.origin,
+        )
 
     async def taken(self, inbound: Inbound) -> Command | None:
         """What an event of the person confirms, or is the sentence of (`is_dictated` tells which); None when nothing

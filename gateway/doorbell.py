@@ -8,6 +8,7 @@ from collections.abc import Callable
 from core.markup import escape
 from core.ports import Clock, Outbox, People, Transcripts
 from core.records import Pairing, Parcel
+from core.store import vantage
 from core.types import Answer, Scope
 
 LOCAL = Scope.account("terminal", "local")
@@ -40,7 +41,12 @@ class Doorbell:
         )
 
     async def tell(self, key: str, text: str, scope: Scope = LOCAL) -> None:
-        """Leaves a notice in the outbox, once for each `key`: to the owner, or to the person whose `scope` it is."""
+        """Leaves a notice in the outbox, once for each `key`: to the owner, or to the person whose `scope` it is. It is
+        in our own words, so it is left also when something was forgotten that the running turn has read."""
+        with vantage.holding(None):
+            await self._left(key, text, scope)
+
+    async def _left(self, key: str, text: str, scope: Scope) -> None:
         sessions = await self._transcripts.recent(await self._people.scopes(scope), LOOKED_AT)
         places = [session.address for session in sessions if not session.scope.is_room]
         places.sort(key=lambda address: address.platform == "terminal")

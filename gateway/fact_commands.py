@@ -95,7 +95,7 @@ class FactCommands:
             role="user",
             text=text,
             session_id=caller.session.id,
-            created_at=self._clock.now(),
+            created_at=source.created_at if source else self._clock.now(),
             id=source.id if source else 0,
             sender=caller.inbound.sender,
         )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.errors import Refused
+from core.markup import escape
 from core.memory.charter import Charter
 from core.memory.notebook import Notebook
 from core.types import Answer, Command, CommandSpec, Option
@@ -66,11 +67,12 @@ class MemoryCommands:
         for target in targets:
             entries = await self._notebook.entries(caller.scopes, target)
             fullness = await self._notebook.heading(caller.scopes, target)
-            listed = "\n".join(f"- {entry}" for entry in entries) or "Nothing yet."
+            listed = "\n".join("- " + escape(entry).replace("\n", "\n  ") for entry in entries) or "Nothing yet."
             sections.append(f"**{_TITLES[target]}** ({fullness})\n\n{listed}")
         if waiting := await self._desk.waiting(caller):
             sections.append(f"{waiting} put aside because they read like orders: `/memory pending`.")
-        return "\n\n".join([*sections, *await self._notebook.troubles(caller.scopes)])
+        troubles = await self._notebook.troubles(caller.scopes)
+        return "\n\n".join([*sections, *map(escape, troubles)])
 
 
 def _action(command: Command) -> tuple[str, str]:

@@ -3,7 +3,8 @@ and what was put aside because it reads like an order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from zoneinfo import ZoneInfo
 
@@ -17,7 +18,7 @@ from core.memory.pages import FILES
 from core.records import Author
 from core.types import Answer, Button, Command
 from gateway.caller import Caller
-from gateway.note_history import PAGE, aside, explained, listed
+from gateway.note_history import PAGE, aside, explained, listed, plainly
 
 _CHANGING = ("add", "replace", "remove", "undo", "approve", "reject")
 _ANYWAY = "--anyway"
@@ -45,10 +46,13 @@ class NoteDesk:
 
     async def answer(self, action: str, text: str, caller: Caller) -> Answer | None:
         """What /memory says to something about notes; None where it is about something else."""
+        if action in _CHANGING and (done := await self._notebook.done(_author(caller), caller.scopes)) is not None:
+            return Answer(text=plainly(done))
         if action == "history":
             return await self._history(caller, text)
         if action == "why":
-            return Answer(text=explained(await self._notebook.origin(caller.scopes, text), self._zone))
+            with _legible():
+                return Answer(text=explained(await self._notebook.origin(caller.scopes, text), self._zone))
         if action == "undo":
             return Answer(text=await self._undo(text, caller))
         if action == "pending":
@@ -72,7 +76,8 @@ class NoteDesk:
             again = Command(name="memory", arguments=f"{action} {_ANYWAY} {plain}")
             return Answer(text=doubt(reason), buttons=(Button(label="Keep it anyway", command=again),))
         if action != "add" and caller.scope.is_room and not caller.is_owner:
-            noted = (await self._notebook.origin(caller.scopes, old)).change
+            with _legible():
+                noted = (await self._notebook.origin(caller.scopes, old)).change
             if noted is None or noted.account != caller.account:
                 raise Refused("In a room only who noted something, or my owner, changes it.")
         if action == "add":
@@ -85,7 +90,9 @@ class NoteDesk:
                 if action == "replace"
                 else Operation(action="remove", old_text=old)
             )
-        return Answer(text=await self._notebook.apply(caller.scope, caller.scopes, target, [operation], author))
+        with _legible():
+            said = await self._notebook.apply(caller.scope, caller.scopes, target, [operation], author)
+        return Answer(text=plainly(said))
 
     async def waiting(self, caller: Caller) -> int:
         """How much is put aside here."""
@@ -118,7 +125,8 @@ class NoteDesk:
         is_own = not is_approved and note.account == caller.account
         if caller.scope.is_room and not caller.is_owner and not is_own:
             raise Refused("In a room my owner decides about that.")
-        return await self._notebook.decide(note, caller.scopes, is_approved, _author(caller))
+        with _legible():
+            return plainly(await self._notebook.decide(note, caller.scopes, is_approved, _author(caller)))
 
     async def _undo(self, text: str, caller: Caller) -> str:
         number = text.removeprefix("#")
@@ -127,7 +135,8 @@ class NoteDesk:
         change = await self._notebook.change(caller.scopes, int(number[:18]) if number else None)
         if caller.scope.is_room and not caller.is_owner and change.account != caller.account:
             raise Refused("In a room only who made a change, or my owner, undoes it.")
-        return await self._notebook.undo(change, caller.scope, caller.scopes, _author(caller))
+        with _legible():
+            return plainly(await self._notebook.undo(change, caller.scope, caller.scopes, _author(caller)))
 
     async def _history(self, caller: Caller, text: str) -> Answer:
         page = max(1, int(text[:6])) if text.isdecimal() else 1
@@ -138,6 +147,15 @@ class NoteDesk:
             return Answer(text="Nothing was changed yet." if page == 1 else "There is nothing older.")
         shown = f"{listed(changes[:PAGE], self._zone)}\n\n`/memory undo` takes back the last one, or one by its number."
         return Answer(text=shown, buttons=(more,) if len(changes) > PAGE else ())
+
+
+@contextmanager
+def _legible() -> Iterator[None]:
+    """A refusal that names notes shows them letter by letter."""
+    try:
+        yield
+    except Refused as refusal:
+        raise Refused(plainly(str(refusal))) from refusal
 
 
 def _is_at_home(caller: Caller) -> bool:

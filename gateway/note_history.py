@@ -1,16 +1,21 @@
-"""Says what became of the curated notes: their changes one by one, and where a note comes from."""
+"""Says what became of the curated notes: their changes one by one, and where a note comes from.
+
+What people wrote is shown letter by letter: `quote` makes it so, in Markdown as it stands; a shell wants it as it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from core.markup import escape
 from core.memory.pages import FILES
 from core.memory.pending_note import PendingNote
 from core.memory.provenance import Provenance
 from core.records import NoteChange
 
+Quote = Callable[[str], str]
 PAGE = 10
 SAID_CHARS = 300
 
@@ -24,26 +29,29 @@ _DONE = {
 }
 
 
-def listed(changes: Sequence[Provenance], zone: ZoneInfo) -> str:
+def listed(changes: Sequence[Provenance], zone: ZoneInfo, quote: Quote = escape) -> str:
     """A line a change, with the number that `undo` takes."""
-    return "\n".join(f"- {_line(one, one.change, zone)}" for one in changes if one.change is not None)
+    return "\n".join(f"- {_line(one, one.change, zone, quote)}" for one in changes if one.change is not None)
 
 
-def explained(found: Provenance, zone: ZoneInfo) -> str:
+def explained(found: Provenance, zone: ZoneInfo, quote: Quote = escape) -> str:
     """Who noted it, when, and from which message."""
+    entry = quote(found.entry)
     if found.change is None:
-        return f"“{found.entry}” stands in the file; who put it there is not known."
-    lines = [f"“{found.entry}”", _line(found, found.change, zone, is_brief=True)]
+        return f"“{entry}” stands in the file; who put it there is not known."
+    lines = [f"“{entry}”", _line(found, found.change, zone, quote, is_brief=True)]
     if found.said:
         said = found.said if len(found.said) <= SAID_CHARS else f"{found.said[:SAID_CHARS]} …"
         did = "said" if found.change.message_id is not None else "typed"
-        lines.append(f"From what {found.sender or 'the person'} {did}: “{' '.join(said.split())}”")
+        lines.append(f"From what {quote(found.sender or 'the person')} {did}: “{quote(' '.join(said.split()))}”")
     if found.link:
         lines.append(f"The message: {found.link}")
     return "\n\n".join(lines)
 
 
-def aside(waiting: Sequence[PendingNote], zone: ZoneInfo, files: Sequence[tuple[str, str]] = ()) -> str:
+def aside(
+    waiting: Sequence[PendingNote], zone: ZoneInfo, files: Sequence[tuple[str, str]] = (), quote: Quote = escape
+) -> str:
     """What was put aside, with the numbers that `approve` and `reject` take; and the owner's `files` that are left out,
     with the reason."""
     lines = ["These read like orders to me, so they stand in no prompt until you decide:"]
@@ -53,9 +61,10 @@ def aside(waiting: Sequence[PendingNote], zone: ZoneInfo, files: Sequence[tuple[
         where = ", stands in the file" if note.is_written else ""
         lines.append(f"- {note.id}: {_date(note.at, zone)}, {FILES[note.target]}{where}{who}; {note.reason}")
         for one in note.operations:
-            old = f" “{one.old_text}” →" if one.action == "replace" else f" “{one.old_text}”" if one.old_text else ""
+            content, old_text = quote(one.content), quote(one.old_text)
+            old = f" “{old_text}” →" if one.action == "replace" else f" “{old_text}”" if old_text else ""
             done = "by hand" if note.is_written else one.action
-            lines.append(f"  {done}{old}{f' “{one.content}”' if one.content else ''}")
+            lines.append(f"  {done}{old}{f' “{content}”' if content else ''}")
     if waiting:
         lines += ["", "`/memory approve N` notes it, `/memory reject N` drops it."]
     if any(note.is_written for note in waiting):
@@ -63,19 +72,27 @@ def aside(waiting: Sequence[PendingNote], zone: ZoneInfo, files: Sequence[tuple[
     return "\n".join(lines)
 
 
-def _line(one: Provenance, change: NoteChange, zone: ZoneInfo, *, is_brief: bool = False) -> str:
+def plainly(sentences: str) -> str:
+    """What the notebook says, as Markdown that reads so letter by letter; what it lists stays a list."""
+    return "\n".join(
+        f"- {escape(line[2:])}" if line.startswith("- ") else escape(line) for line in sentences.split("\n")
+    )
+
+
+def _line(one: Provenance, change: NoteChange, zone: ZoneInfo, quote: Quote, *, is_brief: bool = False) -> str:
     done = _DONE[change.action]
     if change.undoes is not None:
         done = f"change {change.undoes} undone"
     who = "" if change.account is None else f", by {change.account.platform}:{change.account.user_id}"
     how = f", though it reads like an order{_way(change)}" if change.is_insisted else _way(change)
     head = f"{change.id}: {_date(change.at, zone)}, {FILES[change.target]}, {done}{who}{how}"
+    before, after = (None if text is None else quote(text) for text in (change.before, change.after))
     if is_brief:
-        return f"Change {head}." + (f" Before: “{change.before}”." if change.before else "")
+        return f"Change {head}." + (f" Before: “{before}”." if before else "")
     link = f" ({one.link})" if one.link else ""
-    if change.before is None or change.after is None:
-        return f"{head}: {'+' if change.before is None else '-'} “{change.before or change.after}”{link}"
-    return f"{head}: “{change.before}” → “{change.after}”{link}"
+    if before is None or after is None:
+        return f"{head}: {'+' if before is None else '-'} “{before or after}”{link}"
+    return f"{head}: “{before}” → “{after}”{link}"
 
 
 def _way(change: NoteChange) -> str:

@@ -31,26 +31,32 @@ class Papers:
         """Digests of what was typed in the terminal with these words, where that is of these scopes."""
         return [digest(typed) for entry in self._typed(scopes) if words.has_words(typed := _said(entry))]
 
-    def erase(self, scopes: frozenset[Scope], texts: Sequence[str], words: Quoting, digests: Collection[str]) -> None:
+    def erase(
+        self, scopes: frozenset[Scope], texts: Sequence[str], words: Quoting, digests: Collection[str]
+    ) -> Sequence[str]:
         """See `core.filing.Filing`."""
         quoting, whole, gone = words.over(texts), {text.strip() for text in texts}, set(digests)
 
         def is_meant(text: str) -> bool:
             return text.strip() in whole or quoting.repeats(text) or quoting.has_words(text)
 
+        stuck: list[Path] = []
         for path in sorted(self._home.glob(f"{LOG}*")):
             # What people say is not logged but by a slip, and a word of theirs may be one of ours.
-            _keep_lines(path, [line for line in _lines(path) if not quoting.repeats(line)])
+            if not _keep_lines(path, [line for line in _lines(path) if not quoting.repeats(line)]):
+                stuck.append(path)
         if _TERMINAL in scopes:
             kept = [
                 entry
                 for entry in self._typed(scopes)
                 if not is_meant(_said(entry)) and digest(_said(entry)) not in gone
             ]
-            _keep_lines(self._home / HISTORY, [line for entry in kept for line in entry])
+            if not _keep_lines(self._home / HISTORY, [line for entry in kept for line in entry]):
+                stuck.append(self._home / HISTORY)
         for path in self._copies(scopes):
-            if any(is_meant(entry) for entry in _SEPARATOR.split("".join(_lines(path)))):
-                path.unlink(missing_ok=True)
+            if any(map(is_meant, _SEPARATOR.split("".join(_lines(path))))) and not _remove(path):
+                stuck.append(path)
+        return [str(path.relative_to(self._home)) for path in stuck]
 
     def held(self, scopes: frozenset[Scope]) -> Iterator[dict[str, object]]:
         """What stands there about who sees these scopes, for him: what he typed, copies of his notes."""
@@ -78,16 +84,28 @@ def _lines(path: Path) -> list[str]:
         return []
 
 
-def _keep_lines(path: Path, lines: Sequence[str]) -> None:
-    """In place: whoever has the file open goes on to append to it."""
+def _keep_lines(path: Path, lines: Sequence[str]) -> bool:
+    """In place: whoever has the file open goes on to append to it. False where it cannot be written."""
     content = "".join(lines).encode("utf-8", "replace")
     if not path.is_file() or path.stat().st_size == len(content):
-        return
-    with path.open("r+b") as file:
-        file.write(content)
-        file.truncate()
-        file.flush()
-        os.fsync(file.fileno())
+        return True
+    try:
+        with path.open("r+b") as file:
+            file.write(content)
+            file.truncate()
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        return False
+    return True
+
+
+def _remove(path: Path) -> bool:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
 
 
 def _entries(lines: Sequence[str]) -> list[list[str]]:

@@ -50,6 +50,12 @@ _RECALL = CommandSpec(
             description="what was discussed, decided and came of it, in a few sentences",
             choices=("true", "false"),
         ),
+        Option(
+            name="expand",
+            prefix="--expand",
+            description="also search for what the model makes of the question; takes seconds",
+            choices=("true", "false"),
+        ),
     ),
     is_private=True,
 )

@@ -19,7 +19,7 @@ from core.aftercare import Aftercare
 from core.agent import Agent
 from core.errors import DeliveryError, Refused, StoreError
 from core.ports import Adapter, Clock, Reply
-from core.records import Entry, Parcel
+from core.records import Entry
 from core.turn import Turn
 from core.types import Answer, Command, Inbound, Scope
 from gateway import excuses
@@ -189,8 +189,7 @@ class Router:
 
     async def _decline(self, ticket: Ticket, age: timedelta) -> None:
         """Too old to be answered: it is kept, and the person is told."""
-        turn = self._turn((ticket,), await self._access.scopes(ticket.scope))
-        turn = replace(turn, parcel=await self._begin(ticket, turn.parcel))
+        turn = await self._begin(ticket, self._turn((ticket,), await self._access.scopes(ticket.scope)))
         answer = excuses.away(age)
         command = ticket.entry.inbound.command
         if command is None:
@@ -281,12 +280,12 @@ class Router:
             await ticket.reply.abandon()
         turn = self._turn(batch, scopes)
         try:
-            turn = replace(turn, parcel=await self._begin(last, turn.parcel))
+            turn = await self._begin(last, turn)
             if turn.parcel.is_over:
                 await self._post.close(turn.entries)
                 await last.reply.abandon()
                 return
-            answer = await self._attempts.answer(turn, partial(self._answered, reply=last.reply)) or excuses.FORGOTTEN
+            answer = await self._attempts.answer(turn, partial(self._answered, ticket=last)) or excuses.FORGOTTEN
         except Exception as error:
             await self._apologise(batch, error)
             return
@@ -294,34 +293,36 @@ class Router:
             ticket.is_answered = True
         await self._post.deliver(turn.parcel, last.reply, answer, is_once=last.entry.inbound.is_interaction)
 
-    async def _answered(self, turn: Turn, reply: Reply) -> Answer:
+    async def _answered(self, turn: Turn, ticket: Ticket) -> Answer:
         try:
             async with self._lanes.stoppable(turn.address) as running:
-                return await self._agent.turn(turn, reply.show)
+                if not ticket.is_stopped:
+                    return await self._agent.turn(turn, ticket.reply.show)
         except TimeoutError:
             if not running.expired():
                 raise
-            # It may have been stopped while the whole answer was being stored.
-            stored = await self._post.hold(turn.parcel)
-            return stored.answer or await self._agent.stop(turn)
+        ticket.is_stopped = True
+        # It may have been stopped while the whole answer was being stored.
+        stored = await self._post.hold(turn.parcel)
+        return stored.answer or await self._agent.stop(turn)
 
     async def _command(
         self, ticket: Ticket, command: Command, scopes: frozenset[Scope], *, is_said: bool = False
     ) -> None:
-        """`is_said`: the message is no command but gave this one its words."""
+        """`is_said`: the message is no command but gave this one its words. /stop stops before it waits."""
         inbound = ticket.entry.inbound
-        turn = self._turn((ticket,), scopes)
-        turn = replace(turn, parcel=await self._begin(ticket, turn.parcel))
+        turn = await self._begin(ticket, self._turn((ticket,), scopes))
         if turn.parcel.is_over:
             await self._post.close(turn.entries)
             await ticket.reply.abandon()
             return
-        run = partial(self._commanded, ticket, command, is_said=is_said)
+        is_stopped = command.name == "stop" and self._lanes.stop(inbound.address)
+        run = partial(self._commanded, ticket, command, is_said=is_said, is_stopped=is_stopped)
         answer = await self._attempts.answer(turn, run) or excuses.FORGOTTEN
         ticket.is_answered = True
         await self._post.deliver(turn.parcel, ticket.reply, answer, is_once=inbound.is_interaction)
 
-    async def _commanded(self, ticket: Ticket, command: Command, turn: Turn, *, is_said: bool) -> Answer:
+    async def _commanded(self, ticket: Ticket, command: Command, turn: Turn, is_said: bool, is_stopped: bool) -> Answer:
         """Runs a command and keeps it with its answer."""
         inbound, scopes = ticket.entry.inbound, turn.scopes
         said_id = await self._agent.hear(turn) if is_said else None
@@ -332,7 +333,7 @@ class Router:
             scopes=scopes,
             session=session,
             is_owner=await self._access.is_owner(inbound),
-            is_stopped=command.name == "stop" and self._lanes.stop(inbound.address),
+            is_stopped=is_stopped,
             said_id=said_id,
         )
         try:
@@ -340,8 +341,8 @@ class Router:
         except Refused as refusal:
             answer = Answer(text=str(refusal))
         answer = await self._commands.prepared(answer, command, caller)
-        kept = self._commands.kept(command)
-        await self._agent.keep(turn, session, kept, answer, is_parcelled=not inbound.is_interaction)
+        is_parcelled = not inbound.is_interaction
+        await self._agent.keep(turn, session, self._commands.kept(command), answer, is_parcelled=is_parcelled)
         return answer
 
     def _turn(self, batch: Sequence[Ticket], scopes: frozenset[Scope]) -> Turn:
@@ -359,12 +360,12 @@ class Router:
             is_fresh=platform == "cron",
         )
 
-    async def _begin(self, ticket: Ticket, draft: Parcel) -> Parcel:
-        parcel = await self._post.hold(draft)
+    async def _begin(self, ticket: Ticket, turn: Turn) -> Turn:
+        parcel = await self._post.hold(turn.parcel)
         if not ticket.has_begun:
             ticket.has_begun = True
             self._post.begin(parcel, ticket.reply)
-        return parcel
+        return replace(turn, parcel=parcel)
 
     async def _apologise(self, batch: Sequence[Ticket], error: Exception) -> None:
         """Says that it went wrong; what the person said is kept all the same. When not even that can be stored, the
@@ -381,7 +382,7 @@ class Router:
             if turn is None:
                 await last.reply.abandon()
                 return
-            turn = replace(turn, parcel=await self._begin(last, turn.parcel))
+            turn = await self._begin(last, turn)
             if last.is_overheard:
                 await self._agent.notify(turn, None)
             elif inbound.command is not None or inbound.kind == "action":

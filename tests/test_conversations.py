@@ -299,6 +299,27 @@ async def test_an_edit_takes_the_old_words_back(conversations: Conversations, da
     assert "4711" not in str(await ask(database, "SELECT * FROM messages"))
 
 
+async def test_a_title_that_was_made_of_old_words_goes_with_them(conversations: Conversations) -> None:
+    async def retold(title: str, text: str | None, *typed: str) -> str | None:
+        made = await opened(conversations)
+        await conversations.append([message(made.id, "/help", kind="command", external_id=f"{title} before")])
+        await conversations.append([message(made.id, f"the pin for {title}", external_id=title)])
+        await conversations.append([message(made.id, one, kind="command") for one in typed])
+        await conversations.append([message(made.id, "more", external_id=f"{title} later")])
+        await conversations.retitle(made.id, title)
+        assert await conversations.amend(CHAT, f"{title} later", "less")
+        assert await conversations.amend(CHAT, f"{title} before", None)
+        assert await conversations.amend(CHAT, title, text)
+        found = await conversations.find(made.id, MINE)
+        await conversations.end(made.id, "new", NOON)
+        return None if found is None else found.title
+
+    assert await retold("Banks", "the tea") is None
+    assert await retold("Doors", None) is None
+    assert await retold("Ships", "the tea", "/title Ships") == "Ships", "the person gave it"
+    assert await retold("Trees", "the pin for Trees") == "Trees", "nothing was changed"
+
+
 async def test_an_edit_that_changes_nothing_keeps_the_prefix(conversations: Conversations) -> None:
     made = await opened(conversations)
     sent = ({"type": "text", "text": "at noon: hello"},)

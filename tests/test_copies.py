@@ -148,6 +148,7 @@ class Scribe(MemoryProvider):
     name = "scribe"
 
     def __init__(self) -> None:
+        self.told: list[str] = []
         self.noted: list[int] = []
         self.forgotten: list[Forgotten] = []
 
@@ -161,7 +162,7 @@ class Scribe(MemoryProvider):
         return ()
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        return None
+        self.told += [row.text for row in messages if row.role == "user"]
 
     async def on_memory_write(self, change: NoteChange) -> None:
         self.noted.append(change.id)
@@ -207,6 +208,22 @@ async def test_one_that_cannot_forget_is_told_to_the_owner_once(home: Path) -> N
         assert "My memory “scribe” did not erase what it was asked to" in one.notices[0][1]
         arrears = await one.errands.arrears("scribe")
         assert "has no way to erase what it was told" in arrears.reason
+
+
+@pytest.mark.parametrize(("kind", "told"), [(Keeper, ["the dog is Rex"]), (Scribe, ["the dog is Rex"] * 2)])
+async def test_what_was_told_with_it_is_told_anew_only_to_one_that_forgets(
+    home: Path, kind: type[Scribe], told: list[str]
+) -> None:
+    scribe = kind()
+    scribe.sync_every_turns = 2
+    async with remembrance(home, [scribe]) as one, one.working():
+        await one.turn("my secret is blue")
+        await one.turn("the dog is Rex")
+        await one.carried(1)
+        await erase(one, "my secret is blue")
+        one.courier.wake()
+        await one.carried(3)
+    assert scribe.told == ["my secret is blue", *told]
 
 
 async def delivered(corridor: Corridor) -> None:

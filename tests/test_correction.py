@@ -179,3 +179,42 @@ async def test_incognito_corrects_nothing(home: Path) -> None:
         await corridor.say("/incognito")
         assert "incognito" in (await corridor.say("/memory correct f1")).text
         assert "Corrected" not in (await corridor.say("I live in Braga")).text
+
+
+async def test_what_is_put_right_reaches_a_model_that_was_told_otherwise(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_corridor(home, model) as corridor:
+        await corridor.say("I live in Lisbon")
+        await corridor.say("/new")
+        await corridor.say("where do I live, please?")
+        assert "I live in Lisbon" in str(model.requests[-1].messages[-1])
+        await corridor.say("/memory correct f1 I live in Braga")
+        await corridor.say("and where do I live now?")
+        assert "I live in Braga" in str(model.requests[-1].messages[-1])
+        await corridor.say("where was it that I live?")
+        assert "I live in Braga" not in str(model.requests[-1].messages[-1]), "once is enough"
+
+
+async def test_what_is_put_right_contradicts_as_what_is_said_does(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("I like tea")
+        await corridor.say("I like coffee")
+        await corridor.say("/memory correct f1 I don't like coffee")
+        assert [(fact.attribute, fact.value, fact.is_open) for fact in await known(corridor)] == [
+            ("me|like|coffee", "dislike", True),
+            ("me|like|coffee", "like", False),
+        ]
+        undone = await corridor.say("/memory undo f1")
+        assert "It is again:\n\n- **f1** I like tea" in undone.text
+        await corridor.say("I don't like tea")
+        assert [fact.content for fact in await known(corridor) if fact.is_open] == ["I don't like tea"]
+
+
+async def test_the_name_of_a_fact_never_means_another(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("I like tea", message_id="tea")
+        card = await corridor.say("/memory why f1")
+        await corridor.say("", message_id="tea", kind="delete")
+        await corridor.say("I like coffee")
+        assert "no fact f1" in (await press(corridor, card, "Pin")).text
+        assert [(fact.id, fact.is_pinned) for fact in await known(corridor)] == [(2, False)]

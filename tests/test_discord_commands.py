@@ -61,7 +61,7 @@ def test_every_option_of_recall_fits_discords_limits() -> None:
     payload = described(spec)
     assert DiscordSchema().request(*PUT, [payload]) == {}
     assert [option["description"] for option in payload["options"]] == [option.description for option in spec.options]
-    assert [option["name"] for option in payload["options"] if "choices" in option] == ["role", "summary"]
+    assert [option["name"] for option in payload["options"] if "choices" in option] == ["role", "summary", "expand"]
 
 
 def test_names_are_as_discord_wants_them() -> None:

@@ -88,6 +88,17 @@ async def test_a_time_to_come_is_no_since_when() -> None:
     assert claim.valid_from is None
 
 
+async def test_since_when_nobody_has_said_is_left_out_and_the_fact_is_kept() -> None:
+    ((_, claim),) = await read([{**MOVED, "content": "I live in Porto", "since": "2019"}], "I live in Porto now")
+    assert (claim.value, claim.valid_from) == ("porto", None)
+
+
+async def test_a_birthday_is_compared_as_a_day() -> None:
+    told = {**MOVED, "content": "My birthday is May 3rd", "attribute": "birthday", "value": "May 3rd", "entities": []}
+    ((_, claim),) = await read([{**told, "since": None}], "My birthday is May 3rd")
+    assert claim.value == "3.5"
+
+
 async def test_about_somebody_else() -> None:
     told = {**MOVED, "content": "Ana moved to Porto", "about": "Ana"}
     ((_, claim),) = await read([told], "Ana moved to Porto, did I tell you")

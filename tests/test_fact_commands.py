@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -207,6 +208,15 @@ async def test_a_message_that_is_answered_or_chosen_is_remembered_with_its_sourc
         await corridor.say("", kind="delete", message_id="m1")
         assert "ladder is" not in (await corridor.say("/memory facts")).text
         assert "Say what to remember" in (await corridor.say("/remember", "7", reply_to="m1")).text
+
+
+async def test_what_is_remembered_later_is_dated_from_when_it_was_said(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        said_at = datetime(2026, 3, 20, 12, tzinfo=UTC)
+        await corridor.say("My plan: I moved to Porto last month", message_id="m1", sent_at=said_at)
+        assert await corridor.house.facts.page(frozenset((Scope.account("telegram", "42"),))) == []
+        answer = await corridor.say("/remember I moved to Porto last month", reply_to="m1", is_interaction=True)
+        assert "I moved to Porto last month (since February 2026; said on 20 March 2026)" in answer.text
 
 
 async def test_what_another_said_is_no_fact_about_oneself(home: Path) -> None:

@@ -102,6 +102,60 @@ async def test_what_was_so_before_is_kept_as_such(facts: Facts) -> None:
     assert [known.content for known in await facts.page(OWN) if known.is_open] == ["I live in Porto"]
 
 
+async def test_what_is_learned_late_does_not_close_what_was_said_after_it(facts: Facts) -> None:
+    now = await facts.learn(home("Porto", created_at=NOON + timedelta(days=2), message_id=9))
+    late = await facts.learn(home("Lisbon", message_id=1))
+    assert (late.is_open, late.closed_by, late.valid_to) == (False, now.id, now.created_at)
+    again = await facts.learn(home("Porto", created_at=NOON + timedelta(days=1), message_id=5))
+    assert (again.id, again.last_at, again.message_id) == (now.id, now.created_at, 9)
+    year = await facts.learn(home("Faro", created_at=NOON + timedelta(days=3), valid_from=YEARS[2026], grain="year"))
+    assert year.is_open, "this year is not before what was said this year"
+
+
+async def test_a_birthday_without_its_year_says_the_same(facts: Facts) -> None:
+    whole = await facts.learn(fact("I was born on 3 May 1990", attribute="me|birthday", value="3.5.1990"))
+    again = await facts.learn(fact("My birthday is 3 May", attribute="me|birthday", value="3.5", message_id=2))
+    assert (again.id, again.said, again.content) == (whole.id, 2, whole.content)
+    other = await facts.learn(fact("My birthday is 3 June", attribute="me|birthday", value="3.6", message_id=3))
+    assert [known.id for known in await facts.page(OWN) if known.is_open] == [other.id]
+
+
+YEARS = {year: datetime(year, 1, 1, tzinfo=UTC) for year in range(2015, 2027)}
+
+
+async def _moves(facts: Facts, *moves: tuple[str, int]) -> dict[str, int]:
+    """Learns of moves in this order, from a message each; the ids by place."""
+    found = {}
+    for number, (place, year) in enumerate(moves, 1):
+        known = await facts.learn(home(place, valid_from=YEARS[year], grain="year", message_id=number))
+        found[place] = known.id
+    return found
+
+
+async def _spans(facts: Facts) -> dict[str, tuple[int | None, int | None]]:
+    """From which year to which, by place; no second year: it is still so."""
+    known = await facts.page(OWN)
+    return {
+        one.value: (
+            one.valid_from.year if one.valid_from else None,
+            None if one.is_open or one.valid_to is None else one.valid_to.year,
+        )
+        for one in known
+    }
+
+
+async def test_what_lies_between_takes_its_place_and_leaves_it_to_what_came_next(facts: Facts) -> None:
+    ids = await _moves(facts, ("Lisbon", 2015), ("Porto", 2020), ("Faro", 2024), ("Braga", 2017))
+    chain = {"lisbon": (2015, 2017), "braga": (2017, 2020), "porto": (2020, 2024), "faro": (2024, None)}
+    assert await _spans(facts) == chain
+    await facts.forget([ids["Porto"]], OWN)
+    assert await _spans(facts) == {"lisbon": (2015, 2017), "braga": (2017, 2024), "faro": (2024, None)}
+    await facts.forget([ids["Braga"]], OWN)
+    assert await _spans(facts) == {"lisbon": (2015, 2024), "faro": (2024, None)}
+    await facts.forget([ids["Faro"]], OWN)
+    assert await _spans(facts) == {"lisbon": (2015, None)}
+
+
 async def test_nobody_closes_what_another_has_said(facts: Facts, search: FactSearch) -> None:
     room = Scope.room("telegram", "-9")
     hers = await facts.learn(fact("Ana lives in Porto", scope=room, attribute="ana|home", value="porto"))
@@ -158,6 +212,17 @@ async def test_undoing_what_changed_again_is_refused(facts: Facts) -> None:
     with pytest.raises(Refused, match="changed again since"):
         await facts.undo(pinned.id, OWN)
     assert await facts.undo(10_000, OWN) is None
+
+
+async def test_undoing_takes_back_that_change_and_no_other(facts: Facts) -> None:
+    known = await facts.learn(home("Porto"))
+    await facts.pin(known.id, OWN)
+    judged = await facts.feedback(known.id, OWN, is_right=False)
+    pinning = (await facts.history(known.id, OWN))[1]
+    undone = await facts.undo(pinning.id, OWN)
+    assert undone is not None
+    assert judged is not None
+    assert (undone.is_pinned, undone.trust) == (False, judged.trust)
 
 
 async def test_undoing_a_lesson_takes_it_away_and_opens_what_it_closed(facts: Facts) -> None:

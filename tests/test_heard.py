@@ -130,12 +130,36 @@ async def test_what_was_said_where_the_conversation_began_belongs_there(talk: _T
     assert await talk.known(discord) == [("User lives in Porto", "me|home", "discord:5", said.id)]
 
 
+async def test_a_birthday_is_one_day_however_it_is_written(talk: _Talk) -> None:
+    own = await talk.begin()
+    await talk.say(own, "I was born on the third of May", "so my birthday is May 3rd")
+    await talk.keep(own, "User was born on the third of May", attribute="birthday", value="3 May")
+    await talk.keep(own, "User's birthday is May 3rd", attribute="birthday", value="May 3rd")
+    assert [fact.is_open for fact in await talk.facts.page(frozenset((ANA,)))] == [True, True]
+
+
 async def test_since_when_is_kept(talk: _Talk) -> None:
     own = await talk.begin()
     await talk.say(own, "I moved to Porto in May")
     await talk.keep(own, "User lives in Porto since May", attribute="home", value="Porto", since="2026-05")
     (fact,) = await talk.facts.page(frozenset((ANA,)))
     assert (fact.valid_from is not None and fact.valid_from.month, fact.grain) == (4, "month"), "April in UTC"
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "year"),
+    [
+        ("I live in Porto", "2019", None),
+        ("I moved to Porto two years ago", "2024", 2024),
+        ("I live in Porto", "", None),
+    ],
+)
+async def test_since_when_is_kept_only_where_it_was_said(talk: _Talk, text: str, since: str, year: int | None) -> None:
+    own = await talk.begin()
+    await talk.say(own, text)
+    await talk.keep(own, text.replace("I ", "User "), attribute="home", value="Porto", since=since)
+    (fact,) = await talk.facts.page(frozenset((ANA,)))
+    assert (fact.valid_from and fact.valid_from.year) == year
 
 
 async def test_a_message_that_was_erased_meanwhile_teaches_nothing(talk: _Talk) -> None:

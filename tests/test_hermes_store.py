@@ -12,6 +12,7 @@ import pytest
 
 from core.errors import HistoryError
 from core.histories.choices import Choices
+from core.histories.source import Source
 from core.store import hermes_store as hermes
 from core.store.database import Database
 from tests.doubles.exports import HERMES_TABLES, NOON, fill, hermes_store, zipped
@@ -138,6 +139,24 @@ async def test_other_databases_are_told_apart(tmp_path: Path, database: Database
         taken_from(tmp_path / "other.db")
     with pytest.raises(HistoryError, match="mneme export"):
         sorted_out(hermes.read(database.path, "state.db", Choices()))
+
+
+async def test_another_database_is_refused_before_it_is_called_hermes(tmp_path: Path, database: Database) -> None:
+    with (
+        pytest.raises(HistoryError, match="of Mneme itself"),
+        Source.open(database.path, Choices()),
+    ):
+        pass
+
+
+def test_another_database_beside_history_is_passed_over(tmp_path: Path) -> None:
+    folder = tmp_path / "backup"
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / "another.db")) as connection:
+        connection.execute("CREATE TABLE songs (id INTEGER)")
+    hermes_store(folder / "state.db", [SESSION], [{"role": "user", "content": "hello"}])
+    for path in (folder, zipped(tmp_path / "b.zip", folder)):
+        assert [line.text for line in taken_from(path)[0]] == ["hello"]
 
 
 def test_a_damaged_one_is_one_sentence(tmp_path: Path) -> None:

@@ -64,6 +64,21 @@ async def test_a_new_session_has_it_in_its_prompt_and_is_not_told(home: Path) ->
         assert "now says" not in "".join(fences(model))
 
 
+async def test_what_another_note_only_begins_with_is_news(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_corridor(home, model) as corridor:
+        await corridor.say("/memory add Ana likes tea and cake")
+        await note_elsewhere(corridor, "Ana likes milk\nand sugar")
+        await corridor.say("hello there, how are you today?")
+        await corridor.say("/memory add Ana likes tea")
+        await corridor.say("/memory add Ana likes milk")
+        await corridor.say("tell me something about ferries")
+        told = "".join(fences(model))
+        assert "now says: “Ana likes tea”." in told
+        assert "now says: “Ana likes milk”." in told
+        assert "cake" not in told, "what stands in the prompt is no news"
+
+
 async def test_what_the_model_notes_itself_is_no_news_to_it_but_to_the_other_sessions(home: Path) -> None:
     note = ("memory", {"target": "user", "action": "add", "content": "Ana likes tea"})
     model = ScriptedModel(says("hi"), calls(note), says("noted"))

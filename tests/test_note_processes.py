@@ -90,8 +90,10 @@ def test_what_a_killed_process_left_beside_the_file_is_swept(roomy: Path) -> Non
     folder = roomy / "memories" / "account%3Aterminal%3Alocal"
     folder.mkdir(parents=True)
     (folder / "MEMORY.md").write_text("likes tea\n")
-    left = folder / ".MEMORY.md.k1ll3d"
+    left = folder / ".MEMORY.md.k1ll3d.half"
     left.write_text("a secret that nobody was told is kept\n")
+    (folder / ".MEMORY.md.swp").write_text("what an editor keeps while the file is open in it\n")
     entries, _ = asyncio.run(kept())
     assert entries == ["likes tea"]
     assert not left.exists()
+    assert (folder / ".MEMORY.md.swp").exists()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from core.markup import to_plain
 from core.types import Address, Scope
 from tests.doubles.corridor import Corridor, open_corridor
 from tests.doubles.scripted_model import ScriptedModel, calls, says
@@ -137,3 +138,13 @@ async def test_a_flood_is_not_kept(home: Path) -> None:
             said = await corridor.say(f"/memory add {ORDER} {number} times", "7", **IN_ROOM)
         assert "Reword it" in said.text
         assert len(await corridor.house.notebook.pending(frozenset((ROOM,)))) == 50
+
+
+async def test_what_waits_and_what_is_noted_is_shown_letter_by_letter(home: Path) -> None:
+    note = f"{ORDER} [the recipe](https://recipes.example/?k=1) <!-- __init__ -->"
+    async with open_corridor(home, options=ROOMS) as corridor:
+        await corridor.say(f"/memory add {note}", "7", **IN_ROOM)
+        for command in ("pending", "approve 1", "list", "history", "why recipe", "remove nothing", "undo"):
+            said = (await corridor.say(f"/memory {command}", **IN_ROOM)).text
+            assert note in to_plain(said), command
+            assert "[the recipe](" not in said, "it would be a link that hides where it leads"

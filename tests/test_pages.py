@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
 
 from core.errors import Refused
 from core.memory.notebook import Notebook
-from core.memory.pages import LIMIT_BYTES
+from core.memory.pages import LIMIT_BYTES, Pages
 from core.store.database import Database
 from core.store.notes import Notes
 from core.types import Scope
@@ -115,3 +116,47 @@ async def test_a_separator_may_have_blanks_around_it_and_lines_any_end(notebook:
     assert (await notebook.entries(HERS, "memory"))[-1] == "six\n\nseven"
     page(home).touch()
     assert len(await logged(notebook)) == before, "what is read is what was kept"
+
+
+async def test_a_file_that_is_a_link_to_another_stays_one(notebook: Notebook, home: Path) -> None:
+    synced = home / "synced.md"
+    synced.write_text("one\n")
+    page(home).parent.mkdir(parents=True)
+    page(home).symlink_to(synced)
+    await notebook.add(ANA, HERS, "memory", "two")
+    assert page(home).is_symlink()
+    assert synced.read_text() == "one\n§\ntwo\n"
+
+
+@pytest.mark.parametrize("is_loop", [True, False])
+async def test_what_is_no_file_is_a_sentence(notebook: Notebook, home: Path, is_loop: bool) -> None:
+    (home / "memories").mkdir()
+    if is_loop:
+        page(home).parent.mkdir()
+        page(home).symlink_to(page(home))
+    else:
+        page(home).parent.write_text("a file where a folder should be")
+    with pytest.raises(Refused, match=r"MEMORY\.md cannot be read \(.+\); nothing is written there"):
+        await notebook.add(ANA, HERS, "memory", "likes tea")
+    assert await notebook.entries(HERS, "memory") == []
+    assert "MEMORY.md cannot be read" in (await notebook.troubles(HERS))[0]
+
+
+async def test_a_folder_that_cannot_be_used_is_a_sentence(notebook: Notebook, home: Path) -> None:
+    (home / "memories").write_text("a file where a folder should be")
+    with pytest.raises(Refused, match="The folder memories/ cannot be used"):
+        await notebook.add(ANA, HERS, "memory", "likes tea")
+
+
+def test_a_disk_that_takes_nothing_leaves_the_notes_as_they_were(tmp_path: Path) -> None:
+    pages = Pages(tmp_path)
+    pages.keep(ANA, "memory", ["likes tea"])
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(Refused, match=r"MEMORY\.md cannot be written \(File too large\); it is as it was"):
+            pages.keep(ANA, "memory", ["likes mate"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert pages.read(ANA, "memory") == ["likes tea"]
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["MEMORY.md"]

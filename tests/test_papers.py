@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from core.quoting import Quoting, digest
 from core.types import Scope
@@ -51,3 +54,23 @@ def test_copies_of_notes_go_and_the_notes_stay(home: Path) -> None:
 def test_a_home_without_any_of_them_is_fine(home: Path) -> None:
     Papers(home).erase(frozenset({TERMINAL}), ["Lives in Porto"], Quoting(()), ())
     assert list(home.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_changed_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = Path.open
+
+    def locked(path: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        if mode != "r":
+            raise PermissionError("not ours")
+        return opened(path, mode, *rest, **more)
+
+    folder = home / "memories" / "account%3Aterminal%3Alocal"
+    folder.mkdir(parents=True)
+    (folder / "USER.md.bak").write_text("Lives in Porto")
+    (home / "mneme.log").write_text("bad row: I moved to Porto in May of last year\n")
+    (home / "terminal_history").write_text(HISTORY)
+    monkeypatch.setattr(Path, "open", locked)
+    monkeypatch.setattr(Path, "unlink", lambda path, missing_ok: locked(path, "w"))
+    said = ["Lives in Porto", "My flat is in Porto", "I moved to Porto in May of last year"]
+    stuck = Papers(home).erase(frozenset({TERMINAL}), said, Quoting(()), ())
+    assert stuck == ["mneme.log", "terminal_history", "memories/account%3Aterminal%3Alocal/USER.md.bak"]

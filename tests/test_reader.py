@@ -141,6 +141,15 @@ async def test_what_is_edited_while_it_is_read_teaches_what_it_says_then(
     assert len(model.requests) == (1 if text is None else 2)
 
 
+async def test_two_processes_that_read_at_once_learn_once(database: Database, clock: SteadyClock) -> None:
+    one = _House(database, clock, ScriptedModel(told("I moved to Porto")))
+    other = _House(database, clock, ScriptedModel(told("User moved to Porto")))
+    own = await one.conversations.create(session())
+    await one.say(own, "I moved to Porto, you know")
+    await asyncio.gather(one.memory.sync_turn(own, (), "1"), other.memory.on_start())
+    assert len(await one.known()) == 1
+
+
 async def test_an_edit_is_read_anew_with_the_next_turn(database: Database, clock: SteadyClock) -> None:
     house = _House(database, clock)
     own = await house.conversations.create(session())
@@ -150,6 +159,22 @@ async def test_an_edit_is_read_anew_with_the_next_turn(database: Database, clock
     assert await house.known() == ["I like green tea"]
     await house.memory.sync_turn(own, (), "2")
     assert await house.known() == ["I like green tea", "I live in Faro"]
+
+
+async def test_an_edit_of_what_is_over_does_not_make_it_so_again(database: Database, clock: SteadyClock) -> None:
+    house = _House(database, clock)
+    own = await house.conversations.create(session())
+    (said,) = await house.say(own, "I live in Lisbon")
+    clock.advance(minutes=1)
+    (later,) = await house.conversations.append(
+        [message(own.id, "I live in Porto", external_id="later", created_at=clock.now())]
+    )
+    await house.memory.sync_turn(own, (), "1")
+    await house.conversations.amend(CHAT, str(said.external_id), "I live in Braga")
+    await house.memory.sync_turn(own, (), "2")
+    found = await house.facts.page(SCOPES)
+    assert [(fact.value, fact.is_open) for fact in found] == [("porto", True), ("braga", False)]
+    assert found[0].message_id == later.id
 
 
 async def test_what_was_overheard_is_read_when_the_conversation_ends(home: Path) -> None:

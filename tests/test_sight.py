@@ -10,7 +10,7 @@ import pytest
 
 from core.memory.operation import Operation
 from core.memory.pending_note import PendingNote
-from core.records import Call, Job, NoteChange, Schedule
+from core.records import Author, Call, Job, NoteChange, Schedule
 from core.store.calls import Calls
 from core.store.conversations import Conversations
 from core.store.database import Database
@@ -65,7 +65,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
     job = await jobs.add(Job(schedule=schedule, text="x", target=CHAT, scope=ANA, created_at=NOON, next_at=NOON))
     for scope in (ANA, BOB):
         change = NoteChange(scope=scope, target="user", action="add", before=None, after="x", at=NOON)
-        await notes.log(replace(change, is_insisted=True, message_id=1))
+        await notes.log(replace(change, is_insisted=True, message_id=1, address=CHAT, external_id="7"))
         aside = PendingNote(scope=scope, target="user", operations=(Operation(action="add"),), reason="x", at=NOON)
         assert await pending.put(aside)
     await database.write(lambda connection: connection.execute("DELETE FROM notes WHERE id = 2").close())
@@ -97,6 +97,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "find a change": lambda _, __, scopes: notes.find(scopes, 1),
             "what can be undone": lambda _, __, scopes: notes.undoable(scopes),
             "sources of changes": lambda _, __, scopes: _sources(notes, scopes),
+            "made by a command": lambda _, __, scopes: notes.made(scopes, Author(address=CHAT, external_id="7")),
             "kept anyway": lambda _, __, scopes: _insisted(notes, scopes),
             "put aside": lambda _, __, scopes: pending.waiting(scopes),
             "turns since a note": lambda session_id, __, scopes: _turns_since(notes, session_id, scopes),
@@ -164,6 +165,7 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Notes.sources",
         "Notes.idle",
         "Notes.insisted",
+        "Notes.made",
         "PendingNotes.waiting",
         "Notes.origin",
     }

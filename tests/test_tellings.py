@@ -47,6 +47,12 @@ I drive a Skoda => me|car=skoda
 I'm married to Marta => me|partner=marta
 We decided to buy the red one => =
 Remember that I park on level 3 => =
+Recuerda que soy vegetariano => me|diet=vegetariano
+Merk dir: ich wohne in Köln => me|home=koln
+Souviens-toi que j'habite à Lyon => me|home=lyon
+记住我对花生过敏 => me|allergy|花生=allergic
+запомни: я живу в Москве => me|home=москве
+I work at Siemens as an engineer => me|work=siemens
 Ich wohne seit 2019 in Köln => me|home=koln
 Wir wohnen in Köln => me|home=koln
 Ich bin nach Köln gezogen => me|home=koln
@@ -177,6 +183,7 @@ I'm married
 I'm dating someone new
 We haven't decided to buy it
 remember me?
+记得买牛奶
 Remember when I lived in Rome?
 Don't forget the milk
 If my name was Max, would you laugh?

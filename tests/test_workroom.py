@@ -103,3 +103,22 @@ async def test_what_hangs_in_a_thread_of_its_own_does_not_keep_the_process() -> 
     assert threads[0].is_alive()
     may_go.set()
     await asyncio.wait([task])
+
+
+async def test_who_stops_its_loop_stops_nobody_and_the_room_closes() -> None:
+    room, may_go = room_of("guest"), threading.Event()
+
+    async def waiting() -> str:
+        await asyncio.to_thread(may_go.wait, 10)
+        return "done"
+
+    async def stopping() -> str:
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0)
+        return "stopped"
+
+    task = asyncio.ensure_future(room.do(waiting))
+    assert await room.do(stopping) == "stopped"
+    may_go.set()
+    assert await task == "done"
+    await room.close()

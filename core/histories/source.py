@@ -126,6 +126,8 @@ def _kind(bundle: Bundle, name: str) -> str | None:
     with bundle.reading(name, is_counted=False) as stream:
         head = stream.read(_HEAD_BYTES)
     if head.startswith(_SQLITE):
+        with bundle.on_disk(name) as path:
+            hermes_store.inspect(path, bundle.title(name))
         return "hermes"
     start = head.removeprefix(_MARK).lstrip()[:1]
     if start == b"<" and bundle.is_single:

@@ -26,9 +26,10 @@ class Claim:
     is_asked: bool = False
 
     def laid_over(self, fact: Fact) -> Fact:
-        """The fact with what this says of the same attribute: its value, and since when where it says so."""
+        """The fact with what this says instead: of which attribute, its value, and since when where it says so."""
         since = (self.valid_from, self.grain) if self.valid_from else (fact.valid_from, fact.grain)
-        return replace(fact, value=self.value, valid_from=since[0], grain=since[1])
+        attribute = placed(self.attribute, fact.scope, fact.account)
+        return replace(fact, attribute=attribute, value=self.value, valid_from=since[0], grain=since[1])
 
 
 TRUST: dict[FactOrigin, float] = {"person": 0.95, "rule": 0.7, "model": 0.6}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -75,11 +76,11 @@ class Curated(MemoryProvider):
         changes = await self._notebook.news(context.scopes, context.session)
         insisted = await self._notebook.insisted(context.scopes) if changes else frozenset()
         approved = {change.after for change in changes if change.action == "approve"}
-        lines, gone = [], set()
+        lines, gone, prompt = [], set(), context.session.system_prompt
         for change in changes:
             gone.add(change.before)
             # What was noted before the prompt was written stands in it, unless it went meanwhile and came back.
-            is_held = change.after not in (None, *gone) and _line(change.after or "") in context.session.system_prompt
+            is_held = change.after is not None and change.after not in gone and _stands(change.after, prompt)
             # What came by hand and was approved since is told once.
             is_again = change.after in approved and change.action != "approve" and change.before is None
             if not (is_held or is_again):
@@ -104,6 +105,11 @@ def _line(entry: str) -> str:
     """One entry as it stands in the prompt: what follows its first line stands further in, so that none passes for a
     heading of ours."""
     return "- " + entry.replace("\n", "\n  ")
+
+
+def _stands(entry: str, prompt: str) -> bool:
+    """Whether it stands in the prompt whole, and not only as the beginning of another."""
+    return re.search(rf"^{re.escape(_line(entry))}$(?!\n  )", prompt, re.MULTILINE) is not None
 
 
 def _told(change: NoteChange, insisted: frozenset[str]) -> str:

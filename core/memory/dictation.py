@@ -5,6 +5,7 @@ One body for /remember, Discord's context menu and the command line. Refuses wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -42,10 +43,10 @@ class Dictation:
         """Puts `text`, said at a moment, in place of what a fact said; the fact as it stands then, None when it is
         gone. Raises Refused with what to do."""
         self._check(text)
-        for claim in claims(text, at, self._zone, is_dictated=True):
-            if claim.attribute and placed(claim.attribute, fact.scope, fact.account) == fact.attribute:
-                return await self._ledger.correct(fact.id, scopes, claim.content, by, claim)
-        return await self._ledger.correct(fact.id, scopes, text, by)
+        read = claims(text, at, self._zone, is_dictated=True)
+        claim = _meant(read, fact)
+        content = read[0].content if len(read) == 1 else text
+        return await self._ledger.correct(fact.id, scopes, content, by, claim)
 
     @staticmethod
     def _check(text: str) -> None:
@@ -56,3 +57,15 @@ class Dictation:
             )
         if (reason := suspicion(text)) is not None:
             raise Refused(f"I do not keep that: it contains {reason}, and facts are read beside your words. Reword it.")
+
+
+def _meant(read: Sequence[Claim], fact: Fact) -> Claim | None:
+    """What of a text takes the place of a fact: what it says of the same thing, or the like of the same person, or the
+    only thing it says."""
+    old = (fact.attribute or "").split("|")
+    placed_at = [(placed(claim.attribute, fact.scope, fact.account) or "").split("|") for claim in read]
+    for parts in (len(old), 2):
+        for claim, new in zip(read, placed_at, strict=True):
+            if claim.attribute and new[:parts] == old[:parts]:
+                return claim
+    return read[0] if len(read) == 1 and read[0].attribute else None

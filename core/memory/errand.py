@@ -47,6 +47,11 @@ class Errand:
         return int(first), int(last)
 
     @property
+    def is_anew(self) -> bool:
+        """Of sync_turn: whether it was told already, together with something that was to be forgotten."""
+        return "." in self.turn
+
+    @property
     def burden(self) -> str:
         """What is inside the parcel."""
         return json.dumps([self.scope.key, *self.ids]) if self.scope else ""

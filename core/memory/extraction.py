@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapte
 
 from core.attributes import ME, attribute_of
 from core.memory.claim import Claim, since_of
-from core.memory.rules import claims
+from core.memory.rules import claims, value_of
 from core.memory.witnesses import Witnesses, is_own, own_words, proper, subject_of
-from core.naming import entity_key, names_in
+from core.naming import names_in
 from core.ports import Model
 from core.records import FactKind, FactOrigin
 from core.terms import terms_of
@@ -97,10 +97,14 @@ class Extraction:
         for one in told[:MOST_FACTS]:
             row = said[one.message - 1] if 1 <= one.message <= len(said) else None
             names = [*proper(one.entities), one.value or "", *([] if one.about == ME else names_in(one.about))]
-            if row is not None and witnesses.is_supported(row, one.content, names, is_own_affair=one.about == ME):
-                found.append((row, self._claim(one, row)))
-            else:
+            is_me = one.about == ME
+            if row is None or not witnesses.is_supported(row, one.content, names, is_own_affair=is_me):
                 self._log.info("a fact that nobody has said was dropped")
+                continue
+            dated = [*names, one.since or ""]
+            if one.since and not witnesses.is_supported(row, one.content, dated, is_own_affair=is_me):
+                one = one.model_copy(update={"since": None})
+            found.append((row, self._claim(one, row)))
         return found
 
     def _request(self, said: Sequence[Message]) -> Request:
@@ -122,7 +126,7 @@ class Extraction:
     def _claim(self, told: _Told, row: Message) -> Claim:
         since, grain = since_of(told.since, row.created_at, self._zone)
         subject = subject_of(told.about, told.content, row)
-        value = entity_key(told.value or "")
+        value = value_of(told.attribute, told.value or "")
         kind: FactKind = told.kind
         return Claim(
             content=" ".join(told.content.split()),

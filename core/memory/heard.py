@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from zoneinfo import ZoneInfo
@@ -26,11 +27,18 @@ class Heard:
         self._backlog = backlog
         self.zone = ZoneInfo(zone)
 
-    async def fact(self, claim: Claim, about: str, names: Sequence[str], context: ToolContext) -> tuple[Fact, str]:
+    async def fact(
+        self, claim: Claim, about: str, names: Sequence[str], since: str, context: ToolContext
+    ) -> tuple[Fact, str]:
         """The claim, which is told of `about` (``me`` or a name), as the fact of who has said so, with the text of the
-        message that says so. `names` must have been said. Raises ToolError with what to do where nobody has."""
+        message that says so. `names` must have been said; where `since` was not, the fact is without. Raises ToolError
+        with what to do where nobody has."""
         witnesses = Witnesses(await self._conversations.history(context.session, context.scopes))
-        source = await asyncio.to_thread(witnesses.support, claim.content, names, is_own_affair=about == ME)
+        said = functools.partial(witnesses.support, claim.content, is_own_affair=about == ME)
+        source = await asyncio.to_thread(said, [*names, since]) if since else None
+        if source is None:
+            source = await asyncio.to_thread(said, names)
+            claim = replace(claim, valid_from=None, grain="day")
         if source is None:
             raise ToolError(_refusal(witnesses.unsaid(claim.content, names)))
         subject = subject_of(about, claim.content, source)

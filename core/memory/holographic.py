@@ -5,6 +5,7 @@ Learns after a turn from the people's own messages, recalls before the next. Wha
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -47,7 +48,7 @@ class Holographic(MemoryProvider):
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         account = Account(platform=context.session.address.platform, user_id=context.sender.id)
         found = await self._knowledge.search(Question.of(text, context.scopes, context.now, account), LINES)
-        return [f"f{fact.id} {self._knowledge.told(fact)}" for fact in found if not _is_in_sight(fact, context)]
+        return [f"{_token(fact)} {self._knowledge.told(fact)}" for fact in found if not _is_in_sight(fact, context)]
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
         """Learns from what people have said since the last time; from nobody else's words."""
@@ -62,6 +63,12 @@ class Holographic(MemoryProvider):
 
     async def tools(self) -> Sequence[Tool]:
         return (fact_tool(self._ledger, self._lookup, self._knowledge), remember_this(self._ledger, self._heard))
+
+
+def _token(fact: Fact) -> str:
+    """What a line is known by, so that it is given once: another one where a person has put the fact into new words."""
+    words = f"-{zlib.crc32(fact.content.encode()) & 0xFFFF:04x}" if fact.origin == "person" else ""
+    return f"f{fact.id}{words}"
 
 
 def _is_in_sight(fact: Fact, context: ToolContext) -> bool:

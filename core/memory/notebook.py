@@ -8,12 +8,9 @@ Nothing here decides who may see which scope.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
-
-import structlog
 
 from core.errors import Refused
 from core.memory.custody import Custody, Summon
@@ -26,20 +23,17 @@ from core.memory.pages import Pages
 from core.memory.pending_note import PendingNote
 from core.memory.provenance import Provenance
 from core.memory.quarantine import Quarantine
-from core.memory.revision import Revision, cleaned, containing, size, unclear
+from core.memory.revision import UNSAID, Revision, cleaned, containing, size, unclear
+from core.memory.shelter import finished
 from core.memory.versions import Versions
 from core.ports import Clock
 from core.records import Author, NoteChange
 from core.types import Scope, Session
 
-T = TypeVar("T")
-
 NEARLY_FULL = 0.8
 """Notes that are fuller than this part of their limit should be put together."""
 
 _NOBODY = Author()
-
-_log = structlog.get_logger("notebook")
 
 
 class Notebook:
@@ -193,13 +187,23 @@ class Notebook:
                 await self._notes.log(made[-1])
             return made
 
-        await self._told(await _unparted(write()))
+        await self._told(await finished(write()))
         return f"It stays, and is read like any other note: “{entry}”."
 
     async def _take_out(self, note: PendingNote, author: Author) -> str:
         entry = note.operations[0].content
         said = await self.remove(note.scope, frozenset((note.scope,)), note.target, entry, author)
         return f"Rejected: it is out of the file. {said}"
+
+    async def done(self, author: Author, scopes: frozenset[Scope]) -> str | None:
+        """What this very command has done before a crash, or before it was begun anew, as it was said then, with the
+        state of now; None when it has changed nothing."""
+        made = await self._notes.made(scopes, author)
+        if not made:
+            return None
+        said = dict.fromkeys(_sentence(change.before, change.after) for change in made)
+        undone = [f"Undone: change {change.undoes}." for change in made[:1] if change.undoes is not None]
+        return " ".join([*undone, *said, await self._state(scopes, made[0].target)])
 
     async def insisted(self, scopes: frozenset[Scope]) -> frozenset[str]:
         """The entries that read like orders and were kept all the same."""
@@ -256,7 +260,9 @@ class Notebook:
         await self.notice(scopes)
         wanted = text.strip()
         shown = [entry for target in FILES for entry in await self.entries(scopes, target)]
-        found = [wanted] if wanted in shown else containing(shown, wanted) if wanted else []
+        if not wanted:
+            raise Refused(UNSAID)
+        found = [wanted] if wanted in shown else containing(shown, wanted)
         if len(found) != 1:
             raise Refused(unclear(wanted, found, shown))
         return await self._notes.origin(scopes, found[0])
@@ -280,7 +286,7 @@ class Notebook:
             async with self._pages.lock():
                 return [change for place in places for change in await self._handwriting.edits(*place)]
 
-        await self._told(await _unparted(look()))
+        await self._told(await finished(look()))
 
     async def settle(self) -> None:
         """Returns when whatever was being written has been."""
@@ -323,15 +329,17 @@ class Notebook:
                 await self._notes.check()
                 made = [change for place in sorted(scopes) for change in await self._handwriting.edits(place, target)]
                 revision = await asyncio.to_thread(revise)
+                # One moment for all: what is changed in several files is one change.
+                at = self._clock.now()
                 for (before, after, places), (action, undoes) in zip(revision.swaps, names, strict=True):
                     for place in places:
-                        change = self._change(place, target, action, before, after)
+                        change = replace(self._change(place, target, action, before, after), at=at)
                         is_insisted = author.is_insisting and after is not None and suspicion(after) is not None
                         made.append(_by(author, replace(change, undoes=undoes, is_insisted=is_insisted)))
                         await self._notes.log(made[-1])
             return revision, made
 
-        revision, made = await _unparted(write())
+        revision, made = await finished(write())
         await self._told(made)
         done = " ".join(_sentence(before, after) for before, after, _ in revision.swaps)
         return f"{done} {await self._state(scopes, target)}"
@@ -375,16 +383,3 @@ def _sentence(before: str | None, after: str | None) -> str:
     if after is None:
         return f"Removed: “{before}”."
     return f"Noted: “{after}”." if before is None else f"Now noted: “{after}”."
-
-
-async def _unparted(write: Coroutine[Any, Any, T]) -> T:
-    """Runs `write` to its end even when the caller is cancelled, who is then cancelled after it: a file that has been
-    replaced must be logged as well."""
-    task = asyncio.create_task(write, name="note")
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.warning("a note failed after its caller was gone", error=str(error))
-        raise

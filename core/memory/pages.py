@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 import structlog
 from filelock import FileLock, Timeout
 
-from config.durable import replace_file
+from config.durable import leftovers, replace_file
 from core.errors import Refused
 from core.types import Scope
 
@@ -44,15 +44,17 @@ class Pages:
     @asynccontextmanager
     async def lock(self) -> AsyncIterator[None]:
         """One lock over all scopes: what fits depends on all that are shown together. Raises Refused when another
-        program keeps it."""
+        program keeps it, or the folder cannot be used."""
         # First among ourselves: whoever waits for a file lock holds a thread, which its holder needs to go on.
         async with self._turn:
-            await asyncio.to_thread(self._folder.mkdir, parents=True, exist_ok=True, mode=0o700)
             lock = FileLock(self._folder / ".lock", timeout=_LOCK_TIMEOUT_S, thread_local=False)
             try:
+                await asyncio.to_thread(self._folder.mkdir, parents=True, exist_ok=True, mode=0o700)
                 await asyncio.to_thread(lock.acquire)
             except Timeout as error:
                 raise Refused("The notes are being changed by another program; try again in a moment.") from error
+            except OSError as error:
+                raise Refused(f"The folder {self._folder.name}/ cannot be used ({error.strerror or error}).") from error
             try:
                 yield
             finally:
@@ -72,16 +74,18 @@ class Pages:
         return self._parsed(scope, target)[1]
 
     def keep(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
-        """Puts these entries in place of those there are."""
+        """Puts these entries in place of those there are. Raises Refused where they cannot be written."""
         path = self._path(scope, target)
-        path.parent.mkdir(exist_ok=True, mode=0o700)
-        self.sweep(scope, target)
-        replace_file(path, (SEPARATOR.join(entries) + "\n" if entries else "").encode())
+        try:
+            path.parent.mkdir(exist_ok=True, mode=0o700)
+            self.sweep(scope, target)
+            replace_file(path, (SEPARATOR.join(entries) + "\n" if entries else "").encode())
+        except OSError as error:
+            raise Refused(f"{_shown(path)} cannot be written ({error.strerror or error}); it is as it was.") from error
 
     def sweep(self, scope: Scope, target: str) -> None:
         """Removes what a process left beside the file that was killed while it wrote. Called under the lock."""
-        path = self._path(scope, target)
-        for left in path.parent.glob(f".{path.name}.*"):
+        for left in leftovers(self._path(scope, target)):
             left.unlink(missing_ok=True)
 
     def state(self, scope: Scope, target: str) -> tuple[int, ...] | None:
@@ -101,7 +105,7 @@ class Pages:
             content = path.read_bytes()
         except FileNotFoundError:
             return [], None
-        except (IsADirectoryError, PermissionError) as error:
+        except OSError as error:
             return [], f"{_shown(path)} cannot be read ({error.strerror or error}); nothing is written there."
         if reason := _unreadable(content):
             copy = _copied(path, content)

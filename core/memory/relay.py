@@ -118,6 +118,9 @@ class Relay:
         if errand.hook == "on_session_switch":
             parent_id, reason, _ = errand.turn.split(".")
             return lambda: provider.on_session_switch(session.id, int(parent_id) or None, reason)
+        if errand.hook == "sync_turn" and errand.is_anew and not implements(provider, "on_forget"):
+            # It forgets nothing, so it has still all of what it was told.
+            return None
         rows = await self._minutes.rows(session.id)
         if errand.hook == "on_session_end":
             return lambda: provider.on_session_end(session, rows)

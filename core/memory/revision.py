@@ -12,6 +12,8 @@ from core.memory.operation import Operation
 from core.memory.pages import FILES, SEPARATOR, has_separator, with_plain_lines
 from core.types import Scope
 
+UNSAID = "Say which note: give a part of its text that no other note has."
+
 
 class Revision:
     """`held` are the entries of one target, by the scope whose file they stand in; `scope` is where new ones go."""
@@ -70,7 +72,7 @@ class Revision:
         """The entry that is exactly `old_text`, else the only one of the scope that contains it, else of the others."""
         wanted = old_text.strip()
         if not wanted:
-            raise Refused("Say which note: give a part of its text that no other note has.")
+            raise Refused(UNSAID)
         if wanted in self.shown:
             return wanted
         others = [entry for place, entries in self.held.items() if place != self._scope for entry in entries]

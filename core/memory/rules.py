@@ -19,6 +19,7 @@ from core.attributes import ME, attribute_of
 from core.dates import month_day
 from core.folding import is_unspaced
 from core.memory.claim import Claim
+from core.memory.speech import HANDED_OVER
 from core.memory.telling import Telling, fitting
 from core.memory.tellings import APPOSED, MANY_KIN, TELLINGS
 from core.memory.tellings_abroad import LEADS_ABROAD, MONTHS_ABROAD, TELLINGS_ABROAD
@@ -55,7 +56,11 @@ _LEAD = re.compile(
 )
 _REMEMBER = re.compile(
     r"(?:please\s+|pls\s+)?(?:remember|note|keep in mind|don['’]?t forget|do not forget)"
-    r"(?:\s*[:,]\s*|\s+that\s+|\s+(?=my\s|i\s|i['’]m\s|we\s|our\s))(?P<what>.+)",
+    r"(?:\s*[:,]\s*|\s+that\s+|\s+(?=my\s|i\s|i['’]m\s|we\s|our\s))(?P<what>.+)|"
+    r"(?:merk dir|denk daran|vergiss nicht|recuerda|acuérdate(?: de)?|no olvides|lembra-te(?: de)?|lembre-se(?: de)?|"
+    r"não te esqueças(?: de)?|souviens-toi|n['’]oublie pas|запомни|не забудь)"
+    r"(?:\s*[:,](?!\s*dass\b)\s*(?:что )?|\s+que\s+)(?P<abroad>.+)|"
+    r"(?:请|請)?(?:(?:记住|記住)(?=我)|(?:记住|記住|记得|記得|覚えて(?:おいて)?)[：:，,、])\s*(?P<unspaced>.+)",
     re.IGNORECASE | re.DOTALL,
 )
 _UNSURE = re.compile(
@@ -79,14 +84,8 @@ _FEIGNED = re.compile(
     re.IGNORECASE,
 )
 """Words and signs that make all of a message play, whichever of its sentences they stand in."""
-_HANDED_OVER = re.compile(
-    r"(?:(?:please|pls|can you|could you)\s+)?(?:translate|correct|fix|rewrite|rephrase|paraphrase|proofread|improve|"
-    r"summari[sz]e|edit|check|explain|analy[sz]e|write|draft|answer|reply|übersetze|korrigiere|traduz|traduza|corrige|"
-    r"traduce|traduis|corrija)\b[^:]*:(?:\s|\Z)|from:|subject:|dear\b|sehr geehrte|cher |estimad|betreff:|assunto:|"
-    r"(?!(?:please\s+|pls\s+)?(?:remember|note)\b).*:\Z",
-    re.IGNORECASE,
-)
-"""How a sentence begins behind which a text is handed over, which is somebody's."""
+_OPENED = re.compile(r"(?!(?:please\s+|pls\s+)?(?:remember|note)\b).*:\Z", re.IGNORECASE)
+"""A sentence behind which a text begins that may be anybody's."""
 _POSED = re.compile(
     r"(?:as (?:a|an|the)|for (?:the|my) (?:role|part)|(?:she|he|they|everyone|everybody) goes?)\b", re.IGNORECASE
 )
@@ -170,13 +169,18 @@ def claims(text: str, now: datetime, zone: ZoneInfo, *, is_dictated: bool = Fals
     return found
 
 
+def value_of(attribute: str | None, value: str) -> str:
+    """A value as it is compared, so that "May 3" does not contradict "3 May"."""
+    return (_birthday(value) if attribute == "birthday" else None) or entity_key(value)
+
+
 def _clauses(text: str, is_dictated: bool) -> Iterator[tuple[str, bool]]:
     """The plain statements of a message without their full stops, and whether they are asked to be remembered."""
     if len(text) > LIMIT_CHARS or (not is_dictated and _FEIGNED.search(text)):
         return
     for sentence in _SENTENCE.split(_CODE.sub(" \n ", text)):
         said = " ".join(sentence.split())
-        if not is_dictated and _HANDED_OVER.match(said):
+        if not is_dictated and (HANDED_OVER.match(said) or _OPENED.match(said)):
             return
         if not said or said.startswith((">", "[", "|", "#")) or said.endswith(("?", "？", "吗", "か")):
             continue
@@ -187,7 +191,7 @@ def _clauses(text: str, is_dictated: bool) -> Iterator[tuple[str, bool]]:
             continue
         asked = _REMEMBER.fullmatch(said)
         if asked is not None:
-            said = asked["what"].strip()
+            said = (asked["what"] or asked["abroad"] or asked["unspaced"]).strip()
         elif not is_dictated and (_QUOTED.search(said) or _UNSURE.search(said)):
             continue
         for part in _parts(said):
@@ -310,7 +314,7 @@ def _is_fit_unspaced(telling: Telling, value: str) -> bool:
 
 
 def _birthday(value: str) -> str | None:
-    """``3.5`` or ``3.5.1990``; None where that is no day of the year."""
+    """A day of the year however it is written, as it is compared: ``3.5`` or ``3.5.1990``; None where it is none."""
     if (eastern := _EASTERN_DAY.fullmatch(value)) is not None:
         value = f"{int(eastern['day'])} {MONTHS[min(int(eastern['month']), 12) - 1]} {eastern['year'] or ''}"
     words = [_english(word) for word in re.sub(r"[.,]", " ", value).split()]

@@ -14,8 +14,8 @@ from core.memory.relay import Relay
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """`providers` with mode and rhythm set; `relay` puts into the outbox what they are to be told, `copies` what they
-    are to forget; under `home` they
-    keep what is theirs; `tell` is given a key, unique for ever, and a sentence for the owner."""
+    are to forget; under `home` they keep what is theirs; `tell` is given a key, unique for ever, and a sentence for the
+    owner."""
 
     providers: tuple[MemoryProvider, ...]
     relay: Relay

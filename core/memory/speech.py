@@ -129,3 +129,82 @@ RELATIVE = re.compile(
 )
 """A moment told from the day on which it is said, so that its date may be told in figures that nobody has said."""
 NOBODY_IN_PARTICULAR = frozenset(("person", "user", "writer", "speaker", "human", "they", "he", "she", "i", "me"))
+HANDED_OVER = re.compile(
+    r"(?:(?:please|pls|can you|could you)\s+)?(?:translate|correct|fix|rewrite|rephrase|paraphrase|proofread|improve|"
+    r"summari[sz]e|edit|check|explain|analy[sz]e|write|draft|answer|reply|übersetze|korrigiere|traduz|traduza|corrige|"
+    r"traduce|traduis|corrija)\b[^:]*:(?:\s|\Z)|from:|subject:|dear\b|sehr geehrte|cher |estimad|betreff:|assunto:",
+    re.IGNORECASE,
+)
+"""How a sentence begins behind which a text is handed over, which is somebody's."""
+ORDERED = re.compile(
+    r"\A\W*(?:(?:please|bitte|can you|could you)\s+)*(?:write|draft|compose|tell|give|show|find|search|book|explain|"
+    r"summari[sz]e|translate|generate|create|list|suggest|recommend|schreib\w*|erzähl\w*|écri\w+|raconte\w*|escrib\w+|"
+    r"escrev\w+|cuénta\w*|conta\w*|напиши\w*|расскажи\w*)\b(?:[ -](?:me|us|mir|uns|moi|nous|мне|нам)\b)?|"
+    r"\A\W*(?:请|幫|帮)?[写寫]",
+    re.IGNORECASE,
+)
+"""How a clause begins that wants something done; what follows is of who speaks only where it says so."""
+TO_THE_ASSISTANT = re.compile(
+    r"\A\W*(?:your|you are|you['’]re|I(?:['’]ll| will| want to)? call you|dein\w*|du (?:bist|heißt)|ich nenne dich|ton|"
+    r"tu (?:es|t['’]appelles|nombre|eres)|eres|o teu|tu és|você é|твоё|тебя зовут|ты)\b|\A\W*(?:你|妳|您|あなた|君)",
+    re.IGNORECASE,
+)
+"""A clause that is about whom it is said to."""
+SAYING = re.compile(
+    r"(?:want\w* to|(?:would|['’]d) (?:like|love) to|would|should) (?:\w+ )?"
+    r"(?:say|tell|add|mention|let you know|point out)\b|"
+    r"\b(?:möchte|wollte) (?:nur |noch |dir |auch )*(?=.*(?:sagen|erwähnen|anmerken))|"
+    r"(?:voudrais|veux) (?:te |vous |juste )*(?:dire|préciser|ajouter)|"
+    r"(?:quiero|quisiera) (?:decir\w*|contar\w*|que sepas)|(?:quero|queria) (?:dizer\w*|contar\w*|que saibas)|"
+    r"(?:хочу|хотел\w*)(?: \w+)? сказать|想(?:跟你|和你)?[告说說讲講]",
+    re.IGNORECASE,
+)
+"""A wish to say something, which says it."""
+_UNREAL = re.compile(
+    r"\b(?:might|maybe|perhaps|possibly|almost|nearly|wish|dream\w*|pretend\w*|kidding|joking|considering|"
+    r"(?:want\w*|plan\w*|going|intend\w*|hop\w+|(?:would|['’]d) (?:like|love)) to|thinking (?:of|about)|"
+    r"(?:should|could|would|['’]d) (?:move|live|work|be|become|start)|"
+    r"vielleicht|möchte\w*|würde\w*|könnte\w*|hoffe|plane|träum\w*|"
+    r"peut-être|voudrai\w*|aimerai\w*|veux|espère|rêve|quiero|quisiera|gustaría|quizás?|ojalá|tal vez|casi|sueño|"
+    r"quero|queria|gostaria|talvez|oxalá|quase|sonho|"
+    r"хочу|хотел\w*|мечтаю|возможно|наверное|может быть|планирую|собираюсь|надеюсь)\b|['’]d (?:like|love) to|"
+    r"想(?!念|起|到)|希望|可能|也许|也許|打算|计划|計劃|差点|たい(?:です|な|と|。|\Z)|かもしれ|つもり|予定",
+    re.IGNORECASE,
+)
+_HEARSAY = re.compile(
+    r"\b(?:people|everyone|everybody|they|he|she|someone|somebody|(?-i:[A-ZÀ-Þ][\w-]+)) "
+    r"(?:says?|said|thinks?|thought|believes?|believed|claims?|claimed|assumes?|sagt|sagte|meint|glaubt|dit|dice|cree|diz|"
+    r"acha)\b",
+    re.IGNORECASE,
+)
+_OVER = re.compile(
+    r"\b(?:used to|formerly|I (?:once |also |previously )?(?:lived|worked (?:at|for|in|as)|"
+    r"was (?:an?|living|working|based|allergic|married|vegan|vegetarian))|früher|damals|wohnte|lebte|arbeitete|"
+    r"autrefois|habitais|vivais|travaillais|vivía|trabajaba|antigamente|dantes|morava|vivia|trabalhava|раньше|жила?|"
+    r"работала?)\b|以前|曾经|曾經|住过|住過|昔|ていた|ていました",
+    re.IGNORECASE,
+)
+MOODS = (
+    (
+        _UNREAL,
+        re.compile(
+            r"\b(?:wants?|wish\w*|hop(?:es?|ing)|plan\w*|may|might|maybe|perhaps|possibly|would|could|should|consider\w*|"
+            r"intend\w*|dream\w*|going to|future|next|almost|nearly|thinking|interested|looking|moving|leaving|"
+            r"starting|becoming|joining|getting|möchte|will|plant|hofft|träumt|vielleicht|veut|souhaite|aimerait|voudrait|quiere|desea|quer|deseja|planea|хочет|планирует|"
+            r"собирается|мечтает)\b|想|希望|可能|打算|计划|計劃|たい|予定|つもり",
+            re.IGNORECASE,
+        ),
+    ),
+    (_HEARSAY, _HEARSAY),
+    (
+        _OVER,
+        re.compile(
+            r"\b(?:used|was|were|lived|worked|had|former\w*|previous\w*|until|past|ago|before|früher\w*|ehemal\w*|wohnte|"
+            r"lebte|arbeitete|war|bis|anci\w+|avant|étai\w*|habitai\w*|vivai\w*|travaillai\w*|vivía|trabajaba|era|antes|"
+            r"ex|morava|trabalhava|vivia|раньше|жила?|работала?|был\w?|бывш\w*)\b|以前|曾|过|過|昔|いた|いました|した",
+            re.IGNORECASE,
+        ),
+    ),
+)
+"""How a clause says that something is wished for or uncertain, only said by others, or over; and how a statement says
+so too."""

@@ -11,8 +11,8 @@ from core.memory.telling import Shape, Telling
 from core.records import FactKind
 
 _WHEN = (
-    r"(?P<when>[ ,]+(?:(?:in|on|since|during|at|last|this|yesterday|today|for|with|because|near|a|an|one|two|three|"
-    r"four|five|six|[0-9]+ (?:day|week|month|year)s?|some|few|couple)\b.{0,60}))?"
+    r"(?P<when>[ ,]+(?:(?:in|on|since|during|at|last|this|yesterday|today|for|with|as|because|near|a|an|one|two|"
+    r"three|four|five|six|[0-9]+ (?:day|week|month|year)s?|some|few|couple)\b.{0,60}))?"
 )
 """What may follow a place; what of it is no time is passed over."""
 KIN = (
@@ -20,6 +20,7 @@ KIN = (
     "uncle|cousin|niece|nephew|grandmother|grandma|grandfather|grandpa|boss|manager|colleague|neighbour|neighbor|friend|"
     "best friend|flatmate|roommate|doctor|dentist|landlord|teacher|therapist|dog|cat|baby|kid|child"
 )
+KINDS_OF_KIN = tuple(KIN.split("|"))
 _NAME = r"[A-ZÀ-ÖØ-Þ][\w’'-]*(?: [A-ZÀ-ÖØ-Þ][\w’'-]*){0,2}"
 _OTHER = rf"(?P<who>(?:[Mm]y|[Oo]ur) (?:{KIN})(?: (?-i:{_NAME}))?|(?-i:{_NAME}))"
 _OWNER = (

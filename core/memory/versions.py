@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from core.memory.provenance import Provenance
-from core.records import NoteChange
+from core.records import Author, NoteChange
 from core.types import Scope
 
 
@@ -18,7 +18,7 @@ class Versions(Protocol):
         """Raises StoreError where a change that is about to be made could not be logged any more."""
 
     async def log(self, change: NoteChange) -> None:
-        """Keeps one version."""
+        """Keeps one version, which stands in its file already: also where `check` would say no by now."""
 
     async def changes(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
         """The latest versions, newest first, without the first `offset` of them."""
@@ -28,6 +28,10 @@ class Versions(Protocol):
 
     async def find(self, scopes: frozenset[Scope], number: int) -> NoteChange | None:
         """The change with this id; None when it is not theirs or not there."""
+
+    async def made(self, scopes: frozenset[Scope], author: Author) -> Sequence[NoteChange]:
+        """What the command with the address and the external id of `author` has changed, oldest first; nothing without
+        them."""
 
     async def undoable(self, scopes: frozenset[Scope]) -> Sequence[NoteChange]:
         """The latest changes that are no undoing and were not undone, newest first."""

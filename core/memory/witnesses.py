@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from core.attributes import HINTS, ME
+from core.attributes import HINTS, ME, is_first_person
 from core.folding import fold, is_unspaced, plain, words_of
 from core.memory import speech
 from core.memory.numerals import figures_of, month_of
@@ -30,11 +30,13 @@ EARLIER = 30
 """From so many messages of the same person before it a name may be taken that a message only points at."""
 AS_A_QUESTION = 0.6
 """A question of which a statement holds so much says nothing; one that merely mentions it does."""
-ENGLISH = 0.3
-"""From this part of English filling words on a text counts as English."""
+ENGLISH, ENGLISH_ACCENTED = 0.3, 0.5
+"""From this part of English filling words on a text counts as English; where a word has an accent, the second, since
+others say "me" and "a" too."""
 _NAMING = frozenset(("name", "call", "heiss", "nom", "nombr", "nome", "llama", "chama", "名字", "名前"))
 _FIGURE = re.compile(r"\d+")
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s*(?=\D)|\n+")
+_BEGINNING = re.compile(r"(?:\A|(?<=[.!?;。！？\n]))\s*(?=\S)")
 _CLAUSE = re.compile(
     r"[,:;，、]\s*|\s+(?:and|but|und|aber|sondern|et|mais|pero|y|mas|e|и|но|because|weil|so)\s+", re.IGNORECASE
 )
@@ -47,6 +49,7 @@ _USER = re.compile(
 )
 """How a statement names whom the model talks to."""
 _KIN = re.compile(rf"\W*(?:s\s+)?(?:my |our |their )?(?P<kin>{KIN})\b(?! (?:is|are|name)\b)", re.IGNORECASE)
+_OF_KIN = re.compile(rf"\b(?:my|our) ({KIN})['’]s\b", re.IGNORECASE)
 _UNSPACED_KIN = re.compile(
     r"\W*[的の]?(?:妹|姐|姊|弟|哥|兄|姉|妈|媽|母|爸|父|丈夫|妻|夫|老公|老婆|朋友|友|同事|女儿|女兒|娘|儿子|兒子|息子)"
 )
@@ -173,13 +176,15 @@ class Witnesses:
         score = len(named) + len(counted) + len(direct)
         if not score or not terms_of(said.content) or not self._is_complete(said, index, named, counted, (own, frame)):
             return 0
-        meant = [term for term in said.words if own.speaks_of(term) or frame.has_word(term)]
-        if named and speech.NAMED.search(text):
-            meant += [term for term in said.words if term in _NAMING]
         is_telling = bool(named or counted)
-        # Of other languages it is not known which words are said of the same thing.
-        is_foreign = is_telling and not _is_english(text)
-        if len(meant) < (WORDS_BESIDE if is_telling else WORDS) * len(said.words) and not is_foreign:
+        # Beside a name, "à" and "в" are in every second sentence.
+        words = [term for term in said.words if not is_telling or len(term) > 2 or is_unspaced(term)]
+        meant = [term for term in words if own.speaks_of(term) or frame.has_word(term)]
+        if named and speech.NAMED.search(text):
+            meant += [term for term in words if term in _NAMING]
+        # Of other languages it is not known which words are said of the same thing; that it is told of oneself is.
+        is_foreign = is_telling and not _is_english(text) and (is_first_person(text) or not is_own_affair)
+        if len(meant) < (WORDS_BESIDE if is_telling else WORDS) * len(words) and not is_foreign:
             return 0
         return score if is_yes or _is_stated(said, text, is_own_affair=is_own_affair) else 0
 
@@ -258,10 +263,14 @@ def is_own(row: Message) -> bool:
 
 
 def own_words(text: str) -> str:
-    """A message without code, quotations and the lines that quote others, and no more of it than somebody types."""
+    """A message without code, quotations, the lines that quote others and what is handed over to be worked on, and no
+    more of it than somebody types."""
     text = _QUOTED.sub(" ", text)
     lines = (line for line in text.splitlines() if not line.lstrip().startswith((">", "[attached ")))
-    return "\n".join(lines).strip()[:LIMIT_CHARS]
+    kept = "\n".join(lines).strip()[:LIMIT_CHARS]
+    begins = (sentence.end() for sentence in _BEGINNING.finditer(kept))
+    handed = next((place for place in begins if speech.HANDED_OVER.match(kept, place)), len(kept))
+    return kept[:handed].rstrip()
 
 
 def _is_stated(said: _Said, text: str, *, is_own_affair: bool) -> bool:
@@ -280,10 +289,18 @@ def _is_meant(clause: _Clause, share: int, said: _Said, *, is_own_affair: bool) 
         return False
     if speech.SUPPOSED.match(clause.text) or not _agrees(clause.text, said.content):
         return False
+    stated = speech.SAYING.sub(" ", clause.text)
+    if any(mood.search(stated) and not told.search(said.content) for mood, told in speech.MOODS):
+        return False
     if not is_own_affair:
         return True
     statement = _Heard.of(said.content)
     if any(not statement.has_name(owner) for owner in speech.OF_ANOTHER.findall(clause.text)):
+        return False
+    if any(not statement.has_word(term) for kin in _OF_KIN.findall(clause.text) for term in terms_of(kin)):
+        return False
+    ordered = speech.ORDERED.match(clause.text)
+    if speech.TO_THE_ASSISTANT.match(clause.text) or (ordered and not is_first_person(clause.text[ordered.end() :])):
         return False
     other = speech.OTHER_SUBJECT.match(clause.text)
     if other is None:
@@ -321,6 +338,8 @@ def _has_figure(heard: _Heard, figure: str) -> bool:
 def _is_worked_out(figure: str, said: _Said, row: Message, own: _Heard) -> bool:
     """Whether a figure is that of a date which was told from the day it was said on, or of the year of a day."""
     number = int(figure)
+    if row.created_at.year - number in own.figures and speech.RELATIVE.search(own.plain):
+        return True
     if abs(number - row.created_at.year) <= 1:
         return any(one in own.figures for one in map(int, said.figures)) or bool(speech.RELATIVE.search(own.plain))
     return number <= 31 and bool(speech.RELATIVE.search(own.plain))
@@ -366,4 +385,5 @@ def _shared(one: str, other: str) -> int:
 
 def _is_english(text: str) -> bool:
     words = words_of(plain(text)[0])
-    return sum(word in STOPWORDS for word in words) >= ENGLISH * len(words)
+    is_accented = any(not word.isascii() and word.islower() for word in words_of(text))
+    return sum(word in STOPWORDS for word in words) >= (ENGLISH_ACCENTED if is_accented else ENGLISH) * len(words)

@@ -28,6 +28,7 @@ class Workroom:
         self._hands = hands
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._is_over = threading.Event()
 
     async def do(self, call: Callable[[], Awaitable[T]]) -> T:
         """What `call` gives or raises, awaited in the room. Who is cancelled here is cancelled there. Raises
@@ -46,22 +47,27 @@ class Workroom:
         """Cancels what still runs. A thread that does not end is given up: it cannot keep the process alive."""
         if self._loop is None or self._thread is None:
             return
+        self._is_over.set()
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join, CLOSING_S)
         self._loop = self._thread = None
 
     def _opened(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
+            self._loop, self._is_over = asyncio.new_event_loop(), threading.Event()
             self._loop.set_default_executor(self._hands)
-            self._thread = threading.Thread(target=_live, args=(self._loop,), name=f"memory {self._name}", daemon=True)
+            self._thread = threading.Thread(
+                target=_live, args=(self._loop, self._is_over), name=f"memory {self._name}", daemon=True
+            )
             self._thread.start()
         return self._loop
 
 
-def _live(loop: asyncio.AbstractEventLoop) -> None:
+def _live(loop: asyncio.AbstractEventLoop, is_over: threading.Event) -> None:
     asyncio.set_event_loop(loop)
-    loop.run_forever()
+    while not is_over.is_set():
+        # Whoever works here may stop the loop, and not the work of the others.
+        loop.run_forever()
     rest = asyncio.all_tasks(loop)
     for task in rest:
         task.cancel()

@@ -25,7 +25,8 @@ class Actions:
         self._clock = clock
 
     async def add(self, actions: Sequence[Action]) -> None:
-        """Stores buttons under the ids they come with, random and short; expired ones are let go of.
+        """Stores buttons under the ids they come with, random and short; expired ones are let go of, and questions that
+        have the origin of a new one and were not taken.
 
         Raises StoreError for an id that exists: a button must never change what it does.
         """
@@ -33,26 +34,22 @@ class Actions:
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM actions WHERE expires_at <= :now", {"now": now})
+            values = [_values(connection, action) for action in actions]
+            connection.executemany(
+                """
+                DELETE FROM actions WHERE address = :address AND account = :account AND origin = :origin
+                    AND takes_words = :takes_words AND taker IS NULL
+                """,
+                values,
+            )
             connection.executemany(
                 """
                 INSERT INTO actions
-                    (id, scope_id, account, command, arguments, expires_at, address, parcel, takes_words)
-                VALUES (:id, :scope, :account, :command, :arguments, :expires_at, :address, :parcel, :takes_words)
+                    (id, scope_id, account, command, arguments, expires_at, address, parcel, takes_words, origin)
+                VALUES
+                    (:id, :scope, :account, :command, :arguments, :expires_at, :address, :parcel, :takes_words, :origin)
                 """,
-                [
-                    {
-                        "id": codec.clean(action.id),
-                        "scope": rows.keep_scope(connection, action.scope),
-                        "account": rows.account_key(action.account),
-                        "command": codec.clean(action.command.name),
-                        "arguments": codec.clean(action.command.arguments),
-                        "expires_at": rows.timestamp(action.expires_at),
-                        "address": None if action.address is None else codec.clean(action.address.key),
-                        "parcel": codec.maybe_clean(action.parcel),
-                        "takes_words": action.takes_words,
-                    }
-                    for action in actions
-                ],
+                values,
             )
 
         if actions:
@@ -116,6 +113,21 @@ class Actions:
         if not await self._database.read(look):
             return ()
         return await self._database.write(work)
+
+
+def _values(connection: sqlite3.Connection, action: Action) -> dict[str, object]:
+    return {
+        "id": codec.clean(action.id),
+        "scope": rows.keep_scope(connection, action.scope),
+        "account": rows.account_key(action.account),
+        "command": codec.clean(action.command.name),
+        "arguments": codec.clean(action.command.arguments),
+        "expires_at": rows.timestamp(action.expires_at),
+        "address": None if action.address is None else codec.clean(action.address.key),
+        "parcel": codec.maybe_clean(action.parcel),
+        "takes_words": action.takes_words,
+        "origin": codec.maybe_clean(action.origin),
+    }
 
 
 def _action(row: sqlite3.Row) -> Action:

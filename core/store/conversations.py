@@ -17,7 +17,7 @@ from core.records import Parcel
 from core.store import codec, message_rows, rows
 from core.store.calls import disturb
 from core.store.database import Database
-from core.store.inbox import close_entries
+from core.store.inbox import close_entries, withdraw
 from core.store.outbox import fill_parcel
 from core.store.sight import scope_parameter, visible
 from core.store.stale import write_text
@@ -203,12 +203,18 @@ class Conversations:
         """Replaces the text of a message edited on the platform, or erases it (None). False: not known.
 
         What was sent to the model of it is forgotten too, since an edit may be meant to take words back. An erased
-        message keeps its id, so that it is never taken in again, and is for nobody's eyes any more. The text of a
-        command is never replaced: its arguments may be a secret.
+        message keeps its id, so that it is never taken in again, is for nobody's eyes any more, and needs no answer.
+        The text of a command is never replaced: its arguments may be a secret.
         """
-        return await write_text(
-            self._database, lambda connection: message_rows.amend(connection, address, external_id, text)
-        )
+        now = self._clock.now()
+
+        def work(connection: sqlite3.Connection) -> bool:
+            is_known = message_rows.amend(connection, address, external_id, text)
+            if text is None:
+                withdraw(connection, address, external_id, now)
+            return is_known
+
+        return await write_text(self._database, work)
 
 
 def _create(connection: sqlite3.Connection, session: Session, ending: EndReason) -> Session:

@@ -10,10 +10,10 @@ CREATE TABLE erasures (
     account TEXT NOT NULL,
     scopes TEXT NOT NULL,
     number INTEGER,
-    list TEXT NOT NULL,
     made_at REAL NOT NULL,
     begun_at REAL,
-    done_at REAL
+    done_at REAL,
+    list TEXT NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE zeros (

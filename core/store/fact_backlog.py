@@ -5,6 +5,7 @@ So a crash between an answer and its facts loses nothing, and reading again afte
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
@@ -72,9 +73,11 @@ class FactBacklog:
         return await self._database.read(work)
 
     async def keep(self, read: Sequence[Message], facts: Sequence[tuple[Fact, str]]) -> Sequence[Fact]:
-        """Learns and marks in one transaction. Of what was edited meanwhile nothing is learned; it is read again."""
+        """Learns and marks in one transaction. Of what was edited meanwhile nothing is learned; it is read again. Of
+        what another process has read meanwhile nothing is learned either."""
 
         def work(connection: sqlite3.Connection) -> list[Fact]:
+            unread = _unread(connection, [message.id for message in read])
             for message in read:
                 connection.execute(
                     """
@@ -90,7 +93,7 @@ class FactBacklog:
                     """,
                     {"message": message.id, "text": message.text},
                 )
-            return [self._facts.take(connection, fact, heard) for fact, heard in facts]
+            return [self._facts.take(connection, fact, heard) for fact, heard in facts if fact.message_id in unread]
 
         return await write_facts(self._database, work)
 
@@ -107,3 +110,12 @@ class FactBacklog:
             return session.scope, session.address.platform
 
         return await self._database.read(work)
+
+
+def _unread(connection: sqlite3.Connection, message_ids: Sequence[int]) -> set[int]:
+    """Those of these messages that have not been read yet."""
+    found = connection.execute(
+        f"SELECT id FROM messages WHERE id IN (SELECT value FROM json_each(:ids)) AND ({_NEW} OR {_EDITED})",
+        {"ids": json.dumps(list(message_ids))},
+    )
+    return {row["id"] for row in found}

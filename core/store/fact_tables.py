@@ -2,8 +2,8 @@
 
 `facts.py` writes them, `fact_search.py` asks them. The index holds its own text, so that taking a row out needs nobody
 to know what was put in. A fact goes when the message that it was taken from goes or is edited, and all that hangs on it
-goes with it; what it had closed is open again. `fact_marks` says up to which message a session was read for facts,
-`fact_rereads` which messages before that were edited since; `fact_backlog.py` reads both.
+goes with it; what it had closed is open again, or over because of what came next. `fact_marks` says up to which message
+a session was read for facts, `fact_rereads` which messages before that were edited since; `fact_backlog.py` reads both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REWORDED = """DELETE FROM fact_changes WHERE fact_id IN (
 
 FACT_TABLES = f"""
 CREATE TABLE facts (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     scope_id INTEGER NOT NULL REFERENCES scopes (id),
     content TEXT NOT NULL,
     folded TEXT NOT NULL,
@@ -69,7 +69,7 @@ CREATE TABLE fact_entities (
 CREATE INDEX fact_entities_by_fact ON fact_entities (fact_id);
 
 CREATE TABLE fact_changes (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     scope_id INTEGER NOT NULL REFERENCES scopes (id),
     fact_id INTEGER NOT NULL,
     action TEXT NOT NULL,
@@ -116,6 +116,8 @@ BEGIN
 END;
 CREATE TRIGGER fact_gone AFTER DELETE ON facts
 BEGIN
+    UPDATE facts SET closed_by = OLD.closed_by, valid_to = COALESCE(OLD.valid_to, valid_to)
+    WHERE closed_by = OLD.id AND OLD.closed_by IS NOT NULL;
     UPDATE OR IGNORE facts SET closed_at = NULL, closed_by = NULL, valid_to = NULL WHERE closed_by = OLD.id;
 END;
 CREATE TRIGGER message_edited_of_fact AFTER UPDATE OF text ON messages WHEN NEW.text <> OLD.text

@@ -45,10 +45,10 @@ class Facts:
 
     async def learn(self, fact: Fact, heard: str | None = None) -> Fact:
         """Keeps a fact, or counts it once more where the same person has said the same; returns it as it stands. What
-        it contradicts is closed from `valid_from` on, or from now. Where both say since when and this one is the older
-        of the two, it is kept as what was so before. Learning the same from the same message twice is learning once.
-        `heard` is the text of its message as it was read: from one that was edited or erased meanwhile nothing is
-        learned, and what is returned has no id."""
+        it contradicts is closed from `valid_from` on, or from when it was said; where this one is the older of the two,
+        by since when it holds or by when it was said, it is kept as what was so before. Learning the same from the same
+        message twice is learning once. `heard` is the text of its message as it was read: from one that was edited or
+        erased meanwhile nothing is learned, and what is returned has no id."""
         return await write_facts(self._database, lambda connection: self.take(connection, fact, heard))
 
     async def find(self, fact_id: int, scopes: Scopes) -> Fact | None:
@@ -154,15 +154,12 @@ class Facts:
                 connection.execute("DELETE FROM facts WHERE id = :id", {"id": fact.id})
                 return fact
             now, was = fact_rows.state(connection, fact.id), json.loads(row["before"])
-            after = json.loads(row["after"] or "{}")
-            if any(now[name] != after.get(name) for name in ("content", "closed_at", "is_pinned")):
+            after = json.loads(row["after"])
+            if any(now[name] != after[name] for name in ("content", "closed_at", "is_pinned")):
                 raise Refused("That fact has changed again since. Undo the later change first.")
-            was["said"] = now["said"]
             if row["action"] == "merge" and fact.closed_by is not None:
                 _count(connection, fact.closed_by, -fact.said)
-            if row["action"] != "correct":
-                was |= {"last_at": now["last_at"], "message_id": now["message_id"]}
-            self._bring_back(connection, fact, was)
+            self._bring_back(connection, fact, now | {name: was[name] for name in was if was[name] != after[name]})
             step = fact_rows.step(replace(fact, last_at=self._clock.now()), "undo", by, f"change {row['id']}")
             fact_rows.log(connection, step, now, fact_rows.state(connection, fact.id))
             return _find(connection, fact.id, scopes)
@@ -213,7 +210,11 @@ class Facts:
                 return None
             if action == "correct" and by.message_id is not None and by.message_id == fact.message_id:
                 return fact
-            self._store(connection, fact, change(fact), action, by, reason)
+            changed = change(fact)
+            self._store(connection, fact, changed, action, by, reason)
+            if changed.attribute != fact.attribute and changed.is_open:
+                scope_id = rows.keep_scope(connection, fact.scope)
+                self._close(connection, precedents.rivals(connection, changed, scope_id), changed, by)
             return _find(connection, fact_id, scopes)
 
         return await write_facts(self._database, work)
@@ -227,21 +228,27 @@ class Facts:
         if known is not None:
             return _again(connection, known, fact)
         rivals = precedents.rivals(connection, fact, scope_id)
-        later = [rival for rival in rivals if precedents.is_before(fact, rival)]
-        if later:
+        over = [rival for rival in rivals if not precedents.is_before(fact, rival)]
+        if len(over) < len(rivals):
             # "I moved to Lisbon in 2019", said after "I moved to Porto in 2024": true, and over.
-            first = min(later, key=_start)
-            fact = replace(fact, valid_to=first.valid_from, closed_at=self._clock.now(), closed_by=first.id)
+            following = precedents.successor(connection, fact, scope_id)
+            until = max(precedents.start(fact), precedents.start(following))
+            fact = replace(fact, valid_to=until, closed_at=self._clock.now(), closed_by=following.id)
+            over += precedents.predecessors(connection, fact, following.id)
         fact_id = fact_rows.insert(connection, fact, scope_id)
         by = Author(account=fact.account, message_id=fact.message_id)
         fact = replace(fact, id=fact_id)
         fact_rows.log(connection, fact_rows.step(fact, "learn", by), None, fact_rows.state(connection, fact_id))
-        for rival in rivals if not later else ():
-            until = max(filter(None, (rival.valid_from, fact.valid_from or fact.created_at)))
-            closed = replace(rival, valid_to=until, closed_at=self._clock.now(), closed_by=fact_id)
-            # The words of one fact stay out of another's history, where they would outlive it.
-            self._store(connection, rival, closed, "close", by, f"fact {fact_id}")
+        self._close(connection, over, fact, by)
         return replace(fact, last_at=fact.last_at or fact.created_at)
+
+    def _close(self, connection: sqlite3.Connection, rivals: Sequence[Fact], fact: Fact, by: Author) -> None:
+        """Lets what a fact contradicts end where the fact begins."""
+        for rival in rivals:
+            until = max(filter(None, (rival.valid_from, precedents.start(fact))))
+            closed = replace(rival, valid_to=until, closed_at=self._clock.now(), closed_by=fact.id)
+            # The words of one fact stay out of another's history, where they would outlive it.
+            self._store(connection, rival, closed, "close", by, f"fact {fact.id}")
 
     def _store(
         self, connection: sqlite3.Connection, old: Fact, new: Fact, action: str, by: Author, reason: str = ""
@@ -253,6 +260,7 @@ class Facts:
             **before,
             "content": codec.clean(new.content),
             "folded": fact_rows.folded(codec.clean(new.content)),
+            "attribute": codec.maybe_clean(new.attribute),
             "value": codec.clean(new.value),
             "trust": new.trust,
             "said": new.said,
@@ -279,7 +287,8 @@ class Facts:
         fact_rows.restore(connection, fact.id, kept)
         if kept["content"] == fact.content:
             return
-        shown = new or replace(fact, content=kept["content"], entities=names_in(kept["content"]))
+        attribute, content = kept["attribute"], kept["content"]
+        shown = new or replace(fact, attribute=attribute, content=content, entities=names_in(content))
         scope_id = rows.keep_scope(connection, fact.scope)
         fact_rows.index(connection, fact.id, scope_id, shown)
         fact_rows.keep_names(connection, fact.id, scope_id, shown.entities)
@@ -304,8 +313,10 @@ def _again(connection: sqlite3.Connection, known: Fact, fact: Fact) -> Fact:
         return known
     connection.execute(
         """
-        UPDATE facts SET said = said + :times, trust = MAX(:trust, trust + (1 - trust) * :step), last_at = :at,
-            message_id = COALESCE(:message, message_id), valid_from = COALESCE(valid_from, :valid_from),
+        UPDATE facts SET said = said + :times, trust = MAX(:trust, trust + (1 - trust) * :step),
+            last_at = MAX(last_at, :at),
+            message_id = CASE WHEN :message IS NULL OR :at < last_at THEN message_id ELSE :message END,
+            valid_from = COALESCE(valid_from, :valid_from),
             grain = CASE WHEN valid_from IS NULL THEN :grain ELSE grain END
         WHERE id = :id
         """,
@@ -335,7 +346,3 @@ def _is_taken(connection: sqlite3.Connection, fact: Fact, folded: str) -> bool:
         {"id": fact.id, "folded": folded},
     ).fetchone()
     return found is not None
-
-
-def _start(fact: Fact) -> float:
-    return rows.timestamp(fact.valid_from or fact.created_at)

@@ -46,6 +46,13 @@ _STRUCTURED = "\0json:"
 _PLATFORMS = {"cli": "terminal"}
 
 
+def inspect(path: Path, title: str) -> None:
+    """Raises HistoryError with a sentence when the database at `path` is not one of Hermes."""
+    with _translated(title), contextlib.closing(_opened(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        _columns(connection, title)
+
+
 def read(path: Path, title: str, choices: Choices) -> Iterator[Chronicle | Skipped]:
     """Everything in the file, one row in memory at a time; `title` is the file as a person knows it."""
     with _translated(title), contextlib.closing(_opened(path)) as connection:

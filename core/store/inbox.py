@@ -193,6 +193,16 @@ def close_entries(connection: sqlite3.Connection, entry_ids: Sequence[int], now:
     connection.execute("DELETE FROM inbox WHERE id IN (SELECT value FROM json_each(:ids))", values)
 
 
+def withdraw(connection: sqlite3.Connection, address: Address, external_id: str, now: datetime) -> None:
+    """A message was deleted on the platform: it needs no answer any more, waiting or under way."""
+    values = {"address": rows.find_address(connection, address), "external": codec.clean(external_id)}
+    found = connection.execute(
+        "SELECT id FROM inbox WHERE address_id = :address AND external_id = :external", values
+    ).fetchall()
+    if found:
+        close_entries(connection, [row["id"] for row in found], now)
+
+
 def forget_failed(connection: sqlite3.Connection, now: datetime) -> None:
     """Deletes updates that could not be parsed and have been looked at long enough."""
     connection.execute(

@@ -79,13 +79,15 @@ def amend(connection: sqlite3.Connection, address: Address, external_id: str, te
     ).fetchone()
     if row is None:
         return False
+    is_talk = row["kind"] in ("chat", "quote")
     if text is None:
         erase(connection, row)
-    elif row["kind"] in ("chat", "quote") and codec.clean(text) != row["text"]:
+    elif is_talk and codec.clean(text) != row["text"]:
         _reword(connection, row, codec.clean(text))
     else:
         return True
-    if row["kind"] in ("chat", "quote"):
+    if is_talk:
+        _untitle(connection, row)
         disturb(connection, row["session_id"], "edit")
     return True
 
@@ -132,6 +134,27 @@ def _reword(connection: sqlite3.Connection, row: sqlite3.Row, text: str) -> None
     )
     if not row["text"] and text:
         chunks.cover(connection, row["id"], row["session_id"])
+
+
+def _untitle(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
+    """Takes away the title that was made of the first words of a conversation, from all its parts; one that the person
+    gave stays, and one that was imported."""
+    connection.execute(
+        """
+        UPDATE sessions SET title = NULL
+        FROM sessions AS first
+        WHERE first.id = :session_id AND COALESCE(first.root_id, first.id) = first.id AND first.external_id IS NULL
+            AND COALESCE(sessions.root_id, sessions.id) = first.id AND sessions.title = first.title
+            AND NOT EXISTS (
+                SELECT 1 FROM messages WHERE session_id = :session_id AND id < :id AND role = 'user' AND kind = 'chat'
+            )
+            AND NOT EXISTS (
+                SELECT 1 FROM messages
+                WHERE session_id = :session_id AND kind = 'command' AND text = '/title ' || first.title
+            )
+        """,
+        {"session_id": row["session_id"], "id": row["id"]},
+    )
 
 
 def _reworded(blocks: Sequence[Json], text: str) -> list[Json]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.memory.provenance import Provenance
-from core.records import NoteChange
+from core.records import Author, NoteChange
 from core.store import codec, rows
 from core.store.database import Database
 from core.store.passages import PLATFORM_ID, link
@@ -64,7 +64,8 @@ class Notes:
         await self._database.write(lambda _: None)
 
     async def log(self, change: NoteChange) -> None:
-        """Keeps one version."""
+        """Keeps one version. It stands in its file, so that an erasure which has begun meanwhile, and waits for the
+        file, must find it here."""
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(
@@ -93,7 +94,7 @@ class Notes:
                 },
             )
 
-        await self._database.write(work)
+        await self._database.write(work, has_words=False)
 
     async def changes(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
         """The latest versions, newest first, without the first `offset` of them."""
@@ -124,6 +125,21 @@ class Notes:
         """The change with this id; None when it is not theirs or not there."""
         values = {"scopes": scope_parameter(scopes), "id": rows.bounded(number)}
         return await self._one(f"{VERSIONS} WHERE notes.id = :id AND {visible('notes.scope_id')}", values)
+
+    async def made(self, scopes: frozenset[Scope], author: Author) -> list[NoteChange]:
+        """What the command with the address and the external id of `author` has changed, oldest first; nothing without
+        them."""
+        if author.address is None or author.external_id is None:
+            return []
+        values: dict[str, object] = {"scopes": scope_parameter(scopes), "external": codec.clean(author.external_id)}
+        return await self._read(
+            f"""
+            {VERSIONS} WHERE {visible("notes.scope_id")} AND notes.external_id = :external
+            AND platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
+            ORDER BY notes.id
+            """,
+            values | rows.place(author.address),
+        )
 
     async def undoable(self, scopes: frozenset[Scope]) -> list[NoteChange]:
         """The latest changes that are no undoing and were not undone, newest first; one that was made in several files

@@ -50,7 +50,7 @@ class Outbox:
             row = connection.execute("SELECT * FROM outbox WHERE key = :key", values).fetchone()
             return _parcel(row)
 
-        return await self._database.write(work)
+        return await self._database.write(work, has_words=parcel.answer is not None)
 
     async def fill(self, key: str, answer: Answer, next_at: datetime | None) -> None:
         """Gives a held parcel its content; due at `next_at`, None: this process delivers it itself. One that is done

@@ -173,6 +173,7 @@ CREATE TABLE actions (
     address TEXT,
     parcel TEXT,
     takes_words INTEGER NOT NULL DEFAULT 0,
+    origin TEXT,
     taker TEXT
 ) WITHOUT ROWID;
 CREATE INDEX actions_by_expiry ON actions (expires_at);

@@ -74,12 +74,12 @@ def check(connection: sqlite3.Connection, vantage: Vantage) -> None:
 
 
 def counted(connection: sqlite3.Connection) -> int:
-    """How many times an erasure was begun or ended."""
+    """How many times an erasure was begun or ended, or accounts were parted."""
     return int(meta(connection, COUNT) or 0)
 
 
 def count(connection: sqlite3.Connection) -> int:
-    """One was begun or has ended just now."""
+    """It happened once more just now; the new number."""
     number = counted(connection) + 1
     keep_meta(connection, COUNT, str(number))
     return number

@@ -13,6 +13,7 @@ from core.memory.claim import Claim, since_of
 from core.memory.guard import suspicion
 from core.memory.heard import Heard
 from core.memory.ledger import Ledger
+from core.memory.rules import value_of
 from core.memory.witnesses import proper
 from core.naming import entity_key, names_in
 from core.tools.arguments import parsed
@@ -54,7 +55,7 @@ def remember_this(ledger: Ledger, heard: Heard) -> Tool:
         content = " ".join(asked.content.split())
         if (reason := suspicion(content)) is not None:
             raise ToolError(f"I do not keep that: it contains {reason}.")
-        value = entity_key(asked.value)
+        value = value_of(asked.attribute, asked.value)
         since, grain = since_of(asked.since, context.now, heard.zone)
         is_one = asked.attribute is not None and bool(value)
         claim = Claim(
@@ -67,7 +68,8 @@ def remember_this(ledger: Ledger, heard: Heard) -> Tool:
             grain=grain,
         )
         told_of = () if asked.about.casefold() == ME else names_in(asked.about)
-        fact, text = await heard.fact(claim, asked.about, [*proper(asked.names), asked.value, *told_of], context)
+        names = [*proper(asked.names), asked.value, *told_of]
+        fact, text = await heard.fact(claim, asked.about, names, asked.since, context)
         fact = await ledger.learn(fact, text)
         if not fact.id:
             raise ToolError("The message that says so has just been changed or deleted. Do not keep it.")

@@ -73,10 +73,24 @@ class Scanner:
     def edit(self, message_id: int, text: str | None) -> None:
         """The message has other words now, or (None) is for nobody's eyes."""
         one = self.told[message_id]
+        if one.kind in ("chat", "quote") and text != one.text:
+            self._untitle(one)
         if text is None:
             self.told[message_id] = replace(one, kind="command", text="", tools=None, sender=None)
         elif one.kind in ("chat", "quote"):
             self.told[message_id] = replace(one, text=text)
+
+    def _untitle(self, one: Told) -> None:
+        """A title is made of what was said first: it goes from all parts of the conversation along with that."""
+        first = self.places[one.session_id]
+        is_first = not any(
+            other.session_id == first.id and other.id < one.id and (other.role, other.kind) == ("user", "chat")
+            for other in self.told.values()
+        )
+        if is_first and first.root_id == first.id:
+            for place in self.places.values():
+                if place.root_id == first.id and place.title == first.title:
+                    self.places[place.id] = replace(place, title=None)
 
     def wanted(self, query: Query) -> list[Told]:
         """What the scopes, the filters and the window let through, oldest first."""

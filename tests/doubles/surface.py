@@ -68,6 +68,7 @@ SURFACES: Mapping[str, Surface] = {
         "/recall ferry after:2020",
         "/recall ferry role:assistant",
         "/recall ferry --summary",
+        "/recall ferry --expand",
         "/recall",
     ),
     "sessions": whole("/sessions", "/sessions ferry"),

@@ -52,6 +52,8 @@ def _started(environ: tuple[tuple[str, str], ...]) -> subprocess.Popen[bytes]:
 def _serve() -> None:
     """Forks for each line of the standard input and writes the exit code; returns in the forked process only."""
     orders, codes = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # Loads all of the commands.
+    gateway.cli.app()
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1):
         os.dup2(nothing, stream)
