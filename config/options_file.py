@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from config.durable import replace_file
+from config.atomic_write import replace_file
 
 Value = str | int | float | bool
 

@@ -25,9 +25,9 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from config import checks
-from config.checks import PLATFORMS
+from config import validation
 from config.problem import problem
+from config.validation import PLATFORMS
 
 DEFAULTS = Path(__file__).with_name("default.toml")
 SOUL = Path(__file__).with_name("soul.md")
@@ -79,9 +79,9 @@ def _local_zone() -> str:
     return str(name)
 
 
-UserIds = Annotated[tuple[Annotated[str, BeforeValidator(checks.user_id)], ...], Field(strict=False)]
-People = Annotated[tuple[Annotated[str, AfterValidator(checks.person)], ...], Field(strict=False)]
-Rooms = Annotated[tuple[Annotated[str, AfterValidator(checks.room)], ...], Field(strict=False)]
+UserIds = Annotated[tuple[Annotated[str, BeforeValidator(validation.user_id)], ...], Field(strict=False)]
+People = Annotated[tuple[Annotated[str, AfterValidator(validation.person)], ...], Field(strict=False)]
+Rooms = Annotated[tuple[Annotated[str, AfterValidator(validation.room)], ...], Field(strict=False)]
 Enabled = Literal["auto", True, False]
 CacheLife = Literal["5m", "1h"]
 Count = Annotated[int, Field(gt=0, le=10**9)]
@@ -186,7 +186,7 @@ class MemoryOptions(_Section):
     prefetch_chars: Annotated[int, Field(ge=0, le=10**6)]
     prefetch_timeout_s: Seconds
     max_external: Annotated[int, Field(ge=0, le=100)]
-    providers: dict[Annotated[str, AfterValidator(checks.provider_name)], ProviderOptions]
+    providers: dict[Annotated[str, AfterValidator(validation.provider_name)], ProviderOptions]
     facts: bool
     project_half_life_days: Days
     episode_half_life_days: Days
@@ -247,10 +247,12 @@ class Settings(BaseSettings):
     telegram_token: SecretStr | None = None
     discord_token: SecretStr | None = None
     # Addresses may carry a password in front of the host, so they stay out of the repr too.
-    anthropic_base_url: Annotated[str, AfterValidator(checks.web_address)] | None = Field(default=None, repr=False)
-    telegram_api_url: Annotated[str, AfterValidator(checks.web_address)] | None = Field(default=None, repr=False)
-    discord_api_url: Annotated[str, AfterValidator(checks.web_address)] | None = Field(default=None, repr=False)
-    discord_gateway_url: Annotated[str, AfterValidator(checks.socket_address)] | None = Field(default=None, repr=False)
+    anthropic_base_url: Annotated[str, AfterValidator(validation.web_address)] | None = Field(default=None, repr=False)
+    telegram_api_url: Annotated[str, AfterValidator(validation.web_address)] | None = Field(default=None, repr=False)
+    discord_api_url: Annotated[str, AfterValidator(validation.web_address)] | None = Field(default=None, repr=False)
+    discord_gateway_url: Annotated[str, AfterValidator(validation.socket_address)] | None = Field(
+        default=None, repr=False
+    )
     variables: Mapping[str, SecretStr] = Field(default={}, repr=False)
     """Of the environment, what the options of memory providers name."""
 

@@ -156,9 +156,9 @@ class File:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a command or the agent gives to `Reply.finish`; `text` is Markdown. `confirm`: what runs when the person's
-    next message there is a yes (see `gateway/confirmations.py`); its arguments name things by ids, never by words.
-    `dictated`: what runs with the words of that message behind its arguments. `kept`: what is written down in place of
-    a `text` that holds a secret."""
+    next message there is a yes (see `gateway/commands/confirmations.py`); its arguments name things by ids, never by
+    words. `dictated`: what runs with the words of that message behind its arguments. `kept`: what is written down in
+    place of a `text` that holds a secret."""
 
     text: str
     buttons: tuple[Button, ...] = ()

@@ -10,7 +10,7 @@ from typing import Literal
 from core.ports import Clock, People
 from core.records import Pairing
 from core.types import Account, Inbound, Scope
-from gateway.doorbell import Doorbell
+from gateway.owner_notices import Doorbell
 
 CRON = "cron"
 """The platform of scheduled questions."""

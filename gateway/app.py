@@ -16,76 +16,76 @@ from pathlib import Path
 import structlog
 from filelock import FileLock, Timeout
 
-from adapters.terminal import Terminal
+from adapters.terminal.adapter import Terminal
 from config.settings import SOUL, Settings
-from core.aftercare import Aftercare
-from core.agent import Agent
-from core.budget import Budget
-from core.envelope import Envelope
+from core.agent.agent import Agent
+from core.agent.budget import Budget
+from core.agent.offline import Offline
+from core.agent.post_turn import Aftercare
+from core.agent.prompt import Prompt
+from core.agent.sessions import Lineage
+from core.agent.titles import Titler
+from core.agent.tool_runner import Toolbox
+from core.agent.user_message import Envelope
 from core.errors import ConfigError
-from core.fallback import Fallback
-from core.lineage import Lineage
-from core.memory.blend import Blend
-from core.memory.copies import Copies
-from core.memory.curated import Curated
-from core.memory.curator import Curator
-from core.memory.dictation import Dictation
-from core.memory.extraction import Extraction
-from core.memory.heard import Heard
-from core.memory.holographic import Holographic
-from core.memory.knowledge import Knowledge
-from core.memory.memory import Memory
+from core.facts.curator import Curator
+from core.facts.dictation import Dictation
+from core.facts.extraction import Extraction
+from core.facts.heard import Heard
+from core.facts.knowledge import Knowledge
+from core.facts.provider import Holographic
+from core.facts.ranking import Blend
+from core.facts.reader import Reader
+from core.memory.external import Services
+from core.memory.manager import Memory
 from core.memory.provider import MemoryProvider
-from core.memory.reader import Reader
-from core.memory.recollection import Recollection
-from core.memory.relay import Relay
-from core.memory.services import Services
-from core.meter import Meter
-from core.offline import Offline
+from core.memory.sync import Relay
+from core.memory.sync_forget import Copies
+from core.models.fallback import Fallback
+from core.notes.provider import Curated
 from core.ports import Adapter, Model
-from core.prompt import Prompt
-from core.research import Research
-from core.store.errands import Errands
+from core.search.provider import Recollection
+from core.search.research import Research
+from core.store.epoch_guard import Lookout
 from core.store.fact_backlog import FactBacklog
-from core.store.fact_index import FactIndex
 from core.store.fact_rota import FactRota
-from core.store.lookout import Lookout
 from core.store.originals import Originals
-from core.store.turns import Turns
-from core.titler import Titler
-from core.toolbox import Toolbox
+from core.store.sqlite.fact_index import FactIndex
+from core.store.sync_queue import Errands
+from core.store.sync_source import Turns
 from core.tools.reminder import reminder
 from core.tools.session_search import session_search
+from core.usage.metered_model import Meter
 from gateway.access import Access
-from gateway.attempts import Attempts
-from gateway.caretaker import Caretaker
-from gateway.client import client
-from gateway.commands import Commands
-from gateway.confirmations import Confirmations
-from gateway.courier import Courier
-from gateway.cron import Cron
+from gateway.commands.confirmations import Confirmations
+from gateway.commands.export import ExportCommands
+from gateway.commands.facts import FactCommands
+from gateway.commands.family import Family
+from gateway.commands.forget import ForgetCommands
+from gateway.commands.incognito import IncognitoCommands, tell_of_restart
+from gateway.commands.jobs import JobCommands
+from gateway.commands.links import ASKED, LinkCommands
+from gateway.commands.memory import MemoryCommands
+from gateway.commands.people import HouseCommands
+from gateway.commands.recall import RecallCommands
+from gateway.commands.registry import Commands
+from gateway.commands.sessions import SessionCommands
+from gateway.commands.usage import UsageCommands
 from gateway.curation import Curation
-from gateway.doorbell import Doorbell
-from gateway.export_commands import ExportCommands
-from gateway.fact_commands import FactCommands
-from gateway.family import Family
-from gateway.forget_commands import ForgetCommands
-from gateway.house import House
-from gateway.house_commands import HouseCommands
-from gateway.incognito_commands import IncognitoCommands, tell_of_restart
-from gateway.job_commands import JobCommands
-from gateway.link_commands import ASKED, LinkCommands
-from gateway.memory_commands import MemoryCommands
-from gateway.memory_door import MemoryDoor
-from gateway.post import Post
+from gateway.delivery import Post
+from gateway.maintenance import Caretaker
+from gateway.model_client import client
+from gateway.outbox_worker import Courier
+from gateway.owner_notices import Doorbell
+from gateway.provider_delivery import MemoryDoor
 from gateway.providers import chosen
-from gateway.recall_commands import RecallCommands
-from gateway.report import Report
+from gateway.retry import Attempts
+from gateway.review_notices import Summons
 from gateway.router import Router
-from gateway.session_commands import SessionCommands
-from gateway.summons import Summons
+from gateway.scheduler import Cron
+from gateway.services import House
+from gateway.status import Report
 from gateway.supervisor import Supervisor
-from gateway.usage_commands import UsageCommands
 
 DRAIN_S = 20.0
 CONNECT = (
@@ -348,7 +348,7 @@ def _platforms(house: House, *, chat_only: bool, has_terminal: bool) -> list[Ada
     settings = house.settings
     adapters: list[Adapter] = []
     if not chat_only and settings.is_telegram_on and settings.telegram_token:
-        from adapters.telegram import Telegram
+        from adapters.telegram.adapter import Telegram
 
         adapters.append(
             Telegram(
@@ -359,7 +359,7 @@ def _platforms(house: House, *, chat_only: bool, has_terminal: bool) -> list[Ada
             )
         )
     if not chat_only and settings.is_discord_on and settings.discord_token:
-        from adapters.discord import Discord
+        from adapters.discord.adapter import Discord
 
         adapters.append(
             Discord(

@@ -3,11 +3,11 @@ full. Asked regularly by the scheduler; tells whose notes they are, in private, 
 
 from __future__ import annotations
 
-from core.memory.curator import Curator
-from core.memory.notebook import FILES, NEARLY_FULL, SEPARATOR, Notebook
+from core.facts.curator import Curator
+from core.notes.notebook import FILES, NEARLY_FULL, SEPARATOR, Notebook
 from core.ports import Clock, People
 from core.types import Scope
-from gateway.doorbell import Doorbell
+from gateway.owner_notices import Doorbell
 
 
 class Curation:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from adapters.discord_probe import probe_discord
-from adapters.telegram_probe import probe_telegram
+from adapters.discord.probe import probe_discord
+from adapters.telegram.probe import probe_telegram
 from config.settings import Settings
-from core.claude import Claude
+from core.models.claude import Claude
 from core.ports import Clock
-from core.store.database import Database
-from core.store.recall import Recall
-from gateway.checkup import Checkup, Probe
-from gateway.house import House
+from core.search.recall import Recall
+from core.store.sqlite.database import Database
+from gateway.check import Checkup, Probe
 from gateway.provider_probes import provider_probes
+from gateway.services import House
 
 ADVICE = {
     "model": "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own. Without one I answer from memory.",

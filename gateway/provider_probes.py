@@ -8,13 +8,13 @@ from functools import partial
 
 from config.settings import Settings
 from core.errors import ConfigError
+from core.memory.guarded import foreign, room
 from core.memory.provider import MemoryProvider
-from core.memory.seat import foreign, room
-from core.store.errands import Errands
-from gateway.checkup import Probe
-from gateway.house import House
+from core.store.sync_queue import Errands
+from gateway.check import Probe
+from gateway.provider_status import given_up, standing
 from gateway.providers import examined
-from gateway.standing import given_up, standing
+from gateway.services import House
 
 AVAILABLE_S = 5.0
 

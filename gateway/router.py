@@ -15,25 +15,25 @@ from itertools import count
 
 import structlog
 
-from core.aftercare import Aftercare
-from core.agent import Agent
+from core.agent.agent import Agent
+from core.agent.post_turn import Aftercare
+from core.agent.turn import Turn
 from core.errors import DeliveryError, Refused, StoreError
 from core.ports import Adapter, Clock, Reply
 from core.records import Entry
-from core.turn import Turn
 from core.types import Answer, Command, Inbound, Scope
 from gateway import excuses
 from gateway.access import Access
-from gateway.attempts import Attempts
-from gateway.caller import Caller
-from gateway.commands import Commands
-from gateway.confirmations import is_dictated
-from gateway.doorstep import Doorstep
-from gateway.guise import presentable
-from gateway.lanes import Lanes
-from gateway.post import Post
+from gateway.commands.confirmations import is_dictated
+from gateway.commands.context import Caller
+from gateway.commands.registry import Commands
+from gateway.delivery import Post
+from gateway.pairing import Doorstep
+from gateway.pending_event import Ticket
+from gateway.queues import Lanes
+from gateway.retry import Attempts
+from gateway.sanitize import presentable
 from gateway.supervisor import contained
-from gateway.ticket import Ticket
 
 
 class Router:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from core.store.database import Database
-from tests.doubles.clock import SteadyClock
+from core.store.sqlite.database import Database
+from tests.fixtures.clock import SteadyClock
 
 
 @pytest.fixture(autouse=True)

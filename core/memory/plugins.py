@@ -1,4 +1,4 @@
-"""Finds memory providers by name: in the package, as core/memory/NAME.py, and in the home, as plugins/NAME.py.
+"""Finds memory providers by name: in the package, as core/memory/services/NAME.py, and in the home, as plugins/NAME.py.
 
 Loads only what is asked for. A plugin that is broken is a sentence, never a crash; it runs with all our rights, so who
 can write to the home can do everything that Mneme can.
@@ -18,15 +18,15 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from core.errors import ConfigError, MnemeError
-from core.memory.form import Form
+from core.memory.guarded import foreign
+from core.memory.options import Form
 from core.memory.provider import MemoryProvider
-from core.memory.seat import foreign
 
 T = TypeVar("T")
 
 LOADING_S = 30.0
 """How long a plugin may take to be loaded, and to be made: some bring large libraries."""
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).with_name("services")
 BUILT_IN = ("notes", "history", "facts")
 """What is always there and is no choice."""
 _TAKEN = (*BUILT_IN, "memory")
@@ -36,7 +36,7 @@ _CHOICE = re.compile(r"^    name = [\"'](\w+)[\"']", re.MULTILINE)
 
 
 class Plugins:
-    """Providers under `home`/plugins, and those of the package that are no part of what is built in."""
+    """Providers under `home`/plugins, and the services of the package."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / "plugins"
@@ -150,7 +150,7 @@ def _is_service(path: Path) -> bool:
 
 def _module(name: str, path: Path) -> ModuleType:
     if path.parent == PACKAGE:
-        return importlib.import_module(f"core.memory.{name}")
+        return importlib.import_module(f"core.memory.services.{name}")
     known = f"mneme_plugin_{name}"
     spec = importlib.util.spec_from_file_location(known, path)
     if spec is None or spec.loader is None:

@@ -13,7 +13,7 @@ from datetime import datetime
 from core.ports import Clock
 from core.records import Action
 from core.store import codec, rows
-from core.store.database import Database
+from core.store.sqlite.database import Database
 from core.types import Account, Address, Command, Scope
 
 

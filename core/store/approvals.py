@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 
 from core.store import rows
-from core.store.database import Database
+from core.store.sqlite.database import Database
 
 _KEY = "approved:"
 
 
 class Approvals:
-    """Fills the role `core.memory.seals.Seals` over state.db."""
+    """Fills the role `core.review.approvals_role.Seals` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

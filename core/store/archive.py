@@ -1,233 +1,265 @@
-"""All of history in and out: what another system knew comes in, what is known here goes out as JSON lines.
+"""Imported and exported history as rows: finds or makes the session, tells what is known from what is new.
 
-The format is in `chronicle.py`; files of other systems are read in `core/histories`. An import that is repeated or was
-cut off changes nothing twice. Tool calls and what tools returned are not exported, nor are commands.
+Functions that take a connection run inside the caller's transaction.
 """
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
+import re
+import secrets
 import sqlite3
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from core.errors import HistoryError, StoreError
-from core.histories import json_lines
-from core.records import ImportReport, Skipped
-from core.store import archive_rows, chronology, upkeep
-from core.store.batches import Batch, cut
-from core.store.bulk import indexed_at_once
-from core.store.chronicle import Chronicle
-from core.store.database import Database
-from core.store.sight import scope_parameter, visible
-from core.store.stale import write_text
+from core.store import codec, rows
+from core.store import messages as message_rows
+from core.store.scope_filter import visible
 from core.store.transcripts import SAID
-from core.types import Scope
+from core.transfer.record import TITLE_CHARS, Chronicle
+from core.types import Address, Message, Sender
 
-BUFFER_LINES = 2000
-BUFFER_CHARS = 8_000_000
-"""How much waits in memory for the rest of its session."""
-MERGE_SEGMENTS = 32
-"""When the indexes have grown by so many segments they are merged, in small steps: at 64 FTS5 would do it by itself, in
-one that takes as long as ten transactions."""
-MERGE_PAGES = 200
-PROGRESS_LINES = 1000
-REASONS = 100
-"""How many refused lines are reported with their reason."""
-PAGE_MESSAGES = 500
-PAGE_SESSIONS = 500
+TITLE_FROM_TEXT_CHARS = 60
+NOTED = 2000
+"""So many messages that are there already are looked at in one transaction."""
+_STORE_NAME = "archive_name"
+"""Key of `state_meta`: names this state.db in exports, so that its own sessions are known when they come back."""
+
+_QUOTE_ID = re.compile(r"(?P<store>mneme-[0-9a-f]{12})-quote-[0-9]{1,19}")
+"""The id in an export of an answer that repeats what recall found: where it comes in, recall does not index it."""
+
+_PAGE = f"""
+SELECT {rows.MESSAGE_COLUMNS} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
+WHERE (messages.session_id, messages.id) > (:session, :message) AND {visible()}
+AND (:only IS NULL OR messages.session_id = :only)
+AND {SAID}
+ORDER BY messages.session_id, messages.id LIMIT :limit
+"""
 
 
-class Archive:
-    """Import and export of history in state.db."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._unmerged = 0
-
-    async def import_lines(self, lines: Iterable[bytes | str], progress: Callable[[int], None]) -> ImportReport:
-        """Takes in JSON lines. A bad line is refused with its number and the rest is kept."""
-        return await self.import_records(json_lines.read(lines), progress)
-
-    async def import_records(
-        self, records: Iterable[Chronicle | Skipped | None], progress: Callable[[int], None]
-    ) -> ImportReport:
-        """Takes in messages, some sessions a transaction, or a part of one when it is long or comes in pieces.
-
-        `progress` hears now and then how many records are done. A message is known by (session, id); without an id the
-        n-th equal (session, at, role, text) of the file is the n-th equal one stored. When the records end with a
-        HistoryError, what came before is taken and the report says it in `broken`. Sessions whose messages came in
-        another order than that of their times are put in order at the end.
+def start(connection: sqlite3.Connection) -> None:
+    """Makes the list of lines without an id: how many equal ones were stored before, how many the file has had so far.
+    It is a temporary table, because a long file has more of them than should lie in memory."""
+    finish(connection)
+    connection.execute(
         """
-        tally = _Tally()
-        waiting: dict[tuple[Scope, str], list[Chronicle]] = {}
-        buffered = buffered_chars = 0
-        await self._database.write(archive_rows.start)
-        try:
-            for record in _until_broken(records, tally):
-                tally.lines += 1
-                if isinstance(record, Chronicle):
-                    waiting.setdefault((record.scope, record.session), []).append(record)
-                    buffered += 1
-                    buffered_chars += len(record.text)
-                elif record is not None:
-                    tally.leave_out(record)
-                if tally.lines % PROGRESS_LINES == 0:
-                    progress(tally.lines)
-                if buffered >= BUFFER_LINES or buffered_chars >= BUFFER_CHARS:
-                    await self._store(waiting, tally)
-                    buffered = buffered_chars = 0
-            await self._store(waiting, tally)
-        finally:
-            await self._database.write(archive_rows.finish)
-        await self._put_in_order(sorted(tally.pieced))
-        progress(tally.lines)
-        return tally.report()
-
-    async def export(self, scopes: frozenset[Scope], session_id: int | None = None) -> AsyncIterator[str]:
-        """Every message of these scopes, or of one session, as a line without its end; oldest session first."""
-        store = await self._database.write(archive_rows.store_name)
-        wanted = {"scopes": scope_parameter(scopes), "only": session_id, "limit": PAGE_MESSAGES}
-        place = {"session": 0, "message": 0}
-        while True:
-
-            def work(
-                connection: sqlite3.Connection, values: Mapping[str, object] = {**wanted, **place}
-            ) -> list[tuple[int, int, str]]:
-                return archive_rows.page(connection, store, values)
-
-            found = await self._database.read(work)
-            for after_session, after_message, line in found:
-                place = {"session": after_session, "message": after_message}
-                yield line
-            if len(found) < PAGE_MESSAGES:
-                return
-
-    async def left_out(self, scopes: frozenset[Scope], session_id: int | None = None) -> int:
-        """How many messages of these scopes, or of one session, `export` drops. What was erased does not count: there
-        is nothing left of it."""
-        values = {"scopes": scope_parameter(scopes), "only": session_id}
-
-        def work(connection: sqlite3.Connection) -> int:
-            row = connection.execute(
-                f"""
-                SELECT COUNT(*) AS count FROM messages JOIN sessions ON sessions.id = messages.session_id
-                WHERE {visible()} AND (:only IS NULL OR messages.session_id = :only) AND NOT ({SAID})
-                AND (messages.text <> '' OR messages.blocks IS NOT NULL)
-                """,
-                values,
-            ).fetchone()
-            return int(row["count"])
-
-        return await self._database.read(work)
-
-    async def _store(self, waiting: dict[tuple[Scope, str], list[Chronicle]], tally: _Tally) -> None:
-        """Empties `waiting`, in transactions that are short enough for others to write between them."""
-        for batch in cut(waiting.values()):
-
-            def work(connection: sqlite3.Connection, batch: Batch = batch) -> list[tuple[int, bool, int]]:
-                with indexed_at_once(connection):
-                    return [archive_rows.store(connection, lines) for lines in batch]
-
-            await self._note(batch, tally)
-            stored = await write_text(self._database, work)
-            for lines, (session_id, is_new, taken) in zip(batch, stored, strict=True):
-                tally.met.add(session_id)
-                if not is_new:
-                    tally.pieced.add(session_id)
-                tally.taken += taken
-                tally.known += len(lines) - taken
-                tally.scopes[lines[0].scope] += len(lines)
-            if any(taken for _, _, taken in stored):
-                await self._merge(1)
-        waiting.clear()
-
-    async def _note(self, batch: Batch, tally: _Tally) -> None:
-        """Counts the messages without an id in those sessions that were there before this import."""
-
-        def find(connection: sqlite3.Connection) -> list[int | None]:
-            return [archive_rows.find(connection, lines[0]) for lines in batch]
-
-        there = {session_id for session_id in await self._database.read(find) if session_id is not None}
-        for session_id in sorted(there - tally.met):
-            after: int | None = 0
-            while after is not None:
-                note = partial(archive_rows.note_stored, session_id=session_id, after=after)
-                after = await self._database.write(note)
-
-    async def _merge(self, segments: int) -> None:
-        self._unmerged += segments
-        if self._unmerged < MERGE_SEGMENTS:
-            return
-        self._unmerged = 0
-        # A damaged index is the business of those who tend it, and a full disk is met at the next message.
-        with contextlib.suppress(StoreError):
-            while await self._database.write(lambda connection: upkeep.merge(connection, MERGE_PAGES)):
-                pass
-
-    async def _put_in_order(self, session_ids: Sequence[int]) -> None:
-        """Renumbers what came late into these sessions, in small transactions: others write meanwhile."""
-        for start in range(0, len(session_ids), PAGE_SESSIONS):
-            part = session_ids[start : start + PAGE_SESSIONS]
-
-            def find(connection: sqlite3.Connection, part: Sequence[int] = part) -> dict[int, list[tuple[int, int]]]:
-                return chronology.disordered(connection, part)
-
-            for moves in (await self._database.read(find)).values():
-                for step in chronology.steps(moves):
-
-                    def work(connection: sqlite3.Connection, step: Sequence[tuple[int, int]] = step) -> None:
-                        chronology.renumber(connection, step)
-
-                    await write_text(self._database, work)
-                    # What goes is written down like what comes.
-                    await self._merge(2)
+        CREATE TEMPORARY TABLE nameless (
+            session_id INTEGER NOT NULL,
+            digest BLOB NOT NULL,
+            stored INTEGER NOT NULL,
+            met INTEGER NOT NULL,
+            PRIMARY KEY (session_id, digest)
+        ) WITHOUT ROWID
+        """
+    )
 
 
-class _Tally:
-    """What an import has done so far."""
+def finish(connection: sqlite3.Connection) -> None:
+    """Forgets the list."""
+    connection.execute("DROP TABLE IF EXISTS temp.nameless")
 
-    def __init__(self) -> None:
-        self.lines = 0
-        self.taken = 0
-        self.known = 0
-        self.met: set[int] = set()
-        """Ids of the sessions that the file has."""
-        self.pieced: set[int] = set()
-        """Those of them that were there before, or came in more than one piece."""
-        self.scopes: Counter[Scope] = Counter()
-        """How many messages the file has of each scope, taken now or known."""
-        self.broken: str | None = None
-        self._refused = 0
-        self._reasons: list[str] = []
-        self._skipped: Counter[str] = Counter()
 
-    def leave_out(self, record: Skipped) -> None:
-        """Counts what is not taken; of refused lines the first are told one by one."""
-        if record.line is None:
-            self._skipped[record.reason] += 1
-            return
-        self._refused += 1
-        if len(self._reasons) < REASONS:
-            self._reasons.append(f"line {record.line}: {record.reason}")
+def store_name(connection: sqlite3.Connection) -> str:
+    """The name of this state.db in session names of exports, made at the first use: ``mneme-4f1d0c2a9be3``."""
+    name = rows.meta(connection, _STORE_NAME)
+    if name is None:
+        name = f"mneme-{secrets.token_hex(6)}"
+        rows.keep_meta(connection, _STORE_NAME, name)
+    return name
 
-    def report(self) -> ImportReport:
-        return ImportReport(
-            lines=self.lines,
-            taken=self.taken,
-            known=self.known,
-            refused=self._refused,
-            sessions=len(self.met),
-            reasons=tuple(self._reasons),
-            skipped=tuple(self._skipped.most_common()),
-            broken=self.broken,
-            scopes=tuple((scope.key, number) for scope, number in self.scopes.most_common()),
+
+def store(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> tuple[int, bool, int]:
+    """Stores lines of one session; returns the session's id, whether it was made for them, and how many of them were
+    new. What the session had before this import must have been noted."""
+    own = rows.meta(connection, _STORE_NAME)
+    session_id, address_id, is_new = _session(connection, lines)
+    known = set() if is_new else _known(connection, address_id, lines)
+    taken: list[Message] = []
+    for line in lines:
+        external_id = codec.maybe_clean(line.id)
+        quote = _QUOTE_ID.fullmatch(external_id or "") if line.role == "assistant" else None
+        if quote is not None and quote["store"] == own:
+            # Here such an answer has no id.
+            external_id = None
+        if external_id in known or (external_id is None and not _is_next(connection, session_id, line)):
+            continue
+        if external_id is not None:
+            known.add(external_id)
+        message = Message(
+            role=line.role,
+            kind="chat" if quote is None else "quote",
+            text=line.text,
+            session_id=session_id,
+            created_at=line.at,
+            external_id=external_id,
+            sender=None if line.sender is None else Sender(id="", name=line.sender),
         )
+        taken.append(message)
+    message_rows.add(connection, taken, address_id)
+    if taken or is_new:
+        _count(connection, session_id, lines, sum(message.kind == "chat" for message in taken))
+    return session_id, is_new, len(taken)
 
 
-def _until_broken(records: Iterable[Chronicle | Skipped | None], tally: _Tally) -> Iterator[Chronicle | Skipped | None]:
-    try:
-        yield from records
-    except HistoryError as error:
-        tally.broken = str(error)
+def _known(connection: sqlite3.Connection, address_id: int, lines: Sequence[Chronicle]) -> set[str]:
+    """The ids of lines that were stored before. Asked one by one: SQLite's JSON ends a text at a NUL."""
+    ids = {codec.clean(line.id) for line in lines if line.id is not None}
+    statement = "SELECT 1 FROM messages WHERE address_id = :address AND external_id = :id"
+    return {one for one in ids if connection.execute(statement, {"address": address_id, "id": one}).fetchone()}
+
+
+def page(connection: sqlite3.Connection, store: str, values: Mapping[str, object]) -> list[tuple[int, int, str]]:
+    """The next lines of an export, each after its session's and its message's id.
+
+    `values`: the scopes, the ids of the last line (session, message), a limit, and the only session if there is one.
+    """
+    messages = [rows.message_of(row) for row in connection.execute(_PAGE, values)]
+    sessions = {}
+    for session_id in {message.session_id for message in messages}:
+        row = connection.execute(f"{rows.SESSIONS} WHERE sessions.id = :id", {"id": session_id}).fetchone()
+        sessions[session_id] = rows.session_of(row)
+    found = []
+    for message in messages:
+        session = sessions[message.session_id]
+        name = session.external_id or f"{store}-{session.id}"
+        if message.kind == "quote" and message.external_id is None:
+            message = replace(message, external_id=f"{store}-quote-{message.id}")
+        found.append((session.id, message.id, Chronicle.of(session, name, message).line()))
+    return found
+
+
+def find(connection: sqlite3.Connection, line: Chronicle) -> int | None:
+    """The session of a line, where there is one."""
+    row = _found(connection, line)
+    return None if row is None else int(row["id"])
+
+
+def note_stored(connection: sqlite3.Connection, session_id: int, after: int, count: int = NOTED) -> int | None:
+    """Counts those of the next `count` messages of a session that have no id; returns where the next begin (None: there
+    are no more)."""
+    found = connection.execute(
+        """
+        SELECT id, created_at, role, CASE WHEN external_id IS NULL THEN text END AS text FROM messages
+        WHERE session_id = :session AND id > :after ORDER BY id LIMIT :count
+        """,
+        {"session": session_id, "after": after, "count": count},
+    ).fetchall()
+    connection.executemany(
+        """
+        INSERT INTO temp.nameless (session_id, digest, stored, met) VALUES (:session, :digest, 1, 0)
+        ON CONFLICT (session_id, digest) DO UPDATE SET stored = stored + 1
+        """,
+        [
+            {"session": session_id, "digest": _digest(row["created_at"], row["role"], row["text"])}
+            for row in found
+            if row["text"] is not None
+        ],
+    )
+    return found[-1]["id"] if len(found) == count else None
+
+
+def _session(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> tuple[int, int, bool]:
+    """The session of the lines, the address that their ids are unique at, and whether the session was made now."""
+    row = _found(connection, lines[0])
+    if row is None:
+        session_id = _made(connection, lines)
+        return session_id, _shelf(connection, session_id), True
+    is_own = row["external_id"] is None
+    return row["id"], row["address_id"] if is_own else _shelf(connection, row["id"]), False
+
+
+def _found(connection: sqlite3.Connection, line: Chronicle) -> sqlite3.Row | None:
+    row: sqlite3.Row | None = connection.execute(
+        """
+        SELECT sessions.id, sessions.address_id, sessions.external_id FROM scopes
+        CROSS JOIN sessions ON sessions.scope_id = scopes.id
+        WHERE scopes.key = :scope
+        AND (sessions.external_id = :external OR sessions.id = :own AND sessions.external_id IS NULL)
+        """,
+        {
+            "scope": codec.clean(line.scope.key),
+            "external": codec.clean(line.session),
+            "own": _own_number(connection, line.session),
+        },
+    ).fetchone()
+    return row
+
+
+def _shelf(connection: sqlite3.Connection, session_id: int) -> int:
+    """Ids of imported messages are unique in their session only, so they have an address of their own there."""
+    return rows.keep_address(connection, Address(platform="import", chat_id=str(session_id)))
+
+
+def _own_number(connection: sqlite3.Connection, name: str) -> int | None:
+    """The id of a session that was exported from here."""
+    store, _, number = name.rpartition("-")
+    is_own = store and store == rows.meta(connection, _STORE_NAME) and number.isdecimal() and len(number) < 18
+    return int(number) if is_own else None
+
+
+def _made(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> int:
+    first = lines[0]
+    moments = [rows.timestamp(line.at) for line in lines]
+    row = connection.execute(
+        """
+        INSERT INTO sessions (address_id, scope_id, external_id, closes_at, title, started_at, last_at, ended_at,
+            end_reason)
+        VALUES (:address, :scope, :external, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages), :title, :started_at,
+            :last_at, :last_at, 'import')
+        RETURNING id
+        """,
+        {
+            "address": rows.keep_address(connection, first.address),
+            "scope": rows.keep_scope(connection, first.scope),
+            "external": codec.clean(first.session),
+            "title": _title(lines),
+            "started_at": min(moments),
+            "last_at": max(moments),
+        },
+    ).fetchall()[0]
+    connection.execute("UPDATE sessions SET root_id = id WHERE id = :id", {"id": row["id"]})
+    return int(row["id"])
+
+
+def _title(lines: Sequence[Chronicle]) -> str:
+    """The title that the lines give; else the beginning of what a person said first, else the session's name."""
+    for line in lines:
+        if line.title:
+            return codec.clean(line.title)
+    text = next((line.text for line in lines if line.role == "user"), lines[0].session)
+    words = " ".join(text[: TITLE_CHARS * 2].split())
+    if len(words) > TITLE_FROM_TEXT_CHARS:
+        words = words[:TITLE_FROM_TEXT_CHARS].rpartition(" ")[0] or words[:TITLE_FROM_TEXT_CHARS]
+        words += " …"
+    return codec.clean(words)
+
+
+def _is_next(connection: sqlite3.Connection, session_id: int, line: Chronicle) -> bool:
+    """Whether a line without an id is one more than the equal ones that were stored before."""
+    digest = _digest(rows.timestamp(line.at), line.role, codec.clean(line.text))
+    row = connection.execute(
+        """
+        INSERT INTO temp.nameless (session_id, digest, stored, met) VALUES (:session, :digest, 0, 1)
+        ON CONFLICT (session_id, digest) DO UPDATE SET met = met + 1
+        RETURNING met > stored AS is_next
+        """,
+        {"session": session_id, "digest": digest},
+    ).fetchall()[0]
+    return bool(row["is_next"])
+
+
+def _digest(seconds: float, role: str, text: str) -> bytes:
+    return hashlib.blake2b(f"{seconds!r} {role} {text}".encode(), digest_size=12).digest()
+
+
+def _count(connection: sqlite3.Connection, session_id: int, lines: Sequence[Chronicle], taken: int) -> None:
+    moments = [rows.timestamp(line.at) for line in lines]
+    connection.execute(
+        """
+        UPDATE sessions SET messages = messages + :taken, started_at = MIN(started_at, :first),
+            last_at = MAX(last_at, :last),
+            ended_at = CASE WHEN end_reason = 'import' THEN MAX(ended_at, :last) ELSE ended_at END
+        WHERE id = :id
+        """,
+        {"id": session_id, "taken": taken, "first": min(moments), "last": max(moments)},
+    )

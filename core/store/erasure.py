@@ -2,7 +2,7 @@
 
 What is to go is a list of ids that is kept before the person is asked, begun when he says yes, and worked off in small
 transactions; whatever stops it, it is not begun or it is finished after the next start. The bytes are
-`compaction.py`'s, the files `core/forgetting.py`'s.
+`compaction.py`'s, the files `core/privacy/forgetting.py`'s.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.ports import Clock
-from core.quoting import Quoting, digest
+from core.privacy import erasure_inbox
+from core.privacy.erasure_search import listed, widen
+from core.privacy.quoting import Quoting, digest
 from core.records import Claim, Trace
-from core.search import Query
-from core.store import codec, erasure_intake, message_rows, rows, upkeep, vantage
-from core.store.calls import disturb
-from core.store.compaction import want, want_pages
-from core.store.database import Database
+from core.store import codec, epoch, messages, rows
+from core.store.epoch import Vantage
 from core.store.erasure_list import ErasureList
-from core.store.erasure_search import listed, widen
 from core.store.inbox import close_entries
-from core.store.sight import visible
-from core.store.stale import write_text
-from core.store.vantage import Vantage
+from core.store.scope_filter import visible
+from core.store.search_types import Query
+from core.store.sqlite import index_maintenance
+from core.store.sqlite.compaction import want, want_pages
+from core.store.sqlite.database import Database
+from core.store.sqlite.stale import write_text
+from core.store.usage import disturb
 
 STEP_S = 0.05
 """How long a transaction takes about, in which nobody else can write."""
@@ -51,7 +53,7 @@ class Erasure:
         Raises Refused while the text indexes cannot be asked: nothing may be overlooked."""
 
         def work(connection: sqlite3.Connection) -> tuple[ErasureList, list[Trace], Quoting]:
-            if upkeep.is_stale(connection):
+            if index_maintenance.is_stale(connection):
                 raise Refused("The search index is being built anew, so something could be overlooked. Try again soon.")
             return listed(connection, query, claim)
 
@@ -128,14 +130,14 @@ class Erasure:
                     },
                 )
                 found.asked = [one[0] for one in asked]
-                entries, said = erasure_intake.rows_of(connection, found)
+                entries, said = erasure_inbox.rows_of(connection, found)
                 found.unread -= len(set(said) - set(found.messages))
                 found.messages = sorted({*found.messages, *said})
                 close_entries(connection, entries, now)
                 connection.execute(
                     "UPDATE erasures SET begun_at = :now, list = :list WHERE id = :id", {**values, "list": found.dump()}
                 )
-                vantage.count(connection)
+                epoch.count(connection)
             return found
 
         return await self._database.write(work)
@@ -182,7 +184,7 @@ class Erasure:
 
     async def renewed(self, held: Vantage) -> Vantage:
         """The vantage from which work goes on that has erased something itself."""
-        return await self._database.read(lambda connection: vantage.taken(connection, held.scopes)) or held
+        return await self._database.read(lambda connection: epoch.taken(connection, held.scopes)) or held
 
     async def texts(self, found: ErasureList) -> list[str]:
         """What the rows still say that are to go: for what is kept outside of state.db."""
@@ -220,7 +222,7 @@ class Erasure:
                 {
                     "id": token,
                     "now": rows.timestamp(self._clock.now()),
-                    "number": vantage.count(connection),
+                    "number": epoch.count(connection),
                     "list": done.dump(),
                 },
             )
@@ -281,7 +283,7 @@ def _erase(connection: sqlite3.Connection, ids: list[int]) -> list[int]:
             "SELECT id, session_id, kind, text FROM messages WHERE id = :id", {"id": ids[-count]}
         ).fetchone()
         if row is not None:
-            message_rows.erase(connection, row)
+            messages.erase(connection, row)
     return ids[:-count]
 
 

@@ -12,10 +12,10 @@ from datetime import datetime
 
 from core.records import Fact
 from core.store import rows
-from core.store.database import Database
-from core.store.fact_index import write_facts
 from core.store.facts import Facts
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of
+from core.store.sqlite.database import Database
+from core.store.sqlite.fact_index import write_facts
 from core.types import Message, Scope, Session
 
 _OWN = """
@@ -28,7 +28,7 @@ _EDITED = "messages.id IN (SELECT message_id FROM fact_rereads)"
 
 
 class FactBacklog:
-    """Fills the role `core.memory.backlog.Backlog` over state.db; `facts` learns."""
+    """Fills the role `core.facts.backlog_role.Backlog` over state.db; `facts` learns."""
 
     def __init__(self, database: Database, facts: Facts) -> None:
         self._database = database

@@ -6,13 +6,13 @@ import sqlite3
 from datetime import datetime
 
 from core.store import rows
-from core.store.database import Database
-from core.store.sight import scope_parameter, visible
+from core.store.scope_filter import scope_parameter, visible
+from core.store.sqlite.database import Database
 from core.types import Scope
 
 
 class FactRota:
-    """Fills the role `core.memory.rota.Rota` over state.db."""
+    """Fills the role `core.facts.curator_role.Rota` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -9,13 +9,13 @@ import json
 import sqlite3
 from typing import Any
 
-from core.attributes import hints_of
-from core.folding import fold, plain, words_of
-from core.naming import entity_key
+from core.facts.attributes import hints_of
 from core.records import Author, Fact, FactChange
 from core.store import codec, rows
-from core.store.chunk_terms import scoped
-from core.terms import terms_of
+from core.store.sqlite.chunk_terms import scoped
+from core.text.names import entity_key
+from core.text.normalize import fold, plain, words_of
+from core.text.terms import terms_of
 from core.types import Scope
 
 COLUMNS = """

@@ -1,6 +1,6 @@
 """Finds facts: by words, by the names they hold, by what they say of one thing; and what a curator should look at.
 
-Every statement goes through the one scope predicate. Ranks nothing but by age and bm25; `core.memory.blend` does.
+Every statement goes through the one scope predicate. Ranks nothing but by age and bm25; `core.facts.ranking` does.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 
 from core.records import Fact
 from core.store import fact_rows, rows
-from core.store.chunk_terms import scoped
-from core.store.database import Database
-from core.store.sight import scope_parameter, visible
+from core.store.scope_filter import scope_parameter, visible
+from core.store.sqlite.chunk_terms import scoped
+from core.store.sqlite.database import Database
 from core.types import Scope
 
 Scopes = frozenset[Scope]
@@ -29,7 +29,7 @@ DOUBTFUL = 0.25
 
 
 class FactSearch:
-    """Fills the role `core.memory.lookup.Lookup` over state.db."""
+    """Fills the role `core.facts.search_role.Lookup` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -37,9 +37,9 @@ class FactSearch:
     async def candidates(
         self, terms: Sequence[str], keys: Sequence[str], scopes: Scopes, limit: int = CANDIDATES
     ) -> list[tuple[Fact, float, int]]:
-        """Facts with any of `terms` (see `core.terms`) or of the names `keys` (see `core.naming`), as (fact, text
-        score, how many of the names). The text score is bm25 from above 0, 0 without a word in common. At most
-        `limit`."""
+        """Facts with any of `terms` (see `core.text.terms`) or of the names `keys` (see `core.text.names`), as (fact,
+        text score, how many of the names). The text score is bm25 from above 0, 0 without a word in common. At
+        most `limit`."""
 
         def work(connection: sqlite3.Connection) -> list[tuple[Fact, float, int]]:
             scores = _by_text(connection, terms, scopes, limit)

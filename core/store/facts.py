@@ -13,15 +13,15 @@ from dataclasses import replace
 from typing import Any
 
 from core.errors import Refused
-from core.memory.claim import Claim
-from core.naming import names_in
+from core.facts.claims import Claim
 from core.ports import Clock
 from core.records import Author, Fact, FactChange
 from core.store import codec, fact_rows, rows
-from core.store import fact_precedents as precedents
-from core.store.database import Database
-from core.store.fact_index import write_facts
-from core.store.sight import scope_parameter, visible
+from core.store import fact_conflicts as precedents
+from core.store.scope_filter import scope_parameter, visible
+from core.store.sqlite.database import Database
+from core.store.sqlite.fact_index import write_facts
+from core.text.names import names_in
 from core.types import Scope
 
 Scopes = frozenset[Scope]
@@ -37,7 +37,7 @@ _NOBODY = Author()
 
 
 class Facts:
-    """Fills the role `core.memory.ledger.Ledger` over state.db."""
+    """Fills the role `core.facts.facts_role.Ledger` over state.db."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

@@ -12,11 +12,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.ports import Clock
+from core.privacy.incognito_registry import Veil
 from core.records import Entry, RawUpdate
 from core.store import codec, rows
-from core.store.database import Database
+from core.store.sqlite.database import Database
 from core.types import Address, Inbound
-from core.veil import Veil
 
 REMEMBERED = timedelta(days=30)
 """How long the id of an answered event that left no message is known; platforms redeliver for a day at most."""

@@ -11,8 +11,8 @@ from datetime import datetime
 from core.errors import Refused
 from core.records import Job, Schedule
 from core.store import codec, rows
-from core.store.database import Database
-from core.store.sight import scope_parameter, visible
+from core.store.scope_filter import scope_parameter, visible
+from core.store.sqlite.database import Database
 from core.types import Address, Scope
 
 LOCAL = Scope(key="account:terminal:local")

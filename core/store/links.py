@@ -16,10 +16,10 @@ from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.records import Link, Named
-from core.store import account_rows, codec, rows, vantage
-from core.store.database import Database
+from core.store import account_rows, codec, epoch, rows
 from core.store.people import ALPHABET, CODE_CHARS
-from core.store.sight import scope_parameter
+from core.store.scope_filter import scope_parameter
+from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
 
 LIFE = timedelta(minutes=10)
@@ -41,7 +41,7 @@ NOTHING = "Nothing waits for that, or not any more. `/link` in a direct chat on 
 
 
 class Links:
-    """Fills the role `core.kinship.Kinship` over state.db."""
+    """Fills the role `core.people.roles.Kinship` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -198,9 +198,9 @@ class Links:
             return others, _count_parting(connection, scopes)
 
         others, number = await self._database.write(work)
-        if number and (held := vantage.held()) is not None:
+        if number and (held := epoch.held()) is not None:
             # Whoever parts them knows of it: his own answer is not made of what was seen before.
-            vantage.hold(replace(held, number=number))
+            epoch.hold(replace(held, number=number))
         return others
 
     async def kin(self, account: Account) -> Sequence[Named]:
@@ -231,7 +231,7 @@ def _count_tries(connection: sqlite3.Connection, account: Account, now: datetime
 
 
 def _count_parting(connection: sqlite3.Connection, scopes: Sequence[Scope]) -> int:
-    number = vantage.count(connection)
+    number = epoch.count(connection)
     connection.execute("DELETE FROM partings WHERE number <= :old", {"old": number - PARTINGS})
     connection.execute(
         "INSERT INTO partings (number, scopes) VALUES (:number, :scopes)",

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from core.memory.provenance import Provenance
+from core.notes.provenance import Provenance
 from core.records import Author, NoteChange
 from core.store import codec, rows
-from core.store.database import Database
 from core.store.passages import PLATFORM_ID, link
-from core.store.sight import scope_parameter, visible
+from core.store.scope_filter import scope_parameter, visible
+from core.store.sqlite.database import Database
 from core.types import Scope
 
 VERSIONS = """
@@ -54,7 +54,7 @@ _IDLE = f"""
 
 
 class Notes:
-    """Fills the role `core.memory.versions.Versions` over state.db."""
+    """Fills the role `core.review.versions_role.Versions` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 
 from core.store import codec
-from core.store.database import Database
 from core.store.rows import MESSAGE_COLUMNS, message_of, place
-from core.store.sight import scope_parameter, visible
+from core.store.scope_filter import scope_parameter, visible
+from core.store.sqlite.database import Database
 from core.types import Address, Message, Scope
 
 

@@ -14,8 +14,8 @@ from core.errors import StoreError
 from core.ports import Clock
 from core.records import Parcel
 from core.store import codec, rows
-from core.store.database import Database
 from core.store.inbox import forget_failed
+from core.store.sqlite.database import Database
 from core.types import Address, Answer
 
 KEPT = timedelta(days=30)

@@ -6,11 +6,11 @@ import json
 import sqlite3
 from datetime import datetime
 
-from core.memory.operation import Operation
-from core.memory.pending_note import PendingNote
+from core.notes.operation import Operation
+from core.review.pending import PendingNote
 from core.store import codec, rows
-from core.store.database import Database
-from core.store.sight import scope_parameter, visible
+from core.store.scope_filter import scope_parameter, visible
+from core.store.sqlite.database import Database
 from core.types import Scope
 
 LIMIT = 50
@@ -18,7 +18,7 @@ LIMIT = 50
 
 
 class PendingNotes:
-    """Fills the role `core.memory.quarantine.Quarantine` over state.db."""
+    """Fills the role `core.review.pending_role.Quarantine` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

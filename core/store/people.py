@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from core.errors import Refused
+from core.privacy.incognito_registry import Veil
 from core.records import Pairing
 from core.store import account_rows, codec, rows
-from core.store.database import Database
+from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
-from core.veil import Veil
 
 ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
 """Signs that are told apart when read aloud or copied by hand."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 
 from core.store import codec, rows
-from core.store.database import Database
-from core.store.indexes import plainly
-from core.store.sight import scope_parameter, visible
+from core.store.scope_filter import scope_parameter, visible
+from core.store.sqlite.database import Database
+from core.store.sqlite.text_index import plainly
 from core.types import Message, Scope, Session
 
 LIMIT = 1_000

@@ -8,10 +8,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.appointments import Appointments
+from core.dates.reading import Reading
 from core.errors import Refused, ToolError
-from core.reading import Reading
-from core.tools.arguments import parsed
+from core.models.tool_arguments import parsed
+from core.scheduling.appointments import Appointments
 from core.types import Account, Json, Tool, ToolContext
 
 

@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core import filters
 from core.errors import StoreError, ToolError
-from core.findings import to_json
+from core.models.tool_arguments import parsed
 from core.ports import Recall
-from core.search import Query
-from core.tools.arguments import parsed
+from core.search import filters
+from core.search.rendering import to_json
+from core.store.search_types import Query
 from core.types import Account, Json, Payer, Role, Tool, ToolContext
 
 BUDGET_CHARS = 6_000

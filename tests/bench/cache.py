@@ -14,15 +14,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from core.claude import Claude
-from core.fence import OPENING
+from core.guard.fence import OPENING
+from core.models.claude import Claude
 from core.ports import Model
 from core.records import Spending
 from core.types import Completion, Request
-from tests.doubles.clock import SteadyClock
-from tests.doubles.corridor import open_corridor
-from tests.doubles.messages_api import MessagesApi
-from tests.doubles.prefix_cache import bare, blocks_of, tokens_of
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.corridor import open_corridor
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.prefix_cache import bare, blocks_of, tokens_of
 
 TURNS = 50
 KEY = "sk-ant-bench"

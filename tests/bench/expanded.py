@@ -14,13 +14,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from config.settings import Settings
-from core.research import Research
-from core.search import Findings, Query
-from core.store.database import Database
+from core.search.research import Research
+from core.store.search_types import Findings, Query
+from core.store.sqlite.database import Database
 from core.store.transcripts import Transcripts
-from gateway.client import client
+from gateway.model_client import client
 from tests.bench.locomo import LIMIT, SCOPE, SESSIONS, Mneme
-from tests.doubles.clock import SteadyClock
+from tests.fixtures.clock import SteadyClock
 
 
 class Expanded(Mneme):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-from core.memory.guard import threat
-from tests.doubles.lures_corpus import Sample, samples
+from core.guard.guard import threat
+from tests.fixtures.lures_corpus import Sample, samples
 
 NOTE_CHARS = 2_200
 

@@ -15,21 +15,21 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from core.memory import hrr
-from core.memory.blend import Blend
-from core.memory.claim import Claim, fact_of
-from core.memory.question import Question
-from core.memory.rules import claims
-from core.naming import entity_key, keys_in, names_in
+from core.facts import hrr
+from core.facts.claims import Claim, fact_of
+from core.facts.question import Question
+from core.facts.ranking import Blend
+from core.facts.rules import claims
 from core.records import Fact
 from core.store import fact_rows, rows
-from core.store.database import Database
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
-from core.terms import query_terms, terms_of
+from core.store.sqlite.database import Database
+from core.text.names import entity_key, keys_in, names_in
+from core.text.terms import query_terms, terms_of
 from core.types import Message, Scope, Sender
 from tests.bench.fact_set import NOISE, TOLD, Asked, questions
-from tests.doubles.clock import SteadyClock
+from tests.fixtures.clock import SteadyClock
 
 SCOPE = Scope.account("telegram", "42")
 SCOPES = frozenset((SCOPE,))

@@ -18,11 +18,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from core.search import Findings, Query
-from core.store.database import Database
-from core.store.recall import Recall
+from core.search.recall import Recall
+from core.store.search_types import Findings, Query
+from core.store.sqlite.database import Database
 from core.types import Scope
-from tests.doubles.clock import SteadyClock
+from tests.fixtures.clock import SteadyClock
 
 SCOPE = Scope.account("terminal", "owner")
 SESSIONS = 10

@@ -17,14 +17,14 @@ from typing import Any, TypeVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from core.findings import to_json
-from core.search import Query
-from core.store.archive import Archive
-from core.store.conversations import Conversations
-from core.store.database import Database
-from core.store.recall import Recall
+from core.search.recall import Recall
+from core.search.rendering import to_json
+from core.store.search_types import Query
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
+from core.transfer.archive import Archive
 from core.types import Address, Message, Role, Scope, Session
-from tests.doubles.clock import SteadyClock
+from tests.fixtures.clock import SteadyClock
 
 T = TypeVar("T")
 SCOPE = Scope.account("terminal", "local")

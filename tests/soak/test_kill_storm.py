@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.doubles.messages_api import MessagesApi
-from tests.doubles.storm import Storm, answer_all
-from tests.doubles.town import KEY, Town
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.storm import Storm, answer_all
+from tests.fixtures.town import KEY, Town
 
 KILLS = 200
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_babble import babble
+from tests.end_to_end.test_odd_lines import babble
 
 
 @pytest.mark.timeout(1800)

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.store import chunks, matches, recall
-from tests.doubles.plots import Tale
-from tests.doubles.referee import judge_often, judge_question, judge_typed, judge_wordless
-from tests.test_reference import (
+from core.search import recall
+from core.store.sqlite import chunk_index, message_search
+from tests.fixtures.plots import Tale
+from tests.fixtures.referee import judge_often, judge_question, judge_typed, judge_wordless
+from tests.search.test_reference import (
     DAMAGES,
     MIXED,
     PHASES,
@@ -42,7 +43,7 @@ async def test_what_is_typed(tale: Tale) -> None:
 @LONG
 @given(TYPED)
 async def test_what_is_found_very_often(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
-    monkeypatch.setattr(matches, "NEWEST", dict.fromkeys(matches.NEWEST, 2))
+    monkeypatch.setattr(message_search, "NEWEST", dict.fromkeys(message_search.NEWEST, 2))
     await compare(tale, judge_often)
 
 
@@ -55,7 +56,7 @@ async def test_questions(tale: Tale) -> None:
 @LONG
 @given(QUESTIONS)
 async def test_questions_before_the_chunks(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
-    monkeypatch.setattr(chunks, "TAIL_MESSAGES", 6)
+    monkeypatch.setattr(chunk_index, "TAIL_MESSAGES", 6)
     await compare(tale, judge_question)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import chain, pairwise, product
 
-from core.memory.disguise import folded
+from core.guard.normalize import folded
 from core.memory.lures.tongue import compiled
 
 _SENTENCE = re.compile(r"(?<=[.!?\u061f])\s+|[\u3002\uff01\uff1f\n]")

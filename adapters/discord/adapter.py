@@ -1,0 +1,251 @@
+"""Discord: gateway in, HTTP out. Direct chats, mentions in guild channels, threads, application commands, buttons.
+
+One client of the library serves both ways; it is logged in once and connected to the gateway as often as needed.
+Decides nothing about who is served; that is the router's part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+import discord
+import yarl
+
+from adapters.discord.channels import PLATFORM
+from adapters.discord.client import DiscordClient
+from adapters.discord.commands import announce
+from adapters.discord.errors import UNREACHABLE, UNREADABLE
+from adapters.discord.events import DEFER_AFTER_S, DiscordIntake
+from adapters.discord.messages import DiscordCanvas
+from adapters.discord.reply import DiscordReply
+from adapters.streaming import Painter
+from core.errors import ConfigError, DeliveryError
+from core.ports import Clock, Reply, Sink
+from core.types import Address, CommandSpec
+
+API_PATH = "/api/v10"
+PAUSE_S = 5.0
+PAUSE_MOST_S = 300.0
+STEADY_AFTER_S = 60.0
+"""A connection that lasted so long was a good one: the next failure is a first one again."""
+CANCEL_EVERY_S = 0.2
+BAD_TOKEN = 4004
+HINT = (
+    "The conversation takes place on Discord. Markdown is rendered: bold, italic, strikethrough, headings, lists, "
+    "quotes, `code`, fenced code blocks with a language. Tables appear as monospaced text, so prefer short lists to "
+    "wide tables. Images cannot be embedded, mentions notify nobody. Long answers are split into several "
+    "messages."
+)
+WRONG_TOKEN = (
+    "discord: the token was refused. Copy it again from the Developer Portal (your application, Bot, Reset Token) "
+    "into DISCORD_BOT_TOKEN."
+)
+WRONG_INTENT = (
+    "discord: message content was asked for and is not allowed. Switch on Message Content Intent in the Developer "
+    "Portal (your application, Bot, Privileged Gateway Intents), or set discord.message_content to false."
+)
+
+log = logging.getLogger(__name__)
+
+
+class Discord:
+    """Fills the role Adapter. `api_url` and `gateway_url` are for a loopback server, Discord's own when None.
+
+    `has_message_content`: asks for the privileged intent, so that guild messages that do not mention the bot can be
+    read too. `pause_s`: the wait after a first lost connection; it doubles with each further one, up to five minutes.
+    `defer_after_s`: how long an interaction may wait for its answer before it is acknowledged without one.
+    """
+
+    platform = PLATFORM
+    hint = HINT
+    pause_s = PAUSE_S
+    defer_after_s = DEFER_AFTER_S
+
+    def __init__(
+        self,
+        *,
+        token: str,
+        api_url: str | None,
+        gateway_url: str | None,
+        clock: Clock,
+        limit_chars: int = 2000,
+        has_message_content: bool = False,
+    ) -> None:
+        self._token = token.strip()
+        self._api_url = api_url
+        self._gateway_url = gateway_url
+        self._limit_chars = limit_chars
+        self._has_message_content = has_message_content
+        self._intake = DiscordIntake(self._sending, self.reply, clock, limit_chars)
+        self._login = asyncio.Lock()
+        self._client: DiscordClient | None = None
+        self._is_closed = False
+        self._defaults: tuple[str, yarl.URL] | None = None
+
+    async def open(self) -> None:
+        """Raises ConfigError when the token or an address is refused. Discord out of reach is no reason to fail:
+        `listen` waits."""
+        _hush()
+        self._redirect()
+        try:
+            await self._ready()
+        except DeliveryError as error:
+            log.warning("%s; trying again later", error)
+        except ConfigError:
+            self._restore()
+            raise
+
+    async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
+        """Connects until cancelled. Raises ConfigError when the token or the intent is refused. Answers under way go
+        on when it ends; `close` is what stops them."""
+        self._intake.begin(sink, commands, self.defer_after_s)
+        is_announced = False
+        failures = 0
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                started_at = loop.time()
+                try:
+                    client = await self._ready()
+                    if not is_announced:
+                        self._intake.start(announce(client, commands))
+                        is_announced = True
+                    await self._connect(client)
+                except DeliveryError as error:
+                    log.warning("%s; trying again later", error)
+                failures = 0 if loop.time() - started_at > STEADY_AFTER_S else failures + 1
+                await asyncio.sleep(min(self.pause_s * 2.0 ** min(max(failures - 1, 0), 16), PAUSE_MOST_S))
+        finally:
+            self._intake.end()
+
+    def reply(self, address: Address, reply_to: str | None = None) -> Reply:
+        """A private answer is given in a direct chat only: elsewhere everybody would read it."""
+
+        async def before_private() -> None:
+            channel_id = address.thread_id or address.chat_id
+            place = await self._intake.locate(int(channel_id)) if channel_id.isdecimal() else None
+            if place is None or not place.is_direct:
+                raise DeliveryError("expired: a private answer cannot be given in a room", is_permanent=True)
+
+        canvas = DiscordCanvas(self._sending, address, reply_to, self._limit_chars)
+        return DiscordReply(Painter(canvas), before_private)
+
+    async def close(self) -> None:
+        """Cancels answers still under way."""
+        self._is_closed = True
+        await self._intake.close()
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+        self._restore()
+
+    async def _ready(self) -> discord.Client:
+        """A client that is logged in. Raises DeliveryError when Discord is out of reach, ConfigError when refused."""
+        async with self._login:
+            if self._client is not None and not self._client.is_closed():
+                return self._client
+            if self._is_closed:
+                raise DeliveryError("Discord: the adapter is closed")
+            if not self._token:
+                raise ConfigError("discord: the token is empty. Set DISCORD_BOT_TOKEN to the one of your application.")
+            client = DiscordClient(self._intake, has_message_content=self._has_message_content, pause_s=self.pause_s)
+            try:
+                await client.login(self._token)
+                self._check_intent(client)
+                self._client = client
+            except discord.LoginFailure as error:
+                raise ConfigError(WRONG_TOKEN) from error
+            except (*UNREACHABLE, *UNREADABLE) as error:
+                raise DeliveryError(f"Discord cannot be reached: {type(error).__name__}: {error}") from error
+            finally:
+                if self._client is not client:
+                    await client.close()
+            return client
+
+    async def _sending(self) -> discord.Client:
+        """The same for those who send: whatever is wrong, the message was not delivered."""
+        try:
+            return await self._ready()
+        except ConfigError as error:
+            raise DeliveryError(str(error)) from error
+
+    def _check_intent(self, client: discord.Client) -> None:
+        flags = client.application_flags
+        is_allowed = flags.gateway_message_content or flags.gateway_message_content_limited
+        if self._has_message_content and not is_allowed:
+            raise ConfigError(WRONG_INTENT)
+
+    async def _connect(self, client: discord.Client) -> None:
+        """One gateway connection with its resumes; returns when it is lost for good, so that a new one can be made."""
+        assert isinstance(client, DiscordClient)
+        connection = asyncio.create_task(client.connect(), name="discord gateway")
+        try:
+            await asyncio.wait([connection])
+            await connection
+        except discord.PrivilegedIntentsRequired as error:
+            raise ConfigError(WRONG_INTENT) from error
+        except discord.ConnectionClosed as error:
+            if error.code == BAD_TOKEN:
+                raise ConfigError(WRONG_TOKEN) from error
+            log.warning("Discord closed the gateway connection with code %s", error.code)
+        except (*UNREACHABLE, *UNREADABLE) as error:
+            log.error("The gateway connection to Discord broke, it is made anew: %r", error)
+        finally:
+            await _ended(connection)
+            await client.hang_up()
+
+    def _redirect(self) -> None:
+        """Points the library at the loopback server: it knows its addresses as attributes of two classes only."""
+        api_url = _loopback(self._api_url, "MNEME_DISCORD_API_URL", ("https", "http"))
+        gateway_url = _loopback(self._gateway_url, "MNEME_DISCORD_GATEWAY_URL", ("wss", "ws"))
+        if api_url is None and gateway_url is None:
+            return
+        self._defaults = self._defaults or (
+            discord.http.Route.BASE,
+            discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY,
+        )
+        if api_url is not None:
+            discord.http.Route.BASE = api_url + ("" if urlsplit(api_url).path else API_PATH)
+        if gateway_url is not None:
+            discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url + "/")
+
+    def _restore(self) -> None:
+        if self._defaults is not None:
+            discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = self._defaults
+            self._defaults = None
+
+
+async def _ended(connection: asyncio.Task[None]) -> None:
+    """Cancels until it is done: the library waits in a way that loses a cancellation which comes as it connects."""
+    while not connection.done():
+        connection.cancel()
+        await asyncio.wait([connection], timeout=CANCEL_EVERY_S)
+    if not connection.cancelled():
+        connection.exception()
+
+
+def _loopback(url: str | None, name: str, schemes: tuple[str, str]) -> str | None:
+    """The address without a slash at its end. Raises ConfigError for an open connection that leaves this machine: the
+    token would be sent in the clear."""
+    if not url:
+        return None
+    parts = urlsplit(url)
+    secure, plain = schemes
+    host = parts.hostname or ""
+    try:
+        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not host or not (parts.scheme == secure or (parts.scheme == plain and is_loopback)):
+        raise ConfigError(f"{name}: {url!r} must begin with {secure}://, or with {plain}:// on this machine itself.")
+    return url.rstrip("/")
+
+
+def _hush() -> None:
+    """The library tells of every reconnection; what matters is told here."""
+    logger = logging.getLogger("discord")
+    logger.setLevel(max(logger.level, logging.WARNING))

@@ -1,0 +1,122 @@
+"""Describes our commands to Discord as application commands, and reads the options of a call back into one line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import discord
+
+from adapters.discord.context_menu import LIMIT_ENTRIES, entry
+from adapters.discord.errors import UNREACHABLE, UNREADABLE
+from core.types import CommandSpec, Option
+
+CHAT_INPUT, STRING = 1, 3
+IN_GUILDS, IN_DIRECT_CHATS = 0, 1
+FOR_GUILDS = 0
+LIMIT_COMMANDS, LIMIT_OPTIONS, LIMIT_CHOICES = 100, 25, 25
+LIMIT_NAME, LIMIT_DESCRIPTION = 32, 100
+ON = "true"
+QUOTES = frozenset('"\u201c\u201d\u201e\u2033')
+"""What a value is quoted with, in all the forms in which it is typed."""
+
+log = logging.getLogger(__name__)
+
+
+async def announce(client: discord.Client, specs: Sequence[CommandSpec]) -> None:
+    """Registers the commands globally unless they stand there already. A failure is logged: the old ones stay."""
+    application_id = client.application_id
+    if application_id is None:
+        return
+    wanted = [described(spec) for spec in specs[:LIMIT_COMMANDS]]
+    wanted += [entry(spec) for spec in specs if spec.menu][:LIMIT_ENTRIES]
+    try:
+        present = await client.http.get_global_commands(application_id)
+        if _essence(present) != _essence(wanted):
+            await client.http.bulk_upsert_global_commands(application_id, wanted)
+    except (*UNREACHABLE, *UNREADABLE) as error:
+        log.warning("Discord did not take the commands, those registered before stay: %s", error)
+
+
+def described(spec: CommandSpec) -> dict[str, Any]:
+    """The payload of one command. Discord wants required options first; the order of values is restored in `joined`."""
+    options = sorted(spec.options[:LIMIT_OPTIONS], key=lambda option: not option.is_required)
+    return {
+        "type": CHAT_INPUT,
+        "name": option_name(spec.name),
+        "description": _described(spec.description, spec.name),
+        "options": [_option(option) for option in options],
+        "contexts": [IN_GUILDS, IN_DIRECT_CHATS],
+        "integration_types": [FOR_GUILDS],
+    }
+
+
+def joined(options: object, spec: CommandSpec | None) -> str:
+    """The values of a call, in the order of the command's options, as one line; switches and what has a prefix stand
+    before the rest, whatever quotes that has."""
+    given = {str(option["name"]): str(option["value"]) for option in options} if isinstance(options, list) else {}
+    if spec is None:
+        return " ".join(given.values()).strip()
+    ordered = sorted(spec.options, key=lambda option: (not option.is_switch, not option.prefix))
+    values = [_typed(option, given[name]) for option in ordered if (name := option_name(option.name)) in given]
+    return spec.joiner.join(value for value in values if value).strip()
+
+
+def option_name(name: str) -> str:
+    """A name as Discord takes it: lower case, no blanks, at most 32 characters."""
+    return "_".join(name.lower().split())[:LIMIT_NAME]
+
+
+def _typed(option: Option, value: str) -> str:
+    """A value as a person would type it: in quotes, so that no word of what follows is taken for a part of it. Nothing
+    stands for a quote inside of quotes, so those are left out."""
+    if option.is_switch:
+        return option.prefix if value == ON else ""
+    if not option.prefix:
+        return value
+    words = " ".join("".join(character for character in value if character not in QUOTES).split())
+    return f'{option.prefix}"{words}"' if words else ""
+
+
+def _option(option: Option) -> dict[str, Any]:
+    payload: dict[str, Any] = {
+        "type": STRING,
+        "name": option_name(option.name),
+        "description": _described(option.description, option.name),
+        "required": option.is_required,
+    }
+    if option.choices:
+        payload["choices"] = [
+            {"name": choice[:100], "value": choice[:100]} for choice in option.choices[:LIMIT_CHOICES]
+        ]
+    return payload
+
+
+def _described(text: str, name: str) -> str:
+    line = " ".join(text.split()) or name
+    return line if len(line) <= LIMIT_DESCRIPTION else line[: LIMIT_DESCRIPTION - 1] + "…"
+
+
+def _essence(commands: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+    """What has to be equal for the commands to be the same, without ids, versions and defaults."""
+    return sorted(
+        [
+            command["name"],
+            command.get("type", CHAT_INPUT),
+            command.get("description", ""),
+            sorted(command.get("contexts") or []),
+            sorted(command.get("integration_types") or []),
+            [
+                [
+                    option["name"],
+                    option["type"],
+                    option["description"],
+                    bool(option.get("required")),
+                    [[choice["name"], choice["value"]] for choice in option.get("choices") or []],
+                ]
+                for option in command.get("options") or []
+            ],
+        ]
+        for command in commands
+    )

@@ -1,0 +1,216 @@
+"""Takes events of Discord in: finds their place, keeps the order of each channel, gives them to the router.
+
+Owns a task for each event; they outlive the gateway connection, so that an answer under way is not lost with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+import discord
+
+from adapters.discord.channels import DiscordPlace, direct, place_of, room
+from adapters.discord.errors import UNREACHABLE, UNREADABLE
+from adapters.discord.interactions import DiscordInteraction
+from adapters.discord.normalize import from_command, from_delete, from_edit, from_message, from_press
+from adapters.discord.reply import DiscordReply
+from adapters.streaming import Painter
+from core.errors import DeliveryError, MnemeError
+from core.ports import Clock, Reply, Sink
+from core.types import Address, CommandSpec, Inbound
+
+DEFER_AFTER_S = 2.0
+"""Discord waits three seconds for the first sign of an answer."""
+
+log = logging.getLogger(__name__)
+
+
+class DiscordIntake:
+    """`client` gives a client that is logged in; `reply` makes a way back to an address."""
+
+    def __init__(
+        self,
+        client: Callable[[], Awaitable[discord.Client]],
+        reply: Callable[[Address, str | None], Reply],
+        clock: Clock,
+        limit_chars: int,
+    ) -> None:
+        self._client = client
+        self._reply = reply
+        self._clock = clock
+        self._limit_chars = limit_chars
+        self._defer_after_s = DEFER_AFTER_S
+        self._sink: Sink | None = None
+        self._specs: dict[str, CommandSpec] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        self._places: dict[int, DiscordPlace] = {}
+        self._interactions: set[int] = set()
+
+    def begin(self, sink: Sink, commands: Sequence[CommandSpec], defer_after_s: float = DEFER_AFTER_S) -> None:
+        """From here on events go to `sink`."""
+        self._defer_after_s = defer_after_s
+        self._sink = sink
+        self._specs = {spec.name: spec for spec in commands}
+
+    def end(self) -> None:
+        """Events are dropped from here on; what was taken in goes on."""
+        self._sink = None
+
+    async def close(self) -> None:
+        """Cancels what is still under way."""
+        tasks = [*self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """A task that is owned here until `close`."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def message(self, message: discord.Message) -> None:
+        if self._sink is not None:
+            self.start(self._take_message(self._sink, message))
+
+    def edit(self, event: discord.RawMessageUpdateEvent) -> None:
+        if self._sink is not None:
+            self.start(self._take_edit(self._sink, event))
+
+    def delete(self, message_id: int, channel_id: int, before: discord.Message | None) -> None:
+        if self._sink is not None:
+            self.start(self._take_delete(self._sink, message_id, channel_id, before))
+
+    def interaction(self, interaction: discord.Interaction[discord.Client]) -> None:
+        is_ours = interaction.type in (discord.InteractionType.application_command, discord.InteractionType.component)
+        if self._sink is not None and is_ours and interaction.id not in self._interactions:
+            self._interactions.add(interaction.id)
+            self.start(self._take_interaction(self._sink, interaction))
+
+    async def locate(self, channel_id: int, channel: object = None) -> DiscordPlace | None:
+        """The place of a channel, asked of Discord when the library does not know it; None when that fails."""
+        place = self._places.get(channel_id) or place_of(channel)
+        if place is None:
+            try:
+                client = await self._client()
+                place = place_of(client.get_channel(channel_id) or await client.fetch_channel(channel_id))
+            except (DeliveryError, *UNREACHABLE, *UNREADABLE) as error:
+                log.warning("Channel %d of Discord cannot be looked up, the event is skipped: %s", channel_id, error)
+        if place is not None:
+            self._places[channel_id] = place
+        return place
+
+    def known(self, channel_id: int) -> DiscordPlace | None:
+        """The place of a channel that this process has seen."""
+        return self._places.get(channel_id)
+
+    async def _take_message(self, sink: Sink, message: discord.Message) -> None:
+        async with self._turn(message.channel.id):
+            if message.author.id == self._bot(message).id:
+                return
+            place = await self.locate(message.channel.id, message.channel)
+            inbound = from_message(message, place, self._bot(message), self._specs) if place is not None else None
+            if inbound is None:
+                return
+            entry_id = await self._admit(sink, inbound)
+        if entry_id is not None:
+            await sink.serve(entry_id)
+
+    async def _take_edit(self, sink: Sink, event: discord.RawMessageUpdateEvent) -> None:
+        message = event.message
+        async with self._turn(event.channel_id):
+            if message.author.id == self._bot(message).id or message.edited_at is None:
+                return
+            place = await self.locate(event.channel_id, message.channel)
+            if place is None:
+                return
+            inbound = from_edit(message, event.cached_message, place, self._bot(message))
+            entry_id = await self._admit(sink, inbound) if inbound is not None else None
+        if entry_id is not None:
+            await sink.serve(entry_id)
+
+    async def _take_delete(self, sink: Sink, message_id: int, channel_id: int, before: discord.Message | None) -> None:
+        async with self._turn(channel_id):
+            if before is not None and before.author.id == self._bot(before).id:
+                return
+            place = await self.locate(channel_id, before.channel if before is not None else None)
+            if place is None:
+                return
+            entry_id = await self._admit(sink, from_delete(message_id, before, place, self._clock.now()))
+        if entry_id is not None:
+            await sink.serve(entry_id)
+
+    async def _take_interaction(self, sink: Sink, interaction: discord.Interaction[discord.Client]) -> None:
+        try:
+            canvas = DiscordInteraction(
+                interaction, self._clock, is_private=self._is_private(interaction), limit_chars=self._limit_chars
+            )
+            async with asyncio.TaskGroup() as group:
+                group.create_task(canvas.defer_after(self._defer_after_s))
+                await self._answer(sink, interaction, canvas)
+                canvas.settle()
+            await canvas.dismiss()
+        finally:
+            self._interactions.discard(interaction.id)
+
+    async def _answer(
+        self, sink: Sink, interaction: discord.Interaction[discord.Client], canvas: DiscordInteraction
+    ) -> None:
+        async with self._turn(interaction.channel_id or interaction.id):
+            place = await self._locate_interaction(interaction)
+            if place is None:
+                return
+            if interaction.type is discord.InteractionType.component:
+                inbound = from_press(interaction, place)
+            else:
+                inbound = from_command(interaction, place, self._specs)
+            reply = DiscordReply(Painter(canvas), canvas.turn_private, canvas.dismiss)
+            entry_id = await self._admit(sink, inbound, reply)
+        if entry_id is not None:
+            await sink.serve(entry_id)
+
+    async def _locate_interaction(self, interaction: discord.Interaction[discord.Client]) -> DiscordPlace | None:
+        channel = interaction.channel
+        if channel is None:
+            log.warning("Interaction %d has no channel that can be read, it is dismissed", interaction.id)
+            return None
+        if interaction.context.private_channel:
+            return room(channel.id)  # between people, the bot is a guest there
+        if isinstance(channel, discord.DMChannel) and interaction.context.dm_channel:
+            place = direct(channel.id, interaction.user.id)
+            self._places[channel.id] = place
+            return place
+        return await self.locate(channel.id, channel)
+
+    async def _admit(self, sink: Sink, inbound: Inbound, reply: Reply | None = None) -> int | None:
+        """An event that cannot be written down is logged; the others go on."""
+        quoted = inbound.message_id if inbound.kind == "message" and not inbound.is_direct else None
+        try:
+            return await sink.admit(inbound, reply or self._reply(inbound.address, quoted))
+        except MnemeError as error:
+            log.error("An event at %s was not taken in: %s", inbound.address.key, error)
+            return None
+
+    def _is_private(self, interaction: discord.Interaction[discord.Client]) -> bool:
+        """What a button gives is for who pressed it; a command says so itself, an unknown one tells nobody else."""
+        spec = self._specs.get(str(dict(interaction.data or {}).get("name")))
+        return spec is None or spec.is_private
+
+    def _turn(self, channel_id: int) -> asyncio.Lock:
+        """Locks are fair and tasks start in the order of their events, so each channel's events are admitted in it."""
+        return self._turns.setdefault(channel_id, asyncio.Lock())
+
+    @staticmethod
+    def _bot(message: discord.Message) -> discord.ClientUser:
+        bot: discord.ClientUser = message._state.user  # type: ignore[assignment]  # known since the login
+        return bot
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            log.error("Work on a Discord event failed", exc_info=error)

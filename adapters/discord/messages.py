@@ -1,0 +1,168 @@
+"""Paints one answer into one Discord channel, thread or direct channel over HTTP: text, buttons, files, typing.
+
+Nobody is ever mentioned. Decides nothing about when to paint; that is the painter's part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import discord
+
+from adapters.discord.errors import THREAD_ARCHIVED, delivered
+from core.errors import DeliveryError
+from core.markup.render import to_discord
+from core.types import Address, Answer
+
+T = TypeVar("T")
+
+PACE_S = 1.2
+"""Five edits in five seconds is what one channel allows."""
+LIMIT_NONCE, LIMIT_LABEL, LIMIT_BUTTONS, LIMIT_FILES = 25, 80, 25, 10
+EMPTY = "…"
+"""Shown where a frame renders to nothing: Discord takes no empty message."""
+NOBODY = discord.AllowedMentions(everyone=False, users=False, roles=False, replied_user=False)
+
+log = logging.getLogger(__name__)
+
+
+class DiscordCanvas:
+    """One channel, for one answer. `client` gives a client that is logged in, or raises DeliveryError."""
+
+    pace_s = PACE_S
+
+    def __init__(
+        self,
+        client: Callable[[], Awaitable[discord.Client]],
+        address: Address,
+        reply_to: str | None,
+        limit_chars: int,
+    ) -> None:
+        self.limit_chars = limit_chars
+        self._client = client
+        self._address = address
+        self._reply_to = int(reply_to) if reply_to and reply_to.isdecimal() else None
+
+    def measure(self, markdown: str) -> int:
+        return measure(markdown)
+
+    async def typing(self) -> None:
+        """Failure is ignored: the message itself will tell."""
+        try:
+            with delivered():
+                await (await self._channel()).typing()
+        except DeliveryError as error:
+            log.debug("Discord did not show typing: %s", error)
+
+    async def post(self, markdown: str, answer: Answer | None, nonce: str) -> str:
+        """The same `nonce` within some minutes makes no second message: Discord gives back the first, as it was, so it
+        is then edited to what it should show."""
+        channel = await self._channel()
+        options = dressed(answer)
+        if self._reply_to is not None:
+            options["reference"] = discord.MessageReference(
+                message_id=self._reply_to, channel_id=channel.id, fail_if_not_exists=False
+            )
+        key = hashlib.sha256(nonce.encode()).hexdigest()[:LIMIT_NONCE]
+
+        async def send() -> discord.Message:
+            return await channel.send(shown(markdown, answer), nonce=key, allowed_mentions=NOBODY, **options)
+
+        message = await self._insisted(send)
+        if message.content.split() != shown(markdown, answer).split():
+            await self.edit(str(message.id), markdown, answer)
+        self._reply_to = None  # the parts that follow stand under the first
+        return str(message.id)
+
+    async def edit(self, message_id: str, markdown: str, answer: Answer | None) -> None:
+        """Raises a DeliveryError with `is_missing` when the message is gone."""
+        message = (await self._channel()).get_partial_message(int(message_id))
+
+        async def change() -> None:
+            await message.edit(content=shown(markdown, answer), allowed_mentions=NOBODY, **changed(answer))
+
+        await self._insisted(change)
+
+    async def remove(self, message_id: str) -> None:
+        """A message that is gone already is no error."""
+        message = (await self._channel()).get_partial_message(int(message_id))
+        try:
+            with delivered():
+                await message.delete()
+        except DeliveryError as error:
+            if not error.is_missing:
+                raise
+
+    async def _channel(self) -> discord.PartialMessageable:
+        client = await self._client()
+        place = self._address.thread_id or self._address.chat_id
+        if not place.isdecimal():
+            raise DeliveryError(f"{self._address.key} is no channel of Discord", is_permanent=True)
+        return client.get_partial_messageable(int(place))
+
+    async def _insisted(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Opens an archived thread once more; only a locked one stays closed."""
+        try:
+            with delivered():
+                return await call()
+        except DeliveryError as error:
+            cause = error.__cause__
+            if not isinstance(cause, discord.HTTPException) or cause.code != THREAD_ARCHIVED:
+                raise
+        with delivered():
+            client = await self._client()
+            thread = await client.fetch_channel(int(self._address.thread_id or self._address.chat_id))
+            if isinstance(thread, discord.Thread):
+                await thread.edit(archived=False)
+            return await call()
+
+
+def measure(markdown: str) -> int:
+    """Characters as Discord counts them: code points of the text as it is sent."""
+    return len(to_discord(markdown))
+
+
+def shown(markdown: str, answer: Answer | None) -> str:
+    """The text to send; blank only where files go along."""
+    text = to_discord(markdown)
+    if text.strip() or (answer is not None and answer.files):
+        return text
+    return EMPTY
+
+
+def dressed(answer: Answer | None) -> dict[str, Any]:
+    """Buttons and files for a new message, as arguments of the library."""
+    options: dict[str, Any] = {}
+    if answer is not None and answer.buttons:
+        options["view"] = _view(answer)
+    if answer is not None and answer.files:
+        options["files"] = _files(answer)
+    return options
+
+
+def changed(answer: Answer | None) -> dict[str, Any]:
+    """The same for an edit: a frame leaves buttons alone, the last word sets or removes them."""
+    options: dict[str, Any] = {}
+    if answer is not None:
+        options["view"] = _view(answer) if answer.buttons else None
+    if answer is not None and answer.files:
+        options["attachments"] = _files(answer)
+    return options
+
+
+def _view(answer: Answer) -> discord.ui.View:
+    """Buttons are rows of ours, so the library need not remember them: a stopped view is sent and forgotten."""
+    view = discord.ui.View(timeout=None)
+    for button in answer.buttons[:LIMIT_BUTTONS]:
+        label = button.label if len(button.label) <= LIMIT_LABEL else button.label[: LIMIT_LABEL - 1] + "…"
+        view.add_item(discord.ui.Button(label=label, custom_id=button.id))
+    view.stop()
+    return view
+
+
+def _files(answer: Answer) -> list[discord.File]:
+    return [discord.File(io.BytesIO(file.content), filename=file.name) for file in answer.files[:LIMIT_FILES]]

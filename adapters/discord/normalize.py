@@ -1,0 +1,216 @@
+"""Turns events of Discord into Inbound. Pure: no call, no state, no decision about who is served."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+
+import discord
+
+from adapters.discord import context_menu
+from adapters.discord.channels import DiscordPlace
+from adapters.discord.commands import joined
+from core.types import Attachment, Command, CommandSpec, Inbound, Sender
+
+SPOKEN = (discord.MessageType.default, discord.MessageType.reply)
+"""Kinds of messages that a person has written; all others are notes of the system."""
+MENTION = re.compile(r"<(@!?|@&|#)([0-9]{15,20})>")
+
+
+def from_message(
+    message: discord.Message, place: DiscordPlace, bot: discord.ClientUser, specs: Mapping[str, CommandSpec]
+) -> Inbound | None:
+    """A message; None when nothing of it can be read (no content intent) or it is the bot's own."""
+    if message.author.id == bot.id:
+        return None
+    text = _text(message, bot)
+    attachments = _attachments(message)
+    if not text and not attachments:
+        return None
+    return Inbound(
+        kind="message",
+        address=place.address,
+        scope=place.scope,
+        sender=_sender(message),
+        text=text,
+        message_id=str(message.id),
+        sent_at=message.created_at,
+        is_direct=place.is_direct,
+        is_addressed=place.is_direct or _is_meant(message, bot),
+        command=_typed(text, specs) if place.is_direct else None,
+        reply_to=_reply_to(message),
+        attachments=attachments,
+        is_forward=bool(message.message_snapshots),
+        link_base=place.link_base,
+    )
+
+
+def from_edit(
+    message: discord.Message, before: discord.Message | None, place: DiscordPlace, bot: discord.ClientUser
+) -> Inbound | None:
+    """A new text of a message; None for the many updates that change something else (an unfolded link, a pin)."""
+    if message.author.id == bot.id or message.edited_at is None:
+        return None
+    if before is not None and before.content == message.content:
+        return None
+    is_readable = bool(message.content) or place.is_direct or _is_meant(message, bot)
+    if not is_readable:
+        return None
+    return Inbound(
+        kind="edit",
+        address=place.address,
+        scope=place.scope,
+        sender=_sender(message),
+        text=_text(message, bot),
+        message_id=str(message.id),
+        sent_at=message.edited_at,
+        is_direct=place.is_direct,
+        is_addressed=place.is_direct or _is_meant(message, bot),
+        reply_to=_reply_to(message),
+        attachments=_attachments(message),
+        link_base=place.link_base,
+    )
+
+
+def from_delete(message_id: int, before: discord.Message | None, place: DiscordPlace, now: datetime) -> Inbound:
+    """A deleted message. Discord does not say whose it was: in a direct chat it is the person's, else nobody's."""
+    if before is not None:
+        sender = _sender(before)
+    else:
+        sender = Sender(id=place.user_id or "", name="", is_nobody=place.user_id is None)
+    return Inbound(
+        kind="delete",
+        address=place.address,
+        scope=place.scope,
+        sender=sender,
+        text="",
+        message_id=str(message_id),
+        sent_at=now,
+        is_direct=place.is_direct,
+    )
+
+
+def from_command(
+    interaction: discord.Interaction[discord.Client], place: DiscordPlace, specs: Mapping[str, CommandSpec]
+) -> Inbound:
+    """A called application command. The arguments are the line a person would have typed; of an entry in the menu of a
+    message, what that says."""
+    data = dict(interaction.data or {})
+    name, target_id = str(data["name"]), None
+    if (spec := context_menu.chosen(data, specs)) is not None:
+        name = spec.name
+        arguments, target_id = context_menu.said(data, str(interaction.user.id))
+    else:
+        arguments = joined(data.get("options"), specs.get(name))
+    return Inbound(
+        kind="message",
+        address=place.address,
+        scope=place.scope,
+        sender=_user(interaction.user),
+        text=f"/{name} {arguments}".rstrip(),
+        message_id=str(interaction.id),
+        sent_at=interaction.created_at,
+        is_direct=place.is_direct,
+        command=Command(name=name, arguments=arguments),
+        reply_to=target_id or None,
+        is_interaction=True,
+    )
+
+
+def from_press(interaction: discord.Interaction[discord.Client], place: DiscordPlace) -> Inbound:
+    """A pressed button; `text` is the id that the button was given."""
+    return Inbound(
+        kind="action",
+        address=place.address,
+        scope=place.scope,
+        sender=_user(interaction.user),
+        text=str(dict(interaction.data or {})["custom_id"]),
+        message_id=str(interaction.id),
+        sent_at=interaction.created_at,
+        is_direct=place.is_direct,
+        reply_to=str(interaction.message.id) if interaction.message is not None else None,
+        is_interaction=True,
+    )
+
+
+def _sender(message: discord.Message) -> Sender:
+    is_person = message.webhook_id is None and message.type in SPOKEN
+    sender = _user(message.author)
+    return sender if is_person else Sender(id=sender.id, name=sender.name, is_nobody=True)
+
+
+def _user(user: discord.User | discord.Member) -> Sender:
+    return Sender(id=str(user.id), name=user.display_name, is_nobody=user.bot or user.system)
+
+
+def _is_meant(message: discord.Message, bot: discord.ClientUser) -> bool:
+    if any(user.id == bot.id for user in message.mentions):
+        return True
+    replied = message.reference.resolved if message.reference is not None else None
+    return isinstance(replied, discord.Message) and replied.author.id == bot.id
+
+
+def _reply_to(message: discord.Message) -> str | None:
+    reference = message.reference
+    if reference is None or reference.type is not discord.MessageReferenceType.reply or reference.message_id is None:
+        return None
+    return str(reference.message_id)
+
+
+def _text(message: discord.Message, bot: discord.ClientUser) -> str:
+    """What was written: without the leading mention of the bot, mentions as names; for a forward what it shows."""
+    if message.type not in SPOKEN:
+        return message.system_content or ""
+    content = message.content or "\n\n".join(snapshot.content for snapshot in message.message_snapshots)
+    text = _without_address(content, bot.id)
+    if not text and content and not message.attachments:
+        return f"@{bot.display_name}"  # nothing but the mention: a call, and no empty message
+    names = {f"@{user.id}": user.display_name for user in message.mentions}
+    names |= {f"@&{role.id}": role.name for role in message.role_mentions}
+    names |= {f"#{channel.id}": channel.name for channel in message.channel_mentions}
+
+    def named(match: re.Match[str]) -> str:
+        sign = match[1].rstrip("!")
+        name = names.get(sign + match[2])
+        return match[0] if name is None else sign[0] + name
+
+    return MENTION.sub(named, text)
+
+
+def _without_address(content: str, bot_id: int) -> str:
+    text = content.strip()
+    for mention in (f"<@{bot_id}>", f"<@!{bot_id}>"):
+        if text.startswith(mention):
+            text = text.removeprefix(mention)
+            if text[:2] in (", ", ": "):
+                text = text[2:]
+            return text.strip()
+    return text
+
+
+def _typed(text: str, specs: Mapping[str, CommandSpec]) -> Command | None:
+    """A known command that was pasted or typed as a plain message, which Discord's client does not catch."""
+    name, _, arguments = text.partition(" ")
+    if not name.startswith("/") or name[1:].lower() not in specs:
+        return None
+    return Command(name=name[1:].lower(), arguments=arguments.strip())
+
+
+def _attachments(message: discord.Message) -> tuple[Attachment, ...]:
+    files = [*message.attachments, *(file for snapshot in message.message_snapshots for file in snapshot.attachments)]
+    listed = [
+        Attachment(
+            kind=_kind(file), name=file.filename, mime=file.content_type, size_bytes=file.size, reference=file.url
+        )
+        for file in files
+    ]
+    listed += [Attachment(kind="sticker", name=sticker.name, reference=sticker.url) for sticker in message.stickers]
+    return tuple(listed)
+
+
+def _kind(file: discord.Attachment) -> str:
+    if file.is_voice_message():
+        return "voice"
+    family = (file.content_type or "").partition("/")[0]
+    return family if family in ("image", "audio", "video") else "file"

@@ -1,0 +1,281 @@
+"""Telegram: takes updates in without losing one, and gives a way to answer them.
+
+Polls by itself: an update is stored as it came, committed, and only then confirmed to Telegram. What is left from
+before a restart is worked off first. Decides nothing about who is served; that is the router's part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Coroutine, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import structlog
+from telegram import Bot, BotCommand, Update, User
+from telegram.error import Conflict, InvalidToken, NetworkError, TelegramError
+
+from adapters.streaming import Painter
+from adapters.telegram.errors import delay_s
+from adapters.telegram.messages import TelegramCanvas
+from adapters.telegram.normalize import PLATFORM, moved, normalise
+from adapters.telegram.request import TelegramRequest
+from core.errors import ConfigError
+from core.ports import Clock, Inbox, Reply, Sink
+from core.records import RawUpdate
+from core.types import Address, CommandSpec, Inbound, Json
+
+API_URL = "https://api.telegram.org"
+KINDS = ("message", "edited_message", "callback_query", "my_chat_member")
+POLL_TIMEOUT_S = 30
+POLL_GRACE_S = 10
+BACKOFF_S = 1.0
+BACKOFF_MOST_S = 60.0
+CONNECTIONS = 64
+"""One of them is held by the poll."""
+COMMAND_DESCRIPTION_CHARS = 256
+SUPERGROUP = "-100"
+HINT = (
+    "The conversation takes place on Telegram, mostly read on a phone. Markdown is rendered: bold, italic, "
+    "strikethrough, links, `code`, fenced code blocks with a language, quotes and lists. Headings appear as bold "
+    "lines and tables as monospaced text, so prefer short lists to wide tables. Images cannot be embedded. "
+    "Answers over 4096 characters are split into several messages."
+)
+
+_log = structlog.get_logger(__name__)
+_STRANGE = (TelegramError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError)
+"""What an update raises that is not as documented."""
+
+
+class Telegram:
+    """Fills the role Adapter. `api_url` is the root of a Bot API server, the public one when None.
+
+    `poll_timeout_s`: how long Telegram may hold a poll open when there is nothing new. `backoff_s`: the wait after a
+    first failed poll; it doubles with each further one, up to a minute.
+    """
+
+    platform = PLATFORM
+    hint = HINT
+
+    def __init__(
+        self,
+        *,
+        token: str,
+        api_url: str | None,
+        inbox: Inbox,
+        clock: Clock,
+        poll_timeout_s: int = POLL_TIMEOUT_S,
+        backoff_s: float = BACKOFF_S,
+    ) -> None:
+        self._token = token.strip()
+        self._root = (api_url or API_URL).rstrip("/")
+        self._inbox = inbox
+        self._clock = clock
+        self._poll_timeout_s = poll_timeout_s
+        self._backoff_s = backoff_s
+        self._request = TelegramRequest(self._token, connections=CONNECTIONS)
+        self._opened: Bot | None = None
+        self._me: User | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Raises ConfigError when the token is refused. Telegram out of reach is no reason to fail: `listen` waits."""
+        _hush()
+        try:
+            self._opened = Bot(
+                self._token,
+                base_url=f"{self._root}/bot",
+                base_file_url=f"{self._root}/file/bot",
+                request=self._request,
+                get_updates_request=self._request,
+            )
+        except InvalidToken as error:
+            raise ConfigError("telegram: the token is empty. Set TELEGRAM_BOT_TOKEN to the one from @BotFather.") from (
+                error
+            )
+        await self._request.initialize()
+        try:
+            await self._introduce()
+        except TelegramError as error:
+            _log.warning("telegram.out_of_reach", error=error.message)
+
+    async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
+        """Polls until cancelled. Raises ConfigError when the token is revoked. Answers under way go on when it ends;
+        `close` is what stops them."""
+        offset: int | None = None
+        failures = 0
+        is_announced = False
+        while True:
+            try:
+                me = self._me or await self._introduce()
+                if not is_announced:
+                    await self._announce(commands)
+                    await self._work_off(sink, me)
+                    is_announced = True
+                updates = await self._poll(offset)
+            except TelegramError as error:
+                await self._recover(error, failures)
+                failures += 1
+                continue
+            failures = 0
+            if updates:
+                fresh = [_raw(update) for update in updates]
+                # What is incognito in a group is so at its new id too, before anything of that is written down.
+                for raw in fresh:
+                    await self._follow(raw, sink)
+                veiled = [raw for raw in fresh if self._is_veiled(raw, me)]
+                await self._inbox.keep_raw([raw for raw in fresh if raw not in veiled])
+                offset = max(update["update_id"] for update in updates) + 1
+                await self._work_off(sink, me)
+                for raw in veiled:
+                    await self._take(raw, sink, me)
+
+    def reply(self, address: Address, reply_to: str | None = None) -> Reply:
+        return Painter(TelegramCanvas(self._bot, address, reply_to))
+
+    async def close(self) -> None:
+        """Cancels answers still under way."""
+        tasks = [*self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._request.shutdown()
+
+    @property
+    def _bot(self) -> Bot:
+        if self._opened is None:
+            raise RuntimeError("open() comes first")
+        return self._opened
+
+    async def _introduce(self) -> User:
+        """Asks who we are; mentions cannot be told without it. Raises ConfigError when the token is refused."""
+        try:
+            self._me = await self._bot.get_me()
+        except InvalidToken as error:
+            raise ConfigError(
+                f"telegram: {self._root} refused the token ({error.message}). Copy it again from @BotFather (/mybots, "
+                "API Token) into TELEGRAM_BOT_TOKEN; with a server of your own check MNEME_TELEGRAM_API_URL too."
+            ) from error
+        return self._me
+
+    async def _announce(self, commands: Sequence[CommandSpec]) -> None:
+        """Fills the command menu. A menu that stays as it was is no reason to stop."""
+        menu = [BotCommand(spec.name, spec.description[:COMMAND_DESCRIPTION_CHARS]) for spec in commands]
+        try:
+            await self._bot.set_my_commands(menu)
+        except TelegramError as error:
+            _log.warning("telegram.menu_refused", error=error.message)
+
+    async def _poll(self, offset: int | None) -> list[dict[str, Any]]:
+        """The next updates as they are: parsing comes later, so that a strange one cannot block the others.
+
+        Goes through the request layer, because the client's own method parses and would fail on all for one.
+        """
+        query: dict[str, Any] = {"timeout": self._poll_timeout_s, "allowed_updates": json.dumps(KINDS)}
+        if offset is not None:
+            query["offset"] = offset
+        result: Any = await self._request.post(
+            f"{self._bot.base_url}/getUpdates?{urlencode(query)}", read_timeout=self._poll_timeout_s + POLL_GRACE_S
+        )
+        if not isinstance(result, list) or not all(_is_update(update) for update in result):
+            raise NetworkError("the answer to getUpdates is no list of updates")
+        return result
+
+    async def _recover(self, error: TelegramError, failures: int) -> None:
+        """Waits before the next poll; raises ConfigError when there is no use in one."""
+        if isinstance(error, InvalidToken):
+            # One method's refusal proves nothing: an unknown path looks the same. Asking who we are decides.
+            self._me = None
+        if isinstance(error, Conflict) and "webhook" in error.message.lower():
+            _log.warning("telegram.webhook_removed", reason="updates are polled")
+            try:
+                await self._bot.delete_webhook()
+            except TelegramError as failure:
+                _log.warning("telegram.webhook_stays", error=failure.message)
+        elif isinstance(error, Conflict):
+            _log.warning("telegram.second_poller", advice="stop the other process, or give it a bot of its own")
+        else:
+            _log.warning("telegram.poll_failed", error=error.message)
+        backoff_s = min(self._backoff_s * 2 ** min(failures, 10), BACKOFF_MOST_S)
+        await asyncio.sleep(max(delay_s(error) or 0.0, backoff_s))
+
+    async def _work_off(self, sink: Sink, me: User) -> None:
+        """Gives everything stored and not yet admitted to the router, in order."""
+        for raw in await self._inbox.raw(PLATFORM):
+            await self._take(raw, sink, me)
+
+    def _is_veiled(self, raw: RawUpdate, me: User) -> bool:
+        """Whether an update is of an incognito conversation, and must not be written down."""
+        try:
+            inbound = normalise(Update.de_json(json.loads(raw.raw), self._bot), me, self._clock.now())
+        except _STRANGE:
+            return False
+        return inbound is not None and self._inbox.is_veiled(inbound.address)
+
+    async def _follow(self, raw: RawUpdate, sink: Sink) -> None:
+        """Tells the sink where a group has moved."""
+        try:
+            move = moved(Update.de_json(json.loads(raw.raw), self._bot))
+        except _STRANGE:
+            return
+        if move:
+            await sink.moved(PLATFORM, *move)
+
+    async def _take(self, raw: RawUpdate, sink: Sink, me: User) -> None:
+        try:
+            update = Update.de_json(json.loads(raw.raw), self._bot)
+            inbound = normalise(update, me, self._clock.now())
+        except _STRANGE as error:
+            _log.error("telegram.update_skipped", update_id=raw.update_id, error=repr(error))
+            await self._inbox.fail_raw(PLATFORM, raw.update_id, f"{type(error).__name__}: {error}")
+            return
+        if update.my_chat_member:
+            member = update.my_chat_member
+            _log.info("telegram.membership", status=member.new_chat_member.status, chat_id=member.chat.id)
+        if update.callback_query:
+            self._start(self._acknowledge(update.callback_query.id))
+        if inbound:
+            entry_id = await sink.admit(inbound, self.reply(inbound.address, _answerable(inbound)))
+            if entry_id is not None:
+                self._start(sink.serve(entry_id))
+        await self._inbox.drop_raw(PLATFORM, raw.update_id)
+
+    async def _acknowledge(self, query_id: str) -> None:
+        """Ends the button's spinner. Telegram refuses late and repeated ones, which does no harm."""
+        try:
+            await self._bot.answer_callback_query(query_id)
+        except TelegramError as error:
+            _log.debug("telegram.press_not_acknowledged", error=error.message)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        """A task that outlives `listen`: an answer under way is not lost because intake stops."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            _log.error("telegram.serve_failed", exc_info=error)
+
+
+def _is_update(update: object) -> bool:
+    return isinstance(update, dict) and isinstance(update.get("update_id"), int)
+
+
+def _raw(update: Json) -> RawUpdate:
+    return RawUpdate(platform=PLATFORM, update_id=update["update_id"], raw=json.dumps(update))
+
+
+def _answerable(inbound: Inbound) -> str | None:
+    """The message that an answer refers to: for a press the one with the buttons."""
+    return inbound.reply_to if inbound.kind == "action" else inbound.message_id
+
+
+def _hush() -> None:
+    """The HTTP libraries log each address, and the token is part of it."""
+    for name in ("httpx", "httpcore"):
+        logger = logging.getLogger(name)
+        logger.setLevel(max(logger.level, logging.WARNING))

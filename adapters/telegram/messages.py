@@ -1,0 +1,209 @@
+"""Paints one answer into one Telegram chat: text with entities, buttons, files, typing.
+
+Falls back where Telegram is strict: plain text when it refuses the formatting, the chat itself when a topic is gone,
+the new chat when a group has moved. Decides nothing about when to paint; that is the painter's part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import structlog
+from telegram import (
+    Bot,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    InputFile,
+    LinkPreviewOptions,
+    Message,
+    MessageEntity,
+    ReplyParameters,
+)
+from telegram.constants import ChatAction
+from telegram.error import BadRequest, ChatMigrated, TelegramError
+
+from adapters.telegram.errors import delivery, is_about_formatting, is_said
+from core.errors import DeliveryError
+from core.markup.render import to_telegram
+from core.types import Address, Answer, Button, File
+
+T = TypeVar("T")
+
+LIMIT_UTF16 = 4096
+PACE_DIRECT_S = 1.0
+PACE_GROUP_S = 3.0
+BIGGEST_MESSAGE_ID = 2**31 - 1
+SHORT_LABEL_CHARS = 14
+BUTTONS_A_ROW = 3
+EMPTY = "…"
+"""Shown where a frame renders to nothing: Telegram takes no empty message."""
+
+_log = structlog.get_logger(__name__)
+
+
+class TelegramCanvas:
+    """One chat or topic, for one answer. `reply_to`: the message that is answered; quoted in groups only."""
+
+    limit_chars = LIMIT_UTF16
+
+    def __init__(self, bot: Bot, address: Address, reply_to: str | None) -> None:
+        self._bot = bot
+        self._chat_id = int(address.chat_id)
+        self._thread_id = int(address.thread_id) if address.thread_id else None
+        is_group = self._chat_id < 0
+        self.pace_s = PACE_GROUP_S if is_group else PACE_DIRECT_S
+        # A pressed button has an id too, but it is none of a message.
+        is_message = reply_to is not None and reply_to.isdecimal() and int(reply_to) <= BIGGEST_MESSAGE_ID
+        self._reply_to = int(reply_to) if reply_to and is_message and is_group else None
+        self._unfinished: dict[str, str] = {}
+        self._files_sent = 0
+
+    def measure(self, markdown: str) -> int:
+        """UTF-16 units of the text as it is sent."""
+        return len(to_telegram(markdown)[0].encode("utf-16-le", "surrogatepass")) // 2
+
+    async def typing(self) -> None:
+        """Failure is ignored: the message itself will tell."""
+        try:
+            await self._bot.send_chat_action(self._chat_id, ChatAction.TYPING, message_thread_id=self._thread_id)
+        except TelegramError as error:
+            _log.debug("telegram.typing_failed", error=error.message)
+
+    async def post(self, markdown: str, answer: Answer | None, nonce: str) -> str:
+        """When a file failed after the text was posted, the same `nonce` again goes on with the files."""
+        message_id = self._unfinished.pop(nonce, None)
+        if message_id is None and answer and answer.files and not markdown.strip():
+            return await self._send_files(answer.files)
+        if message_id is None:
+            message_id = await self._post(markdown, answer)
+        if answer and answer.files:
+            try:
+                await self._send_files(answer.files)
+            except DeliveryError:
+                self._unfinished[nonce] = message_id
+                raise
+        return message_id
+
+    async def edit(self, message_id: str, markdown: str, answer: Answer | None) -> None:
+        """Raises a DeliveryError with `is_missing` when the message is gone or cannot be edited any more."""
+
+        async def change(text: str, entities: Sequence[MessageEntity]) -> None:
+            try:
+                await self._bot.edit_message_text(
+                    text,
+                    chat_id=self._chat_id,
+                    message_id=int(message_id),
+                    entities=entities,
+                    reply_markup=_keyboard(answer),
+                    link_preview_options=LinkPreviewOptions(is_disabled=True),
+                )
+            except BadRequest as error:
+                if not is_said(error, "message is not modified"):
+                    raise
+
+        await self._formatted(markdown, change)
+        if answer and answer.files:
+            await self._send_files(answer.files)
+
+    async def remove(self, message_id: str) -> None:
+        """Failure is ignored: Telegram deletes nothing that is older than two days."""
+        try:
+            await self._bot.delete_message(self._chat_id, int(message_id))
+        except TelegramError as error:
+            _log.info("telegram.leftover", message_id=message_id, error=error.message)
+
+    async def _post(self, markdown: str, answer: Answer | None) -> str:
+        async def send(text: str, entities: Sequence[MessageEntity]) -> Message:
+            return await self._bot.send_message(
+                self._chat_id,
+                text,
+                entities=entities,
+                message_thread_id=self._thread_id,
+                reply_parameters=self._reply(),
+                reply_markup=_keyboard(answer),
+                link_preview_options=LinkPreviewOptions(is_disabled=True),
+            )
+
+        message = await self._formatted(markdown, send)
+        self._reply_to = None  # the parts that follow stand under the first
+        return str(message.message_id)
+
+    async def _send_files(self, files: Sequence[File]) -> str:
+        """Sends those not sent yet; returns the id of the last."""
+        message_id = ""
+        while self._files_sent < len(files):
+            file = files[self._files_sent]
+
+            async def send(file: File = file) -> Message:
+                return await self._bot.send_document(
+                    self._chat_id,
+                    InputFile(file.content, filename=file.name),
+                    message_thread_id=self._thread_id,
+                    reply_parameters=self._reply(),
+                )
+
+            message_id = str((await self._delivered(send)).message_id)
+            self._files_sent += 1
+        return message_id
+
+    def _reply(self) -> ReplyParameters | None:
+        if self._reply_to is None:
+            return None
+        return ReplyParameters(self._reply_to, allow_sending_without_reply=True)
+
+    async def _formatted(self, markdown: str, call: Callable[[str, Sequence[MessageEntity]], Awaitable[T]]) -> T:
+        """Calls with entities, and once more without them when Telegram refuses what it was given."""
+        text, entities = _rendered(markdown)
+
+        async def careful() -> T:
+            try:
+                return await call(text, entities)
+            except BadRequest as error:
+                if not entities or not is_about_formatting(error):
+                    raise
+                _log.warning("telegram.sent_plain", error=error.message)
+                return await call(text, ())
+
+        return await self._delivered(careful)
+
+    async def _delivered(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Calls, following a group that moved and leaving a topic that is gone; raises DeliveryError."""
+        has_moved = False
+        while True:
+            try:
+                return await call()
+            except TelegramError as error:
+                if isinstance(error, ChatMigrated) and not has_moved:
+                    self._chat_id, has_moved = error.new_chat_id, True
+                elif self._thread_id is not None and is_said(error, "message thread not found"):
+                    self._thread_id = None
+                else:
+                    raise delivery(error) from error
+
+
+def _rendered(markdown: str) -> tuple[str, list[MessageEntity]]:
+    """The text as Telegram shall show it; as typed where rendering leaves nothing of it."""
+    text, spans = to_telegram(markdown)
+    if not text.strip():
+        return markdown.strip() or EMPTY, []
+    return text, [
+        MessageEntity(span.kind, span.offset, span.length, url=span.url, language=span.language) for span in spans
+    ]
+
+
+def _keyboard(answer: Answer | None) -> InlineKeyboardMarkup | None:
+    """Buttons in the order given; short ones share a row."""
+    rows: list[list[Button]] = []
+    for button in answer.buttons if answer else ():
+        is_short = len(button.label) <= SHORT_LABEL_CHARS
+        last = rows[-1] if rows else []
+        if is_short and 0 < len(last) < BUTTONS_A_ROW and all(len(other.label) <= SHORT_LABEL_CHARS for other in last):
+            last.append(button)
+        else:
+            rows.append([button])
+    if not rows:
+        return None
+    return InlineKeyboardMarkup(
+        [[InlineKeyboardButton(button.label, callback_data=button.id) for button in row] for row in rows]
+    )

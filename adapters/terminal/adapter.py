@@ -1,0 +1,144 @@
+"""The terminal as a platform: whoever sits at it is the owner. Lines become events, answers are printed.
+
+A person gets a prompt (`terminal_screen.py`), a program gets plain lines (`terminal_pipe.py`); one message is answered
+before the next is read.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import sys
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from adapters.terminal.pipe import TerminalPipe
+from adapters.terminal.screen import TerminalScreen
+from core.ports import Clock, Reply, Sink
+from core.types import Address, Command, CommandSpec, File, Inbound, Scope, Sender
+
+ADDRESS = Address(platform="terminal", chat_id="local")
+SCOPE = Scope.account("terminal", "local")
+USER_ID = "local"
+HISTORY = "terminal_history"
+FILES = "files"
+_COMMAND = re.compile(r"/(\w[\w-]{0,63})(?:\s+|$)")
+_LEAVING = frozenset({"quit", "exit"})
+
+
+class Terminal:
+    """Fills the role Adapter. `home` takes the history of typed lines and the files of answers; `stdin` and `stdout`
+    are those of the process unless given. `is_veiled`: whether what is typed is to be kept nowhere."""
+
+    platform = "terminal"
+    hint = (
+        "The person reads you in a terminal. Markdown is rendered there: headings, lists, tables and code blocks are "
+        "fine, pictures and buttons are not shown."
+    )
+
+    def __init__(
+        self,
+        *,
+        home: Path,
+        clock: Clock,
+        stdin: TextIO | None = None,
+        stdout: TextIO | None = None,
+        is_veiled: Callable[[Address], bool] = lambda _: False,
+    ) -> None:
+        self._is_veiled = is_veiled
+        self._home = home
+        self._clock = clock
+        self._stdin = stdin or sys.stdin
+        self._stdout = stdout or sys.stdout
+        self._sender = Sender(id=USER_ID, name=_user_name())
+        self._face: TerminalPipe | TerminalScreen | None = None
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether a person sits at both ends."""
+        return self._stdin.isatty() and self._stdout.isatty()
+
+    async def open(self) -> None:
+        """Nothing to connect; the prompt is made."""
+        if self._face is None:
+            if self.is_interactive:
+                self._face = TerminalScreen(
+                    self._stdin, self._stdout, self._home / HISTORY, self._keep, lambda: self._is_veiled(ADDRESS)
+                )
+            else:
+                self._face = TerminalPipe(self._stdin, self._stdout, self._keep)
+
+    async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
+        """Takes messages until the end of input or /quit."""
+        await self.open()
+        face = self._opened()
+        if isinstance(face, TerminalScreen):
+            face.welcome(commands)
+        while (text := await face.read()) is not None:
+            inbound = self._inbound(text)
+            if inbound.command is not None and inbound.command.name in _LEAVING:
+                return
+            entry_id = await sink.admit(inbound, face.reply())
+            if entry_id is not None:
+                await face.attend(sink.serve(entry_id), lambda: self._stop(sink))
+
+    def reply(self, address: Address, reply_to: str | None = None) -> Reply:
+        """A way to print something nobody has just asked for; there is one terminal only."""
+        return self._opened().reply()
+
+    async def close(self) -> None:
+        """Nothing is connected."""
+
+    def _opened(self) -> TerminalPipe | TerminalScreen:
+        if self._face is None:
+            raise RuntimeError("the terminal is used before it was opened")
+        return self._face
+
+    async def _stop(self, sink: Sink) -> None:
+        """What /stop does on a platform where one can type while an answer is written."""
+        entry_id = await sink.admit(self._inbound("/stop"), self._opened().reply())
+        if entry_id is not None:
+            await sink.serve(entry_id)
+
+    def _inbound(self, text: str) -> Inbound:
+        return Inbound(
+            kind="message",
+            address=ADDRESS,
+            scope=SCOPE,
+            sender=self._sender,
+            text=text,
+            message_id=uuid.uuid4().hex,
+            sent_at=self._clock.now(),
+            is_direct=True,
+            command=_command(text),
+        )
+
+    def _keep(self, file: File) -> str:
+        """Stores a file of an answer in the home; an earlier one of the same name stays."""
+        folder = self._home / FILES
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        wanted = re.sub(r"[^\w.-]+", "_", file.name).lstrip(".") or "file"
+        path = folder / wanted
+        if path.exists():
+            path = folder / f"{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}"
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as opened:
+            opened.write(file.content)
+        return f"The file is in {path}"
+
+
+def _command(text: str) -> Command | None:
+    """A line that begins with a slash and a word; a path like /etc/hosts is no command."""
+    match = _COMMAND.match(text)
+    if match is None:
+        return None
+    return Command(name=match[1].lower(), arguments=text[match.end() :].strip())
+
+
+def _user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return USER_ID

@@ -1,0 +1,113 @@
+"""The terminal when a program is at one end: plain lines in, plain answers out, nothing else on standard output.
+
+Never blocks the event loop on input and needs no thread, so the process can end at any moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from typing import TextIO
+
+from adapters.terminal.hints import hints
+from core.errors import DeliveryError
+from core.markup.render import legible, to_plain
+from core.ports import Receipt, Reply
+from core.types import Answer, File
+
+CHUNK_BYTES = 65536
+
+
+class TerminalPipe:
+    """One message a line; blank lines are none. `keep` stores a file of an answer and says where it is."""
+
+    def __init__(self, stdin: TextIO, stdout: TextIO, keep: Callable[[File], str]) -> None:
+        self._input = stdin.fileno()
+        self._output = stdout.fileno()
+        self._keep = keep
+        self._unread = b""
+        self._is_first = True
+        self._has_ended = False
+        self._is_broken = False
+
+    async def read(self) -> str | None:
+        """The next message; None at the end of input, or when nobody reads the answers any more."""
+        while not self._is_broken:
+            raw = await self._line()
+            if raw is None:
+                return None
+            text = raw.decode("utf-8", "replace").rstrip("\r\n")
+            if self._is_first:
+                text = text.removeprefix("\ufeff")
+            self._is_first = False
+            if text.strip():
+                return text
+        return None
+
+    def reply(self) -> Reply:
+        """A way to print one answer."""
+        return _PlainReply(self._print)
+
+    async def attend(self, work: Awaitable[None], _stop: Callable[[], Awaitable[None]]) -> None:
+        """Waits until the message is answered."""
+        await work
+
+    async def _line(self) -> bytes | None:
+        while b"\n" not in self._unread and not self._has_ended:
+            await self._readable()
+            try:
+                chunk = os.read(self._input, CHUNK_BYTES)
+            except BlockingIOError:
+                continue
+            except OSError:
+                # A folder, or something that is open for writing only: there is nothing to read, now or later.
+                chunk = b""
+            self._has_ended = not chunk
+            self._unread += chunk
+        line, end, self._unread = self._unread.partition(b"\n")
+        return line if line or end else None
+
+    async def _readable(self) -> None:
+        """Returns when a read will not wait. Files cannot be watched, and need not be: they never make one wait."""
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        try:
+            loop.add_reader(self._input, ready.set)
+        except PermissionError:
+            return
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_reader(self._input)
+
+    def _print(self, answer: Answer) -> None:
+        """UTF-8 whatever the locale says."""
+        parts = [legible(to_plain(answer.text)).strip("\n"), *hints(answer), *map(self._keep, answer.files)]
+        rest = memoryview(("\n".join(part for part in parts if part) + "\n").encode("utf-8", "replace"))
+        try:
+            while rest:
+                rest = rest[os.write(self._output, rest) :]
+        except OSError as error:
+            self._is_broken = True
+            raise DeliveryError(f"nobody reads the answers any more ({error.strerror})") from error
+
+
+class _PlainReply:
+    """Fills the role Reply: only the last word is printed."""
+
+    def __init__(self, write: Callable[[Answer], None]) -> None:
+        self._write = write
+
+    def begin(self, receipt: Receipt) -> None:
+        """Nothing shows that work has begun."""
+
+    def show(self, text: str) -> None:
+        """Nothing is printed before it is final."""
+
+    async def finish(self, answer: Answer) -> None:
+        """Prints the answer."""
+        self._write(answer)
+
+    async def abandon(self) -> None:
+        """Nothing was printed."""

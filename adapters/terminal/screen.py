@@ -1,0 +1,231 @@
+"""The terminal when a person sits at it: a prompt with history and completion, answers as they are written, rendered.
+
+One line is edited or one answer is shown at a time; what arrives meanwhile (a reminder) is printed above.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.input import create_input
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import create_output
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.markdown import Markdown
+from rich.segment import Segment
+from rich.spinner import Spinner
+from rich.text import Text
+
+from adapters.terminal.hints import hints
+from core.markup.render import legible
+from core.ports import Receipt, Reply
+from core.types import Answer, CommandSpec, File
+
+PAINTS_PER_S = 8
+WELCOME = "Write a message and press Enter. /help lists what I can do, /quit leaves, Ctrl-C stops an answer."
+_UNKEPT = ("/approve", "/forget", "/link")
+"""Commands whose line is not kept in the history."""
+
+
+class TerminalScreen:
+    """`keep` stores a file of an answer and says where it is; `is_unkept`: whether no line is kept at present."""
+
+    def __init__(
+        self,
+        stdin: TextIO,
+        stdout: TextIO,
+        history: Path,
+        keep: Callable[[File], str],
+        is_unkept: Callable[[], bool] = lambda: False,
+    ) -> None:
+        os.close(os.open(history, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+        self._input = create_input(stdin)
+        self._console = Console(file=stdout, force_terminal=True, highlight=False)
+        self._completer = _Commands()
+        self._session: PromptSession[str] = PromptSession(
+            "> ",
+            history=_History(str(history), is_unkept),
+            completer=self._completer,
+            complete_while_typing=True,
+            key_bindings=_bindings(),
+            input=self._input,
+            output=create_output(stdout),
+        )
+        self._keep = keep
+        self._is_prompting = False
+        self._live: _LiveReply | None = None
+
+    def welcome(self, commands: Sequence[CommandSpec]) -> None:
+        """Says hello, and knows from then on which commands there are."""
+        self._completer.commands = commands
+        self._console.print(Text(WELCOME, style="dim"))
+
+    async def read(self) -> str | None:
+        """The next message as typed or pasted; None when the person leaves (Ctrl-D, or Ctrl-C at an empty prompt)."""
+        while True:
+            self._is_prompting = True
+            try:
+                text = await self._session.prompt_async()
+            except EOFError:
+                return None
+            except KeyboardInterrupt:
+                if not self._session.default_buffer.text:
+                    return None
+                continue
+            finally:
+                self._is_prompting = False
+            text = text.encode("utf-8", "replace").decode("utf-8")
+            if text.strip():
+                return text.strip("\n")
+
+    def reply(self) -> Reply:
+        """A way to show one answer."""
+        return _LiveReply(self)
+
+    async def attend(self, work: Awaitable[None], stop: Callable[[], Awaitable[None]]) -> None:
+        """Waits until the message is answered; Ctrl-C calls `stop`, other keys are kept for the next prompt."""
+        is_stopped = asyncio.Event()
+        typed: list[KeyPress] = []
+
+        def take() -> None:
+            for key in self._input.read_keys():
+                if key.key == Keys.ControlC:
+                    is_stopped.set()
+                else:
+                    typed.append(key)
+
+        async def watch() -> None:
+            await is_stopped.wait()
+            await stop()
+
+        with self._input.raw_mode(), self._input.attach(take):
+            watcher = asyncio.ensure_future(watch())
+            try:
+                await work
+            finally:
+                watcher.cancel()
+                await asyncio.gather(watcher, return_exceptions=True)
+        store_typeahead(self._input, typed)
+
+    def start(self, reply: _LiveReply) -> bool:
+        """Gives the changing part of the screen to a reply; False when it is taken or the person is typing."""
+        if self._live is not None or self._is_prompting:
+            return False
+        self._live = reply
+        return True
+
+    def end(self, reply: _LiveReply) -> None:
+        """The reply needs the changing part no more."""
+        if self._live is reply:
+            self._live = None
+
+    def live(self, reply: _LiveReply) -> Live:
+        """The changing part: what was written so far, painted by rich at its own pace."""
+        return Live(reply, console=self._console, transient=True, refresh_per_second=PAINTS_PER_S)
+
+    async def show(self, answer: Answer) -> None:
+        """Prints an answer for good, above the prompt if there is one."""
+
+        def paint() -> None:
+            self._console.print(Markdown(legible(answer.text)))
+            for hint in hints(answer):
+                self._console.print(Text(f"  {hint}", style="dim"))
+            for file in answer.files:
+                self._console.print(Text(self._keep(file), style="dim"))
+            self._console.print()
+
+        if self._is_prompting:
+            await run_in_terminal(paint)
+        else:
+            paint()
+
+
+class _LiveReply:
+    """Fills the role Reply: a spinner, then the text as it grows, then the answer for good."""
+
+    def __init__(self, screen: TerminalScreen) -> None:
+        self._screen = screen
+        self._live: Live | None = None
+        self._text = ""
+        self._spinner = Spinner("dots", Text("thinking", style="dim"))
+
+    def begin(self, receipt: Receipt) -> None:
+        """Shows that an answer is being worked on."""
+        if self._screen.start(self):
+            self._live = self._screen.live(self)
+            self._live.start()
+
+    def show(self, text: str) -> None:
+        """Keeps the text; the next painting shows it."""
+        self._text = text
+
+    async def finish(self, answer: Answer) -> None:
+        """Prints the answer."""
+        await self.abandon()
+        await self._screen.show(answer)
+
+    async def abandon(self) -> None:
+        """Leaves nothing behind."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+        self._screen.end(self)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The end of the text so far: as many lines as the window has."""
+        if not self._text:
+            yield self._spinner
+            return
+        lines = console.render_lines(Markdown(legible(self._text)), options.update(height=None), pad=False)
+        for line in lines[-max(1, options.size.height - 2) :]:
+            yield from line
+            yield Segment.line()
+
+
+class _History(FileHistory):
+    """Lines of earlier days, without secrets."""
+
+    def __init__(self, filename: str, is_unkept: Callable[[], bool]) -> None:
+        super().__init__(filename)
+        self._is_unkept = is_unkept
+
+    def store_string(self, string: str) -> None:
+        if not string.lower().startswith(_UNKEPT) and not self._is_unkept():
+            super().store_string(string)
+
+
+class _Commands(Completer):
+    """Completes the name of a command at the beginning of a line."""
+
+    commands: Sequence[CommandSpec] = ()
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        typed = document.text_before_cursor
+        if not typed.startswith("/") or any(character.isspace() for character in typed):
+            return
+        for name, description in [(spec.name, spec.description) for spec in self.commands] + [("quit", "Leave")]:
+            if name.startswith(typed[1:].lower()):
+                yield Completion(f"/{name}", start_position=-len(typed), display_meta=description)
+
+
+def _bindings() -> KeyBindings:
+    """Alt-Enter makes a new line; a paste keeps its own."""
+    bindings = KeyBindings()
+
+    @bindings.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return bindings

@@ -1,0 +1,272 @@
+"""Answers without a model: honest about it, but it keeps, finds, notes and reminds.
+
+Fills the role Model, so that the same turn runs with it: it reads the request as a model would and calls the
+same tools. Takes a reminder or a note only where the wording leaves no doubt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+from core.guard.fence import OPENING
+from core.search.query import any_of
+from core.text.normalize import fold
+from core.types import Completion, Json, Request, Usage
+
+MODEL = "offline"
+PASSAGES = 3
+FOUND = "This is what I found in what was said before:"
+
+_TIME_LINE = re.compile(
+    r"\[(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day [0-9]{1,2} "
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December) [0-9]{4}, "
+    r"[0-9]{2}:[0-9]{2} [A-Za-z0-9_+/-]{1,64}(?:, from [^\[\]\n]{0,80})?\]"
+)
+"""As `core.agent.user_message` writes it; other lines in square brackets are somebody's words."""
+_REMEMBER = re.compile(
+    r"(?:please\s+|pls\s+)?(?:remember|note|keep in mind|don'?t forget|do not forget)"
+    r"(?:\s*[:,]\s*|\s+that\s+|\s+(?=my\s|i\s|i'm\s|we\s|our\s))(?P<what>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_REMIND = re.compile(
+    r"(?:please\s+|pls\s+|can you\s+|could you\s+)?remind\s+(?:me|us)\s*(?:[:,]\s*)?(?P<what>.+?)\??\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_QUESTION = re.compile(
+    r"(?:and\s+|so\s+|but\s+)?(?:what|when|where|who|whom|whose|why|how|which|did|do|does|is|are|was|were|am|can|could|"
+    r"should|would|will|have|has|had|tell me|show me|find|search)\b",
+    re.IGNORECASE,
+)
+_QUESTION_ENDS = ("?", "？", "؟", "\u037e", "፧", "吗", "嗎", "呢", "か", "까", "ไหม")
+_AFTER_THE_END = " \t\r\n!！.。…\"'”’»」)"
+"""What may follow a question mark: a second sign, the end of a quotation."""
+
+
+class Offline:
+    """A Model of rules. `zone`: wall clock for dates; `reason`: what it says about itself once an answer."""
+
+    name = MODEL
+
+    def __init__(self, zone: str, reason: str = "No model is configured") -> None:
+        self._zone = ZoneInfo(zone)
+        self._reason = reason
+
+    async def complete(
+        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
+    ) -> Completion:
+        """One step: a tool call for what was said last, or, once its result is there, the answer. Never raises."""
+        called = _last_call(request.messages)
+        text = _said(request.messages)
+        if called is not None:
+            completion = self._answer(request.messages, text, *called)
+        else:
+            tools = {tool["name"] for tool in request.tools}
+            completion = self._step(text, tools)
+        if completion.text:
+            on_text(completion.text)
+        return completion
+
+    def _step(self, text: str, tools: set[str]) -> Completion:
+        is_question = _is_question(text)
+        if "reminder" in tools and (match := _REMIND.fullmatch(text.strip())):
+            what = match["what"].strip()
+            return _call(("reminder", {"action": "add", "when": what, "text": ""}))
+        if "memory" in tools and not is_question and (match := _REMEMBER.fullmatch(text.strip())):
+            return _call(("memory", {"target": "memory", "action": "add", "content": _sentence(match["what"])}))
+        if "session_search" in tools and (is_question or _QUESTION.match(text.strip())):
+            history = ("session_search", {"query": text[:2000], "limit": PASSAGES})
+            facts = ("facts", {"mode": "search", "query": text[:2000], "limit": PASSAGES})
+            return _call(*([facts] if "facts" in tools else []), history)
+        if "memory" not in tools and "session_search" in tools:
+            return _text(f"This is incognito, so I keep nothing of it. {self._reason}; I can only look things up.")
+        return _text(
+            f"I have kept that. {self._reason}, so I cannot talk about it, but I can find it again: ask me, or use "
+            "/recall. I also take “remember that …” and “remind me tomorrow at 9 to …”."
+        )
+
+    def _answer(self, messages: Sequence[Json], text: str, name: str, result: str, is_error: bool) -> Completion:
+        if name != "session_search" or is_error:
+            return _text((result.strip() or "Done.") if not is_error else f"I could not do that: {result}")
+        sessions = _sessions(result)
+        is_room = _is_room(messages)
+        wanted = _terms(text)
+        found = [self._passage(session, wanted, is_room=is_room) for session in (sessions or ())[:PASSAGES]]
+        passages = [passage for passage in (*_seen(messages, text), *found) if passage][:PASSAGES]
+        known = _known(messages)
+        if known:
+            passages = ["\n".join(["This is what I know:\n", *known]), *([FOUND, *passages] if passages else [])]
+        elif passages:
+            passages = [FOUND, *passages]
+        if not passages and sessions is None:
+            return _text(f"I could not look that up: the search gave nothing that I can read. ({self._reason}.)")
+        if not passages:
+            return _text(
+                f"I found nothing about that in what was said before. ({self._reason}; I can only look things up.)"
+            )
+        return _text("\n\n".join([*passages, f"_{self._reason}, so I quote._"]))
+
+    def _passage(self, session: Json, wanted: set[str], *, is_room: bool) -> str:
+        """The best match of a session, quoted; empty where the session is not as `core.search.rendering` writes it."""
+        try:
+            anchor = _telling(session["window"], wanted)
+            text, role, number = str(anchor["text"]).strip(), anchor["role"], session["session_id"]
+            at = datetime.fromisoformat(anchor["at"]).astimezone(self._zone)
+        except (StopIteration, KeyError, TypeError, ValueError, OverflowError):
+            return ""
+        who = "I" if role == "assistant" else (is_room and anchor.get("sender")) or "you"
+        title = str(session.get("title") or "")
+        is_telling = title and not text.startswith(title.rstrip("…"))
+        title = f" in “{title}”" if is_telling else ""
+        return f"{_quoted(text)}\n\n— {who}, {at:%A} {at.day} {at:%B %Y} at {at:%H:%M}{title} (session {number})"
+
+
+def _is_question(text: str) -> bool:
+    return text.rstrip(_AFTER_THE_END).endswith(_QUESTION_ENDS)
+
+
+def _terms(text: str) -> set[str]:
+    """The words that a question is about."""
+    return {term.rstrip("*") for term in any_of(text).terms}
+
+
+def _share(text: str, wanted: set[str]) -> float:
+    """How much of what is wanted stands in the text, 0 to 1."""
+    folded = fold(text).casefold()
+    return sum(term in folded for term in wanted) / max(1, len(wanted))
+
+
+def _telling(window: Sequence[Json], wanted: set[str]) -> Json:
+    """The best match; where that is a question that was asked before, what a person stated around it, if that fits."""
+    anchor = next(item for item in window if item["is_anchor"])
+    if not _is_question(str(anchor["text"])):
+        return anchor
+    stated = [item for item in window if item["role"] == "user" and not _is_question(str(item["text"]))]
+    best = max(stated, key=lambda item: _share(str(item["text"]), wanted), default=anchor)
+    return best if _share(str(best["text"]), wanted) >= 0.5 else anchor
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.strip().splitlines()[:12])
+
+
+def _sessions(result: str) -> list[Any] | None:
+    """The sessions of a search; None where the result is not what a search gives."""
+    try:
+        sessions = json.loads(result)["sessions"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return sessions if isinstance(sessions, list) else None
+
+
+def _utterances(message: Json) -> list[tuple[str, str]]:
+    """What people said in one user message, each with its time line (empty where it has none). What follows a time line
+    is somebody's words, whatever it looks like."""
+    said: list[tuple[str, str]] = []
+    time_line = ""
+    for block in message["content"]:
+        text = str(block.get("text", "")) if block.get("type") == "text" else ""
+        if not time_line and _TIME_LINE.fullmatch(text):
+            time_line = text
+            continue
+        if text and (time_line or not text.startswith(OPENING)):
+            said.append((time_line, text))
+        time_line = ""
+    if time_line:
+        said.append(("", time_line))
+    return said
+
+
+def _said(messages: Sequence[Json]) -> str:
+    """The untouched text of the last thing a person said."""
+    for message in reversed(messages):
+        if message["role"] == "user" and (said := _utterances(message)):
+            return "\n".join(text for _, text in said)
+    return ""
+
+
+def _is_room(messages: Sequence[Json]) -> bool:
+    """In a room the time lines name who speaks."""
+    return any(
+        ", from " in time_line
+        for message in messages
+        if message["role"] == "user"
+        for time_line, _ in _utterances(message)
+    )
+
+
+def _seen(messages: Sequence[Json], question: str) -> list[str]:
+    """What fits the question best among the person's words in this very conversation, which recall leaves out because a
+    model would see it: quoted with its time line. Empty unless at least half of the question's words are in it. Asking
+    again does not make an earlier question the answer."""
+    wanted = _terms(question)
+    asked = question.split("\n")
+    best, passage = (0.5, False), ""
+    for message in messages:
+        for time_line, text in _utterances(message) if message["role"] == "user" else ():
+            if not time_line or text == question or (text in asked and _is_question(text)):
+                continue
+            if (rank := (_share(text, wanted), not _is_question(text))) >= best:
+                best = rank
+                passage = f"{_quoted(text)}\n\n— earlier in this conversation, {time_line.strip('[]')}"
+    return [passage] if passage else []
+
+
+def _known(messages: Sequence[Json]) -> list[str]:
+    """The facts that the tool of this name has just given, a line each; none where they cannot be read."""
+    asked = {block["id"] for block in messages[-2]["content"] if block.get("name") == "facts"}
+    lines = []
+    for block in messages[-1]["content"]:
+        if block.get("tool_use_id") not in asked or block.get("is_error"):
+            continue
+        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+            for fact in json.loads(str(block.get("content")))["facts"]:
+                who = f"{fact['who']}: " if fact.get("who") else ""
+                when = fact["when"] or f"said on {fact['said_on']}"
+                lines.append(f"- {who}{str(fact['content']).rstrip(' .')} ({when})")
+    return lines[:PASSAGES]
+
+
+def _last_call(messages: Sequence[Json]) -> tuple[str, str, bool] | None:
+    """Name, result and failure of the tool call that the conversation ends with, if it ends with one."""
+    if len(messages) < 2:
+        return None
+    results = [block for block in messages[-1]["content"] if block.get("type") == "tool_result"]
+    has_words = any(block.get("type") == "text" for block in messages[-1]["content"])
+    if not results or has_words:
+        return None
+    last = results[-1]
+    name = next(
+        (
+            str(block["name"])
+            for block in messages[-2]["content"]
+            if block.get("type") == "tool_use" and block["id"] == last["tool_use_id"]
+        ),
+        "",
+    )
+    return name, str(last.get("content", "")), bool(last.get("is_error"))
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text[:1].upper() + text[1:]
+
+
+def _call(*named: tuple[str, dict[str, Any]]) -> Completion:
+    blocks = tuple(
+        {"type": "tool_use", "id": f"toolu_{uuid4().hex[:24]}", "name": name, "input": arguments}
+        for name, arguments in named
+    )
+    return Completion(blocks=blocks, text="", stop_reason="tool_use", usage=Usage(), model=MODEL)
+
+
+def _text(text: str) -> Completion:
+    return Completion(
+        blocks=({"type": "text", "text": text},), text=text, stop_reason="end_turn", usage=Usage(), model=MODEL
+    )

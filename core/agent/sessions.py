@@ -1,0 +1,188 @@
+"""Which session a turn belongs to: the open one, a new one, a resumed one, or the child of one that grew too long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.agent.prompt import Prompt
+from core.agent.turn import Turn
+from core.errors import Refused
+from core.memory.manager import Memory
+from core.ports import Clock, Conversations
+from core.types import Address, EndReason, Message, Scope, Session, ToolContext, Window
+
+ENDLESS = 2**63 - 1
+CHARS_PER_TOKEN = 3.5
+"""No tokenizer exists outside the provider; real usage corrects this after the first call."""
+FULL = 0.75
+"""The share of the model's window at which a session is continued in a child ..."""
+CARRIED = 0.20
+"""... and the share that the last turns, which the child still sees, may take."""
+
+INCOGNITO = (
+    "This conversation is incognito: nothing of it is written down, and it ends with /incognito off. You have no tool "
+    "here that notes, learns or plans anything; when the person wants that, say so."
+)
+
+
+class Lineage:
+    """Opens and ends sessions, and tells `memory` of it. `window_tokens` is the model's context window, `model` the
+    name kept with new sessions."""
+
+    def __init__(
+        self,
+        conversations: Conversations,
+        prompt: Prompt,
+        memory: Memory,
+        clock: Clock,
+        model: str,
+        window_tokens: int,
+    ) -> None:
+        self._conversations = conversations
+        self._prompt = prompt
+        self._memory = memory
+        self._clock = clock
+        self._model = model
+        self._window_tokens = window_tokens
+
+    async def open(self, turn: Turn) -> Session:
+        """The session the turn takes place in, with its prompt; continued in a child when it is over 75 % full."""
+        if turn.is_fresh:
+            return await self._with_prompt(await self._conversations.create(self._blank(turn), "cron"), turn)
+        session = await self.place(turn)
+        if not session.sight <= turn.scopes:
+            # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay,
+            # also where the prompt itself was erased since.
+            session = await self._followed(session, self._blank(turn), "rights", session.id)
+            session = await self._with_prompt(session, turn)
+        elif not session.system_prompt:
+            session = await self._with_prompt(session, turn)
+            if session.parent_id is None and not session.is_incognito:
+                await self._memory.on_session_switch(session.id, None, "new")
+        rows = await self._conversations.history(session, turn.scopes)
+        if self.tokens(session, rows) + len(turn.text) / CHARS_PER_TOKEN <= FULL * self._window_tokens:
+            return session
+        return await self.renew(session, turn)
+
+    async def renew(self, session: Session, turn: Turn) -> Session:
+        """The child of a session that is too long: the last whole turns that fit into 20 % of the window go along."""
+        rows = await self._conversations.history(session, turn.scopes)
+        kept = await self._memory.on_pre_compress(session, rows)
+        child = replace(self._blank(turn), parent_id=session.id, opens_at=self._carried(rows), title=session.title)
+        return await self._with_prompt(await self._followed(session, child, "length", session.id), turn, kept)
+
+    async def end(self, session: Session) -> None:
+        """The person begins anew."""
+        await self._conversations.end(session.id, "new", self._clock.now())
+        await self._ended(session)
+
+    async def place(self, turn: Turn) -> Session:
+        """The open session of the turn's address; a new one, still without a prompt, when there is none."""
+        return await self._conversations.ensure(self._blank(turn))
+
+    async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
+        """Rewords the message that a platform knows by this id, or erases it (None), here and where memory has told it;
+        whether there is such a one."""
+        is_known = await self._conversations.amend(address, external_id, text)
+        if is_known:
+            await self._memory.amended(address, external_id)
+        return is_known
+
+    def _blank(self, turn: Turn) -> Session:
+        return Session(address=turn.address, scope=turn.scope, started_at=self._clock.now(), model=self._model)
+
+    async def resume(self, session_id: int, address: Address, scope: Scope, scopes: frozenset[Scope]) -> Session:
+        """Continues an earlier session: at its own address it is reopened with its stored prompt, from another one a
+        child with its last turns opens here. Raises Refused when it is not among `scopes`."""
+        session = await self._conversations.find(session_id, scopes)
+        if session is None:
+            raise Refused(f"There is no session {session_id} here. /sessions lists those there are.")
+        if session.address == address and session.scope == scope:
+            if session.ended_at is None:
+                raise Refused(f"Session {session_id} is the one you are in.")
+            before = await self._conversations.current(address)
+            reopened = await self._conversations.reopen(session_id, self._clock.now())
+            if before is not None:
+                await self._ended(before)
+            await self._memory.on_session_switch(session_id, None, "resume")
+            return reopened
+        rows = await self._conversations.history(session, scopes)
+        return await self._followed(
+            await self._conversations.current(address),
+            Session(
+                address=address,
+                scope=scope,
+                started_at=self._clock.now(),
+                model=self._model,
+                parent_id=session.id,
+                opens_at=self._carried(rows),
+                title=session.title,
+            ),
+            "new",
+            session.id,
+        )
+
+    def tokens(self, session: Session, rows: Sequence[Message]) -> float:
+        """About how many tokens the next request would have: the last call's real usage and an estimate of the rest."""
+        # What a carried row cost was the cost of its own, longer conversation.
+        mine = [i for i, row in enumerate(rows) if row.usage and row.usage.sent and row.session_id == session.id]
+        last = max(mine, default=None)
+        if last is None:
+            return len(session.system_prompt) / CHARS_PER_TOKEN + sum(map(_estimate, rows))
+        usage = rows[last].usage
+        assert usage is not None
+        return usage.sent + usage.output + sum(map(_estimate, rows[last + 1 :]))
+
+    def _carried(self, rows: Sequence[Message]) -> int | None:
+        """The first message of the last whole turns that fit into 20 % of the window; None when not even one does."""
+        budget = CARRIED * self._window_tokens
+        opens_at = None
+        for index in range(len(rows) - 1, -1, -1):
+            budget -= _estimate(rows[index])
+            if budget < 0:
+                break
+            if rows[index].role == "user" and (index == 0 or rows[index - 1].role != "user"):
+                opens_at = rows[index].id
+        return opens_at
+
+    async def _followed(self, before: Session | None, after: Session, reason: EndReason, parent_id: int) -> Session:
+        """Opens `after` in place of `before`, which ends for this `reason`; `parent_id` is what it goes on with."""
+        opened = await self._conversations.create(after, reason)
+        if before is not None:
+            await self._ended(before)
+        if not opened.is_incognito:
+            await self._memory.on_session_switch(opened.id, parent_id, "resume" if reason == "new" else reason)
+        return opened
+
+    async def _ended(self, session: Session) -> None:
+        rows = await self._conversations.history(session, frozenset({session.scope}))
+        await self._memory.on_session_end(session, rows)
+
+    async def _with_prompt(self, session: Session, turn: Turn, kept: str = "") -> Session:
+        context = ToolContext(
+            session=session, scope=turn.scope, scopes=turn.scopes, sender=turn.sender, now=session.started_at
+        )
+        hint = f"{turn.hint}\n{INCOGNITO}" if session.is_incognito else turn.hint
+        prompt = await self._prompt.write(context, hint, kept)
+        return await self._conversations.keep_prompt(session.id, prompt, turn.scopes)
+
+
+def window_of(session: Session, rows: Sequence[Message]) -> Window:
+    """What of the history stands in the model's context, so that recall can leave it out."""
+    firsts: dict[int, int] = {}
+    lasts: dict[int, int] = {}
+    for row in rows:
+        firsts.setdefault(row.session_id, row.id)
+        lasts[row.session_id] = row.id
+    # What is said in this turn belongs to the window as well.
+    firsts.setdefault(session.id, 0)
+    lasts[session.id] = ENDLESS
+    return Window(spans=tuple((id_, firsts[id_], lasts[id_]) for id_ in sorted(firsts)))
+
+
+def _estimate(row: Message) -> float:
+    chars = len(row.text) + len(row.tools or "")
+    if row.sent is not None:
+        chars = sum(len(str(block.get("text", ""))) for block in row.sent)
+    return chars / CHARS_PER_TOKEN

@@ -1,0 +1,94 @@
+"""Puts what a person said into the form in which it is sent: a time line, the untouched text, the memory fence.
+
+The sent form is stored before the first request and reused ever after; it is never shown, indexed or exported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from core.agent.repetition import Repetition
+from core.guard.fence import fence, neutralise
+from core.memory.provider import MemoryProvider
+from core.types import Attachment, Json, Message, ToolContext
+
+_TOKEN = re.compile(r"^- (\S+) ", re.MULTILINE)
+
+
+class Envelope:
+    """Seals user rows. `zone`: IANA name of the wall clock; `budget_chars`: how much memory a turn may carry."""
+
+    def __init__(self, memory: MemoryProvider, zone: str, budget_chars: int) -> None:
+        self._memory = memory
+        self._zone_name = zone
+        self._zone = ZoneInfo(zone)
+        self._budget_chars = budget_chars
+
+    async def seal(
+        self, rows: Sequence[Message], held: Sequence[Message], context: ToolContext
+    ) -> list[tuple[int, tuple[Json, ...]]]:
+        """The sent form of `rows` (a person's messages, answered together) as (message id, blocks). `held` are the rows
+        of the prefix: a memory that stands in one of them is not given again."""
+        await self._memory.on_turn_start(context)
+        text = "\n".join(row.text for row in rows)
+        lines = await self._memory.prefetch(text, context) if text.strip() else ()
+        passages = self._chosen(lines, held, context.session.system_prompt)
+        sealed = self.dated(rows, context)
+        if passages:
+            last, blocks = sealed[-1]
+            sealed[-1] = (last, (*blocks, _text(fence(passages))))
+        return sealed
+
+    def dated(self, rows: Sequence[Message], context: ToolContext) -> list[tuple[int, tuple[Json, ...]]]:
+        """The sent form without memory: for what nobody has asked."""
+        return [
+            (row.id, (_text(self._time_line(row, context)), _text(neutralise(row.text) or "(no text)"))) for row in rows
+        ]
+
+    def _chosen(self, lines: Sequence[str], held: Sequence[Message], prompt: str) -> str:
+        known = {token for row in held if row.sent for block in row.sent[2:] for token in _TOKEN.findall(block["text"])}
+        chosen: list[str] = []
+        left = self._budget_chars
+        # Only a service does not know what the prefix says; its tokens have its name before them.
+        is_foreign = any(":" in line.partition(" ")[0] for line in lines)
+        repetition = Repetition([prompt, *(row.text for row in held)] if is_foreign else ())
+        for line in lines:
+            token, _, content = line.partition(" ")
+            line = "- " + neutralise(" ".join(line.split()))
+            if line.split(" ", 2)[1] in known or len(line) > left or (":" in token and repetition.has(content)):
+                continue
+            left -= len(line)
+            chosen.append(line)
+        return "\n".join(chosen)
+
+    def _time_line(self, row: Message, context: ToolContext) -> str:
+        local = row.created_at.astimezone(self._zone)
+        who = f", from {_one_line(row.sender.name)}" if context.scope.is_room and row.sender else ""
+        return f"[{wall_time(local)} {self._zone_name}{who}]"
+
+
+def wall_time(local: datetime) -> str:
+    """``Friday 20 November 2026, 14:05``."""
+    return f"{local:%A} {local.day} {local:%B %Y}, {local:%H:%M}"
+
+
+def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
+    """The text followed by one line for each thing that came with it, so that nobody wonders where it went."""
+    lines = []
+    for item in attachments:
+        details = ", ".join(
+            part for part in (item.mime or "", f"{item.size_bytes:,} bytes" if item.size_bytes else "") if part
+        )
+        lines.append(f"[attached {item.kind}: {_one_line(item.name)}{f' ({details})' if details else ''}]")
+    return "\n".join([text, *lines] if text else lines)
+
+
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _one_line(text: str) -> str:
+    return neutralise(" ".join(text.replace("[", "(").replace("]", ")").split()))[:80]

@@ -1,0 +1,71 @@
+"""What a person asks to be remembered, word for word: read by the rules, and kept whole where they see nothing in it.
+
+One body for /remember, Discord's context menu and the command line. Refuses what looks like an order to the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from core.errors import Refused
+from core.facts.claims import FACT_CHARS, Claim, fact_of, placed
+from core.facts.facts_role import Ledger
+from core.facts.rules import claims
+from core.guard.guard import suspicion
+from core.records import Author, Fact
+from core.text.names import names_in
+from core.types import Message, Scope
+
+
+class Dictation:
+    """Writes to `ledger`; `zone` (an IANA name) says which day it was."""
+
+    def __init__(self, ledger: Ledger, zone: str) -> None:
+        self._ledger = ledger
+        self._zone = ZoneInfo(zone)
+
+    async def take(self, said: Message, scope: Scope, platform: str) -> list[Fact]:
+        """Keeps what `said` states as facts of its sender in `scope`, as they stand then. Raises Refused with what to
+        do."""
+        text = said.text.strip()
+        if not text:
+            raise Refused("Say what to remember: `/remember Ana's birthday is on 3 May`.")
+        self._check(text)
+        whole = " ".join(text.split())
+        found = claims(text, said.created_at, self._zone, is_dictated=True) or [
+            Claim(content=whole, kind="identity", entities=names_in(whole), is_asked=True)
+        ]
+        return [await self._ledger.learn(fact_of(claim, "person", scope, platform, said)) for claim in found]
+
+    async def correct(self, fact: Fact, text: str, scopes: frozenset[Scope], by: Author, at: datetime) -> Fact | None:
+        """Puts `text`, said at a moment, in place of what a fact said; the fact as it stands then, None when it is
+        gone. Raises Refused with what to do."""
+        self._check(text)
+        read = claims(text, at, self._zone, is_dictated=True)
+        claim = _meant(read, fact)
+        content = read[0].content if len(read) == 1 else text
+        return await self._ledger.correct(fact.id, scopes, content, by, claim)
+
+    @staticmethod
+    def _check(text: str) -> None:
+        if len(text) > FACT_CHARS:
+            raise Refused(
+                f"That is too long for a fact: {len(text):,} characters, and {FACT_CHARS} are the most. Say in a "
+                "sentence or two what to remember of it."
+            )
+        if (reason := suspicion(text)) is not None:
+            raise Refused(f"I do not keep that: it contains {reason}, and facts are read beside your words. Reword it.")
+
+
+def _meant(read: Sequence[Claim], fact: Fact) -> Claim | None:
+    """What of a text takes the place of a fact: what it says of the same thing, or the like of the same person, or the
+    only thing it says."""
+    old = (fact.attribute or "").split("|")
+    placed_at = [(placed(claim.attribute, fact.scope, fact.account) or "").split("|") for claim in read]
+    for parts in (len(old), 2):
+        for claim, new in zip(read, placed_at, strict=True):
+            if claim.attribute and new[:parts] == old[:parts]:
+                return claim
+    return read[0] if len(read) == 1 and read[0].attribute else None

@@ -1,0 +1,122 @@
+"""The tool `facts`: the model asks what is known of somebody or something, and says which facts were right or wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.errors import ToolError
+from core.facts.facts_role import Ledger
+from core.facts.knowledge import Knowledge
+from core.facts.question import Question
+from core.facts.search_role import Lookup
+from core.models.tool_arguments import parsed
+from core.records import Author, Fact
+from core.text.names import entity_key
+from core.types import Account, Json, Tool, ToolContext
+
+MOST = 30
+_DESCRIPTION = (
+    "What is known for good of the person and of what they have told. mode search: facts that answer `query`. probe: "
+    "all about one name. reason: facts about all of `names` together. related: names that occur together with it. "
+    "contradict: facts that contradict each other, and what replaced what. feedback: say of fact `fact_id` whether it "
+    "was right. A fact with is_current false is over: tell it only as what was so before."
+)
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    mode: Literal["search", "probe", "related", "reason", "contradict", "feedback"] = Field(
+        default="search", description="What to do."
+    )
+    query: str = Field(default="", max_length=2000, description="search: the question.")
+    names: list[str] = Field(default=[], max_length=8, description="probe, related, reason: whom or what it is about.")
+    fact_id: int = Field(default=0, description="feedback: which fact.")
+    is_right: bool | None = Field(default=None, description="feedback: whether it was right.")
+    limit: int = Field(default=10, ge=1, le=MOST, description="How many facts.")
+
+
+def fact_tool(ledger: Ledger, lookup: Lookup, knowledge: Knowledge) -> Tool:
+    """The tool over the facts of the scopes that may be seen. Returns JSON: facts, or names, or groups."""
+
+    async def run(arguments: Json, context: ToolContext) -> str:
+        asked = parsed(_Arguments, arguments)
+        result: dict[str, object]
+        if asked.mode == "feedback":
+            result = await _feedback(ledger, asked, context)
+        elif asked.mode == "search":
+            if not asked.query.strip():
+                raise ToolError("query: say what to look for.")
+            found = await knowledge.search(_question(asked, context), asked.limit)
+            result = {"facts": [_shown(fact, knowledge) for fact in found]}
+        elif asked.mode == "contradict":
+            result = await _contradictions(lookup, knowledge, asked, context)
+        else:
+            result = await _about(lookup, knowledge, asked, context)
+        return json.dumps(result, ensure_ascii=False)
+
+    return Tool(name="facts", description=_DESCRIPTION, schema=_Arguments.model_json_schema(), run=run, is_quote=True)
+
+
+async def _about(lookup: Lookup, knowledge: Knowledge, asked: _Arguments, context: ToolContext) -> dict[str, object]:
+    keys = [key for name in (asked.names or [asked.query]) if (key := entity_key(name))]
+    if not keys:
+        raise ToolError("names: say whom or what it is about.")
+    if asked.mode == "related":
+        near = await lookup.related(keys, context.scopes, asked.limit)
+        return {"names": [{"name": name, "facts": count} for name, count in near]}
+    found = await lookup.of_entities(keys if asked.mode == "reason" else keys[:1], context.scopes, asked.limit)
+    return {"facts": [_shown(fact, knowledge) for fact in found]}
+
+
+async def _contradictions(
+    lookup: Lookup, knowledge: Knowledge, asked: _Arguments, context: ToolContext
+) -> dict[str, object]:
+    """Open facts that contradict each other; with a query also how what it asks for has changed."""
+    groups: list[Sequence[Fact]] = list(await lookup.conflicts(context.scopes, asked.limit))
+    if asked.query.strip():
+        found = await knowledge.search(_question(asked, context), 3)
+        for attribute in dict.fromkeys(fact.attribute for fact in found if fact.attribute):
+            changed = await lookup.replaced(attribute, context.scopes, asked.limit)
+            if len(changed) > 1:
+                groups.insert(0, changed)
+    return {"groups": [[_shown(fact, knowledge) for fact in group] for group in groups]}
+
+
+def _question(asked: _Arguments, context: ToolContext) -> Question:
+    return Question.of(asked.query, context.scopes, context.now, _asker(context))
+
+
+def _asker(context: ToolContext) -> Account:
+    return Account(platform=context.session.address.platform, user_id=context.sender.id)
+
+
+async def _feedback(ledger: Ledger, asked: _Arguments, context: ToolContext) -> dict[str, object]:
+    if asked.is_right is None:
+        raise ToolError("is_right: say true or false.")
+    by = Author(account=_asker(context), message_id=context.message_id)
+    known = await ledger.find(asked.fact_id, context.scopes)
+    if known is not None and known.scope.is_room and known.account != by.account:
+        raise ToolError("fact_id: in a room only who said it judges a fact; the owner does with `/memory wrong`.")
+    fact = await ledger.feedback(asked.fact_id, context.scopes, asked.is_right, by)
+    if fact is None:
+        raise ToolError(f"fact_id: there is no fact {asked.fact_id}.")
+    return {"fact_id": fact.id, "trust": round(fact.trust, 2)}
+
+
+def _shown(fact: Fact, knowledge: Knowledge) -> dict[str, object]:
+    shown: dict[str, object] = {
+        "fact_id": fact.id,
+        "content": fact.content,
+        "is_current": fact.is_open,
+        "when": ", ".join(knowledge.span(fact)),
+        "said_on": knowledge.day(fact.last_at or fact.created_at),
+        "trust": round(fact.trust, 2),
+    }
+    if fact.scope.is_room and fact.speaker:
+        shown["who"] = fact.speaker
+    return shown

@@ -1,0 +1,65 @@
+"""Finds who in a conversation has said what the model wants to keep, and where: nothing else is a fact."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Sequence
+from dataclasses import replace
+from zoneinfo import ZoneInfo
+
+from core.errors import ToolError
+from core.facts.attributes import ME, attribute_of
+from core.facts.backlog_role import Backlog
+from core.facts.claims import Claim, fact_of
+from core.facts.evidence import Witnesses, subject_of
+from core.ports import Conversations
+from core.records import Fact
+from core.types import ToolContext
+
+
+class Heard:
+    """Reads what the model reads, through `conversations`; `backlog` knows where a message was said. `zone` (an IANA
+    name) is for dates."""
+
+    def __init__(self, conversations: Conversations, backlog: Backlog, zone: str) -> None:
+        self._conversations = conversations
+        self._backlog = backlog
+        self.zone = ZoneInfo(zone)
+
+    async def fact(
+        self, claim: Claim, about: str, names: Sequence[str], since: str, context: ToolContext
+    ) -> tuple[Fact, str]:
+        """The claim, which is told of `about` (``me`` or a name), as the fact of who has said so, with the text of the
+        message that says so. `names` must have been said; where `since` was not, the fact is without. Raises ToolError
+        with what to do where nobody has."""
+        witnesses = Witnesses(await self._conversations.history(context.session, context.scopes))
+        said = functools.partial(witnesses.support, claim.content, is_own_affair=about == ME)
+        source = await asyncio.to_thread(said, [*names, since]) if since else None
+        if source is None:
+            source = await asyncio.to_thread(said, names)
+            claim = replace(claim, valid_from=None, grain="day")
+        if source is None:
+            raise ToolError(_refusal(witnesses.unsaid(claim.content, names)))
+        subject = subject_of(about, claim.content, source)
+        _, has_attribute, what = (claim.attribute or "").partition("|")
+        attribute = attribute_of(subject, what) if subject and has_attribute else None
+        claim = replace(claim, attribute=attribute, value=claim.value if attribute else "")
+        scope, platform = context.scope, context.session.address.platform
+        if source.session_id != context.session.id:
+            # A conversation that goes on here: what was said elsewhere belongs there.
+            found = await self._backlog.source(source.id)
+            if found is None:
+                raise ToolError("The message that says so was deleted. Do not keep it.")
+            scope, platform = found
+        return fact_of(claim, "model", scope, platform, source), source.text
+
+
+def _refusal(unsaid: Sequence[str]) -> str:
+    what = (
+        f"nobody here has said {' or '.join(f'“{one}”' for one in unsaid[:5])}" if unsaid else "nobody here has said so"
+    )
+    return (
+        f"I do not keep that as a fact: {what}. A fact is what a person has stated; keep it in their own words and "
+        "language, with names and numbers as they said them. What you have found, worked out or guessed is none."
+    )

@@ -1,0 +1,78 @@
+"""The built-in long-term memory: facts that people have stated, each with since when it holds and how sure it is.
+
+Learns after a turn from the people's own messages, recalls before the next. What is over stays, as what was so before.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.facts.facts_role import Ledger
+from core.facts.facts_tool import fact_tool
+from core.facts.heard import Heard
+from core.facts.knowledge import Knowledge
+from core.facts.question import Question
+from core.facts.reader import Reader
+from core.facts.remember_tool import remember_this
+from core.facts.search_role import Lookup
+from core.memory.provider import MemoryProvider
+from core.records import Fact
+from core.types import Account, Message, Session, Tool, ToolContext
+
+LINES = 6
+"""How many facts a turn is given at most."""
+
+
+class Holographic(MemoryProvider):
+    """Facts in state.db: `ledger` keeps, `lookup` finds, `knowledge` puts in order and tells, `reader` learns from what
+    was said; `heard` is where the model's own statements are looked for."""
+
+    name = "facts"
+
+    def __init__(self, ledger: Ledger, lookup: Lookup, knowledge: Knowledge, reader: Reader, heard: Heard) -> None:
+        self._ledger = ledger
+        self._lookup = lookup
+        self._knowledge = knowledge
+        self._reader = reader
+        self._heard = heard
+
+    async def is_available(self) -> bool:
+        """Always: it lives in state.db."""
+        return True
+
+    async def initialize(self, folder: Path) -> None:
+        """Nothing is to be prepared."""
+
+    async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
+        account = Account(platform=context.session.address.platform, user_id=context.sender.id)
+        found = await self._knowledge.search(Question.of(text, context.scopes, context.now, account), LINES)
+        return [f"{_token(fact)} {self._knowledge.told(fact)}" for fact in found if not _is_in_sight(fact, context)]
+
+    async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
+        """Learns from what people have said since the last time; from nobody else's words."""
+        await self._reader.read(session)
+
+    async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
+        """What was overheard, or came too late for its turn, is read before the session is left."""
+        await self._reader.read(session)
+
+    async def on_start(self) -> None:
+        await self._reader.catch_up()
+
+    async def tools(self) -> Sequence[Tool]:
+        return (fact_tool(self._ledger, self._lookup, self._knowledge), remember_this(self._ledger, self._heard))
+
+
+def _token(fact: Fact) -> str:
+    """What a line is known by, so that it is given once: another one where a person has put the fact into new words."""
+    words = f"-{zlib.crc32(fact.content.encode()) & 0xFFFF:04x}" if fact.origin == "person" else ""
+    return f"f{fact.id}{words}"
+
+
+def _is_in_sight(fact: Fact, context: ToolContext) -> bool:
+    """Whether the model reads the very message that the fact is taken from."""
+    if context.window is None or fact.message_id is None:
+        return False
+    return any(first <= fact.message_id <= last for _, first, last in context.window.spans)

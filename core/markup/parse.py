@@ -1,0 +1,260 @@
+"""Turns Markdown (CommonMark, tables, strikethrough) into our tree, through markdown-it.
+
+Read the way people write in chats: raw HTML and reference definitions are text, a line break is a line break, a `*`
+inside a word (``2*3*4``) is a star, and a bare web address is left alone. Takes any text, in about linear time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from core.markup.text import is_cjk, url_end, well_formed
+from core.markup.tree import MarkupKind, MarkupNode
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
+
+_DEEPEST_BLOCK = 14
+_DEEPEST_PARSED = 20
+_DEEPEST_INLINE = 12
+_SCHEMES = ("http://", "https://", "tg://", "mailto:", "tel:")
+_BLOCKS: dict[str, MarkupKind] = {
+    "paragraph": "paragraph",
+    "heading": "heading",
+    "bullet_list": "list",
+    "ordered_list": "list",
+    "list_item": "item",
+    "blockquote": "quote",
+    "table": "table",
+    "tr": "row",
+    "th": "cell",
+    "td": "cell",
+}
+_INLINES: dict[str, MarkupKind] = {"strong": "bold", "em": "italic", "s": "strikethrough", "link": "link"}
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A node whose end has not been met."""
+
+    kind: MarkupKind | None
+    token: Token | None = None
+    children: list[MarkupNode] = field(default_factory=list)
+    is_tight: bool = True
+
+
+def parse(markdown: str) -> tuple[MarkupNode, ...]:
+    """The blocks of a text. Everything visible in the text is in the tree; blocks at the top carry their source."""
+    text = well_formed(markdown)
+    return _blocks(_parser().parse(text), text.split("\n"))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    # Loaded when something is rendered: most commands of the command line never do.
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import blockquote, list_block
+
+    options = {"html": False, "maxNesting": _DEEPEST_PARSED}
+    parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+    parser.disable(["reference", "html_block", "html_inline"])
+    parser.block.ruler.at("blockquote", _capped(blockquote), {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    parser.block.ruler.at("list", _capped(list_block), {"alt": ["paragraph", "reference", "blockquote"]})
+    parser.inline.ruler.at("emphasis", _emphasis)
+    parser.inline.ruler.before("escape", "address", _address)
+    parser.inline.ruler.before("link", "bracket", _bracket)
+    return parser
+
+
+def _capped(rule: Callable[[StateBlock, int, int, bool], bool]) -> Callable[[StateBlock, int, int, bool], bool]:
+    """The rule, silent below a depth: markdown-it drops what is nested deeper than its limit; so it stays, as text."""
+
+    def capped(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        return state.level < _DEEPEST_BLOCK and rule(state, start, end, silent)
+
+    return capped
+
+
+def _address(state: StateInline, silent: bool) -> bool:
+    """Takes a bare web address as text, so that the marks in it stay what they are."""
+    if not state.src.startswith("://", state.pos):
+        return False
+    end = url_end(state.src, state.pos, state.posMax)
+    if not end:
+        return False
+    if not silent:
+        if not state.pending.lower().endswith(("http", "https")):
+            return False
+        state.append_pending(state.src[state.pos : end])
+    state.pos = end
+    return True
+
+
+def _bracket(state: StateInline, silent: bool) -> bool:
+    """Takes a bracket as text at once where no link or image can begin any more: looking for its end costs much."""
+    mark = "![" if state.src.startswith("![", state.pos) else "["
+    if not state.src.startswith(mark, state.pos) or state.html_terminator_last("](") > state.pos:
+        return False
+    if not silent:
+        state.append_pending(mark)
+    state.pos += len(mark)
+    return True
+
+
+def _emphasis(state: StateInline, silent: bool) -> bool:
+    """CommonMark's delimiter runs with two differences: a run inside a word of an alphabet opens nothing when it is one
+    star or touches a digit (arithmetic), East Asian text needs no spaces around it (markdown-cjk-friendly), and
+    ``__name__.x`` and ``__name__()`` are names."""
+    marker = state.src[state.pos]
+    if silent or marker not in "_*":
+        return False
+    from markdown_it.rules_inline.state_inline import Delimiter
+
+    scanned = state.scanDelims(state.pos, marker == "*")
+    length, can_open, can_close = scanned.length, scanned.can_open, scanned.can_close
+    before = state.src[state.pos - 1] if state.pos else " "
+    after = state.src[state.pos + length] if state.pos + length < state.posMax else " "
+    if marker == "*" and before.isalnum() and after.isalnum() and not (is_cjk(before) or is_cjk(after)):
+        can_open = can_open and length > 1 and not (before.isdigit() or after.isdigit())
+    elif marker == "*" and (is_cjk(before) or is_cjk(after)):
+        can_open, can_close = not after.isspace(), not before.isspace()
+    elif marker == "_" and (
+        after == "(" or (after == "." and state.src[state.pos + length + 1 : state.pos + length + 2].isalnum())
+    ):
+        can_close = False
+    for _ in range(length):
+        state.push("text", "", 0).content = marker
+        state.delimiters.append(
+            Delimiter(
+                marker=ord(marker),
+                length=length,
+                token=len(state.tokens) - 1,
+                end=-1,
+                open=can_open,
+                close=can_close,
+            )
+        )
+    state.pos += length
+    return True
+
+
+def _blocks(tokens: Sequence[Token], lines: Sequence[str]) -> tuple[MarkupNode, ...]:
+    frames = [_Frame(None)]
+    for token in tokens:
+        name = token.type.removesuffix("_open").removesuffix("_close")
+        if token.nesting == 1 and name in _BLOCKS:
+            if name == "paragraph" and not token.hidden and frames[-1].kind == "item":
+                frames[-2].is_tight = False
+            frames.append(_Frame(_BLOCKS[name], token))
+        elif token.nesting == -1 and name in _BLOCKS:
+            frame = frames.pop()
+            frames[-1].children.extend(_close(frame, lines, len(frames) == 1))
+        elif token.type == "inline":
+            frames[-1].children.extend(_inlines(token.children or []))
+        elif token.type in ("fence", "code_block"):
+            language = token.info.split()[0] if token.info.split() else None
+            text = token.content.removesuffix("\n")
+            node = MarkupNode(kind="code", text=text, language=language)
+            frames[-1].children.append(_placed(node, token, lines, len(frames) == 1))
+        elif token.type == "hr":
+            frames[-1].children.append(_placed(MarkupNode(kind="rule"), token, lines, len(frames) == 1))
+    return tuple(frames[0].children)
+
+
+def _close(frame: _Frame, lines: Sequence[str], is_top: bool) -> list[MarkupNode]:
+    token, kind = frame.token, frame.kind
+    assert token is not None
+    assert kind is not None
+    extra: dict[str, Any] = {}
+    if kind == "heading":
+        extra["level"] = int(token.tag[1:])
+    elif kind == "list":
+        start = token.attrs.get("start", 1)
+        extra = {"start": int(start) if token.tag == "ol" else None, "is_tight": frame.is_tight}
+    elif kind == "cell":
+        extra["align"] = str(token.attrs.get("style", "")).removeprefix("text-align:")
+    node = MarkupNode(kind=kind, children=tuple(frame.children), **extra)
+    placed = _placed(node, token, lines, is_top)
+    if kind == "heading" and token.markup == "-":
+        # A line of dashes under a paragraph is meant as a ruled line in chats, not as a heading of the second order.
+        above, _, dashes = (placed.source or "").rpartition("\n")
+        source, rule = (above, dashes) if is_top else (None, None)
+        return [
+            replace(placed, kind="paragraph", level=1, source=source),
+            MarkupNode(kind="rule", is_apart=False, source=rule),
+        ]
+    return [placed]
+
+
+def _placed(node: MarkupNode, token: Token, lines: Sequence[str], is_top: bool) -> MarkupNode:
+    """The node with what only its place in the text tells."""
+    if token.map is None:
+        return node
+    first, last = token.map
+    while last > first and not lines[last - 1].strip():
+        last -= 1
+    is_apart = first > 0 and not lines[first - 1].strip(" \t>")
+    return replace(node, is_apart=is_apart, source="\n".join(lines[first:last]) if is_top else None)
+
+
+def _inlines(tokens: Sequence[Token]) -> list[MarkupNode]:
+    frames = [_Frame(None)]
+    for token in tokens:
+        name = token.type.removesuffix("_open").removesuffix("_close")
+        if token.nesting == 1:
+            kind = _INLINES.get(name) if len(frames) <= _DEEPEST_INLINE else None
+            frames.append(_Frame(kind, token))
+        elif token.nesting == -1:
+            frame = frames.pop()
+            _extend(frames[-1].children, _close_inline(frame))
+        elif token.type == "code_inline":
+            frames[-1].children.append(MarkupNode(kind="code_span", text=token.content))
+        elif token.type == "image":
+            label = MarkupNode(kind="text", text=token.content.replace("\n", " "))
+            _extend(frames[-1].children, _link(str(token.attrs.get("src", "")), [label] if label.text.strip() else []))
+        elif token.type in ("softbreak", "hardbreak"):
+            _extend(frames[-1].children, [MarkupNode(kind="text", text="\n")])
+        elif token.content:
+            _extend(frames[-1].children, [MarkupNode(kind="text", text=token.content.replace("\n", " "))])
+    return frames[0].children
+
+
+def _extend(children: list[MarkupNode], added: Sequence[MarkupNode]) -> None:
+    """Appends nodes; neighbouring texts become one."""
+    for node in added:
+        if node.kind == "text" and children and children[-1].kind == "text":
+            children[-1] = replace(node, text=children[-1].text + node.text)
+        else:
+            children.append(node)
+
+
+def _close_inline(frame: _Frame) -> list[MarkupNode]:
+    if frame.kind is None or not frame.children:
+        return frame.children if frame.token is None or frame.token.type != "link_open" else _link_of(frame)
+    if frame.kind == "link":
+        return _link_of(frame)
+    return [MarkupNode(kind=frame.kind, children=tuple(frame.children))]
+
+
+def _link_of(frame: _Frame) -> list[MarkupNode]:
+    assert frame.token is not None
+    if frame.token.info == "auto":
+        return frame.children
+    return _link(str(frame.token.attrs.get("href", "")), frame.children)
+
+
+def _link(url: str, children: Sequence[MarkupNode]) -> list[MarkupNode]:
+    """A link where the address can be opened; otherwise the address stands in the text, so that it is not lost."""
+    if not children:
+        return [MarkupNode(kind="text", text=url)] if url else []
+    if children[0].text == url and len(children) == 1:
+        return list(children)
+    if url.lower().startswith(_SCHEMES):
+        return [MarkupNode(kind="link", children=tuple(children), url=url)]
+    return [*children, MarkupNode(kind="text", text=f" ({url})")] if url else list(children)

@@ -1,0 +1,175 @@
+"""Renders the tree as text with entities (Telegram), and as text alone (pipes, notices, the last resort).
+
+Follows the Bot API's rules: nothing nests in code and pre, quotes do not nest, a message has at most 100 entities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.markup.entity import Span, SpanKind
+from core.markup.text import table_lines, utf16_length
+from core.markup.tree import MarkupNode
+
+MOST_SPANS = 100
+_WEIGHT = {"text_link": 0, "pre": 1}
+
+
+def render_telegram(nodes: Sequence[MarkupNode]) -> tuple[str, tuple[Span, ...]]:
+    """Text and entities in order of their offset; an outer entity stands before the inner."""
+    writer = _Writer(is_plain=False)
+    writer.blocks(nodes)
+    text = "".join(writer.chunks).rstrip()
+    end = utf16_length(text)
+    spans: list[Span] = []
+    for span in writer.spans:
+        length = min(span.length, end - span.offset)
+        if length > 0:
+            spans.append(Span(kind=span.kind, offset=span.offset, length=length, url=span.url, language=span.language))
+    if len(spans) > MOST_SPANS:
+        # What carries information that the text does not have is kept first.
+        spans = sorted(spans, key=lambda span: (_WEIGHT.get(span.kind, 2), span.offset))[:MOST_SPANS]
+    return text, tuple(sorted(spans, key=lambda span: (span.offset, -span.length)))
+
+
+def render_plain(nodes: Sequence[MarkupNode]) -> str:
+    """Text without any marks but those of lists, quotes and tables; the address of a link follows it in brackets."""
+    writer = _Writer(is_plain=True)
+    writer.blocks(nodes)
+    return "".join(writer.chunks).rstrip()
+
+
+def inline_text(nodes: Sequence[MarkupNode]) -> str:
+    """The visible text of inlines, addresses included; one line."""
+    writer = _Writer(is_plain=True)
+    writer.inlines(nodes)
+    return "".join(writer.chunks).replace("\n", " ").strip()
+
+
+class _Writer:
+    """Collects text and counts UTF-16 units. `prefix` stands at the beginning of every line of the present block."""
+
+    def __init__(self, *, is_plain: bool) -> None:
+        self.is_plain = is_plain
+        self.chunks: list[str] = []
+        self.spans: list[Span] = []
+        self.offset = 0
+        self.prefix = ""
+        self.active: set[str] = set()
+        self.holes: list[tuple[int, int]] = []
+
+    def write(self, text: str) -> None:
+        self.chunks.append(text)
+        self.offset += utf16_length(text)
+
+    def blocks(self, nodes: Sequence[MarkupNode], is_tight: bool = False) -> None:
+        for index, node in enumerate(nodes):
+            if index:
+                is_apart = node.is_apart and not is_tight
+                self.write(("\n\n" if is_apart else "\n") + self.prefix)
+            self.block(node)
+
+    def block(self, node: MarkupNode) -> None:
+        match node.kind:
+            case "heading":
+                self.styled("bold", node)
+            case "list":
+                self.items(node)
+            case "quote":
+                self.quote(node)
+            case "code":
+                self.code(node.text, node.language)
+            case "table":
+                rows = [[inline_text(cell.children) for cell in row.children] for row in node.children]
+                self.code("\n".join(table_lines(rows, [cell.align for cell in node.children[0].children])), None)
+            case "rule":
+                self.write("———")
+            case _:
+                self.inlines(node.children)
+
+    def items(self, node: MarkupNode) -> None:
+        prefix = self.prefix
+        for index, item in enumerate(node.children):
+            if index:
+                self.write(("\n" if node.is_tight else "\n\n") + prefix)
+            mark = "• " if node.start is None else f"{node.start + index}. "
+            self.write(mark)
+            self.prefix = prefix + " " * len(mark)
+            self.blocks(item.children, node.is_tight)
+            self.prefix = prefix
+
+    def quote(self, node: MarkupNode) -> None:
+        prefix = self.prefix
+        if self.is_plain or "blockquote" in self.active:
+            self.write("> ")
+            self.prefix = prefix + "> "
+            self.blocks(node.children)
+        else:
+            start = self.offset
+            self.active.add("blockquote")
+            self.blocks(node.children)
+            self.active.discard("blockquote")
+            self.span("blockquote", start)
+        self.prefix = prefix
+
+    def code(self, text: str, language: str | None) -> None:
+        """A code block. With entities it stands at the left edge: spaces before its lines would belong to the code."""
+        if self.is_plain:
+            self.write(text.replace("\n", "\n" + self.prefix))
+            return
+        if self.prefix and self.chunks and self.chunks[-1].endswith("\n" + self.prefix):
+            self.chunks[-1] = self.chunks[-1].removesuffix(self.prefix)
+            self.offset -= utf16_length(self.prefix)
+        if self.chunks and not self.chunks[-1].endswith("\n"):
+            self.write("\n")
+        start = self.offset
+        self.write(text)
+        self.holes.append((start, self.offset))
+        self.span("pre", start, language=language)
+
+    def inlines(self, nodes: Sequence[MarkupNode]) -> None:
+        for node in nodes:
+            match node.kind:
+                case "text":
+                    self.write(node.text.replace("\n", "\n" + self.prefix))
+                case "code_span":
+                    start = self.offset
+                    self.write(node.text)
+                    if "text_link" not in self.active:
+                        self.holes.append((start, self.offset))
+                        self.span("code", start)
+                case "bold" | "italic" | "strikethrough":
+                    self.styled(node.kind, node)
+                case _:
+                    self.link(node)
+
+    def link(self, node: MarkupNode) -> None:
+        start = self.offset
+        self.active.add("text_link")
+        self.inlines(node.children)
+        self.active.discard("text_link")
+        if self.is_plain:
+            self.write(f" ({(node.url or '').removeprefix('mailto:').removeprefix('tel:')})")
+        self.span("text_link", start, url=node.url)
+
+    def styled(self, kind: SpanKind, node: MarkupNode) -> None:
+        """Children in a style, cut around code, which takes none."""
+        if kind in self.active:
+            self.inlines(node.children)
+            return
+        start, first_hole = self.offset, len(self.holes)
+        self.active.add(kind)
+        self.inlines(node.children)
+        self.active.discard(kind)
+        end = self.offset
+        for hole_start, hole_end in self.holes[first_hole:]:
+            self.span(kind, start, hole_start)
+            start = hole_end
+        self.span(kind, start, end)
+
+    def span(
+        self, kind: SpanKind, start: int, end: int | None = None, url: str | None = None, language: str | None = None
+    ) -> None:
+        end = self.offset if end is None else end
+        if end > start:
+            self.spans.append(Span(kind=kind, offset=start, length=end - start, url=url, language=language))

@@ -1,0 +1,1 @@
+"""Memory services of one's choice: one provider a module, found by the name of its file."""

@@ -1,0 +1,379 @@
+"""The one door to the Anthropic SDK: one request in, one completion out, whatever happens on the way.
+
+Streams, tries again as the server asks, and turns every failure into a ModelError with a sentence of its own. Any
+server that speaks the Messages API can stand behind it. Knows nothing of sessions, tools or people.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import warnings
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import anthropic
+import httpx2
+import structlog
+from anthropic.lib.streaming import AsyncMessageStream, AsyncMessageStreamManager
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential_jitter
+
+from core.errors import ModelError
+from core.models import content_blocks
+from core.models import failures as mishaps
+from core.models.failures import Mishap
+from core.ports import Clock
+from core.types import Completion, Request, Usage
+
+OFFICIAL_URL = "https://api.anthropic.com"
+CONNECT_S = 10.0
+LONGEST_PAUSE_S = 30.0
+"""Between two tries, unless the server asks for more."""
+_NO_KEY = "no-key"
+"""Local servers ask for none, but without one the SDK would search the disk for credentials."""
+_ASKS = "diagnostics"
+"""The parameter that asks why the cache had not all of a prefix, and the field of the answer that tells."""
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Claude:
+    """Fills the role Model. `patience_s` is both the longest silence of the server and the time within which a call is
+    tried again, at most `tries` times in all. `api_key` None is for servers that need no key. `says_why`: whether the
+    server is asked why its cache missed; if not given, only the official one is."""
+
+    name = "claude"
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None,
+        base_url: str | None,
+        clock: Clock,
+        tries: int = 5,
+        patience_s: float = 120.0,
+        says_why: bool | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        # People copy addresses with the version, which the SDK adds itself.
+        self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/v1")
+        host = urlsplit(self.url).hostname or ""
+        self._is_official = host == "api.anthropic.com"
+        self._takes_marks = True
+        self._says_why = self._is_official if says_why is None else says_why
+        self._key = (api_key or "").strip() or _NO_KEY
+        self._clock = clock
+        self._tries = tries
+        self._patience_s = patience_s
+        self._sleep = sleep
+        self._log = structlog.get_logger("model")
+        self._client = anthropic.AsyncAnthropic(
+            api_key=self._key,
+            base_url=self.url,
+            max_retries=0,
+            timeout=anthropic.Timeout(patience_s, connect=min(CONNECT_S, patience_s)),
+            open_telemetry=False,
+            # A proxy from the environment leads out of this machine, where a server on it cannot be found.
+            http_client=httpx2.AsyncClient(trust_env=False, follow_redirects=True) if host in _LOOPBACK else None,
+        )
+
+    async def close(self) -> None:
+        """Ends all connections."""
+        await self._client.close()
+
+    async def complete(
+        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
+    ) -> Completion:
+        """One model call. `on_text` gets the text so far, an empty one when the call starts over. Raises ModelError."""
+        started = self._clock.now()
+        breaks = 0
+        is_stale = False
+
+        def say(text: str) -> None:
+            nonlocal is_stale
+            if is_stale:
+                is_stale = False
+                on_text("")
+            on_text(text)
+
+        def is_over(state: RetryCallState) -> bool:
+            nonlocal breaks
+            breaks += _failure(state).is_break
+            elapsed_s = (self._clock.now() - started).total_seconds() + state.upcoming_sleep
+            return breaks > 1 or state.attempt_number >= self._tries or elapsed_s > self._patience_s
+
+        def tell(state: RetryCallState) -> None:
+            nonlocal is_stale
+            failure, pause_s = _failure(state), max(1, math.ceil(state.upcoming_sleep))
+            self._log.info("the model is asked again", why=failure.clause, pause_s=pause_s, tried=state.attempt_number)
+            count = f"{state.attempt_number + 1} of {self._tries}"
+            on_wait(f"{failure.clause}; trying again in {pause_s} s ({count}).")
+            # What was said stays until the next try has something to say.
+            is_stale = True
+
+        retrying = AsyncRetrying(
+            sleep=self._sleep,
+            stop=is_over,
+            wait=_pause_s,
+            retry=retry_if_exception(lambda error: isinstance(error, ModelError) and error.is_retryable),
+            before_sleep=tell,
+            reraise=True,
+        )
+        return await retrying(self._attempt, request, say)
+
+    async def reach(self, model: str) -> str:
+        """Asks the server for a model, without answering anything: a sentence that says what was found. Raises
+        ModelError."""
+        try:
+            found: Any = await self._client.models.retrieve(model)
+        except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
+            failure = self._translated(error, model)
+            if self._is_official or failure.status not in (400, 404, 405, 501):
+                raise failure from _origin(error)
+            # Local servers often have no list of models, and prove themselves by answering.
+            await self._attempt(_shortest_request(model), lambda _: None)
+            return f"{model} answers at {self.url}."
+        if not getattr(found, "id", None):
+            raise mishaps.speechless()
+        if getattr(found, "lifecycle", None) == "retired":
+            raise Mishap(f"{model} is retired and answers no more", "Set model.chat to another one.")
+        sentence = f"{model} answers at {self.url}"
+        if window := getattr(found, "max_input_tokens", None):
+            sentence += f" and reads up to {window:,} tokens"
+        if getattr(found, "lifecycle", None) == "deprecated":
+            retires_at = getattr(found, "retires_at", None)
+            sentence += f"; it is deprecated{f' and retires on {retires_at:%d %B %Y}' if retires_at else ''}"
+        return f"{sentence}."
+
+    async def _attempt(self, request: Request, on_text: Callable[[str], None]) -> Completion:
+        """One try; a server that does not take cache marks gets the same request once more without them."""
+        if not self._takes_marks:
+            request = content_blocks.unmarked(request)
+        try:
+            return await self._stream(request, on_text)
+        except Mishap as failure:
+            if self._says_why and failure.status in (400, 422) and _ASKS in failure.clause:
+                self._says_why = False
+                return await self._attempt(request, on_text)
+            bare = content_blocks.unmarked(request)
+            if bare == request or not self._may_mean_marks(failure):
+                raise
+            refusal = failure
+        try:
+            completion = await self._stream(bare, on_text)
+        except Mishap as failure:
+            raise (refusal if failure.status == refusal.status else failure) from failure.__cause__
+        # The official server does take them: what it refused is this one request, and caching must not end for good.
+        self._takes_marks = self._is_official
+        self._log.warning("the model's server takes no cache marks", url=self.url)
+        return completion
+
+    def _may_mean_marks(self, failure: Mishap) -> bool:
+        is_refusal = failure.status in (400, 422) and not failure.is_break
+        return is_refusal and ("cache" in failure.clause or not self._is_official)
+
+    async def _stream(self, request: Request, on_text: Callable[[str], None]) -> Completion:
+        transcript = _Transcript(on_text)
+        try:
+            async with self._opened(request) as stream, contextlib.aclosing(_events(stream)) as events:
+                async for event in events:
+                    transcript.take(event)
+                return _completion(stream, transcript, request.model)
+        except (anthropic.AnthropicError, httpx2.HTTPError) as error:
+            failure = self._translated(error, request.model)
+            failure.is_break = transcript.is_begun
+            raise failure from _origin(error)
+        except UnicodeEncodeError:
+            # Half a character, as some platforms let people send, has no UTF-8 form.
+            repaired = content_blocks.sound_request(request)
+            if repaired == request:
+                raise
+            return await self._stream(repaired, on_text)
+
+    def _opened(self, request: Request) -> AsyncMessageStreamManager[None]:
+        optional: dict[str, Any] = {}
+        if request.system:
+            optional["system"] = list(request.system)
+        if request.tools:
+            optional["tools"] = list(request.tools)
+        if request.kind == "chat" and self._says_why:
+            # The server can compare with those requests only that asked: the first one has to, too.
+            optional[_ASKS] = {"previous_message_id": request.previous_id}
+        with warnings.catch_warnings():
+            # That a model is deprecated is for `reach` to say, not for every turn.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return self._client.messages.stream(
+                model=request.model,
+                max_tokens=request.max_tokens,
+                messages=cast(Any, list(request.messages)),
+                **optional,
+            )
+
+    def _translated(self, error: Exception, model: str) -> Mishap:
+        """The exceptions of the SDK and its transport as ours, never with the key in their words."""
+        if isinstance(error, anthropic.APIStatusError):
+            return self._refused(error, model)
+        cause = _cause(error)
+        if isinstance(cause, httpx2.LocalProtocolError):
+            return mishaps.illegal_key()
+        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol):
+            return mishaps.unreached()
+        if isinstance(cause, httpx2.TimeoutException):
+            return mishaps.late()
+        if isinstance(error, anthropic.APIConnectionError | httpx2.HTTPError):
+            return mishaps.lost()
+        return mishaps.speechless()
+
+    def _refused(self, error: anthropic.APIStatusError, model: str) -> Mishap:
+        status = mishaps.status_of(error.status_code, error.type)
+        words = _words(error).replace(self._key, "…")
+        failure = mishaps.of_status(status, words, model, error.error_code)
+        if error.status_code >= 400:
+            headers = error.response.headers
+            failure.retry_after_s = _asked_pause_s(headers, self._clock)
+            if headers.get("x-should-retry") in ("true", "false"):
+                failure.is_retryable = headers["x-should-retry"] == "true"
+        return failure
+
+
+class _Transcript:
+    """Listens to a stream: how far it came, and the text so far, which only ever grows."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self.has_started = False
+        self.is_begun = False
+        self.is_ended = False
+        self._on_text = on_text
+        self._text = ""
+        self._last_index = -1
+        self._is_sound = True
+
+    def take(self, event: Any) -> None:
+        """One event of the SDK's stream."""
+        if event.type == "message_start":
+            self.has_started = True
+        elif event.type == "message_stop":
+            self.is_ended = True
+        elif event.type == "content_block_start":
+            self.is_begun = True
+            if event.content_block.type == "text" and event.content_block.text:
+                self._grow(event.index, event.content_block.text)
+        elif event.type == "content_block_delta" and event.delta.type == "text_delta" and event.delta.text:
+            self._grow(event.index, event.delta.text)
+
+    def _grow(self, index: int, more: str) -> None:
+        if self._text and index > self._last_index + 1:
+            # As in `wire.joined`: another block stood between.
+            self._text += "\n\n"
+        self._last_index = index
+        self._text += more
+        text = self._text
+        self._is_sound = self._is_sound and more.isascii() | (content_blocks.sound(more) is more)
+        if not self._is_sound:
+            # The other half of the last character is still on its way.
+            text = content_blocks.sound(text[:-1] if "\ud800" <= text[-1] <= "\udbff" else text)
+        if text.strip():
+            self._on_text(text)
+
+
+async def _events(stream: AsyncMessageStream[None]) -> AsyncGenerator[Any, None]:
+    """The stream's events; what the SDK stumbles over is an unreadable answer."""
+    try:
+        async for event in stream:
+            yield event
+    except (ValueError, LookupError, AttributeError, TypeError) as error:
+        raise mishaps.unreadable() from error
+
+
+def _completion(stream: AsyncMessageStream[None], transcript: _Transcript, model: str) -> Completion:
+    if not transcript.has_started:
+        raise mishaps.speechless()
+    message: Any = stream.current_message_snapshot
+    if not message.stop_reason and not transcript.is_ended:
+        raise mishaps.unreadable()
+    blocks = content_blocks.kept([block.to_dict(warnings=False) for block in message.content])
+    has_calls = any(block["type"] == "tool_use" for block in blocks)
+    usage = getattr(message, "usage", None)
+    return Completion(
+        blocks=blocks,
+        text=content_blocks.joined(blocks),
+        stop_reason=message.stop_reason or ("tool_use" if has_calls else "end_turn"),
+        usage=Usage(
+            input=_count(usage, "input_tokens"),
+            output=_count(usage, "output_tokens"),
+            cache_read=_count(usage, "cache_read_input_tokens"),
+            cache_write=_count(usage, "cache_creation_input_tokens"),
+            cache_write_hour=_count(getattr(usage, "cache_creation", None), "ephemeral_1h_input_tokens"),
+        ),
+        model=getattr(message, "model", None) or model,
+        id=getattr(message, "id", None) or None,
+        miss=_reason(message),
+    )
+
+
+def _reason(message: Any) -> str | None:
+    """What the server has found changed since the previous request; None also while it still compares."""
+    reason = getattr(getattr(message, _ASKS, None), "cache_miss_reason", None)
+    kind = getattr(reason, "type", None)
+    return kind.removesuffix("_changed") if isinstance(kind, str) and kind.endswith("_changed") else None
+
+
+def _count(usage: Any, name: str) -> int:
+    """Local servers leave out what they do not count."""
+    value = getattr(usage, name, None)
+    return value if isinstance(value, int) else 0
+
+
+def _words(error: anthropic.APIStatusError) -> str:
+    """The server's own explanation, wherever it keeps it."""
+    if isinstance(error.api_message, str):
+        return error.api_message
+    body: Any = error.body
+    for name in ("error", "message", "detail"):
+        if isinstance(body, Mapping) and isinstance(body.get(name), str):
+            return str(body[name])
+    return "" if body is None or (isinstance(body, str) and body.lstrip().startswith("<")) else str(body)
+
+
+def _asked_pause_s(headers: Mapping[str, str], clock: Clock) -> float | None:
+    """Seconds the server asks to wait: ``retry-after-ms``, else ``retry-after`` as seconds or as a date."""
+    asked = headers.get("retry-after", "")
+    try:
+        pause_s = float(headers["retry-after-ms"]) / 1000 if "retry-after-ms" in headers else float(asked)
+    except ValueError:
+        try:
+            date = parsedate_to_datetime(asked)
+        except ValueError:
+            return None
+        pause_s = ((date if date.tzinfo else date.replace(tzinfo=UTC)) - clock.now()).total_seconds()
+    return max(0.0, pause_s) if math.isfinite(pause_s) else None
+
+
+def _failure(state: RetryCallState) -> Mishap:
+    failure = state.outcome.exception() if state.outcome else None
+    if not isinstance(failure, Mishap):
+        raise TypeError("only mishaps are tried again")
+    return failure
+
+
+def _pause_s(state: RetryCallState) -> float:
+    """As long as the server asks, else 1, 2, 4, 8 ... seconds and up to one more, so that not all come back at once."""
+    asked_s = _failure(state).retry_after_s
+    return asked_s if asked_s is not None else wait_exponential_jitter(initial=1, max=LONGEST_PAUSE_S, jitter=1)(state)
+
+
+def _cause(error: Exception) -> BaseException | None:
+    return error.__cause__ if isinstance(error, anthropic.APIConnectionError) else error
+
+
+def _origin(error: Exception) -> Exception | None:
+    """What a mishap was raised from; nothing when the words of the original hold the key, as a traceback shows them."""
+    return None if isinstance(_cause(error), httpx2.LocalProtocolError) else error
+
+
+def _shortest_request(model: str) -> Request:
+    hello = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
+    return Request(system=(), messages=(hello,), model=model, max_tokens=1)

@@ -1,0 +1,106 @@
+"""What goes to a model and what comes back, in the form in which it can be sent (again).
+
+Works on plain JSON blocks and knows no vendor package. Whatever a server makes of its answer, what leaves here is
+accepted as input by a strict one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from core.models import failures as mishaps
+from core.types import Json, Request
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def kept(blocks: Sequence[Json]) -> tuple[Json, ...]:
+    """The blocks of an answer as they can be sent back: without fields that only answers have, without empty text,
+    without thinking that is not signed (a local server's, or one that was cut off), without space at the very end.
+
+    Raises ModelError for a block of a kind that was never asked for.
+    """
+    whole = [form for block in blocks if (form := _form(block)) is not None]
+    if whole and whole[-1]["type"] == "text":
+        whole[-1]["text"] = whole[-1]["text"].rstrip()
+    return tuple(whole)
+
+
+def joined(blocks: Sequence[Json]) -> str:
+    """The text of blocks; what other blocks stand between becomes a paragraph's end."""
+    text = ""
+    was_text = False
+    for block in blocks:
+        if block["type"] == "text":
+            text += block["text"] if was_text or not text else f"\n\n{block['text']}"
+        was_text = block["type"] == "text"
+    return text
+
+
+def unmarked(request: Request) -> Request:
+    """The request without any cache mark."""
+    return replace(
+        request,
+        system=_without_marks(request.system),
+        messages=_without_marks(request.messages),
+        tools=_without_marks(request.tools),
+    )
+
+
+def sound_request(request: Request) -> Request:
+    """The request with every text repaired by `sound`."""
+    return replace(
+        request,
+        system=tuple(sound(list(request.system))),
+        messages=tuple(sound(list(request.messages))),
+        tools=tuple(sound(list(request.tools))),
+    )
+
+
+def sound(value: Any) -> Any:
+    """A JSON value that every parser takes: halves of characters are put together or replaced, numbers are finite."""
+    if isinstance(value, str):
+        if not _SURROGATE.search(value):
+            return value
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, Mapping):
+        return {sound(key): sound(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [sound(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _form(block: Json) -> dict[str, Any] | None:
+    kind = str(block.get("type"))
+    if kind == "text":
+        text = sound(block.get("text") or "")
+        return {"type": kind, "text": text} if text.strip() else None
+    if kind == "thinking":
+        form = {"type": kind, "thinking": block.get("thinking") or "", "signature": block.get("signature")}
+        return form if form["signature"] else None
+    if kind == "redacted_thinking":
+        return {"type": kind, "data": block["data"]} if block.get("data") else None
+    if kind == "tool_use":
+        call = {"type": kind, "id": block.get("id"), "name": block.get("name"), "input": sound(block.get("input"))}
+        if not call["id"] or not call["name"] or not isinstance(call["input"], dict):
+            raise mishaps.unreadable()
+        return call
+    raise mishaps.unknown_content(kind)
+
+
+def _without_marks(value: Any) -> Any:
+    """Marks stand on blocks, on tools, and on blocks within a tool result; never inside what a tool was called with."""
+    if isinstance(value, tuple):
+        return tuple(_without_marks(item) for item in value)
+    if isinstance(value, list):
+        return [_without_marks(item) for item in value]
+    if isinstance(value, Mapping):
+        bare = {key: item for key, item in value.items() if key != "cache_control"}
+        if "content" in bare:
+            bare["content"] = _without_marks(bare["content"])
+        return bare
+    return value

@@ -1,0 +1,155 @@
+"""The files of the curated notes: a MEMORY.md and a USER.md in a folder a scope, entries separated by a ``§`` line.
+
+Read anew each time; written beside, forced to the disk and renamed. A file that cannot be read as notes is copied with
+a time stamp and left alone. Knows nothing of limits, of versions, or of who may see what.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import structlog
+from filelock import FileLock, Timeout
+
+from config.atomic_write import leftovers, replace_file
+from core.errors import Refused
+from core.types import Scope
+
+FILES = {"memory": "MEMORY.md", "user": "USER.md"}
+SEPARATOR = "\n§\n"
+_SEPARATORS = re.compile(r"^[^\S\n]*§[^\S\n]*$", re.MULTILINE)
+"""As a person may write them by hand, with blanks that nobody sees."""
+_LINE_ENDS = re.compile(r"\r\n?")
+LIMIT_BYTES = 200_000
+"""No notes are that long: whoever put it there meant something else."""
+_LOCK_TIMEOUT_S = 10.0
+_COPY = ".unreadable-"
+
+_log = structlog.get_logger("pages")
+
+
+class Pages:
+    """Pages under `folder`. All methods but `lock` block: they are called in a thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._turn = asyncio.Lock()
+
+    @asynccontextmanager
+    async def lock(self) -> AsyncIterator[None]:
+        """One lock over all scopes: what fits depends on all that are shown together. Raises Refused when another
+        program keeps it, or the folder cannot be used."""
+        # First among ourselves: whoever waits for a file lock holds a thread, which its holder needs to go on.
+        async with self._turn:
+            lock = FileLock(self._folder / ".lock", timeout=_LOCK_TIMEOUT_S, thread_local=False)
+            try:
+                await asyncio.to_thread(self._folder.mkdir, parents=True, exist_ok=True, mode=0o700)
+                await asyncio.to_thread(lock.acquire)
+            except Timeout as error:
+                raise Refused("The notes are being changed by another program; try again in a moment.") from error
+            except OSError as error:
+                raise Refused(f"The folder {self._folder.name}/ cannot be used ({error.strerror or error}).") from error
+            try:
+                yield
+            finally:
+                lock.release()
+
+    def holders(self) -> list[Scope]:
+        """Everybody who has a file."""
+        folders = sorted(path.name for path in self._folder.iterdir() if path.is_dir()) if self._folder.exists() else []
+        return [Scope(key=unquote(name)) for name in folders]
+
+    def read(self, scope: Scope, target: str) -> list[str]:
+        """The entries, each once; none of a file that is not there or cannot be read."""
+        return self._parsed(scope, target)[0]
+
+    def trouble(self, scope: Scope, target: str) -> str | None:
+        """Why the file cannot be read, and what to do, as a sentence; None when it can, or is not there."""
+        return self._parsed(scope, target)[1]
+
+    def keep(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
+        """Puts these entries in place of those there are. Raises Refused where they cannot be written."""
+        path = self._path(scope, target)
+        try:
+            path.parent.mkdir(exist_ok=True, mode=0o700)
+            self.sweep(scope, target)
+            replace_file(path, (SEPARATOR.join(entries) + "\n" if entries else "").encode())
+        except OSError as error:
+            raise Refused(f"{_shown(path)} cannot be written ({error.strerror or error}); it is as it was.") from error
+
+    def sweep(self, scope: Scope, target: str) -> None:
+        """Removes what a process left beside the file that was killed while it wrote. Called under the lock."""
+        for left in leftovers(self._path(scope, target)):
+            left.unlink(missing_ok=True)
+
+    def state(self, scope: Scope, target: str) -> tuple[int, ...] | None:
+        """What changes when the file does; None when it is not there."""
+        try:
+            found = self._path(scope, target).stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def _path(self, scope: Scope, target: str) -> Path:
+        return self._folder / quote(scope.key, safe="") / FILES[target]
+
+    def _parsed(self, scope: Scope, target: str) -> tuple[list[str], str | None]:
+        path = self._path(scope, target)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return [], None
+        except OSError as error:
+            return [], f"{_shown(path)} cannot be read ({error.strerror or error}); nothing is written there."
+        if reason := _unreadable(content):
+            copy = _copied(path, content)
+            return [], (
+                f"{_shown(path)} cannot be read: {reason}. I leave it alone and have put a copy beside it, "
+                f"{copy.name}. Mend or remove the file; until then nothing is noted in it."
+            )
+        # Editors on Windows open a file with a byte order mark, which is no part of the first note.
+        text = with_plain_lines(content.decode("utf-8-sig"))
+        entries = (entry.strip() for entry in _SEPARATORS.split(text))
+        return list(dict.fromkeys(entry for entry in entries if entry)), None
+
+
+def with_plain_lines(text: str) -> str:
+    """`text` with one kind of line end."""
+    return _LINE_ENDS.sub("\n", text)
+
+
+def has_separator(text: str) -> bool:
+    """Whether it would be read as more than one entry. Wants plain lines."""
+    return _SEPARATORS.search(text) is not None
+
+
+def _unreadable(content: bytes) -> str | None:
+    if len(content) > LIMIT_BYTES:
+        return f"it is over {LIMIT_BYTES:,} bytes long"
+    if b"\0" in content:
+        return "it holds a NUL, as no text does"
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return f"it is not UTF-8 text (byte {error.start + 1:,})"
+    return None
+
+
+def _copied(path: Path, content: bytes) -> Path:
+    """The copy of this very state of the file, which is made once."""
+    changed_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    copy = path.with_name(f"{path.name}{_COPY}{changed_at:%Y%m%dT%H%M%S%f}Z")
+    if not copy.exists():
+        replace_file(copy, content)
+        _log.warning("a file of notes cannot be read and was copied", file=_shown(path), copy=copy.name)
+    return copy
+
+
+def _shown(path: Path) -> str:
+    return f"memories/{path.parent.name}/{path.name}"

@@ -1,0 +1,176 @@
+"""Reminders and schedules as people and the model handle them: the body behind command, tool and command line.
+
+Every refusal is a sentence for the person. What belongs to somebody else answers exactly like what does not exist.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from core.dates.reading import Reading
+from core.errors import Refused
+from core.ports import Clock, Jobs
+from core.records import Job
+from core.scheduling.schedule import describe, exact, next_after, parse
+from core.types import Account, Address, Scope
+
+TEXT_CHARS = 2000
+MAX_JOBS = 100
+_SHOWN_CHARS = 160
+
+Wish = str | tuple[str, str] | Reading
+"""A whole line, or when and what apart, or what `read` has made of either."""
+
+
+class Appointments:
+    """Over `jobs`. Wall times without a zone are those of `zone`; `on_change` is called after every change."""
+
+    def __init__(
+        self, jobs: Jobs, clock: Clock, zone: str, on_change: Callable[[], None], max_jobs: int = MAX_JOBS
+    ) -> None:
+        self._jobs = jobs
+        self._clock = clock
+        self._zone = zone
+        self._on_change = on_change
+        self._max_jobs = max_jobs
+        self._adding = asyncio.Lock()
+        self._reading = asyncio.Lock()
+
+    async def read(self, wish: Wish) -> Reading:
+        """What is understood, without keeping it: for whoever wants to ask first. Raises Refused."""
+        if isinstance(wish, Reading):
+            return wish
+        when, text = (wish, None) if isinstance(wish, str) else wish
+        # Another language may take a while to be looked at, so it is done beside the event loop, one at a time.
+        async with self._reading:
+            reading = await asyncio.to_thread(parse, when, self._clock.now(), self._zone)
+        if text is None:
+            return _checked(reading)
+        if reading.text:
+            raise Refused(f"I understand only a part of the time '{_shortened(when)}': what is '{reading.text}'?")
+        return _checked(replace(reading, text=text))
+
+    async def add(
+        self,
+        wish: Wish,
+        *,
+        target: Address,
+        scope: Scope,
+        account: Account | None = None,
+        origin: str | None = None,
+        is_prompt: bool = False,
+    ) -> Job:
+        """Keeps a reminder, delivered to `target` as it stands, or with `is_prompt` a question that is asked each time.
+
+        With an `origin` that is known the job it made is returned. Raises Refused when there is no time in it, it is
+        past, too long, or the scope has too many.
+        """
+        async with self._adding:
+            mine = await self._jobs.of(frozenset((scope,)))
+            if origin is not None and (known := [job for job in mine if job.origin == origin]):
+                return known[0]
+            reading = await self.read(wish)
+            if len(mine) >= self._max_jobs:
+                raise Refused(
+                    f"There are {len(mine)} reminders here already, which is the most I keep. Remove one first."
+                )
+            now = self._clock.now()
+            next_at = next_after(reading.schedule, now)
+            if next_at is None:
+                raise Refused(f"{describe(reading.schedule, self._zone, now)} is past.")
+            job = await self._jobs.add(
+                Job(
+                    schedule=reading.schedule,
+                    text=reading.text,
+                    target=target,
+                    scope=scope,
+                    created_at=now,
+                    is_prompt=is_prompt,
+                    account=account,
+                    origin=origin,
+                    next_at=next_at,
+                )
+            )
+        self._on_change()
+        return job
+
+    async def list(self, scopes: frozenset[Scope]) -> list[Job]:
+        """What is planned here and has not ended, the next one first."""
+        return await self._jobs.of(scopes)
+
+    async def pause(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
+        """Stops a job until `resume`. `by`, here and below: who wants it, None for the owner, who may with every job.
+        Raises Refused when there is none such here, and when it is another's in a room."""
+        job = await self._mine(job_id, scopes, by)
+        if job.paused_at is None:
+            await self._jobs.pause(job.id, self._clock.now())
+            self._on_change()
+        return await self._mine(job_id, scopes)
+
+    async def resume(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
+        """Lets a paused job go on with its next time; what it would have said meanwhile stays unsaid."""
+        job = await self._mine(job_id, scopes, by)
+        if job.paused_at is None:
+            return job
+        next_at = next_after(job.schedule, self._clock.now())
+        if next_at is None:
+            raise Refused(
+                f"The time of reminder {job.id} has passed while it was paused. Set a new one, and remove it."
+            )
+        await self._jobs.resume(job.id, next_at)
+        self._on_change()
+        return await self._mine(job_id, scopes)
+
+    async def run(self, job_id: int, scopes: frozenset[Scope]) -> Job:
+        """Makes a job due now, besides its schedule."""
+        job = await self._mine(job_id, scopes)
+        if job.paused_at is not None:
+            raise Refused(f"Reminder {job.id} is paused. Resume it first.")
+        await self._jobs.resume(job.id, self._clock.now().replace(microsecond=0))
+        self._on_change()
+        return await self._mine(job_id, scopes)
+
+    async def remove(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
+        """Ends a job for good; returns what it was."""
+        job = await self._mine(job_id, scopes, by)
+        await self._jobs.remove(job.id, self._clock.now())
+        self._on_change()
+        return job
+
+    def when(self, planned: Job | Reading) -> str:
+        """When something is due, in plain words."""
+        return describe(planned.schedule, self._zone, self._clock.now())
+
+    def exact(self, reading: Reading) -> str:
+        """What was understood as a line that leaves no doubt: ``2026-11-21 17:00 | call Ana``."""
+        return f"{exact(reading.schedule, self._zone)} | {reading.text}"
+
+    def describe(self, job: Job) -> str:
+        """A job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
+        state = " [paused]" if job.paused_at else " [over]" if job.ended_at else ""
+        ask = "asks me: " if job.is_prompt else ""
+        return f"{job.id}: {self.when(job)}{state}: {ask}{_shortened(job.text)}"
+
+    async def _mine(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
+        job = await self._jobs.find(job_id, scopes)
+        if job is None or job.ended_at is not None:
+            raise Refused(f"There is no reminder {job_id} here.")
+        if by is not None and job.scope.is_room and job.account != by:
+            raise Refused("In a room only who made a reminder, or my owner with `/cron`, changes it.")
+        return job
+
+
+def _checked(reading: Reading) -> Reading:
+    text = reading.text.encode("utf-8", "replace").decode("utf-8").replace("\0", "").strip()
+    if not text:
+        raise Refused("What should I remind you of? Write it behind the time, like 'tomorrow at 9 call Ana'.")
+    if len(text) > TEXT_CHARS:
+        raise Refused(f"That is {len(text):,} characters long; a reminder holds {TEXT_CHARS:,}.")
+    return replace(reading, text=text)
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"

@@ -1,0 +1,313 @@
+"""When something is due: read from a line that a person typed, reckoned on through clock changes, said in words.
+
+The one door to the arithmetic of cron, to its wording, and to dates in other languages. Plain functions; the time is
+given. Raises Refused with a sentence and examples, ConfigError for a zone that does not exist.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cron_descriptor import (  # type: ignore[import-untyped]
+    FormatException,
+    MissingFieldException,
+    Options,
+    WrongArgumentException,
+    get_description,
+)
+from cronsim import CronSim, CronSimError
+
+from core.dates import foreign, parsing
+from core.dates.reading import Reading
+from core.dates.resolver import EXAMPLES, existing
+from core.dates.scanner import MONTHS, WEEKDAYS
+from core.errors import ConfigError, Refused
+from core.records import Schedule
+
+SHORTEST = timedelta(minutes=1)
+"""Nothing repeats more often."""
+_LONGEST_CHARS = 10_000
+_FIELD = re.compile(r"[0-9A-Za-z*/,#-]{1,60}")
+_CRONLIKE = re.compile(r"[0-9*/,#L-]{1,60}")
+_MACROS = {
+    "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
+}  # fmt: skip
+_SHIFT = timedelta(hours=3)
+"""No zone moves its clocks by more at once."""
+_UNITS = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+
+
+def parse(text: str, now: datetime, zone: str) -> Reading:
+    """The schedule at the start or the end of a line, and the rest of the line.
+
+    `now` is aware; wall times are those of `zone` (an IANA name). ``when | text`` parts the two where they could be
+    mistaken. Raises Refused when there is no time in it, the moment is past, or it never comes.
+    """
+    place = _place(zone)
+    line = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")[:_LONGEST_CHARS].strip()
+    if not line:
+        raise Refused(f"When, and what? {EXAMPLES}")
+    reading = _divided(line, now, place) or _one(line, now, place)
+    if reading is None:
+        raise Refused(f"I cannot see when that should be. {EXAMPLES}")
+    if "|" in reading.text and line.startswith(reading.text):
+        # Somebody parted when and what, and the time was found in the what.
+        reading = replace(reading, is_certain=False)
+    if next_after(reading.schedule, now) is None:
+        raise Refused(f"That never comes. {EXAMPLES}")
+    return reading
+
+
+def _divided(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
+    """``when | text`` or ``text | when``; None when there is no bar, or it belongs to the text."""
+    front, bar, rest = line.partition("|")
+    other, _, end = line.rpartition("|")
+    for read in (_ruled, _one) if bar else ():
+        for when, text in ((front.strip(), rest.strip()), (end.strip(), other.strip())):
+            reading = read(when, now, zone) if when else None
+            if reading is not None and not reading.text:
+                return Reading(schedule=reading.schedule, text=text, is_certain=reading.is_certain)
+    return None
+
+
+def _one(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
+    return _ruled(line, now, zone) or foreign.read(line, now, zone, _guess)
+
+
+def _ruled(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
+    return _cron(line, zone) or parsing.read(line, now, zone)
+
+
+def _cron(line: str, zone: ZoneInfo) -> Reading | None:
+    """A cron line of five fields, at the front, or with a star in it at the end."""
+    words = line.split(maxsplit=5)
+    if words[0].lower() == "cron":
+        words = line.split(maxsplit=6)[1:]
+    if words and words[0].lower() in _MACROS:
+        macro, _, text = " ".join(words).partition(" ")
+        return Reading(schedule=Schedule(zone=zone.key, cron=_MACROS[macro.lower()]), text=text, is_certain=True)
+    if len(words) >= 5 and all(_FIELD.fullmatch(word) for word in words[:5]) and _is_cronlike(words[:3]):
+        text = words[5] if len(words) > 5 else ""
+        # A sixth field would be the seconds of another dialect, in front.
+        is_five = not (text and _CRONLIKE.fullmatch(text.split(maxsplit=1)[0]))
+        return Reading(schedule=_checked(words[:5], zone), text=text, is_certain=is_five)
+    last = line.rsplit(maxsplit=5)
+    is_cron = len(last) == 6 and all(_FIELD.fullmatch(word) for word in last[1:]) and _is_cronlike(last[1:4])
+    if is_cron and "*" in "".join(last[1:]):
+        return Reading(schedule=_checked(last[1:], zone), text=last[0].strip(), is_certain=True)
+    return None
+
+
+def _is_cronlike(words: list[str]) -> bool:
+    return all(_CRONLIKE.fullmatch(word) for word in words)
+
+
+def _checked(fields: list[str], zone: ZoneInfo) -> Schedule:
+    cron = " ".join(fields)
+    try:
+        CronSim(cron, datetime(2026, 1, 1))  # noqa: DTZ001
+    except (CronSimError, ValueError) as error:
+        raise Refused(
+            f"'{cron}' is no cron line that ever comes ({error}). Five fields: minute, hour, day of the month, month, "
+            "weekday; for instance '0 9 * * 1-5 stand-up'."
+        ) from error
+    return Schedule(zone=zone.key, cron=cron)
+
+
+def _guess(text: str, languages: tuple[str, ...], here: datetime) -> datetime | None:
+    """See `core.dates.foreign.Guess`. Naive in, naive out: zones are none of the library's business."""
+    # It takes a tenth of a second to load, for which no other command should wait.
+    import dateparser
+
+    try:
+        found = dateparser.parse(
+            text,
+            languages=list(languages),
+            settings={"RELATIVE_BASE": here, "PREFER_DATES_FROM": "future", "DATE_ORDER": "DMY"},
+        )
+    except (ValueError, OverflowError, TypeError, LookupError, AttributeError, RecursionError):
+        # What it cannot digest is no date; nothing a person types may become an error.
+        return None
+    return found.replace(tzinfo=None) if found is not None else None
+
+
+def next_after(schedule: Schedule, after: datetime) -> datetime | None:
+    """The first due time strictly behind `after` (aware), in UTC; None when there is none.
+
+    Wall times that a clock change skips come at its end; those that it repeats come once. Schedules with a star in the
+    minute or the hour come at every such minute, as Debian's cron has it. An interval of whole days keeps its wall
+    time, a shorter one is counted in seconds from `start_at`.
+    """
+    zone = _place(schedule.zone)
+    try:
+        if schedule.at is not None:
+            return schedule.at.astimezone(UTC) if schedule.at > after else None
+        if schedule.cron is not None:
+            return _next_cron(schedule.cron, zone, after)
+        return _next_interval(schedule, zone, after)
+    except (OverflowError, StopIteration):
+        return None
+
+
+def latest(schedule: Schedule, first: datetime, now: datetime) -> datetime:
+    """The last due time of those from `first` (itself one) until `now`: several that were missed are one run."""
+    due = first
+    for days in (1 / 24, 1, 32, 367, 367 * 9):
+        start = now - timedelta(days=days)
+        if start <= first:
+            break
+        found = next_after(schedule, start)
+        if found is not None and found <= now:
+            due = found
+            break
+    while (following := next_after(schedule, due)) is not None and following <= now:
+        due = following
+    return due
+
+
+def _next_interval(schedule: Schedule, zone: ZoneInfo, after: datetime) -> datetime:
+    every = max(timedelta(seconds=schedule.every_s or 0), SHORTEST)
+    start = (schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(UTC)
+    if start > after:
+        return start
+    if every % timedelta(days=1):
+        return start + ((after - start) // every + 1) * every
+    first = start.astimezone(zone).replace(tzinfo=None, fold=0)
+    steps = max((after.astimezone(zone).replace(tzinfo=None) - first) // every - 1, 0)
+    while (moment := existing(first + steps * every, zone).astimezone(UTC)) <= after:
+        steps += 1
+    return moment
+
+
+def _next_cron(cron: str, zone: ZoneInfo, after: datetime) -> datetime | None:
+    here = after.astimezone(zone).replace(tzinfo=None)
+    fields = cron.split()
+    walls = CronSim(cron, here - _SHIFT)
+    if not fields[0].startswith("*") and not fields[1].startswith("*"):
+        for wall in walls:
+            moment = existing(wall, zone).astimezone(UTC)
+            if moment > after:
+                return moment
+        return None
+    first = next(CronSim(cron, here)).replace(tzinfo=zone).astimezone(UTC)
+    around = (after - _SHIFT, after, first, first + _SHIFT)
+    if first - after < _SHIFT and len({moment.astimezone(zone).utcoffset() for moment in around}) == 1:
+        return first
+    best: tuple[datetime, datetime] | None = None
+    for wall in walls:
+        if best is not None and wall > best[0] + _SHIFT:
+            break
+        for fold in (0, 1):
+            moment = wall.replace(tzinfo=zone, fold=fold).astimezone(UTC)
+            is_shown = moment.astimezone(zone).replace(tzinfo=None) == wall
+            if is_shown and moment > after and (best is None or moment < best[1]):
+                best = (wall, moment)
+    return best[1] if best else None
+
+
+def describe(schedule: Schedule, zone: str, now: datetime) -> str:
+    """The schedule in plain words: a moment as the clocks in `zone` show it, what recurs with the zone it follows."""
+    if schedule.at is not None:
+        return _moment(schedule.at.astimezone(_place(zone)), is_exact=abs(schedule.at - now) < timedelta(minutes=5))
+    own = _place(schedule.zone)
+    if schedule.cron is not None:
+        return f"{_cron_words(schedule.cron)} ({own.key})"
+    every_s = schedule.every_s or 60
+    following = next_after(schedule, now)
+    if following is None:
+        return f"every {spell(every_s)}"
+    local = following.astimezone(own)
+    if every_s % 86400:
+        is_today = local.date() == now.astimezone(own).date()
+        then = f"at {local:%H:%M}" if is_today else _moment(local)
+        return f"every {spell(every_s).removeprefix('1 ')}, next {then} ({own.key})"
+    weekday = f" on {local:%A}" if every_s % 604800 == 0 else ""
+    return f"every {spell(every_s).removeprefix('1 ')}{weekday} at {local:%H:%M}, next {_moment(local)} ({own.key})"
+
+
+def exact(schedule: Schedule, zone: str) -> str:
+    """The schedule as words that `parse` reads back as the same and calls certain, typed by somebody in `zone`."""
+    own = _place(schedule.zone)
+    if schedule.cron is not None:
+        return schedule.cron
+    if schedule.at is not None:
+        place = _place(zone)
+        local = schedule.at.astimezone(place).replace(microsecond=0)
+        typed = existing(local.replace(tzinfo=None, second=0, fold=0), place).astimezone(UTC)
+        return f"{local:%Y-%m-%d %H:%M}" if typed == schedule.at else local.isoformat()
+    every_s, start = schedule.every_s or 60, (schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(own)
+    if every_s % 86400:
+        return f"every {every_s // 60} minutes" if every_s % 60 == 0 else f"every {every_s} seconds"
+    days = every_s // 86400
+    count = f"every {days // 7} weeks on {WEEKDAYS[start.weekday()]}" if days % 7 == 0 else f"every {days} days"
+    return f"{count} at {start:%H:%M}"
+
+
+def spell(seconds: float) -> str:
+    """A length of time in its two largest units: ``2 hours``, ``1 day 3 hours``, ``1 minute 30 seconds``."""
+    rest, parts = max(int(seconds), 0), []
+    for size, name in _UNITS:
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count} {name}{'s' if count > 1 else ''}")
+        elif parts:
+            break
+    return " ".join(parts[:2]) or "0 seconds"
+
+
+def _moment(local: datetime, *, is_exact: bool = False) -> str:
+    seconds = f":{local:%S}" if is_exact and local.second else ""
+    day = f"{WEEKDAYS[local.weekday()].title()} {local.day} {MONTHS[local.month - 1].title()} {local.year}"
+    return f"{day} at {local:%H:%M}{seconds}"
+
+
+def _cron_words(cron: str) -> str:
+    minute, hour, day, month, weekday = cron.upper().split()
+    if minute.isdecimal() and all(part.isdecimal() for part in hour.split(",")):
+        at = _listed([f"{int(part):02}:{int(minute):02}" for part in hour.split(",")])
+        if (days := _days_words(day, month, weekday)) is not None:
+            return f"{days} at {at}"
+    try:
+        words = str(get_description(cron, Options(locale_code="en_US", use_24hour_time_format=True)))
+    except (FormatException, MissingFieldException, WrongArgumentException, ValueError, LookupError, TypeError):
+        return f"by the cron line {cron}"
+    return words[:1].lower() + words[1:]
+
+
+def _days_words(day: str, month: str, weekday: str) -> str | None:
+    if (day, month, weekday) == ("*", "*", "*"):
+        return "every day"
+    if (day, month) == ("*", "*"):
+        if weekday == "1-5":
+            return "every weekday"
+        numbers = weekday.split(",")
+        if all(number.isdecimal() and int(number) < 8 for number in numbers):
+            return "every " + _listed([WEEKDAYS[(int(number) - 1) % 7].title() for number in numbers])
+    if (month, weekday) == ("*", "*"):
+        if day == "L":
+            return "on the last day of every month"
+        if all(number.isdecimal() for number in day.split(",")):
+            return f"every month on the {_listed([_ordinal(int(number)) for number in day.split(',')])}"
+    if weekday == "*" and day.isdecimal() and month.isdecimal():
+        return f"every year on {int(day)} {MONTHS[int(month) - 1].title()}"
+    return None
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if 10 < number % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _place(zone: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ConfigError(f"'{zone[:40]}' is no time zone. Write an IANA name like Europe/Lisbon.") from error

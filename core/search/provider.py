@@ -1,0 +1,58 @@
+"""The built-in memory of everything said: before a turn it looks up what earlier conversations hold on the subject.
+
+Reads through the one recall door, within the scopes of the conversation, without what the model sees anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from core.memory.provider import MemoryProvider
+from core.ports import Recall
+from core.store.search_types import Found, Query
+from core.types import ToolContext
+
+PASSAGES = 4
+"""How many remembered messages a turn is given at most."""
+PASSAGE_CHARS = 280
+
+
+class Recollection(MemoryProvider):
+    """Passages from history as lines ``m<message id> <date>, <session title>: <who>: <text>``; `zone` is for dates."""
+
+    name = "history"
+
+    def __init__(self, recall: Recall, zone: str) -> None:
+        self._recall = recall
+        self._zone = ZoneInfo(zone)
+
+    async def is_available(self) -> bool:
+        """Always."""
+        return True
+
+    async def initialize(self, folder: Path) -> None:
+        """History is there already."""
+
+    async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
+        findings = await self._recall.recall(
+            Query(text=text[:2000], scopes=context.scopes, limit=PASSAGES, hidden=context.window, is_prose=True)
+        )
+        return [line for found in findings.sessions if (line := self._line(found))]
+
+    def _line(self, found: Found) -> str:
+        anchor = next((item for item in found.window if item.is_anchor), None)
+        if anchor is None:
+            return ""
+        text = " ".join(anchor.text.split())
+        if len(text) > PASSAGE_CHARS:
+            text = text[:PASSAGE_CHARS].rsplit(" ", 1)[0] + " …"
+        who = "you" if anchor.role == "assistant" else anchor.sender or "the person"
+        title = f", “{found.session.title}”" if found.session.title else ""
+        return f"m{anchor.message_id} {self._date(anchor.at)}{title}: {who}: {text}"
+
+    def _date(self, at: datetime) -> str:
+        local = at.astimezone(self._zone)
+        return f"{local.day} {local:%B %Y}"

@@ -1,0 +1,280 @@
+"""What a person types becomes a plan for the text indexes. Pure; any text gives a plan, none raises.
+
+The language: words (all of them), ``OR``, ``NOT`` or a leading ``-``, ``"a phrase"``, ``prefix*``; OR binds loosest.
+Nothing typed ever reaches FTS5 as syntax: every term is quoted here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, product
+
+from core.store.query import Clause, Plan, Route
+from core.text.cjk import apart, asked_terms
+from core.text.normalize import WORD, fold, pairs_of, pieces, symbol_token, words_of
+
+LIMIT_CHARS = 10_000
+"""What is typed beyond this is not searched for."""
+LIMIT_TERMS = 64
+LIMIT_PHRASE = 16
+"""What is in quotes, or has signs where others have blanks, is looked for by so many of its first words. A common word
+costs a look at all that has it, also for the hundredth time."""
+WORD_LIST = 3
+"""Two words are asked for together."""
+
+_STOPWORDS = """
+a about above after again all also am an and any are as at be because been before being below between both but by
+can could did didn do does doesn doing don down during each few for from further had has have having he her here
+hers him his how i if in into is isn it its itself just ll me might more most my myself no nor not of off on once
+only or other our ours out over own re s same she should so some such t than that the their theirs them then there
+these they this those through to too under until up ve very was wasn we were what when where which while who whom
+whose why will with would you your yours
+aren couldn hadn hasn haven mustn shouldn weren wouldn arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt
+shouldnt wasnt werent wont wouldnt heres hes hows im ive pls plz shes thats theres theyre theyve ur weve whats whens
+wheres whos whys youll youre youve
+"""
+STOPWORDS = frozenset(_STOPWORDS.split())
+_ASKED = "what when where who whom whose which why how did does whats whens wheres whos whys hows"
+_ASKING = frozenset(_ASKED.split())
+_OPERATOR = re.compile(r'"|(?:^|\s)(?:OR|AND|NOT|-\w\S*|\w\S*\*)(?=\s|$)')
+_QUOTES = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\0": " "})
+_BLANK = re.compile(r"\s")
+_TOKEN = re.compile(r'(-?)"([^"]*)"(\*?)|([^\s"]+)')
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A quoted or bare term, cut into parts that each belong to one route. All of them have to match."""
+
+    parts: tuple[tuple[Route, str], ...]
+    marks: tuple[str, ...]
+    is_excluded: bool
+
+
+def parse(text: str) -> Plan:
+    """The plan for a query as typed. `is_typed` is False where there is nothing that could be asked for: only words
+    to leave out (which `without` has), or no letter, digit or emoji at all."""
+    alternatives: list[list[_Term]] = [[]]
+    is_excluded = False
+    count = 0
+    for token in _TOKEN.finditer(clean(text)):
+        bare = token[4]
+        if bare == "OR":
+            alternatives.append([])
+            continue
+        if bare == "AND" or bare == "NOT":
+            is_excluded = bare == "NOT"
+            continue
+        term = _quoted(token, is_excluded) if bare is None else _bare(bare, is_excluded)
+        is_excluded = False
+        if term is not None and count < LIMIT_TERMS and term not in alternatives[-1]:
+            count += max(1, sum(len(mark.split()) for mark in term.marks))
+            alternatives[-1].append(term)
+    asked = [terms for terms in alternatives if any(not term.is_excluded for term in terms)]
+    if not asked:
+        return Plan(is_typed=False, without=tuple(_grouped(term) for terms in alternatives for term in terms))
+    wanted = [term for terms in asked for term in terms if not term.is_excluded]
+    return Plan(
+        alternatives=_combined([_clauses(terms) for terms in islice(_split(asked), LIMIT_TERMS)]),
+        ranking=_ranking(part for term in wanted for part in term.parts),
+        terms=_unique(mark for term in wanted for mark in term.marks),
+    )
+
+
+def any_of(text: str) -> Plan:
+    """The plan that is content with any of the words, without stopwords unless nothing is left; runs of unspaced
+    scripts count by pairs of characters, so that order does not matter, without the words that only ask."""
+    cut = pieces(clean(text))
+    words = list(_unique(word.casefold() for kind, part in cut if kind == "words" for word in words_of(part)))
+    telling = [word for word in words if word not in STOPWORDS]
+    symbols = [part for kind, part in cut if kind == "symbol"]
+    runs = [part for kind, part in cut if kind == "run"]
+    asked = apart([term for run in runs for term in asked_terms(run)]) or ([] if telling or symbols else runs)
+    words = (telling or ([] if asked or symbols else words))[:LIMIT_TERMS]
+    marks = [*(pair for term in asked for pair in pairs_of(term) or [term]), *symbols]
+    pairs = [*(pair for term in asked for pair in _route_pairs(term)), *(_quote(symbol_token(one)) for one in symbols)]
+    parts: list[tuple[Route, str]] = [("words", _quote(word)) for word in words]
+    parts += [("pairs", pair) for pair in _unique(pairs)[:LIMIT_TERMS]]
+    ranking = _ranking(parts)
+    return Plan(
+        alternatives=tuple(((route, expression, False),) for route, expression in ranking),
+        ranking=ranking,
+        terms=_unique([*words, *marks[:LIMIT_TERMS]]),
+        is_typed=False,
+        is_loose=True,
+    )
+
+
+def asked_for(text: str) -> str:
+    """The text without what it says to leave out, for a search that is content with less: who does not want the car
+    is not helped by it. As it is where nothing is to be left out, or nothing else is there."""
+    kept: list[str] = []
+    is_excluded = is_shorter = False
+    for token in _TOKEN.finditer(clean(text)):
+        bare = token[4]
+        if bare in ("AND", "NOT"):
+            is_excluded = bare == "NOT"
+            continue
+        is_left = is_excluded or bool(token[1]) or (bare is not None and re.match("-(?!-)", bare) is not None)
+        is_excluded = False
+        is_shorter = is_shorter or is_left
+        if not is_left and bare != "OR":
+            kept.append(token[0])
+    return " ".join(kept) if is_shorter and kept else text
+
+
+def has_operators(text: str) -> bool:
+    """Whether anything in it is more than words."""
+    return _OPERATOR.search(clean(text)) is not None
+
+
+def is_plain_question(text: str) -> bool:
+    """Whether this is a question in words, without operators: at least three words (or four unspaced characters) that
+    end with a question mark or begin with a question word."""
+    whole = clean(text)
+    if _OPERATOR.search(whole):
+        return False
+    cut = pieces(whole)
+    words = [word for kind, part in cut if kind == "words" for word in words_of(part)]
+    size = len(words) + sum(len(part) - 1 for kind, part in cut if kind == "run")
+    if size < 3:
+        return False
+    return whole.rstrip()[-1:] in ("?", "\u061f") or (bool(words) and words[0].casefold() in _ASKING)
+
+
+def is_word_list(text: str) -> bool:
+    """Whether this is three or more plain words, without operators: as good a question as any, typed in a hurry. All
+    of them in one message is best, and seldom all there is."""
+    whole = clean(text)
+    words = whole.split()
+    return (
+        len(words) >= WORD_LIST
+        and not _OPERATOR.search(whole)
+        and all(WORD.fullmatch(word) or word.isalnum() for word in words)
+    )
+
+
+def route(kind: str, part: str) -> Route:
+    """The three-path dispatch: words, three or more characters of an unspaced script, or fewer (and emoji)."""
+    if kind == "words":
+        return "words"
+    return "trigram" if kind == "run" and len(part) >= 3 else "pairs"
+
+
+def clean(text: str) -> str:
+    """Folded, at most `LIMIT_CHARS` long, without what SQLite cannot take (lone surrogates, NUL)."""
+    whole = text[:LIMIT_CHARS].encode("utf-8", "replace").decode("utf-8")
+    return fold(whole.translate(_QUOTES))[:LIMIT_CHARS]
+
+
+def _quoted(token: re.Match[str], is_excluded: bool) -> _Term | None:
+    return _term(token[2], is_excluded or bool(token[1]), bool(token[3]))
+
+
+def _bare(text: str, is_excluded: bool) -> _Term | None:
+    if text.startswith("-") and not text.startswith("--"):
+        is_excluded, text = True, text[1:]
+    is_prefix = text.endswith("*") and not text.startswith("*")
+    return _term(text.rstrip("*") if is_prefix else text, is_excluded, is_prefix)
+
+
+def _term(text: str, is_excluded: bool, is_prefix: bool) -> _Term | None:
+    parts: list[tuple[Route, str]] = []
+    marks: list[str] = []
+    cut = pieces(text)
+    for index, (kind, part) in enumerate(cut):
+        chosen = route(kind, part)
+        if chosen == "words":
+            head = _head(part)
+            is_open = is_prefix and index == len(cut) - 1 and head == part
+            part = head
+            parts.append(("words", _quote(part) + ("*" if is_open else "")))
+            marks.append(" ".join(words_of(part)) + ("*" if is_open else ""))
+        elif chosen == "trigram":
+            parts.append(("trigram", _quote(part)))
+            marks.append(part)
+        else:
+            parts.extend(
+                ("pairs", pair) for pair in (_route_pairs(part) if kind == "run" else [_quote(symbol_token(part))])
+            )
+            marks.append(part)
+    return _Term(tuple(dict.fromkeys(parts)), tuple(marks), is_excluded) if parts else None
+
+
+def _head(part: str) -> str:
+    """The first words of a long phrase, up to a blank where one is near: a word must not be cut."""
+    words = list(islice(WORD.finditer(part), LIMIT_PHRASE))
+    if len(words) < LIMIT_PHRASE:
+        return part
+    end = words[-1].end()
+    blank = _BLANK.search(part, end, end + 64)
+    return part[: end if blank is None else blank.start()]
+
+
+def _route_pairs(run: str) -> list[str]:
+    """Expressions over the pairs index, which holds single characters too."""
+    return [_quote(pair) for pair in pairs_of(run) or [run]]
+
+
+def _split(alternatives: Iterable[Sequence[_Term]]) -> Iterator[Sequence[_Term]]:
+    """The same with terms to leave out that belong to one route each: where ``修改redis`` is not, there is either no
+    修改 or no redis."""
+    for terms in alternatives:
+        yield from product(*([term] if not term.is_excluded else _by_route(term) for term in terms))
+
+
+def _by_route(term: _Term) -> list[_Term]:
+    routes = dict.fromkeys(path for path, _ in term.parts)
+    return [replace(term, parts=tuple(part for part in term.parts if part[0] == path)) for path in routes]
+
+
+def _grouped(term: _Term) -> tuple[tuple[Route, str], ...]:
+    """One expression a route, all of which hold where the term stands."""
+    return tuple((part.parts[0][0], " AND ".join(one for _, one in part.parts)) for part in _by_route(term))
+
+
+def _clauses(terms: Sequence[_Term]) -> list[Clause]:
+    """One alternative: for each route what must match, then what must not."""
+    clauses: list[Clause] = []
+    routes: tuple[Route, ...] = ("words", "trigram", "pairs")
+    for chosen in routes:
+        must = [part for term in terms if not term.is_excluded for path, part in term.parts if path == chosen]
+        if must:
+            clauses.append((chosen, " AND ".join(must), False))
+    for term in terms:
+        if term.is_excluded:
+            clauses.append((term.parts[0][0], " AND ".join(part for _, part in term.parts), True))
+    return clauses
+
+
+def _combined(alternatives: list[list[Clause]]) -> tuple[tuple[Clause, ...], ...]:
+    """Where all clauses belong to one route, one expression says everything and one index answers it."""
+    routes = {path for clauses in alternatives for path, _, _ in clauses}
+    if len(routes) > 1:
+        return tuple(tuple(clauses) for clauses in alternatives[:LIMIT_TERMS])
+    whole = []
+    for clauses in alternatives:
+        must = [expression for _, expression, is_excluded in clauses if not is_excluded]
+        without = [expression for _, expression, is_excluded in clauses if is_excluded]
+        joined = " AND ".join(must)
+        whole.append(f"(({joined}) NOT ({' OR '.join(f'({part})' for part in without)}))" if without else f"({joined})")
+    return (((routes.pop(), " OR ".join(whole), False),),)
+
+
+def _ranking(parts: Iterable[tuple[Route, str]]) -> tuple[tuple[Route, str], ...]:
+    by_route: dict[Route, list[str]] = {}
+    for path, part in parts:
+        chosen = by_route.setdefault(path, [])
+        if part not in chosen:
+            chosen.append(part)
+    return tuple((path, " OR ".join(chosen)) for path, chosen in by_route.items())
+
+
+def _quote(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _unique(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))

@@ -1,0 +1,267 @@
+"""What recall found, for programs and for people: the JSON of ``recall --json``, and Markdown for a chat. Pure.
+
+People see cards in a bubble, a table where there is room for one, and for one conversation who said what.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from core.markup.source import escape  # not through the renderer: `mneme recall` needs no parser
+from core.search.snippets import CLOSE, CUT, OPEN
+from core.store.search_types import READ_FIRST, Findings, Found, Hit, Item
+
+_BLANKS = re.compile(r"\s+")
+_MARKED = re.compile(f"{re.escape(OPEN)}(.+?){re.escape(CLOSE)}")
+_TWO_DIGITS = tuple(f"{number:02}" for number in range(61))
+TITLE_CHARS, CELL_CHARS = 80, 40
+"""A title is cut to so much, in a table to less."""
+QUOTED = 2
+"""So many matches of a session are shown in a card."""
+NOTHING = "Nothing found."
+NO_SESSIONS = "Nothing has been said yet."
+NO_MESSAGE = "There is no such message here, or not any more."
+NO_SESSION = "There is no such conversation here."
+
+
+def to_json(findings: Findings) -> dict[str, Any]:
+    """The documented object of ``recall --json``; times in ISO 8601, UTC. Ids of another system stand beside ours
+    where there are any."""
+    result: dict[str, Any] = {
+        "query": findings.query,
+        "shape": findings.shape,
+        "took_ms": findings.took_ms,
+        "sessions": [_session(found) for found in findings.sessions],
+    }
+    if findings.messages:
+        result["messages"] = [_match(hit) for hit in findings.messages]
+    if findings.has_more:
+        result["has_more"] = True
+    if findings.note is not None:
+        result["note"] = findings.note
+    return result
+
+
+def to_markdown(findings: Findings, zone: tzinfo, *, is_wide: bool = False) -> str:
+    """Readable in a chat: for each session, numbered, its title, when it was, and the sentence with the match in bold,
+    as cards, or, where lines are long (`is_wide`), as a table; a scroll or a read session as a list of who said what.
+    Never empty."""
+    if not findings.sessions:
+        nothing = {"scroll": NO_MESSAGE, "read": NO_SESSION}.get(findings.shape, NOTHING)
+        if findings.shape == "browse" and findings.note is None:
+            nothing = NO_SESSIONS
+        return nothing if findings.note is None else f"{nothing} {escape(findings.note)}"
+    if findings.shape in ("scroll", "read"):
+        shown = [_conversation(found, findings.shape, zone) for found in findings.sessions]
+    elif is_wide:
+        shown = [_table(findings, zone), *_table_summaries(findings)]
+    else:
+        shown = [_card(number, found, zone) for number, found in enumerate(findings.sessions, 1)]
+    return "\n\n".join([f"_{escape(findings.note)}_", *shown] if findings.note is not None else shown)
+
+
+def within(findings: Findings, budget_chars: int) -> Findings:
+    """The same findings with their messages cut, so that all texts together have about `budget_chars`: short ones stay
+    whole, long ones are cut to one common length with a mark, at a blank; the anchor may be four times as long."""
+    items = [item for found in findings.sessions for item in (*found.bookend_start, *found.window, *found.bookend_end)]
+    if sum(len(item.text) for item in items) <= budget_chars:
+        return findings
+    low, high = 20, max(20, budget_chars)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(min(len(item.text), middle * (4 if item.is_anchor else 1)) for item in items) <= budget_chars:
+            low = middle
+        else:
+            high = middle - 1
+    return replace(findings, sessions=tuple(_shortened(found, low) for found in findings.sessions))
+
+
+def _shortened(found: Found, limit_chars: int) -> Found:
+    match = _MARKED.search(found.matches[0].snippet) if found.matches else None
+    word = match[1] if match else ""
+    return replace(
+        found,
+        bookend_start=tuple(_cut(item, limit_chars, word) for item in found.bookend_start),
+        window=tuple(_cut(item, limit_chars, word) for item in found.window),
+        bookend_end=tuple(_cut(item, limit_chars, word) for item in found.bookend_end),
+    )
+
+
+def _cut(item: Item, limit_chars: int, word: str) -> Item:
+    """The beginning of a long message; of the anchor, the part around the match."""
+    limit_chars *= 4 if item.is_anchor else 1
+    text = item.text
+    if len(text) <= limit_chars:
+        return item
+    place = text.find(word) if item.is_anchor and word else 0
+    start = max(0, min(place - limit_chars // 4, len(text) - limit_chars))
+    end = min(len(text), start + limit_chars)
+    if start > 0:
+        start = max(start, text.find(" ", start, max(start, min(place, start + 40))) + 1)
+    if end < len(text):
+        end = max(text.rfind(" ", end - 40, end), place + len(word)) if text.rfind(" ", end - 40, end) > start else end
+    return replace(item, text=(CUT if start > 0 else "") + text[start:end] + (CUT if end < len(text) else ""))
+
+
+def _session(found: Found) -> dict[str, Any]:
+    session = found.session
+    result: dict[str, Any] = {"session_id": session.id}
+    if session.external_id is not None:
+        result["external_session"] = session.external_id
+    result["title"] = session.title
+    result["started_at"] = _moment(session.started_at)
+    result["platform"] = session.address.platform
+    result["score"] = round(found.score, 6)
+    if found.summary is not None:
+        result["summary"] = found.summary
+    if found.preview is not None:
+        result["preview"] = found.preview
+    result["matches"] = [_match(hit) for hit in found.matches]
+    result["bookend_start"] = _entries(found.bookend_start)
+    result["window"] = _entries(found.window)
+    result["bookend_end"] = _entries(found.bookend_end)
+    result["messages_before"] = found.messages_before
+    result["messages_after"] = found.messages_after
+    return result
+
+
+def _match(hit: Hit) -> dict[str, Any]:
+    result: dict[str, Any] = {"message_id": hit.message_id}
+    if hit.external_id is not None:
+        result["external_id"] = hit.external_id
+    result["role"] = hit.role
+    result["at"] = _moment(hit.created_at)
+    result["snippet"] = hit.snippet
+    result["score"] = round(hit.rank, 6)
+    if hit.link is not None:
+        result["link"] = hit.link
+    return result
+
+
+def _moment(at: datetime) -> str:
+    """`at.isoformat()`, which takes twice as long, and is asked for each message that is shown."""
+    if at.tzinfo is not UTC or at.year < 1000:
+        return at.isoformat()
+    two = _TWO_DIGITS
+    part = f".{str(1_000_000 + at.microsecond)[1:]}" if at.microsecond else ""
+    return f"{at.year}-{two[at.month]}-{two[at.day]}T{two[at.hour]}:{two[at.minute]}:{two[at.second]}{part}+00:00"
+
+
+def _entries(items: Sequence[Item]) -> list[dict[str, Any]]:
+    entries = []
+    for item in items:
+        entry = {
+            "message_id": item.message_id,
+            "role": item.role,
+            "sender": item.sender,
+            "at": _moment(item.at),
+            "text": item.text,
+            "is_anchor": item.is_anchor,
+        }
+        if item.link is not None:
+            entry["link"] = item.link
+        entries.append(entry)
+    return entries
+
+
+def _card(number: int, found: Found, zone: tzinfo) -> str:
+    session = found.session
+    head = f"**{number}. {_title(found)}** · {_when(found, zone)} · {session.address.platform} · session {session.id}"
+    quoted = [f"> {_matching(hit)}" for hit in found.matches[:QUOTED]]
+    if not found.matches and session.title and (beginning := _beginning(found)):
+        quoted = [f"> {_plain(beginning)}"]
+    card = "\n".join([head, *quoted])
+    return f"{card}\n\n{found.summary.strip()}" if found.summary else card
+
+
+def _table(findings: Findings, zone: tzinfo) -> str:
+    """What was said stands last, because it is the longest."""
+    lines = ["| | When | Where | Session | Title | What was said |", "| ---: | --- | --- | ---: | --- | --- |"]
+    for number, found in enumerate(findings.sessions, 1):
+        session = found.session
+        said = _matching(found.matches[0]) if found.matches else _plain(_beginning(found))
+        title = _plain(_line(session.title or "", CELL_CHARS))
+        when = f"{_at(found).astimezone(zone):%-d %b %Y, %H:%M}"
+        cells = (str(number), when, session.address.platform, str(session.id), title, said)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _table_summaries(findings: Findings) -> list[str]:
+    return [
+        f"**{number}. {_title(found)}**\n\n{found.summary.strip()}"
+        for number, found in enumerate(findings.sessions, 1)
+        if found.summary
+    ]
+
+
+def _conversation(found: Found, shape: str, zone: tzinfo) -> str:
+    """The window of one session. What is left out of a session that is read lies between its first and last messages;
+    of a scroll, before and behind. The day is said in the head, and where it changes."""
+    session = found.session
+    lines = [f"**{_title(found)}** · {_when(found, zone)} · {session.address.platform} · session {session.id}"]
+    if found.messages_before:
+        lines.append(f"({found.messages_before} earlier)")
+    day = _at(found).astimezone(zone).date()
+    for index, item in enumerate(found.window):
+        if shape == "read" and found.messages_after and index == READ_FIRST:
+            lines.append(f"({found.messages_after} more in between)")
+        at = item.at.astimezone(zone)
+        lines.append(_said(item, f"{at:%-d %b, %H:%M}" if at.date() != day else f"{at:%H:%M}"))
+        day = at.date()
+    if shape == "scroll" and found.messages_after:
+        lines.append(f"({found.messages_after} more)")
+    return "\n".join(lines)
+
+
+def _said(item: Item, when: str) -> str:
+    who = _plain(item.sender or ("Mneme" if item.role == "assistant" else item.role))
+    line = f"{when} {who}: {_plain(item.text)}"
+    return f"- **{line}**{_opened(item.link)}" if item.is_anchor else f"- {line}"
+
+
+def _beginning(found: Found) -> str:
+    """How a session begins, unless its title says just that."""
+    title, preview = found.session.title, found.preview or ""
+    return "" if title and preview.startswith(title.rstrip(CUT)) else preview
+
+
+def _title(found: Found) -> str:
+    return _plain(_line(found.session.title or found.preview or "Untitled", TITLE_CHARS))
+
+
+def _at(found: Found) -> datetime:
+    """When the best match was said; the anchor of a scroll; else when the session was last spoken in."""
+    said = [hit.created_at for hit in found.matches] + [item.at for item in found.window if item.is_anchor]
+    return said[0] if said else found.session.last_at or found.session.started_at
+
+
+def _when(found: Found, zone: tzinfo) -> str:
+    return f"{_at(found).astimezone(zone):%a %-d %b %Y, %H:%M}"
+
+
+def _matching(hit: Hit) -> str:
+    """The snippet with its marks as bold, and where it can be opened."""
+    parts = enumerate(_MARKED.split(hit.snippet))
+    return "".join(f"**{_plain(part)}**" if index % 2 else _plain(part) for index, part in parts) + _opened(hit.link)
+
+
+def _opened(link: str | None) -> str:
+    return f" [open]({link})" if link else ""
+
+
+def _plain(text: str) -> str:
+    """Text on one line that Markdown shows as it stands, also in the middle of a line: a blank in front stays."""
+    line = _BLANKS.sub(" ", text)
+    return (" " if line.startswith(" ") else "") + escape(line.lstrip())
+
+
+def _line(text: str, limit_chars: int) -> str:
+    if len(text) <= limit_chars:
+        return text
+    blank = text.rfind(" ", 0, limit_chars)
+    return text[: blank if blank > limit_chars // 2 else limit_chars] + CUT

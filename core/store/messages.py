@@ -1,0 +1,189 @@
+"""Messages as rows: inserted once, reworded, erased, and the forms in which they were sent.
+
+Functions that take a connection run inside the caller's transaction. The text indexes follow by triggers.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from core.store import codec
+from core.store.rows import MESSAGE_COLUMNS, message_of, place, timestamp
+from core.store.sqlite import chunk_index
+from core.store.usage import disturb
+from core.types import Address, Json, Message
+
+_INSERT_NEW = """
+INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name, external_id,
+    sender_id, sender_name, sender_is_nobody, is_forward, created_at, usage)
+VALUES (:session_id, :address_id, :role, :kind, :text, :blocks, :sent, :tools, :tool_name, :external_id,
+    :sender_id, :sender_name, :sender_is_nobody, :is_forward, :created_at, :usage)
+"""
+
+_INSERT = f"""
+{_INSERT_NEW}
+ON CONFLICT (address_id, external_id) WHERE external_id IS NOT NULL DO NOTHING
+"""
+
+
+def insert(connection: sqlite3.Connection, message: Message, address_id: int) -> tuple[Message, bool]:
+    """Inserts a message, or finds the one known by its external id; with it, whether it is new.
+
+    Both come in the form in which they will be read again. `blocks` and `sent` are stored only where they differ from
+    the plain message.
+    """
+    values = _values(message, address_id)
+    # RETURNING would make a table for its one row, a fifth of the work.
+    inserted = connection.execute(_INSERT, values)
+    if inserted.rowcount:
+        return message_of({**values, "id": inserted.lastrowid}), True
+    known = connection.execute(
+        f"""
+        SELECT {MESSAGE_COLUMNS}, messages.sent FROM messages
+        WHERE address_id = :address_id AND external_id = :external_id
+        """,
+        values,
+    ).fetchone()
+    return message_of(known), False
+
+
+def add(connection: sqlite3.Connection, messages: Sequence[Message], address_id: int) -> None:
+    """Inserts messages of one address of which none is known. For those who do not need them back, at a third of the
+    time."""
+    connection.executemany(_INSERT_NEW, [_values(message, address_id) for message in messages])
+
+
+def seal(connection: sqlite3.Connection, message_id: int, blocks: Sequence[Json]) -> None:
+    """Stores the block list as it is about to be sent, where it differs from the plain message; of one that was erased
+    meanwhile nothing."""
+    row = connection.execute(
+        "SELECT text, blocks FROM messages WHERE id = :id AND NOT (kind = 'command' AND text = '')", {"id": message_id}
+    ).fetchone()
+    if row is not None:
+        connection.execute(
+            "UPDATE messages SET sent = :sent WHERE id = :id",
+            {"id": message_id, "sent": codec.dump_blocks(blocks, _plain(row["text"], row["blocks"]))},
+        )
+
+
+def amend(connection: sqlite3.Connection, address: Address, external_id: str, text: str | None) -> bool:
+    """Rewords the message that a platform knows by this id, or erases it (None); whether there is such a one."""
+    row = connection.execute(
+        """
+        SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks
+        FROM addresses JOIN messages ON messages.address_id = addresses.id
+        WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
+        AND messages.external_id = :external_id
+        """,
+        {**place(address), "external_id": codec.clean(external_id)},
+    ).fetchone()
+    if row is None:
+        return False
+    is_talk = row["kind"] in ("chat", "quote")
+    if text is None:
+        erase(connection, row)
+    elif is_talk and codec.clean(text) != row["text"]:
+        _reword(connection, row, codec.clean(text))
+    else:
+        return True
+    if is_talk:
+        _untitle(connection, row)
+        disturb(connection, row["session_id"], "edit")
+    return True
+
+
+def _values(message: Message, address_id: int) -> dict[str, object]:
+    text = codec.clean(message.text)
+    blocks = None if message.blocks is None else codec.dump_blocks(message.blocks, codec.text_block(text))
+    sender = message.sender
+    return {
+        "session_id": message.session_id,
+        "address_id": address_id,
+        "role": message.role,
+        "kind": message.kind,
+        "text": text,
+        "blocks": blocks,
+        "sent": None if message.sent is None else codec.dump_blocks(message.sent, _plain(text, blocks)),
+        "tools": codec.maybe_clean(message.tools),
+        "tool_name": codec.maybe_clean(message.tool_name),
+        "external_id": codec.maybe_clean(message.external_id),
+        "sender_id": None if sender is None else codec.clean(sender.id),
+        "sender_name": None if sender is None else codec.clean(sender.name),
+        "sender_is_nobody": sender is not None and sender.is_nobody,
+        "is_forward": message.is_forward,
+        "created_at": timestamp(message.created_at),
+        "usage": codec.dump_usage(message.usage),
+    }
+
+
+def _plain(text: str, blocks: str | None) -> Sequence[Json]:
+    """What goes to the model of a message when nothing is added to it."""
+    exact = codec.load_blocks(blocks)
+    return codec.text_block(text) if exact is None else exact
+
+
+def _reword(connection: sqlite3.Connection, row: sqlite3.Row, text: str) -> None:
+    blocks = codec.load_blocks(row["blocks"])
+    connection.execute(
+        "UPDATE messages SET text = :text, blocks = :blocks, sent = NULL WHERE id = :id",
+        {
+            "id": row["id"],
+            "text": text,
+            "blocks": None if blocks is None else codec.dump_blocks(_reworded(blocks, text), codec.text_block(text)),
+        },
+    )
+    if not row["text"] and text:
+        chunk_index.cover(connection, row["id"], row["session_id"])
+
+
+def _untitle(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
+    """Takes away the title that was made of the first words of a conversation, from all its parts; one that the person
+    gave stays, and one that was imported."""
+    connection.execute(
+        """
+        UPDATE sessions SET title = NULL
+        FROM sessions AS first
+        WHERE first.id = :session_id AND COALESCE(first.root_id, first.id) = first.id AND first.external_id IS NULL
+            AND COALESCE(sessions.root_id, sessions.id) = first.id AND sessions.title = first.title
+            AND NOT EXISTS (
+                SELECT 1 FROM messages WHERE session_id = :session_id AND id < :id AND role = 'user' AND kind = 'chat'
+            )
+            AND NOT EXISTS (
+                SELECT 1 FROM messages
+                WHERE session_id = :session_id AND kind = 'command' AND text = '/title ' || first.title
+            )
+        """,
+        {"session_id": row["session_id"], "id": row["id"]},
+    )
+
+
+def _reworded(blocks: Sequence[Json], text: str) -> list[Json]:
+    """The same blocks with `text` in place of what they said; pictures and files stay."""
+    others: list[Json] = []
+    position: int | None = None
+    for block in blocks:
+        if block.get("type") != "text":
+            others.append(block)
+        elif position is None:
+            position = len(others)
+    return [*others[: position or 0], *codec.text_block(text), *others[position or 0 :]]
+
+
+def erase(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
+    """Leaves the id only of a row (id, session_id, kind, text). The kind of an erased message is that of a command: for
+    nobody's eyes."""
+    if row["kind"] == "command" and not row["text"]:
+        return
+    connection.execute(
+        """
+        UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, tools = NULL, tool_name = NULL,
+            sender_id = NULL, sender_name = NULL
+        WHERE id = :id
+        """,
+        {"id": row["id"]},
+    )
+    connection.execute(
+        "UPDATE sessions SET messages = messages - 1 WHERE id = :session_id AND :kind = 'chat'",
+        {"session_id": row["session_id"], "kind": row["kind"]},
+    )

@@ -1,0 +1,322 @@
+"""Sessions and their messages as the agent needs them: opened, written, read back exactly as the model saw them.
+
+One call is one transaction. What people look at is in `transcripts.py`, what is searched in `recall.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.errors import StoreError
+from core.ports import Clock
+from core.records import Parcel
+from core.store import codec, rows
+from core.store import messages as message_rows
+from core.store.inbox import close_entries, withdraw
+from core.store.outbox import fill_parcel
+from core.store.scope_filter import scope_parameter, visible
+from core.store.sqlite.database import Database
+from core.store.sqlite.stale import write_text
+from core.store.usage import disturb
+from core.types import Address, EndReason, Json, Message, Scope, Session
+
+HISTORY = f"""
+WITH RECURSIVE line (id, parent_id, opens_at, closes_at, from_id, until_id) AS (
+    SELECT id, parent_id, opens_at, closes_at, 0, 9223372036854775807 FROM sessions
+    WHERE id = :session AND {visible()}
+    UNION
+    SELECT sessions.id, sessions.parent_id, sessions.opens_at, sessions.closes_at,
+        (SELECT opens_at FROM sessions WHERE id = :session), line.closes_at
+    FROM line JOIN sessions ON sessions.id = line.parent_id
+    WHERE line.opens_at IS NOT NULL AND {visible()}
+)
+SELECT {rows.MESSAGE_COLUMNS}, CASE messages.session_id WHEN :session THEN messages.sent END AS sent
+FROM line CROSS JOIN messages ON messages.session_id = line.id
+    AND messages.id >= line.from_id AND messages.id < line.until_id
+WHERE messages.kind IN ('chat', 'quote')
+ORDER BY messages.id
+"""
+"""A session's line of parents, each cut where its child was opened: what is said later at the parent's own address
+must not appear in the middle of the child's prefix."""
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What an append adds to one session."""
+
+    address_id: int
+    messages: int = 0
+    first_at: float = math.inf
+    last_at: float = 0.0
+
+
+class Conversations:
+    """Fills the role `core.ports.Conversations` over state.db."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def current(self, address: Address) -> Session | None:
+        """The open session of an address."""
+
+        def work(connection: sqlite3.Connection) -> Session | None:
+            row = connection.execute(
+                f"""
+                {rows.SESSIONS}
+                WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id
+                AND addresses.thread_id = :thread_id AND sessions.ended_at IS NULL
+                """,
+                rows.place(address),
+            ).fetchone()
+            return None if row is None else rows.session_of(row)
+
+        return await self._database.read(work)
+
+    async def ensure(self, session: Session) -> Session:
+        """The open session of the address of `session`; that one, created, when there is none."""
+
+        def work(connection: sqlite3.Connection) -> Session:
+            row = connection.execute(
+                f"{rows.SESSIONS} WHERE sessions.address_id = :address AND sessions.ended_at IS NULL",
+                {"address": rows.find_address(connection, session.address)},
+            ).fetchone()
+            return _create(connection, session, "new") if row is None else rows.session_of(row)
+
+        return await self._database.write(work)
+
+    async def create(self, session: Session, ending: EndReason = "new") -> Session:
+        """Opens a session and returns it with its id; the open session of the address is ended before, for `ending`.
+
+        One that comes with `ended_at` (an import) is stored beside the open one. One whose (scope, external id) is
+        known is returned as it stands. Counters start at zero: they are the sums of what is appended.
+        """
+        return await self._database.write(lambda connection: _create(connection, session, ending))
+
+    async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
+        """Ends a session and clears the sent forms of its messages; one that has ended keeps its reason."""
+        await self._database.write(lambda connection: _end(connection, session_id, reason, at))
+
+    async def reopen(self, session_id: int, at: datetime) -> Session:
+        """Continues an ended session at its own address, with its stored prompt; the one open there ends (`resumed`).
+
+        Raises StoreError when there is no such session.
+        """
+
+        def work(connection: sqlite3.Connection) -> Session:
+            session = _load(connection, session_id)
+            if session.ended_at is None:
+                return session
+            _end_open(connection, session.address, "resumed", at)
+            connection.execute(
+                "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id", {"id": session_id}
+            )
+            # What was sent then is no longer known.
+            disturb(connection, session_id, "resumed")
+            return _load(connection, session_id)
+
+        return await self._database.write(work)
+
+    async def find(self, session_id: int, scopes: frozenset[Scope]) -> Session | None:
+        """A session by id; None when it does not exist or is not of these scopes, which is the same answer."""
+
+        def work(connection: sqlite3.Connection) -> Session | None:
+            row = connection.execute(
+                f"{rows.SESSIONS} WHERE sessions.id = :id AND {visible()}",
+                {"id": rows.bounded(session_id), "scopes": scope_parameter(scopes)},
+            ).fetchone()
+            return None if row is None else rows.session_of(row)
+
+        return await self._database.read(work)
+
+    async def retitle(self, session_id: int, title: str) -> None:
+        """Gives a session its title."""
+        values = {"id": session_id, "title": codec.clean(title)}
+        await self._database.write(
+            lambda connection: connection.execute("UPDATE sessions SET title = :title WHERE id = :id", values).close()
+        )
+
+    async def append(
+        self, messages: Sequence[Message], closing: Sequence[int] = (), parcel: Parcel | None = None
+    ) -> list[Message]:
+        """Appends in one transaction; closes inbox entries and fills the outbox parcel in the same one.
+
+        A message whose (address, external id) is known already is returned as it stands, also one of an earlier
+        session. Returned messages have the form they will be read back in: go on with these. Raises StoreError for an
+        unknown session; nothing of the call is kept then.
+        """
+        now = self._clock.now()
+
+        def work(connection: sqlite3.Connection) -> list[Message]:
+            sums: dict[int, _Sum] = {}
+            stored = [_append(connection, message, sums) for message in messages]
+            for session_id, added in sums.items():
+                _count(connection, session_id, added)
+            if closing:
+                close_entries(connection, closing, now)
+            if parcel is not None:
+                spoken = [message.id for message in stored if message.role == "assistant"]
+                fill_parcel(connection, parcel, now, spoken[-1] if spoken else None)
+            return stored
+
+        return await write_text(self._database, work)
+
+    async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
+        """Everything the model may see, oldest first: kinds chat and quote, from `opens_at` of the parents on.
+
+        `sent` is filled for the session's own messages only. A session of other scopes, here or among the parents,
+        gives nothing.
+        """
+        values = {"session": session.id, "scopes": scope_parameter(scopes)}
+        return await self._database.read(
+            lambda connection: [rows.message_of(row) for row in connection.execute(HISTORY, values)]
+        )
+
+    async def keep_sent(self, sent: Sequence[tuple[int, tuple[Json, ...]]]) -> None:
+        """Stores the block lists of user turns as they are about to be sent: (message id, blocks)."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            for message_id, blocks in sent:
+                message_rows.seal(connection, message_id, blocks)
+
+        if sent:
+            await self._database.write(work)
+
+    async def keep_prompt(self, session_id: int, prompt: str, sight: frozenset[Scope] = frozenset()) -> Session:
+        """Stores the system prompt of a session that has none yet, and the scopes it was written from; returns the
+        session as it stands."""
+        values = {"id": session_id, "prompt": codec.clean(prompt), "sight": scope_parameter(sight)}
+
+        def work(connection: sqlite3.Connection) -> Session:
+            connection.execute(
+                "UPDATE sessions SET system_prompt = :prompt, sight = :sight WHERE id = :id AND system_prompt = ''",
+                values,
+            )
+            return _load(connection, session_id)
+
+        return await self._database.write(work)
+
+    async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
+        """Replaces the text of a message edited on the platform, or erases it (None). False: not known.
+
+        What was sent to the model of it is forgotten too, since an edit may be meant to take words back. An erased
+        message keeps its id, so that it is never taken in again, is for nobody's eyes any more, and needs no answer.
+        The text of a command is never replaced: its arguments may be a secret.
+        """
+        now = self._clock.now()
+
+        def work(connection: sqlite3.Connection) -> bool:
+            is_known = message_rows.amend(connection, address, external_id, text)
+            if text is None:
+                withdraw(connection, address, external_id, now)
+            return is_known
+
+        return await write_text(self._database, work)
+
+
+def _create(connection: sqlite3.Connection, session: Session, ending: EndReason) -> Session:
+    scope_id = rows.keep_scope(connection, session.scope)
+    external_id = codec.maybe_clean(session.external_id)
+    if external_id is not None:
+        known = connection.execute(
+            "SELECT id FROM sessions WHERE scope_id = :scope AND external_id = :external",
+            {"scope": scope_id, "external": external_id},
+        ).fetchone()
+        if known is not None:
+            return _load(connection, known["id"])
+    if session.ended_at is None:
+        _end_open(connection, session.address, ending, session.started_at)
+    if session.parent_id is not None:
+        _load(connection, session.parent_id)
+    session_id = connection.execute(
+        """
+        INSERT INTO sessions (address_id, scope_id, external_id, parent_id, opens_at, closes_at, title, model,
+            system_prompt, started_at, last_at, ended_at, end_reason)
+        VALUES (:address, :scope, :external, :parent, :opens_at, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages),
+            :title, :model, :prompt, :started_at, :last_at, :ended_at, :end_reason)
+        RETURNING id
+        """,
+        {
+            "address": rows.keep_address(connection, session.address),
+            "scope": scope_id,
+            "external": external_id,
+            "parent": session.parent_id,
+            "opens_at": session.opens_at,
+            "title": codec.maybe_clean(session.title),
+            "model": codec.clean(session.model),
+            "prompt": codec.clean(session.system_prompt),
+            "started_at": rows.timestamp(session.started_at),
+            "last_at": rows.timestamp(session.last_at or session.started_at),
+            "ended_at": rows.maybe_timestamp(session.ended_at),
+            "end_reason": session.end_reason,
+        },
+    ).fetchall()[0]["id"]
+    connection.execute(
+        """
+        UPDATE sessions SET root_id = COALESCE((SELECT root_id FROM sessions WHERE id = :parent), id) WHERE id = :id
+        """,
+        {"id": session_id, "parent": session.parent_id},
+    )
+    return _load(connection, session_id)
+
+
+def _load(connection: sqlite3.Connection, session_id: int) -> Session:
+    row = connection.execute(f"{rows.SESSIONS} WHERE sessions.id = :id", {"id": session_id}).fetchone()
+    if row is None:
+        raise StoreError(f"There is no session {session_id}.")
+    return rows.session_of(row)
+
+
+def _end_open(connection: sqlite3.Connection, address: Address, reason: EndReason, at: datetime) -> None:
+    row = connection.execute(
+        "SELECT id FROM sessions WHERE address_id = :address AND ended_at IS NULL",
+        {"address": rows.find_address(connection, address)},
+    ).fetchone()
+    if row is not None:
+        _end(connection, row["id"], reason, at)
+
+
+def _end(connection: sqlite3.Connection, session_id: int, reason: EndReason, at: datetime) -> None:
+    values = {"id": session_id, "reason": reason, "at": rows.timestamp(at)}
+    connection.execute(
+        "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE id = :id AND ended_at IS NULL", values
+    )
+    connection.execute("UPDATE messages SET sent = NULL WHERE session_id = :id AND sent IS NOT NULL", values)
+
+
+def _append(connection: sqlite3.Connection, message: Message, sums: dict[int, _Sum]) -> Message:
+    added = sums.get(message.session_id)
+    if added is None:
+        row = connection.execute(
+            "SELECT address_id FROM sessions WHERE id = :id", {"id": message.session_id}
+        ).fetchone()
+        if row is None:
+            raise StoreError(f"There is no session {message.session_id}.")
+        added = sums[message.session_id] = _Sum(address_id=row["address_id"])
+    stored, is_new = message_rows.insert(connection, message, added.address_id)
+    if is_new:
+        added.messages += stored.kind == "chat"
+        said_at = rows.timestamp(stored.created_at)
+        added.first_at = min(added.first_at, said_at)
+        added.last_at = max(added.last_at, said_at)
+    return stored
+
+
+def _count(connection: sqlite3.Connection, session_id: int, added: _Sum) -> None:
+    connection.execute(
+        """
+        UPDATE sessions SET messages = messages + :messages, started_at = MIN(started_at, :first_at),
+            last_at = MAX(last_at, :last_at)
+        WHERE id = :id
+        """,
+        {
+            "id": session_id,
+            "messages": added.messages,
+            "first_at": added.first_at,
+            "last_at": added.last_at,
+        },
+    )

@@ -1,0 +1,254 @@
+"""The one door to SQLite: a writer and separate readers, each on its own thread, every call one whole transaction.
+
+Work is handed over as a function of the raw connection and runs in the database thread from BEGIN to COMMIT. So a
+transaction costs one hop between threads, and a cancelled caller can never leave one half done. A glance is shorter
+than that hop and spares it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import aiosqlite
+
+from core.errors import StoreError
+from core.store import epoch
+from core.store.epoch import Vantage
+from core.store.sqlite.schema import MIGRATIONS
+from core.store.sqlite.text_index import register
+
+T = TypeVar("T")
+
+BUSY_TIMEOUT_MS = 10_000
+READERS = 2
+GLANCE_S = 0.002
+"""So long the event loop waits for a glance, which takes a tenth of it; then a reader does the work."""
+GLANCE_STEPS = 1_000
+"""After so many steps of SQLite's machine (0.1 ms) the time is looked at."""
+
+
+class Database:
+    """state.db, opened. Use `Database.open` as an async context manager; it migrates before it yields."""
+
+    def __init__(
+        self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection], near: sqlite3.Connection
+    ) -> None:
+        self.path = path
+        self._writer = writer
+        self._near = near
+        # The reader that was used last knows the indexes and has its pages at hand.
+        self._readers: asyncio.LifoQueue[aiosqlite.Connection] = asyncio.LifoQueue()
+        for reader in readers:
+            self._readers.put_nowait(reader)
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls, path: Path, readers: int = READERS) -> AsyncIterator[Database]:
+        """Opens (and makes, mode 0600) the file at `path`, brings it to the present schema, closes it at the end.
+
+        Raises StoreError when the file is damaged, not writable, or was written by a newer version.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            except OSError as error:
+                raise StoreError(
+                    f"{path} cannot be opened for writing: {error.strerror}. Check its folder's rights."
+                ) from error
+            writer = await _connect(stack, path, is_reader=False)
+            with _translated(path):
+                await _run(writer, lambda connection: _migrate(connection, path))
+            connections = [await _connect(stack, path, is_reader=True) for _ in range(readers)]
+            with _translated(path):
+                near = stack.enter_context(contextlib.closing(_connected(path, is_reader=True)))
+                near.execute("PRAGMA busy_timeout = 0")
+            yield cls(path, writer, connections, near)
+
+    async def write(self, work: Callable[[sqlite3.Connection], T], *, has_words: bool = True) -> T:
+        """Runs `work` in one write transaction; what it returns is durable when this returns.
+
+        An exception rolls everything back and is raised here. Raises StoreError for what SQLite refuses; Overtaken when
+        something was erased that the running task may have read (`has_words`: what it writes may repeat that).
+        """
+        held = epoch.held() if has_words else None
+        whole = work if held is None else partial(_checked, held, work)
+        with _translated(self.path):
+            return await _run(self._writer, lambda connection: _transact(connection, "BEGIN IMMEDIATE", whole))
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs `work` on a reader, in one read transaction: all its statements see the same moment."""
+        reader = await self._readers.get()
+        try:
+            with _translated(self.path):
+                return await _run(reader, lambda connection: _transact(connection, "BEGIN", work))
+        finally:
+            self._readers.put_nowait(reader)
+
+    async def glance(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs `work` at once, without a hop to another thread, which would take longer than a few rows that an index
+        leads to. Where it is not so short after all (a cold disk, a long session, a file that is locked) it is broken
+        off after 2 ms and done by a reader: nobody else waits."""
+        until = time.perf_counter() + GLANCE_S
+        self._near.set_progress_handler(lambda: time.perf_counter() > until, GLANCE_STEPS)
+        try:
+            return _transact(self._near, "BEGIN", work)
+        except sqlite3.OperationalError:
+            return await self.read(work)
+        except sqlite3.DatabaseError as error:
+            raise StoreError(_sentence(self.path, error)) from error
+
+    async def checkpoint(self, patience_ms: int = BUSY_TIMEOUT_MS) -> bool:
+        """Writes the log back into the file and cuts it to nothing; False when a reader kept a part of it for so long,
+        in which nobody could write."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            connection.execute(f"PRAGMA busy_timeout = {int(patience_ms)}")
+            try:
+                return not connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+
+        with _translated(self.path):
+            return await _run(self._writer, work)
+
+    async def data_version(self) -> int:
+        """A number that changes when another process has written (`PRAGMA data_version` of the writer)."""
+        with _translated(self.path):
+            return await _run(
+                self._writer, lambda connection: int(connection.execute("PRAGMA data_version").fetchone()[0])
+            )
+
+
+async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool) -> aiosqlite.Connection:
+    made: list[sqlite3.Connection] = []
+
+    def connector() -> sqlite3.Connection:
+        connection = _connected(path, is_reader)
+        made.append(connection)
+        return connection
+
+    opening = aiosqlite.Connection(connector, iter_chunk_size=64)
+    with _translated(path):
+        try:
+            return await stack.enter_async_context(opening)
+        except BaseException:
+            # aiosqlite neither waits for the thread that it stops, which then finds the event loop closed, nor closes
+            # a connection that failed halfway.
+            await asyncio.to_thread(opening._thread.join)
+            for connection in made:
+                connection.close()
+            raise
+
+
+def _connected(path: Path, is_reader: bool) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        connection.row_factory = sqlite3.Row
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cache_size = -16384")
+        connection.execute("PRAGMA mmap_size = 2000000000")
+        # A small list or sorter of a statement would open a file each: four fifths of the time of a search.
+        connection.execute("PRAGMA temp_store = MEMORY")
+        register(connection)
+        if is_reader:
+            connection.execute("PRAGMA query_only = ON")
+        else:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = FAST")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+async def _run(connection: aiosqlite.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    """One hop: aiosqlite offers single statements only, its queue of functions is what they are built on."""
+    result: T = await connection._execute(work, connection._conn)  # type: ignore[no-untyped-call]
+    return result
+
+
+def _checked(held: Vantage, work: Callable[[sqlite3.Connection], T], connection: sqlite3.Connection) -> T:
+    epoch.check(connection, held)
+    return work(connection)
+
+
+def _transact(connection: sqlite3.Connection, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
+    connection.execute(begin)
+    try:
+        result = work(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return result
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Applies what is missing, each migration in a transaction of its own."""
+    while True:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version > len(MIGRATIONS):
+                raise StoreError(
+                    f"{path} was written by a newer version of Mneme (schema {version}, this one knows "
+                    f"{len(MIGRATIONS)}). Update Mneme, or point MNEME_HOME at another folder."
+                )
+            if version == len(MIGRATIONS):
+                return
+            for statement in _statements(MIGRATIONS[version]):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {version + 1}")
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+
+def _statements(script: str) -> list[str]:
+    """Splits a script into statements, so that they can run inside one transaction (executescript commits)."""
+    statements: list[str] = []
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            statements.append(pending.strip())
+            pending = ""
+    if pending.strip():
+        raise StoreError("a migration ends in the middle of a statement")
+    return [statement for statement in statements if statement != ";"]
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise StoreError(_sentence(path, error)) from error
+
+
+def _sentence(path: Path, error: sqlite3.DatabaseError) -> str:
+    text = str(error)
+    if "not a database" in text or "malformed" in text:
+        return f"{path} is damaged ({text}). Run `mneme check`, or restore a backup."
+    if "readonly" in text:
+        return f"{path} is read-only. Give the user that runs Mneme the right to write it."
+    if "full" in text:
+        return f"The disk that holds {path} is full. Make room and start again; nothing stored was lost."
+    if "disk I/O error" in text:
+        return f"The disk that holds {path} cannot be used: it is full or has a fault. Make room and try again."
+    if "locked" in text:
+        return f"{path} is locked by another program for over {BUSY_TIMEOUT_MS // 1000} s. Close it and try again."
+    return f"{path}: {text}"

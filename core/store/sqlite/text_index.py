@@ -1,0 +1,150 @@
+"""The text indexes over messages: their tables, the triggers that keep them, the functions these call.
+
+All are external content over views, so text is stored once, and hold rows of kind 'chat' only. While `state_meta` has
+`index_stale` the triggers rest: an index that is damaged then costs no message, and `upkeep.py` builds it anew. Each
+row carries a word that names its scope, so that an owner of little searches little.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import unicodedata
+from collections.abc import Sequence
+
+from core.store.sqlite.chunk_terms import SHOWN, TABLES, UNCHUNK, ChunkTerms
+from core.text.normalize import SCOPE, VERSION, fold, spaced_words, unspaced_pairs, unspaced_runs
+
+STALE = "index_stale"
+"""Key of `state_meta`: the indexes do not hold what the messages say."""
+CURSOR = "index_cursor"
+"""Key of `state_meta`: a rebuild has got as far as this message id."""
+
+_ACCENTS = re.compile("[\u0300-\u036f]")
+
+INDEXED: tuple[tuple[str, str, str], ...] = (
+    ("messages_fts", "messages_words", "text, tools, scope"),
+    ("messages_fts_trigram", "messages_runs", "runs"),
+    ("messages_fts_pairs", "messages_pairs", "pairs, scope"),
+)
+"""Each index, the view it stands over, its columns."""
+
+_TABLES = f"""
+CREATE INDEX messages_shown ON messages (session_id, id)
+WHERE {SHOWN};
+
+CREATE VIEW messages_words AS
+SELECT messages.id AS id, spaced_words(messages.text) AS text, spaced_words(messages.tools) AS tools,
+    '{SCOPE}' || sessions.scope_id AS scope
+FROM messages JOIN sessions ON sessions.id = messages.session_id
+WHERE messages.kind = 'chat';
+
+CREATE VIEW messages_runs AS
+SELECT id, runs FROM (
+    SELECT id, unspaced_runs(text, tools) AS runs FROM messages WHERE kind = 'chat'
+) WHERE runs <> '';
+
+CREATE VIEW messages_pairs AS
+SELECT id, pairs, scope FROM (
+    SELECT messages.id AS id, unspaced_pairs(messages.text, messages.tools) AS pairs,
+        '{SCOPE}' || sessions.scope_id AS scope
+    FROM messages JOIN sessions ON sessions.id = messages.session_id
+    WHERE messages.kind = 'chat'
+) WHERE pairs <> '';
+
+CREATE VIRTUAL TABLE messages_fts USING fts5(
+    text, tools, scope, content = 'messages_words', content_rowid = 'id',
+    tokenize = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+);
+CREATE VIRTUAL TABLE messages_fts_trigram USING fts5(
+    runs, content = 'messages_runs', content_rowid = 'id', tokenize = 'trigram'
+);
+CREATE VIRTUAL TABLE messages_fts_pairs USING fts5(
+    pairs, scope, content = 'messages_pairs', content_rowid = 'id',
+    tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
+);
+INSERT INTO messages_fts (messages_fts, rank) VALUES ('rank', 'bm25(1.0, 0.5, 0.0)');
+INSERT INTO messages_fts_pairs (messages_fts_pairs, rank) VALUES ('rank', 'bm25(1.0, 0.0)');
+"""
+
+CHUNKS = "chunks_fts"
+
+_FRESH = f"NOT EXISTS (SELECT 1 FROM state_meta WHERE key = '{STALE}')"
+
+
+def _quiet(table: str) -> str:
+    """No merging while a message is written, unless 64 segments have piled up; `upkeep.merge` does it by and by."""
+    return (
+        f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 0);\n"
+        f"INSERT INTO {table} ({table}, rank) VALUES ('crisismerge', 64);\n"
+    )
+
+
+def _adding(row: str, indexes: Sequence[tuple[str, str, str]] = INDEXED) -> str:
+    return "".join(
+        f"    INSERT INTO {table} (rowid, {columns}) SELECT id, {columns} FROM {view} WHERE id = {row}.id;\n"
+        for table, view, columns in indexes
+    )
+
+
+def _removing(row: str) -> str:
+    """Runs before the change, while the view still gives exactly what was indexed: FTS5 needs that to delete."""
+    return "".join(
+        f"    INSERT INTO {table} ({table}, rowid, {columns}) "
+        f"SELECT 'delete', id, {columns} FROM {view} WHERE id = {row}.id;\n"
+        for table, view, columns in INDEXED
+    )
+
+
+def _trigger(name: str, event: str, body: str, condition: str = _FRESH) -> str:
+    return f"CREATE TRIGGER {name} {event} ON messages WHEN {condition}\nBEGIN\n{body}END;\n"
+
+
+_WIDE = " OR ".join(f"length(NEW.{part}) <> length(CAST(NEW.{part} AS BLOB))" for part in ("text", "tools"))
+"""More than ASCII: most messages have nothing for the other two indexes, and to find that out takes as long as the
+first."""
+_CHANGE = "UPDATE OF text, tools, kind"
+_RESTART = f"    DELETE FROM state_meta WHERE key = '{CURSOR}';\n"
+_REBUILDING = f"EXISTS (SELECT 1 FROM state_meta WHERE key = '{CURSOR}')"
+
+INDEXES = (
+    _TABLES
+    + TABLES
+    + "".join(_quiet(table) for table in (*(table for table, _, _ in INDEXED), CHUNKS))
+    + f"INSERT INTO state_meta (key, value) VALUES ('index_version', '{VERSION}');\n"
+    + _trigger("messages_indexed", "AFTER INSERT", _adding("NEW", INDEXED[:1]), f"NEW.kind = 'chat' AND {_FRESH}")
+    + _trigger(
+        "messages_indexed_wide",
+        "AFTER INSERT",
+        _adding("NEW", INDEXED[1:]),
+        f"NEW.kind = 'chat' AND ({_WIDE}) AND {_FRESH}",
+    )
+    + _trigger("messages_unindexed", "BEFORE DELETE", _removing("OLD") + UNCHUNK, f"OLD.kind = 'chat' AND {_FRESH}")
+    + _trigger("messages_changing", f"BEFORE {_CHANGE}", _removing("OLD") + UNCHUNK, f"OLD.kind = 'chat' AND {_FRESH}")
+    + _trigger("messages_changed", f"AFTER {_CHANGE}", _adding("NEW"), f"NEW.kind = 'chat' AND {_FRESH}")
+    + _trigger("messages_changed_in_rebuild", f"AFTER {_CHANGE}", _RESTART, _REBUILDING)
+    + _trigger("messages_deleted_in_rebuild", "AFTER DELETE", _RESTART, _REBUILDING)
+)
+
+
+def register(connection: sqlite3.Connection) -> None:
+    """Gives a connection the SQL functions that the triggers and views use."""
+    connection.create_function("spaced_words", 1, spaced_words, deterministic=True)
+    connection.create_function("unspaced_runs", -1, unspaced_runs, deterministic=True)
+    connection.create_function("unspaced_pairs", -1, unspaced_pairs, deterministic=True)
+    connection.create_aggregate("chunk_terms", 4, ChunkTerms)  # type: ignore[arg-type]  # typed for int results only
+    connection.create_function("plainly", 1, plainly, deterministic=True)
+    connection.create_function("bare", 1, bare, deterministic=True)
+
+
+def plainly(text: str | None) -> str:
+    """Text as it is scanned without an index: folded, without case."""
+    return fold(text or "").casefold()
+
+
+def bare(text: str | None) -> str:
+    """Text as names and titles are compared: folded, without case and accents."""
+    folded = fold(text or "")
+    if not folded.isascii():
+        folded = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
+    return folded.casefold()

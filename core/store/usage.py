@@ -1,0 +1,244 @@
+"""The books: every model call that was paid for, and why its prefix was not in the cache. One row a call, for good.
+
+`disturb` is for whoever changes what a session's next request begins with, inside his own transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+
+from core.records import Bill, Call, Cause, Miss, Precedent
+from core.store import codec, rows
+from core.store.scope_filter import scope_parameter, visible
+from core.store.sqlite.database import Database
+from core.types import Payer, Scope, Session, Usage
+
+_SUMS = """
+COUNT(*) AS calls, SUM(calls.input_tokens) AS input, SUM(calls.output_tokens) AS output,
+SUM(calls.cache_read_tokens) AS cache_read, SUM(calls.cache_write_tokens) AS cache_write,
+SUM(calls.cache_write_hour_tokens) AS cache_write_hour
+"""
+_SPENT = f"""
+WHERE {visible("calls.scope_id")} AND calls.at >= :since AND calls.at < :until
+AND (:session IS NULL OR calls.session_id = :session)
+"""
+_ALWAYS = (-1e300, 1e300)
+
+
+class Calls:
+    """Fills the role `core.usage.roles.Tally` over state.db."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def precedent(self, session_id: int) -> Precedent:
+        """What came before the next call for an answer in a session."""
+        return await self._database.read(lambda connection: _precedent(connection, session_id))
+
+    async def keep(self, call: Call, seen: Cause | None = None) -> None:
+        """Enters a call; the disturbance that was `seen` is accounted for by it. One of no known scope is left out."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            scope_id, session_id = _payer(connection, call.payer)
+            if scope_id is None:
+                return
+            connection.execute(
+                """
+                INSERT INTO calls (scope_id, session_id, kind, model, at, input_tokens, output_tokens,
+                    cache_read_tokens, cache_write_tokens, cache_write_hour_tokens, miss, missed_tokens, reply_id,
+                    imprint)
+                VALUES (:scope, :session, :kind, :model, :at, :input, :output, :cache_read, :cache_write,
+                    :cache_write_hour, :miss, :missed, :reply_id, :imprint)
+                """,
+                {
+                    "scope": scope_id,
+                    "session": session_id,
+                    "kind": call.kind,
+                    "model": codec.clean(call.model),
+                    "at": rows.timestamp(call.at),
+                    "input": call.usage.input,
+                    "output": call.usage.output,
+                    "cache_read": call.usage.cache_read,
+                    "cache_write": call.usage.cache_write,
+                    "cache_write_hour": call.usage.cache_write_hour,
+                    "miss": call.miss,
+                    "missed": call.missed,
+                    "reply_id": None if session_id is None else codec.maybe_clean(call.reply_id),
+                    "imprint": None if session_id is None else codec.maybe_clean(call.imprint),
+                },
+            )
+            connection.execute(
+                "DELETE FROM disturbances WHERE session_id = :session AND cause = :seen",
+                {"session": call.payer.session_id, "seen": seen},
+            )
+
+        await self._database.write(work, has_words=False)
+
+    async def bills(
+        self,
+        scopes: frozenset[Scope],
+        since: datetime | None = None,
+        until: datetime | None = None,
+        session_id: int | None = None,
+    ) -> list[Bill]:
+        """What was spent from a moment on and before another one, by kind and model, the dearest in tokens first."""
+        values = _values(scopes, since, until, session_id)
+
+        def work(connection: sqlite3.Connection) -> list[Bill]:
+            found = connection.execute(
+                f"""
+                SELECT calls.kind, calls.model, {_SUMS} FROM calls {_SPENT} GROUP BY calls.kind, calls.model
+                ORDER BY SUM(calls.input_tokens + calls.cache_read_tokens + calls.cache_write_tokens) DESC, kind, model
+                """,
+                values,
+            )
+            return [_bill(row) for row in found]
+
+        return await self._database.read(work)
+
+    async def misses(
+        self, scopes: frozenset[Scope], since: datetime | None = None, session_id: int | None = None
+    ) -> list[Miss]:
+        """Why prefixes were not in the cache, by cause, the most tokens first."""
+        values = _values(scopes, since, None, session_id)
+
+        def work(connection: sqlite3.Connection) -> list[Miss]:
+            found = connection.execute(
+                f"""
+                SELECT calls.miss, COUNT(*) AS times, SUM(calls.missed_tokens) AS tokens FROM calls {_SPENT}
+                AND calls.miss IS NOT NULL GROUP BY calls.miss ORDER BY tokens DESC, calls.miss
+                """,
+                values,
+            )
+            return [Miss(cause=row["miss"], times=row["times"], tokens=row["tokens"]) for row in found]
+
+        return await self._database.read(work)
+
+    async def sessions(self, scopes: frozenset[Scope], limit: int) -> list[tuple[Session, Sequence[Bill]]]:
+        """The sessions of the latest calls, each with its bills, latest first."""
+        values = {**_values(scopes), "limit": rows.bounded(max(0, limit))}
+
+        def work(connection: sqlite3.Connection) -> list[tuple[Session, Sequence[Bill]]]:
+            latest = connection.execute(
+                f"""
+                SELECT calls.session_id FROM calls {_SPENT} AND calls.session_id IS NOT NULL
+                GROUP BY calls.session_id ORDER BY MAX(calls.at) DESC, calls.session_id DESC LIMIT :limit
+                """,
+                values,
+            ).fetchall()
+            found: list[tuple[Session, Sequence[Bill]]] = []
+            for (session_id,) in latest:
+                row = connection.execute(
+                    f"{rows.SESSIONS} WHERE sessions.id = :session AND {visible()}", {**values, "session": session_id}
+                ).fetchone()
+                bills = connection.execute(
+                    f"SELECT calls.kind, calls.model, {_SUMS} FROM calls {_SPENT} GROUP BY calls.kind, calls.model",
+                    {**values, "session": session_id},
+                )
+                if row is not None:
+                    found.append((rows.session_of(row), [_bill(bill) for bill in bills]))
+            return found
+
+        return await self._database.read(work)
+
+    async def began(self, scopes: frozenset[Scope]) -> datetime | None:
+        """When the first call was paid for; None when none was."""
+
+        def work(connection: sqlite3.Connection) -> datetime | None:
+            row = connection.execute(f"SELECT MIN(calls.at) FROM calls {_SPENT}", _values(scopes)).fetchone()
+            return rows.maybe_moment(row[0])
+
+        return await self._database.read(work)
+
+
+def disturb(connection: sqlite3.Connection, session_id: int, cause: Cause) -> None:
+    """Notes that the next request of a session will not extend its last one, and why; what the last one was like is
+    forgotten. Only the first cause since a request counts."""
+    values = {"session": session_id, "cause": cause}
+    connection.execute(
+        "INSERT INTO disturbances (session_id, cause) VALUES (:session, :cause) ON CONFLICT (session_id) DO NOTHING",
+        values,
+    )
+    connection.execute("UPDATE calls SET imprint = NULL WHERE session_id = :session AND imprint IS NOT NULL", values)
+
+
+def _precedent(connection: sqlite3.Connection, session_id: int) -> Precedent:
+    values = {"session": session_id}
+    row = connection.execute(
+        "SELECT * FROM calls WHERE session_id = :session AND kind = 'chat' ORDER BY id DESC LIMIT 1", values
+    ).fetchone()
+    disturbance = connection.execute("SELECT cause FROM disturbances WHERE session_id = :session", values).fetchone()
+    if row is not None:
+        return Precedent(call=_call(row), disturbance=None if disturbance is None else disturbance["cause"])
+    origin = connection.execute(
+        """
+        SELECT CASE WHEN sessions.parent_id IS NULL THEN earlier.end_reason
+            WHEN parents.end_reason = 'length' THEN 'length' ELSE 'resumed' END AS reason
+        FROM sessions LEFT JOIN sessions AS parents ON parents.id = sessions.parent_id
+        LEFT JOIN sessions AS earlier ON earlier.id = (
+            SELECT id FROM sessions AS others WHERE others.scope_id = sessions.scope_id
+            AND others.address_id = sessions.address_id AND others.id < sessions.id AND others.ended_at IS NOT NULL
+            ORDER BY others.last_at DESC LIMIT 1
+        )
+        WHERE sessions.id = :session
+        """,
+        values,
+    ).fetchone()
+    return Precedent(origin=None if origin is None else origin["reason"])
+
+
+def _payer(connection: sqlite3.Connection, payer: Payer) -> tuple[int | None, int | None]:
+    """The scope that pays, and its session. One that is not written down (incognito) is not named here either."""
+    if payer.session_id is not None:
+        row = connection.execute("SELECT scope_id FROM sessions WHERE id = :id", {"id": payer.session_id}).fetchone()
+        if row is not None:
+            return int(row["scope_id"]), payer.session_id
+    return None if payer.scope is None else rows.keep_scope(connection, payer.scope), None
+
+
+def _values(
+    scopes: frozenset[Scope],
+    since: datetime | None = None,
+    until: datetime | None = None,
+    session_id: int | None = None,
+) -> dict[str, object]:
+    first, last = _ALWAYS
+    return {
+        "scopes": scope_parameter(scopes),
+        "since": first if since is None else rows.timestamp(since),
+        "until": last if until is None else rows.timestamp(until),
+        "session": None if session_id is None else rows.bounded(session_id),
+    }
+
+
+def _call(row: sqlite3.Row) -> Call:
+    return Call(
+        kind=row["kind"],
+        model=row["model"],
+        usage=Usage(
+            input=row["input_tokens"],
+            output=row["output_tokens"],
+            cache_read=row["cache_read_tokens"],
+            cache_write=row["cache_write_tokens"],
+            cache_write_hour=row["cache_write_hour_tokens"],
+        ),
+        at=rows.moment(row["at"]),
+        payer=Payer(session_id=row["session_id"]),
+        miss=row["miss"],
+        missed=row["missed_tokens"],
+        reply_id=row["reply_id"],
+        imprint=row["imprint"],
+    )
+
+
+def _bill(row: sqlite3.Row) -> Bill:
+    usage = Usage(
+        input=row["input"],
+        output=row["output"],
+        cache_read=row["cache_read"],
+        cache_write=row["cache_write"],
+        cache_write_hour=row["cache_write_hour"],
+    )
+    return Bill(kind=row["kind"], model=row["model"], calls=row["calls"], usage=usage)

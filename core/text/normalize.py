@@ -1,0 +1,172 @@
+"""The one form in which text is compared: what the indexes hold of a message and what a query is turned into.
+
+Pure. Index and query must be folded alike: whoever changes what a function here returns raises `VERSION`, and every
+index is rebuilt. Scripts written without spaces (Han, Kana, Hangul, Thai, Lao, Khmer, Burmese) come as "runs".
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from core.text.han import SIMPLIFIED, VARIANTS
+
+VERSION = 4
+
+_UNSPACED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1100-\u11ff\u1780-\u17d3\u17dc\u17dd\u2e80-\u2fdf"
+    "\u3005-\u3007\u3021-\u3029\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u3131-\u318e"
+    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7fb\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+LETTER = rf"[^\W_{_UNSPACED}]"
+"""As part of a regular expression: a letter or digit of a script written with spaces."""
+_ABOVE = (
+    "\u0300-\u036f\u0483-\u0487\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963"
+    "\u0981-\u0983\u09bc-\u09cd\u09d7\u09e2\u09e3\u0a01-\u0a03\u0a3c-\u0a51\u0a70\u0a71\u0a81-\u0a83\u0abc-\u0acd\u0b01-\u0b03"
+    "\u0b3c-\u0b57\u0b82\u0bbe-\u0bcd\u0c00-\u0c04\u0c3c-\u0c56\u0c81-\u0c83\u0cbc-\u0cd6\u0d00-\u0d03\u0d3b-\u0d4d\u0d81-\u0d83"
+    "\u0dca-\u0ddf\u0f35\u0f37\u0f39\u0f71-\u0f84\u135d-\u135f\u180b-\u180d\u1ab0-\u1ace\u1dc0-\u1dff\u20d0-\u20dc"
+)
+"""Signs that belong to the letter before them: vowels of Indian scripts, accents that have no letter of their own."""
+WORD = re.compile(rf"[^\W_]++(?:[{_ABOVE}]++[^\W_]*+)*+")
+"""A word of folded text, as the tokenizer of `messages_fts` cuts it."""
+
+SCOPE = "\ue000"
+"""Begins the word that names a scope in an index; folding takes it out of all else, so nobody can type it."""
+
+_RUN = re.compile(f"[{_UNSPACED}]+")
+_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u00ad\ue000"
+_SISTERS = "ёЁάέήίόύώΆΈΉΊΌΎΏΐΰϊϋΪΫأإآٱىیکةøØłŁđĐıİ"
+_PLAIN = "еЕαεηιουωΑΕΗΙΟΥΩιυιυΙΥااااييكهoOlLdDiI"  # noqa: RUF001
+"""Letters that are as often written without their sign and that SQLite's tokenizer keeps apart. Arabic as in Lucene's
+ArabicNormalizer (after Larkey et al., 2002), with the Persian kaf and yeh."""
+_CHANGED = re.compile(f"[{_MARKS}{VARIANTS}{_SISTERS}]")
+"""Marks and variants in one class: text of other scripts pays for one scan, not for two."""
+_WIDE = (("\uff0c", ","), ("\uff1f", "?"), ("\uff01", "!"), ("\uff1a", ":"), ("\u3000", " "))
+"""NFKC does the same, but text without these is often normal as it stands, and seen to be so ten times as fast."""
+_SIMPLIFIED = str.maketrans(VARIANTS + _SISTERS, SIMPLIFIED + _PLAIN)
+_PIECE = re.compile(f"([{_UNSPACED}]+)|([\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff])")
+_JOINED = re.compile(
+    "[\u1100-\u115f\ua960-\ua97c][\u1160-\u11a7\ud7b0-\ud7c6][\u11a8-\u11ff\ud7cb-\ud7fb]?|[\uffa1-\uffbe][\uffc2-\uffdc]"
+    "|[\u3046-\u3062\u304b-\u307b\u30a6-\u30db\u30ef-\u30f2\uff73-\uff8e\uff9c][\u3099\u309a\uff9e\uff9f]"
+)
+"""What NFKC joins to one character across two or three: Hangul in letters, Kana with a sound mark behind."""
+_UNIT = re.compile(f"{_JOINED.pattern}|.", re.DOTALL)
+_YOUNG = re.compile("[^\\w\0-\u057f\u0900-\u2064]")
+"""Where signs stand that may be younger than SQLite's tokenizer, which takes them for letters: most emoji, skin tones,
+currencies like the rouble's, isolates around a name. ``thanks🥰`` would be one word."""
+
+
+def fold(text: str) -> str:
+    """NFKC (full and half width, ligatures), Han characters in their simplified form, `_SISTERS` as their plain
+    letters, without soft hyphens, Hebrew points, Arabic vowel signs, tatweel, and the character that begins a scope's
+    word."""
+    if text.isascii():
+        return text
+    for wide, narrow in _WIDE:
+        text = text.replace(wide, narrow)
+    return _CHANGED.sub(_changed, unicodedata.normalize("NFKC", text))
+
+
+def _changed(match: re.Match[str]) -> str:
+    code = _SIMPLIFIED.get(ord(match[0]))
+    return "" if code is None else chr(code)
+
+
+def spaced_words(text: str | None) -> str:
+    """What `messages_fts` holds: the folded text without its unspaced runs, so that ``修改youer服务端`` gives youer."""
+    if not text or text.isascii():
+        return text or ""
+    return _YOUNG.sub(_apart, _RUN.sub(" ", fold(text)))
+
+
+def _apart(match: re.Match[str]) -> str:
+    return match[0] if unicodedata.category(match[0]) in ("Mn", "Mc") else " "
+
+
+def unspaced_runs(*texts: str | None) -> str:
+    """What `messages_fts_trigram` holds: the unspaced runs alone, a blank between two; empty for most messages."""
+    return " ".join(run for text in texts if text and not text.isascii() for run in _RUN.findall(fold(text)))
+
+
+def unspaced_pairs(*texts: str | None) -> str:
+    """What `messages_fts_pairs` holds: every two neighbouring characters of each run, every single one, and symbols
+    (emoji) by code point. ``数据库 👍`` gives ``数据 据库 数 据 库 u1f44d``."""
+    tokens: list[str] = []
+    for text in texts:
+        if text and not text.isascii():
+            for piece in _PIECE.finditer(fold(text)):
+                tokens.extend([*pairs_of(piece[1]), *piece[1]] if piece[1] else [symbol_token(piece[2])])
+    return " ".join(tokens)
+
+
+def parted(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """A text folded and parted: without its runs and symbols, and these in order, as ``(run, "")`` or
+    ``("", symbol)``."""
+    folded = fold(text)
+    return _PIECE.sub(" ", folded), _PIECE.findall(folded)
+
+
+def pairs_of(run: str) -> list[str]:
+    """Every two neighbouring characters of a run."""
+    return [run[index : index + 2] for index in range(len(run) - 1)]
+
+
+def symbol_token(symbol: str) -> str:
+    """An emoji as a token; spelled out, because tokenizers know only the emoji of their own year."""
+    return f"u{ord(symbol):x}"
+
+
+def pieces(text: str) -> list[tuple[str, str]]:
+    """Cuts folded text into ``("words" | "run" | "symbol", part)``; what is neither letter, digit nor symbol is left
+    in the words parts, and parts without any of these are dropped."""
+    if text.isascii():
+        return [("words", text)] if WORD.search(text) else []
+    found: list[tuple[str, str]] = []
+    end = 0
+    for match in _PIECE.finditer(text):
+        found.append(("words", _YOUNG.sub(_apart, text[end : match.start()])))
+        found.append(("run", match[1]) if match[1] else ("symbol", match[2]))
+        end = match.end()
+    found.append(("words", _YOUNG.sub(_apart, text[end:])))
+    return [(kind, part) for kind, part in found if kind != "words" or WORD.search(part)]
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether folded text begins with a run or a symbol: it is then found inside of others, without word limits."""
+    return _PIECE.match(text) is not None
+
+
+def words_of(text: str) -> list[str]:
+    """The words of folded text, as the tokenizer of `messages_fts` cuts them but with their case."""
+    return WORD.findall(text)
+
+
+@lru_cache(maxsize=4096)
+def plain_character(character: str) -> str:
+    """One character (with the signs it is written with, see `_JOINED`) as it is compared for marking matches: folded,
+    lower case, Latin diacritics removed."""
+    folded = fold(character)
+    if _RUN.match(folded):
+        return folded
+    bare = "".join(c for c in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(c))
+    return (bare or folded).lower()
+
+
+def plain(text: str) -> tuple[str, list[int] | None]:
+    """Text as it is compared for marking matches, and for each of its characters the index in `text` it came from
+    (None: the same index)."""
+    if text.isascii():
+        return text.lower(), None
+    parts = list(map(plain_character, text)) if _JOINED.search(text) is None else []
+    compared = "".join(parts)
+    if len(compared) == len(text) and "" not in parts:
+        return compared, None
+    characters: list[str] = []
+    origins: list[int] = []
+    for match in _UNIT.finditer(text):
+        for part in plain_character(match[0]):
+            characters.append(part)
+            origins.append(match.start())
+    return "".join(characters), origins

@@ -1,0 +1,178 @@
+"""Other ways to write what was typed, besides its numbers (`figures.py`): ``CA 1502`` and ``CA1502``, ``nodejs`` and
+``node.js``, ``getUserById`` and ``get_user_by_id``, ``たまご`` and ``タマゴ``, ``450度`` and ``四百五十度``; and months
+of other languages in English, as the days of messages are indexed.
+
+Pure; gives terms to look for, decides nothing about whether they were said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice, pairwise
+
+from core.dates.scanner import MONTHS
+from core.text.normalize import fold, words_of
+from core.text.terms import terms_of
+
+Way = tuple[str, ...]
+"""Terms that belong together."""
+
+MOST = 40
+"""So many ways at most, of a text."""
+LOOK_CHARS = 300
+PARTS = 5
+"""An identifier of more parts is looked for as it was typed."""
+NUMBER_DIGITS = 9
+_TOKEN = re.compile(r"(?<!\S)\S{2,60}(?!\S)")
+_KINDS = re.compile(r"\d+|[^\W\d_]+")
+_HUMPS = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|\d+")
+_HIRAGANA = re.compile("[\u3041-\u3096\u30fc]{2,12}")
+_KATAKANA = re.compile("[\u30a1-\u30f6\u30fc]{2,12}")
+_PARTICLES = "はがをにでともののへやかねよ"
+_KANA_APART = 0x60
+"""Between the codes of a sign in Hiragana and in Katakana."""
+_DIGITS = "零一二三四五六七八九"
+_UNITS = {"十": 10, "百": 100, "千": 1_000}
+_NUMERAL = re.compile("[〇零一二两三四五六七八九十百千万]+")
+_FIGURE = re.compile(r"(?<![\d.,])\d{1,9}(?![\d.,])")
+_HAN = re.compile("[\u4e00-\u9fff]")
+_MONTH = re.compile("(?<![0-9零一二三四五六七八九十])(1[0-2]|0?[1-9]|十[一二]?|[正一二三四五六七八九])[月월]")
+_MONTHS_ELSEWHERE = """
+januar janvier enero janeiro gennaio январь января; februar février febrero fevereiro febbraio февраль февраля;
+märz mars marzo março март марта; april avril abril aprile апрель апреля; mai mayo maio maggio май мая мае;
+juni juin junio junho giugno июнь июня июне; juli juillet julio julho luglio июль июля июле;
+august août agosto август августа августе; september septembre septiembre setembro settembre сентябрь сентября сентябре;
+oktober octobre octubre outubro ottobre октябрь октября октябре;
+november novembre noviembre novembro ноябрь ноября ноябре; dezember décembre diciembre dezembro dicembre декабрь
+декабря декабре
+"""
+
+
+def other_writings(text: str) -> list[Way]:
+    """Other ways to write the identifiers, Kana and East Asian numbers of a text as `query.clean` leaves it."""
+    looked_at = text[:LOOK_CHARS]
+    found = dict.fromkeys(islice(_ways(looked_at), MOST))
+    return [way for way in found if way]
+
+
+def _ways(text: str) -> Iterator[Way]:
+    tokens = _TOKEN.findall(text)
+    for token in tokens:
+        yield from _identifier(token)
+    for one, other in pairwise(words_of(text)):
+        if one.isdecimal() != other.isdecimal() and (one + other).isascii():
+            yield tuple(terms_of(one + other))
+    if 2 < len(tokens) <= PARTS and all(token.isalnum() and token.isascii() for token in tokens):
+        yield tuple(terms_of("".join(tokens)))
+    if not text.isascii():
+        yield from _kana(text)
+        yield from _numerals(text)
+    yield from _figures(text)
+    yield from _months(text)
+
+
+def _identifier(token: str) -> Iterator[Way]:
+    """What has signs between its parts as one word, and what is one word in its parts."""
+    words = words_of(token)
+    if 2 <= len(words) <= PARTS and token.isascii():
+        yield tuple(terms_of("".join(words)))
+    for word in words:
+        if not word.isascii():
+            continue
+        kinds = _KINDS.findall(word)
+        for parts in (kinds, [kinds[0], "".join(kinds[1:])], _HUMPS.findall(word)):
+            if 2 <= len(parts) <= PARTS and "".join(parts) == word and parts[-1]:
+                way = tuple(terms_of(" ".join(parts)))
+                yield way if len(way) > 1 else ()
+
+
+def _kana(text: str) -> Iterator[Way]:
+    """Katakana as Hiragana; Hiragana as Katakana, also without a particle before or behind it."""
+    for found in _KATAKANA.finditer(text):
+        yield tuple(terms_of(_shifted(found[0], -_KANA_APART)))
+    for found in _HIRAGANA.finditer(text):
+        stretch = found[0]
+        ends = [stretch, stretch[:-1]] if stretch[-1] in _PARTICLES else [stretch]
+        begins = [end[1:] for end in ends if end[0] in _PARTICLES]
+        for part in (*ends, *begins):
+            if len(part) > 1:
+                yield tuple(terms_of(_shifted(part, _KANA_APART)))
+
+
+def _shifted(kana: str, by: int) -> str:
+    return "".join(sign if sign == "ー" else chr(ord(sign) + by) for sign in kana)
+
+
+def _figures(text: str) -> Iterator[Way]:
+    """Figures before a Han character in characters: ``3点`` as ``三点``."""
+    for found in _FIGURE.finditer(text):
+        counted = text[found.end() : found.end() + 1]
+        if _HAN.match(counted):
+            written = _in_characters(int(found[0]))
+            yield tuple(terms_of(written + counted))
+            if written[0] == "二" and written[1:2] in ("", "百", "千", "万"):
+                yield tuple(terms_of("两" + written[1:] + counted))
+
+
+def _numerals(text: str) -> Iterator[Way]:
+    """Numbers in characters as figures."""
+    for found in _NUMERAL.finditer(text):
+        number = _value(found[0])
+        counted = text[found.end() : found.end() + 1]
+        if number is not None and (number > 9 or _HAN.match(counted)):
+            yield (str(number), *([counted] if _HAN.match(counted) else []))
+            if number >= 10_000 and number % 10_000 == 0:
+                yield (str(number // 10_000), "万")
+
+
+def _months(text: str) -> Iterator[Way]:
+    for found in _MONTH.finditer(text):
+        number = _value(found[1].replace("正", "一")) if _HAN.match(found[1]) else int(found[1])
+        if number:
+            yield tuple(terms_of(MONTHS[number - 1]))
+    known = _months_elsewhere()
+    for word in words_of(text.casefold()):
+        if word in known:
+            yield tuple(terms_of(known[word]))
+
+
+@lru_cache(maxsize=1)
+def _months_elsewhere() -> dict[str, str]:
+    lines = fold(_MONTHS_ELSEWHERE).split(";")
+    return {word: month for month, line in zip(MONTHS, lines, strict=True) for word in line.split()}
+
+
+def _in_characters(number: int) -> str:
+    """A whole number as it is written in Chinese and Japanese: 450 is 四百五十, 12 is 十二."""
+    if number >= 10_000:
+        rest = number % 10_000
+        gap = "零" if 0 < rest < 1_000 else ""
+        return f"{_in_characters(number // 10_000)}万{gap}{_in_characters(rest) if rest else ''}"
+    written = ""
+    for sign, unit in (("千", 1_000), ("百", 100), ("十", 10)):
+        digit, number = divmod(number, unit)
+        if digit:
+            written += ("" if digit == 1 and unit == 10 and not written else _DIGITS[digit]) + sign
+        elif written and number and not written.endswith("零"):
+            written += "零"
+    return written + (_DIGITS[number] if number or not written else "")
+
+
+def _value(written: str) -> int | None:
+    """The number of characters like 四百五十 and 一千二 (which is 1200); None where they are none."""
+    total = section = digit = 0
+    unit = 1
+    for sign in written[:NUMBER_DIGITS]:
+        if sign in "零〇":
+            unit = 1
+        elif sign == "万":
+            total, section, digit, unit = (section + digit) * 10_000, 0, 0, 10_000
+        elif (known := _UNITS.get(sign)) is not None:
+            section, digit, unit = section + (digit or 1) * known, 0, known
+        elif digit:
+            return None
+        else:
+            digit = 2 if sign == "两" else _DIGITS.index(sign)
+    return total + section + (digit * unit // 10 if unit >= 100 else digit)

@@ -1,0 +1,157 @@
+"""`mneme import`: brings history along from elsewhere, and says what was taken and what was not, and why."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from core.records import ImportReport
+from core.types import Scope
+from gateway.cli.runtime import AsJson, counted, fail, say, say_json, scope_of, seen, visit
+from gateway.services import House
+
+if TYPE_CHECKING:
+    from core.transfer.source import Source
+
+STDIN = "-"
+SCOPES = 10
+"""Of so many scopes that the owner does not see is told by name."""
+
+
+def add_import(app: typer.Typer) -> None:
+    """Puts the command on the command line."""
+    app.command("import")(_import)
+
+
+def _import(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A file, a folder or a zip archive; - reads a file from stdin.")
+    ],
+    scope: Annotated[
+        str | None,
+        typer.Option(
+            "--scope",
+            metavar="SCOPE",
+            help="Whose it is: account:telegram:42 or room:discord:77; otherwise the owner's.",
+        ),
+    ] = None,
+    assistant: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--assistant",
+            metavar="NAME",
+            help="Name or id of a sender in a Telegram export who is an assistant, not a person. May be repeated.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring history along: JSON lines (as `mneme export` writes them), Telegram Desktop's export (result.json, of a
+    chat or of everything), the exports of ChatGPT and Claude (conversations.json), a Discord data package, the state.db
+    of Hermes; also in a folder or a zip archive.
+
+    What it is, is seen by its content. The same file may be imported again: what is known is passed over, so an import
+    that was interrupted goes on when it is started again.
+    """
+    # The readers of all the formats, for which no other command should wait.
+    from core.transfer.choices import Choices
+    from core.transfer.source import Source
+
+    whose = scope_of(scope)
+
+    async def work(house: House) -> None:
+        choices = Choices(
+            scope=whose, zone=ZoneInfo(house.settings.general.zone), assistants=frozenset(assistant or ())
+        )
+        with _at(file) as (path, title), Source.open(path, choices, title) as source:
+            with _bar() as bar:
+                report = await _taken(house, source, bar)
+            _tell(report, source, as_json)
+            if not as_json:
+                _tell_unseen(report, await seen(house, None))
+        if report.broken:
+            fail(f"{report.broken} What comes before that was taken in; import it again once it is whole.")
+        if report.refused and not report.taken and not report.known:
+            raise typer.Exit(1)
+
+    visit(work)
+
+
+async def _taken(house: House, source: Source, bar: Progress) -> ImportReport:
+    """Takes the source in; then the indexes, so that the first question need not wait for them."""
+    task = bar.add_task("reading", total=source.size_bytes, count="")
+
+    def progress(done: int) -> None:
+        bar.update(task, completed=source.done_bytes, count=f"{done:,}")
+
+    report = await house.archive.import_records(source.records(), progress)
+    bar.remove_task(task)
+    bar.add_task("indexing", total=None, count="")
+    while await house.recall.tend():
+        pass
+    return report
+
+
+def _tell(report: ImportReport, source: Source, as_json: bool) -> None:
+    if as_json:
+        values = {name: getattr(report, name) for name in ImportReport.__slots__}
+        say_json({"kinds": source.kinds, **values, "skipped": dict(report.skipped), "scopes": dict(report.scopes)})
+        return
+    known = f", {report.known:,} were known already" if report.known else ""
+    from core.transfer.source import KINDS
+
+    say(f"This is a {' and a '.join(KINDS[kind] for kind in source.kinds)}.")
+    say(f"Took in {counted(report.taken, 'message')}; {counted(report.sessions, 'session')} in the file{known}.")
+    if report.skipped:
+        say("Not taken:")
+    for reason, number in report.skipped:
+        say(f"  {number:,} {reason}")
+    if report.refused:
+        typer.echo(f"Refused {counted(report.refused, 'line')}:", err=True)
+        for reason in report.reasons:
+            typer.echo(f"  {reason}", err=True)
+        if report.refused > len(report.reasons):
+            typer.echo(f"  and {report.refused - len(report.reasons):,} more", err=True)
+
+
+def _tell_unseen(report: ImportReport, own: frozenset[Scope]) -> None:
+    """What the owner does not find without being told where it is."""
+    unseen = [(key, number) for key, number in report.scopes if Scope(key=key) not in own]
+    for key, number in unseen[:SCOPES]:
+        name = key if key.isprintable() else repr(key)
+        belong = "message belongs" if number == 1 else "messages belong"
+        say(f"{number:,} {belong} to {name}, which `--scope {shlex.quote(name)}` shows.")
+    if len(unseen) > SCOPES:
+        rest = sum(number for _, number in unseen[SCOPES:])
+        say(f"{counted(rest, 'more message')} belong to {counted(len(unseen) - SCOPES, 'other scope')}.")
+
+
+@contextmanager
+def _at(file: str) -> Iterator[tuple[Path, str]]:
+    """Where the file lies, and how to call it. What comes through a pipe is written down first, because it is read more
+    than once: to see what it is, and to take it."""
+    if file != STDIN:
+        yield Path(file), file
+        return
+    with tempfile.TemporaryDirectory(prefix="mneme-import-") as folder:
+        path = Path(folder) / "stdin"
+        with path.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        yield path, "What came on stdin"
+
+
+def _bar() -> Progress:
+    """Progress on standard error, for people only."""
+    shown = Console(file=sys.stderr)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[count]}"))
+    return Progress(*columns, console=shown, transient=True, disable=not sys.stderr.isatty())

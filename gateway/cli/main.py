@@ -1,0 +1,125 @@
+"""The command line `mneme`: where a process begins and ends, and what commands there are.
+
+Whoever sits here is the owner. Answers go to standard output, everything else to standard error; no traceback is ever
+shown, also when it ends while it is still loading.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import logging
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from core.text.sanitize import legible
+
+if TYPE_CHECKING:
+    import typer
+
+
+def main() -> None:
+    """The entry point of the console script."""
+    _furnish()
+    sys.excepthook = _last_words
+    threading.excepthook = lambda failed: _log("a thread failed", failed.exc_value)
+    sys.unraisablehook = lambda failed: _log("something failed on its way out", failed.exc_value)
+    # Whatever this process makes is for its owner's eyes only.
+    os.umask(0o077)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    _loaded()(prog_name="mneme")
+
+
+def _loaded() -> Callable[..., object]:
+    """The whole command line, called as typer.Typer calls itself, but for the hook that it would put in place of ours.
+
+    What it loads is needed to the end: to look through it for refuse, again and again while it grows, would take a
+    sixth of the start.
+    """
+    gc.disable()
+    from typer.main import get_command
+
+    command = get_command(app())
+    gc.freeze()
+    gc.enable()
+    return command
+
+
+def _furnish() -> None:
+    """Opens what is missing of the three standard streams on nothing: the next file that is opened would take the
+    number of one, and be read or written as if it were it."""
+    for number, flags in enumerate((os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number is the one that is missing.
+            os.set_inheritable(os.open(os.devnull, flags), True)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def app() -> typer.Typer:
+    """The whole command line."""
+    import typer
+
+    from gateway.cli.facts import add_facts
+    from gateway.cli.forget import add_forget
+    from gateway.cli.jobs import add_jobs
+    from gateway.cli.memory import add_memory
+    from gateway.cli.recall import add_recall
+    from gateway.cli.run import add_house
+    from gateway.cli.sessions import add_history
+    from gateway.cli.usage import add_usage
+
+    root = typer.Typer(
+        help="Mneme, a persistent assistant. Settings are in mneme.toml in $MNEME_HOME (~/.mneme).",
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    add_house(root)
+    add_recall(root)
+    add_history(root)
+    add_memory(root)
+    add_facts(root)
+    add_forget(root)
+    add_jobs(root)
+    add_usage(root)
+    return root
+
+
+def _last_words(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """For what nobody expected: one sentence with what a report of it needs. Python then ends with exit code 1."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, OSError):
+        from gateway.cli.runtime import sentence_of
+
+        sys.stderr.write(f"{legible(sentence_of(error))}\n")
+        return
+    if isinstance(error, KeyboardInterrupt):
+        return
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    place = f", {Path(last[0].filename).name} line {last[0].lineno}" if last else ""
+    what = " ".join(str(error).split())[:200]
+    said = f"Mneme has failed: {type(error).__name__} {what}{place}. Please report this."
+    sys.stderr.write(f"{legible(said)}\n")
+
+
+def _log(event: str, error: BaseException | None) -> None:
+    """For what fails where nobody waits for it; nothing of it is for whoever sits here."""
+    logging.getLogger("mneme").warning("%s: %s %s", event, type(error).__name__, error)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""`mneme memory providers`, `setup` and `sync`: the memory services of one's choice."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
+
+import typer
+
+from config.options_file import keep_options
+from config.settings import ProviderOptions, Settings
+from core.dates.periods import read as read_period
+from core.errors import ConfigError
+from core.memory.options import RESERVED, Form
+from core.memory.plugins import BUILT_IN, Plugins
+from core.store.sync_queue import Errands
+from gateway.cli.runtime import AsJson, counted, fail, is_running, leaving, load, say, say_json, tell, visit
+from gateway.provider_status import standing
+from gateway.providers import chosen, examined
+from gateway.services import House
+
+Mode = Literal["hybrid", "context", "tools"]
+
+
+def add_providers(memory: typer.Typer) -> None:
+    """Puts the commands beside the others of `mneme memory`."""
+    memory.command("providers")(_providers)
+    memory.command("setup")(_setup)
+    memory.command("sync")(_sync)
+
+
+def _providers(as_json: AsJson = False) -> None:
+    """List the memories there are: what is built in, and services, in the package and in plugins/ of the home."""
+
+    async def work(house: House) -> None:
+        settings = house.settings
+        found, warnings = chosen(settings)
+        plugins, errands = Plugins(settings.home), Errands(house.database, house.clock)
+        on = {
+            one.name: "; ".join(filter(None, (f"on, {one.mode}", await standing(errands, one.name)))) for one in found
+        }
+        states = {name: _state(settings, plugins, name, on) for name in plugins.names()}
+        rows = {**dict.fromkeys(BUILT_IN, "built in, always on"), **states}
+        if not settings.memory.facts:
+            rows["facts"] = "built in, switched off by memory.facts"
+        if as_json:
+            say_json({"providers": rows, "warnings": warnings})
+            return
+        for name, state in rows.items():
+            tell(f"{name}: {state}")
+        for warning in warnings:
+            tell(warning)
+
+    visit(work)
+
+
+def _sync(
+    name: Annotated[str, typer.Argument(help="A service that is on.")],
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="Only what was said in this time or later.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell a memory service what was said before it was there, and once more what was given up.
+
+    What it was told already is not told again; what was scheduled, incognito or forgotten is told to nobody.
+    """
+
+    async def work(house: House) -> None:
+        found, wrong = examined(house.settings)
+        if name not in [one.name for one in found]:
+            fail(wrong.get(name) or f"The memory {name} is not on; `mneme memory setup {name}` sets it up.")
+        begins = datetime.fromtimestamp(0, UTC)
+        if since is not None:
+            period = read_period(since, house.clock.now(), ZoneInfo(house.settings.general.zone))
+            if period is None:
+                raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint="--since")
+            begins = period[0]
+        errands = Errands(house.database, house.clock)
+        again = await errands.revive(name)
+        sessions = await errands.ask_past(name, begins)
+        if as_json:
+            say_json({"conversations": sessions, "again": again})
+            return
+        more = f", and once more of what was given up ({counted(again, 'message')})" if again else ""
+        when = "while Mneme runs, as it does now" if is_running(house.settings.home) else "while Mneme runs: start it"
+        tell(
+            f"{name} is told of {counted(sessions, 'conversation')}, as far as it does not know them{more}. That "
+            f"happens {when}; `mneme memory providers` says how far it is."
+        )
+
+    visit(work)
+
+
+def _setup(
+    name: Annotated[str, typer.Argument(help="The provider, as `mneme memory providers` lists it.")],
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="An option, instead of being asked for it; repeatable."),
+    ] = None,
+    mode: Annotated[
+        Mode | None,
+        typer.Option("--mode", help="hybrid: asked before a turn, and tools for the model; or only one of them."),
+    ] = None,
+    every: Annotated[
+        int | None, typer.Option("--every", min=1, max=1000, help="Tell it so many turns at a time.")
+    ] = None,
+    is_off: Annotated[bool, typer.Option("--off", help="Switch it off; its options stay.")] = False,
+) -> None:
+    """Switch a memory service on: asks for its options and writes them to mneme.toml."""
+    with leaving():
+        settings = load()
+        table = ("memory", "providers", name)
+        if is_off:
+            if name not in settings.memory.providers:
+                fail(f"The memory {name} is not set up, so it is off.")
+            _keep(settings, table, {"enabled": False})
+            say(f"The memory {name} is off, from the next start on. What it was told stays with it.")
+            return
+        form = Plugins(settings.home).form(name)
+        values = _answers(form, dict(_pair(option) for option in options or ()), settings, name)
+        present = settings.memory.providers.get(name, ProviderOptions())
+        _keep(
+            settings,
+            table,
+            {
+                "enabled": True,
+                "mode": mode or present.mode,
+                "sync_every_turns": every or present.sync_every_turns,
+                **values,
+            },
+        )
+        _, wrong = examined(load())
+        if name in wrong:
+            say(f"The memory {name} is set up.")
+        else:
+            say(
+                f"The memory {name} is on, from the next start on, and is told of the conversations of the last day.\n"
+                f"What was said earlier stays here, unless you want it to know: mneme memory sync {name}"
+            )
+        for warning in wrong.values():
+            tell(warning)
+
+
+def _answers(form: Form, given: dict[str, str], settings: Settings, name: str) -> dict[str, str | int | float | bool]:
+    """The options as they were given, else as they stand, else as a person at the terminal says. All are checked."""
+    for key in given:
+        if key in RESERVED:
+            raise ConfigError(f"{key} has an option of its own: see mneme memory setup --help.")
+        form.read(key, given[key])
+    table = settings.memory.providers.get(name)
+    known = {} if table is None else dict(table.model_extra or {})
+    values: dict[str, str | int | float | bool] = {}
+    missing = []
+    for key in form.fields:
+        default = str(known[key]) if key in known else form.default(key)
+        if key in given:
+            values[key] = form.read(key, given[key])
+        elif sys.stdin.isatty() and not given:
+            values[key] = _asked(form, key, default)
+        elif default is None:
+            missing.append(form.question(key))
+        elif key in known:
+            values[key] = known[key]
+    if missing:
+        raise ConfigError("Give what is missing with --set KEY=VALUE:\n" + "\n".join(missing))
+    return values
+
+
+def _asked(form: Form, key: str, default: str | None) -> str | int | float | bool:
+    """What a person says, asked again until it can be used."""
+    while True:
+        written = typer.prompt(form.question(key), default=default, show_default=bool(default))
+        try:
+            return form.read(key, str(written))
+        except ConfigError as error:
+            tell(str(error))
+
+
+def _keep(settings: Settings, table: tuple[str, ...], options: dict[str, str | int | float | bool]) -> None:
+    try:
+        keep_options(settings.home / "mneme.toml", table, options)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _pair(option: str) -> tuple[str, str]:
+    name, sign, value = option.partition("=")
+    if not sign or not name.strip():
+        raise typer.BadParameter(f"write {option or 'key'}=value", param_hint="--set")
+    return name.strip(), value
+
+
+def _state(settings: Settings, plugins: Plugins, name: str, on: dict[str, str]) -> str:
+    if name in on:
+        return on[name]
+    try:
+        plugins.form(name)
+    except ConfigError as error:
+        return f"broken: {error}"
+    if name in settings.memory.providers:
+        return "off"
+    return f"not set up; mneme memory setup {name} does it"

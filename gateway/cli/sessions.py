@@ -1,0 +1,184 @@
+"""`mneme sessions`, `mneme export`: conversations to look at and to take away."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from core.text.sanitize import on_one_line
+from core.types import Scope, Session
+from gateway.cli.import_ import add_import
+from gateway.cli.runtime import (
+    AsJson,
+    InScope,
+    console,
+    counted,
+    fail,
+    is_bare,
+    joined,
+    local,
+    say,
+    say_json,
+    seen,
+    tell,
+    visit,
+)
+from gateway.services import House
+
+TITLE_CHARS = 120
+ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a session.")]
+
+
+def add_history(app: typer.Typer) -> None:
+    """Puts the commands on the command line."""
+    sessions = typer.Typer(help="Earlier conversations: list, show, title, export.")
+    sessions.callback(invoke_without_command=True)(_sessions)
+    sessions.command("list")(_list)
+    sessions.command("show")(_show)
+    sessions.command("title")(_title)
+    sessions.command("export")(_export_one)
+    app.add_typer(sessions, name="sessions")
+    add_import(app)
+    app.command("export")(_export)
+
+
+def _sessions(
+    context: typer.Context,
+    limit: Annotated[int | None, typer.Option(min=1, max=1000, help="How many, the latest first.")] = None,
+    scope: InScope = None,
+    as_json: AsJson = False,
+) -> None:
+    if is_bare(context, limit, scope, as_json):
+        _list(limit=limit or 20, scope=scope, as_json=as_json)
+
+
+def _list(
+    text: Annotated[
+        list[str] | None, typer.Argument(help="Only those with these words in title or first message.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many, the latest first.")] = 20,
+    scope: InScope = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the latest sessions."""
+
+    async def work(house: House) -> None:
+        found = await house.transcripts.recent(await seen(house, scope), limit, joined(text) or None)
+        if as_json:
+            say_json([_object(session) for session in found])
+            return
+        if not found:
+            say("There are no sessions.")
+            return
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for name in ("Session", "When", "Platform", "Messages"):
+            table.add_column(name, no_wrap=True, justify="right" if name in ("Session", "Messages") else "left")
+        table.add_column("Title", overflow="fold")
+        for session in found:
+            when = local(house, session.last_at or session.started_at)
+            title = Text(on_one_line(session.title or ""))
+            table.add_row(str(session.id), when, session.address.platform, str(session.messages), title)
+        console().print(table)
+
+    visit(work)
+
+
+def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> None:
+    """Show what was said in a session."""
+
+    async def work(house: House) -> None:
+        scopes = await seen(house, scope)
+        session = await _found(house, session_id, scope)
+        messages = await house.transcripts.transcript(session.id, scopes)
+        if as_json:
+            said = [
+                {
+                    "message_id": message.id,
+                    "role": message.role,
+                    "sender": message.sender.name if message.sender else None,
+                    "at": message.created_at.isoformat(),
+                    "text": message.text,
+                }
+                for message in messages
+            ]
+            say_json({**_object(session), "messages": said})
+            return
+        title = on_one_line(session.title or "without a title")
+        tell(f"Session {session.id}, {title}, {local(house, session.started_at)}\n")
+        for message in messages:
+            name = on_one_line(message.sender.name if message.sender else "") or message.role
+            head = f"{message.id}  {local(house, message.created_at)}  {name}: "
+            console().print(Text.assemble((head, "dim"), message.text))
+
+    visit(work)
+
+
+def _title(
+    session_id: ID, text: Annotated[list[str], typer.Argument(help="The title.")], scope: InScope = None
+) -> None:
+    """Give a session a title."""
+    title = on_one_line(joined(text))
+    if not title or len(title) > TITLE_CHARS:
+        raise typer.BadParameter(f"a title has 1 to {TITLE_CHARS} characters", param_hint="TEXT")
+
+    async def work(house: House) -> None:
+        session = await _found(house, session_id, scope)
+        await house.conversations.retitle(session.id, title)
+        say(f"Session {session.id} is called “{title}” now.")
+
+    visit(work)
+
+
+def _export_one(session_id: ID, scope: InScope = None) -> None:
+    """Write one session as JSON lines; calls of tools and what they returned, and commands, are left out."""
+
+    async def work(house: House) -> None:
+        session = await _found(house, session_id, scope)
+        await _write(house, frozenset({session.scope}), session.id)
+
+    visit(work)
+
+
+def _export(scope: InScope = None) -> None:
+    """Write all history as JSON lines, one message a line; calls of tools and what they returned, and commands, are
+    left out."""
+
+    async def work(house: House) -> None:
+        await _write(house, await seen(house, scope))
+
+    visit(work)
+
+
+async def _write(house: House, scopes: frozenset[Scope], session_id: int | None = None) -> None:
+    """The lines on standard output; what is not among them is counted on standard error."""
+    async for line in house.archive.export(scopes, session_id):
+        say(line)
+    if count := await house.archive.left_out(scopes, session_id):
+        what = "calls of tools and what they returned, commands and what was answered to them"
+        typer.echo(f"Left out: {counted(count, 'message')} ({what}).", err=True)
+
+
+async def _found(house: House, session_id: int, scope: str | None) -> Session:
+    session = await house.conversations.find(session_id, await seen(house, scope))
+    if session is None:
+        fail(f"There is no session {session_id}.")
+    return session
+
+
+def _object(session: Session) -> dict[str, object]:
+    values: dict[str, object] = {
+        "session_id": session.id,
+        "external_session": session.external_id,
+        "title": session.title,
+        "platform": session.address.platform,
+        "address": session.address.key,
+        "scope": session.scope.key,
+        "started_at": session.started_at.isoformat(),
+        "last_at": session.last_at.isoformat() if session.last_at else None,
+        "ended_at": session.ended_at.isoformat() if session.ended_at else None,
+        "messages": session.messages,
+    }
+    return {key: value for key, value in values.items() if key != "external_session" or value is not None}

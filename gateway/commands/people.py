@@ -1,0 +1,85 @@
+"""/approve, /status, /whoami: the house and who lives in it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from core.errors import Refused
+from core.markup.render import escape
+from core.ports import Clock, People
+from core.records import Pairing
+from core.types import Answer, Command, CommandSpec, Option
+from gateway.commands.context import Caller
+
+_APPROVE = CommandSpec(
+    name="approve",
+    description="Owner: let somebody in who showed you a code",
+    options=(Option(name="code", description="the eight characters"),),
+    is_private=True,
+)
+_STATUS = CommandSpec(name="status", description="What works and what does not", is_private=True)
+_WHOAMI = CommandSpec(name="whoami", description="Who you are to me, with the ids that settings need", is_private=True)
+
+
+class HouseCommands:
+    """`report` gives the lines of /status that only the process knows."""
+
+    specs = (_APPROVE, _STATUS, _WHOAMI)
+
+    def __init__(
+        self,
+        people: People,
+        clock: Clock,
+        report: Callable[[], Awaitable[Sequence[str]]],
+    ) -> None:
+        self._people = people
+        self._clock = clock
+        self._report = report
+
+    def is_reading(self, command: Command) -> bool:
+        """None of them touches a conversation."""
+        return True
+
+    async def run(self, command: Command, caller: Caller) -> Answer:
+        """See `gateway.commands.family`."""
+        if command.name in ("approve", "status") and caller.is_owner and caller.is_overlooked:
+            raise Refused("In a room everybody would read the answer. Ask me in a direct chat.")
+        match command.name:
+            case "approve":
+                return await self._approve(command, caller)
+            case "status":
+                lines = await self._report() if caller.is_owner else ["I am here and listening."]
+                return Answer(text="\n".join(f"- {line}" for line in lines))
+            case _:
+                return Answer(text=_whoami(caller))
+
+    async def _approve(self, command: Command, caller: Caller) -> Answer:
+        if not caller.is_owner:
+            raise Refused("Only my owner can let somebody in.")
+        now = self._clock.now()
+        code = command.arguments.strip().upper()
+        if not code:
+            pending = await self._people.pending(now)
+            listed = "\n".join(f"- {_who(pairing)}" for pairing in pending)
+            return Answer(text=f"Waiting to be let in:\n{listed}" if pending else "Nobody is waiting to be let in.")
+        pairing = await self._people.approve(code, now)
+        if pairing is None:
+            raise Refused("That code is wrong, was used, or is older than an hour. Ask for a new one.")
+        return Answer(text=f"{_who(pairing)} may talk to me now, in a conversation and with a memory apart from yours.")
+
+
+def _who(pairing: Pairing) -> str:
+    return f"{escape(pairing.name)} ({pairing.account.platform}, id {pairing.account.user_id})"
+
+
+def _whoami(caller: Caller) -> str:
+    inbound = caller.inbound
+    role = "my owner" if caller.is_owner else "somebody I talk to"
+    place = "this room" if caller.scope.is_room else "you alone"
+    seen = len(caller.scopes)
+    reach = f" What I know here comes from {seen} of your accounts and rooms." if seen > 1 else ""
+    return (
+        f"You are {escape(inbound.sender.name)}, {role}. Your id on {inbound.address.platform.title()} is "
+        f"`{inbound.address.platform}:{inbound.sender.id}`; this place is `{inbound.address.key}`.\n\n"
+        f"What is said here is kept for {place} (`{caller.scope.key}`).{reach}"
+    )

@@ -1,0 +1,153 @@
+"""All slash commands as one: announces them, finds the one that is meant, keeps their buttons.
+
+What a command does is in the families (`*_commands.py`); this file knows none of them by name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from core.agent.agent import BADGE
+from core.errors import Refused
+from core.ports import Actions, Clock
+from core.records import Action
+from core.types import Account, Answer, Command, CommandSpec, Inbound, Option, Scope
+from gateway.commands.confirmations import UNCLEAR, YES, Confirmations
+from gateway.commands.context import Caller
+from gateway.commands.family import Family
+
+BUTTON_LIFE = timedelta(days=7)
+_SECRET_ARGUMENTS = frozenset({"approve", "forget", "link"})
+"""Commands whose arguments are never kept."""
+_INCOGNITO = frozenset({"incognito", "new", "stop", "title", "link", "unlink"})
+"""Of those that change something, the ones that write nothing of an incognito conversation down."""
+
+_HELP = CommandSpec(
+    name="help",
+    description="What I can do, and how to say it",
+    options=(Option(name="command", description="a command to explain"),),
+    is_private=True,
+)
+_START = CommandSpec(name="start", description="Begin to talk to me", is_private=True)
+
+
+class Commands:
+    """The commands of all `families`, in their order."""
+
+    def __init__(self, families: Sequence[Family], actions: Actions, clock: Clock) -> None:
+        self._families = {spec.name: family for family in families for spec in family.specs}
+        self._specs = {spec.name: spec for family in families for spec in family.specs} | {"help": _HELP}
+        self._actions = actions
+        self._clock = clock
+        self._confirmations = Confirmations(actions, clock)
+
+    @property
+    def specs(self) -> tuple[CommandSpec, ...]:
+        """Every command, for a platform's menu."""
+        return (_HELP, *(spec for spec in self._specs.values() if spec is not _HELP))
+
+    def is_reading(self, command: Command) -> bool:
+        """Whether the command runs beside the lane."""
+        if command == YES:
+            return False
+        family = self._families.get(command.name)
+        return family is None or family.is_reading(command)
+
+    def kept(self, command: Command) -> str:
+        """The command as it is kept."""
+        is_secret = command.name in _SECRET_ARGUMENTS
+        return f"/{command.name}" + (f" {command.arguments}" if command.arguments and not is_secret else "")
+
+    def discreet(self, inbound: Inbound) -> Inbound:
+        """The event as it is written down before it is served: arguments that are never kept are not in it."""
+        command = inbound.command
+        if command is None or command.name not in _SECRET_ARGUMENTS or not command.arguments:
+            return inbound
+        return replace(inbound, text=f"/{command.name}", command=Command(name=command.name))
+
+    async def run(self, command: Command, caller: Caller) -> Answer:
+        """The answer to a command; an unknown one is answered with the nearest names."""
+        if command.name in (_HELP.name, _START.name):
+            return Answer(text=self._help(command))
+        if command == YES:
+            return Answer(text="There is nothing that waits for a yes, or not any more.", is_private=True)
+        if command == UNCLEAR:
+            raise Refused("More than one question waited for a yes, so I did nothing. Ask again for what you want.")
+        family = self._families.get(command.name)
+        if family is None:
+            near = difflib.get_close_matches(command.name, self._specs, n=3, cutoff=0.5)
+            guess = f" Did you mean {' or '.join(f'/{name}' for name in near)}?" if near else ""
+            return Answer(text=f"There is no command /{command.name[:40]}.{guess} /help lists them all.")
+        if caller.session.is_incognito and not family.is_reading(command) and command.name not in _INCOGNITO:
+            raise Refused(f"/{command.name} writes something down, and this is incognito. `/incognito off` ends that.")
+        return await family.run(command, caller)
+
+    async def prepared(self, answer: Answer, command: Command, caller: Caller) -> Answer:
+        """The answer with its buttons kept as rows, private if the command is; a question gets its own in front."""
+        spec = self._specs.get(command.name)
+        if caller.session.is_incognito:
+            # A button is a row, and what it does may be words.
+            answer = replace(answer, text=f"{BADGE}\n\n{answer.text}", buttons=())
+        buttons = tuple(replace(button, id=secrets.token_urlsafe(12)) for button in answer.buttons)
+        if buttons:
+            account = caller.account if caller.inbound.is_direct or (spec and spec.is_private) else None
+            expires_at = self._clock.now() + BUTTON_LIFE
+            await self._actions.add(
+                [
+                    Action(
+                        id=button.id, scope=caller.scope, account=account, command=button.command, expires_at=expires_at
+                    )
+                    for button in buttons
+                ]
+            )
+        if answer.dictated is not None and not caller.session.is_incognito:
+            await self._confirmations.listen(answer.dictated, caller)
+        if answer.confirm is not None:
+            buttons = (await self._confirmations.ask(answer.confirm, caller), *buttons)
+        # Who says yes, or a sentence, for others to read, is answered where they read it: there is no other way to him.
+        is_open = caller.is_overlooked and caller.inbound.kind == "message" and caller.inbound.command is None
+        is_private = not is_open and (answer.is_private or spec is None or spec.is_private)
+        return replace(answer, buttons=buttons, is_private=is_private)
+
+    async def confirmed(self, inbound: Inbound) -> Command | None:
+        """See `gateway.commands.confirmations.Confirmations.taken`."""
+        return await self._confirmations.taken(inbound)
+
+    async def pressed(self, inbound: Inbound, scope: Scope) -> Command | None:
+        """The command behind a pressed button; None when it has expired, or is not for this place or person."""
+        if (confirmed := await self.confirmed(inbound)) is not None:
+            return confirmed
+        action = await self._actions.find(inbound.text, self._clock.now())
+        presser = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
+        if action is None or action.scope != scope or action.account not in (None, presser):
+            return None
+        return action.command
+
+    def _help(self, command: Command) -> str:
+        wanted = self._specs.get(command.arguments.strip().lstrip("/").lower())
+        if wanted is not None:
+            return "\n".join([f"`{_usage(wanted)}`: {wanted.description}.", *map(_described, wanted.options)])
+        lines = [
+            "Just write to me. I keep what we say and find it again, wherever you talk to me. I also take:",
+            "",
+        ]
+        lines += [f"- `{_usage(spec)}`: {spec.description}" for spec in self.specs]
+        return "\n".join(lines)
+
+
+def _usage(spec: CommandSpec) -> str:
+    """What is typed; without the options that have a prefix, which stand in any order among the words."""
+    plain = [option for option in spec.options if not option.prefix]
+    words = [f"<{option.name}>" if option.is_required else f"[{option.name}]" for option in plain]
+    return " ".join([f"/{spec.name}", *words])
+
+
+def _described(option: Option) -> str:
+    name = f"`{option.prefix}`" if option.prefix else f"*{option.name}*"
+    colon = "" if option.prefix.endswith(":") else ":"
+    choices = f" ({', '.join(option.choices)})" if option.choices and not option.is_switch else ""
+    return f"- {name}{colon} {option.description}{choices}"

@@ -1,0 +1,96 @@
+"""Carries what lies in the outbox and is due: reminders, and answers that a crash or a platform held up.
+
+One parcel at a time for each address, in order, all addresses side by side; a failure is tried again later, with
+growing patience. Nothing that a platform or the store does ends the courier.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import structlog
+
+from core.errors import DeliveryError, StoreError
+from core.ports import Adapter, Clock, Outbox
+from core.records import Parcel
+from gateway.delivery import Post
+from gateway.supervisor import contained
+
+SHORTEST_REST_S = 0.5
+"""What is due and cannot be taken at the moment must not make the loop spin."""
+LONGEST_REST_S = 30.0
+STORE_REST_S = 2.0
+
+
+class Courier:
+    """Works through `outbox`. `adapters` holds the platforms that are open now, and may grow."""
+
+    def __init__(self, outbox: Outbox, post: Post, adapters: Mapping[str, Adapter], clock: Clock) -> None:
+        self._outbox = outbox
+        self._post = post
+        self._adapters = adapters
+        self._clock = clock
+        self._called = asyncio.Event()
+        self._busy: set[str] = set()
+        """Addresses that a parcel is being carried to."""
+        self._log = structlog.get_logger("courier")
+        post.connect(self.wake)
+
+    def wake(self) -> None:
+        """Something may be due: look now."""
+        self._called.set()
+
+    async def run(self) -> None:
+        """Delivers until cancelled."""
+        async with asyncio.TaskGroup() as carriers:
+            while True:
+                self._called.clear()
+                try:
+                    await self._post.settle()
+                    await self._set_out(carriers)
+                    rest_s = await self._rest_s()
+                except StoreError as error:
+                    self._log.error("the outbox cannot be used", error=str(error))
+                    rest_s = STORE_REST_S
+                try:
+                    async with asyncio.timeout(rest_s):
+                        await self._called.wait()
+                except TimeoutError:
+                    continue
+
+    async def _set_out(self, carriers: asyncio.TaskGroup) -> None:
+        """Begins to carry what is due. Whoever comes back calls for another look, so none waits for the slowest."""
+        # A parcel that comes back while the outbox is read may still look due in what was read.
+        busy = frozenset(self._busy)
+        for parcel in await self._outbox.due(self._clock.now(), tuple(self._adapters)):
+            if parcel.address.key not in busy:
+                self._busy.add(parcel.address.key)
+                carriers.create_task(self._carry(parcel), name=f"carrier {parcel.key}")
+
+    async def _carry(self, parcel: Parcel) -> None:
+        try:
+            await self._outbox.claim(parcel.key)
+            await self._bring(parcel)
+            self.wake()
+        except StoreError as error:
+            self._log.error("a parcel cannot be claimed", key=parcel.key, error=str(error))
+        finally:
+            self._busy.discard(parcel.address.key)
+
+    async def _bring(self, parcel: Parcel) -> None:
+        assert parcel.answer is not None, "what is due has content"
+        try:
+            with contained(parcel.attempts):
+                reply = self._adapters[parcel.address.platform].reply(parcel.address, parcel.reply_to)
+                self._post.begin(parcel, reply)
+        except DeliveryError as error:
+            await self._post.fail(parcel, error)
+        else:
+            await self._post.deliver(parcel, reply, parcel.answer)
+
+    async def _rest_s(self) -> float:
+        next_at = await self._outbox.next_at(tuple(self._adapters))
+        if next_at is None:
+            return LONGEST_REST_S
+        return min(max((next_at - self._clock.now()).total_seconds(), SHORTEST_REST_S), LONGEST_REST_S)

@@ -1,0 +1,103 @@
+"""One lane for each address: its turns run one after the other, in order of arrival; other lanes run beside it.
+
+Plain messages that waited while a turn ran are taken together. `/stop` reaches into a running turn from outside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from core.types import Address, Inbound
+from gateway.pending_event import Ticket
+
+
+@dataclass(slots=True)
+class _Lane:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: deque[Ticket] = field(default_factory=deque)
+    running: asyncio.Timeout | None = None
+
+
+class Lanes:
+    """All lanes. `join` at admission keeps the order of arrival; `enter` waits for the turn."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[str, _Lane] = {}
+
+    def join(self, ticket: Ticket) -> None:
+        """Takes a place at the end of the lane of the ticket's address."""
+        self._lanes.setdefault(ticket.entry.inbound.address.key, _Lane()).waiting.append(ticket)
+
+    @asynccontextmanager
+    async def enter(self, ticket: Ticket) -> AsyncIterator[tuple[Ticket, ...]]:
+        """Waits for the ticket's turn; yields what is taken together with it, itself first. Empty when an earlier
+        ticket took it along."""
+        if ticket.is_taken:
+            # Its lane may have run empty and be gone by now.
+            yield ()
+            return
+        key = ticket.entry.inbound.address.key
+        lane = self._lanes[key]
+        try:
+            async with lane.lock:
+                yield self._take(lane, ticket)
+        finally:
+            if ticket in lane.waiting:
+                lane.waiting.remove(ticket)
+            if not lane.waiting and not lane.lock.locked() and self._lanes.get(key) is lane:
+                del self._lanes[key]
+
+    @asynccontextmanager
+    async def stoppable(self, address: Address) -> AsyncIterator[asyncio.Timeout]:
+        """Inside, the turn of the address can be stopped; a stopped one raises TimeoutError here, with
+        ``expired()`` true."""
+        lane = self._lanes[address.key]
+        try:
+            async with asyncio.timeout(None) as running:
+                lane.running = running
+                yield running
+        finally:
+            lane.running = None
+
+    def stop(self, address: Address) -> bool:
+        """Stops the running turn of an address; False when none runs."""
+        lane = self._lanes.get(address.key)
+        if lane is None or lane.running is None:
+            return False
+        if lane.running.when() is None:
+            lane.running.reschedule(asyncio.get_running_loop().time())
+        return True
+
+    def amend(self, inbound: Inbound) -> Ticket | None:
+        """An edit or deletion of a message that still waits: an edited one is asked as it is now, a deleted one not at
+        all. Returned, so that its entry can follow."""
+        lane = self._lanes.get(inbound.address.key, _Lane())
+        for ticket in list(lane.waiting):
+            if ticket.entry.inbound.message_id != inbound.message_id or ticket.entry.inbound.kind != "message":
+                continue
+            if inbound.kind == "delete":
+                ticket.is_taken = True
+                lane.waiting.remove(ticket)
+                return ticket
+            ticket.entry = replace(ticket.entry, inbound=replace(ticket.entry.inbound, text=inbound.text))
+            return ticket
+        return None
+
+    @staticmethod
+    def _take(lane: _Lane, ticket: Ticket) -> tuple[Ticket, ...]:
+        if ticket.is_taken:
+            return ()
+        taken = [ticket]
+        is_first = lane.waiting[0] is ticket
+        lane.waiting.remove(ticket)
+        while is_first and ticket.is_plain and lane.waiting:
+            if not lane.waiting[0].is_plain or lane.waiting[0].is_overheard != ticket.is_overheard:
+                break
+            taken.append(lane.waiting.popleft())
+        for one in taken:
+            one.is_taken = True
+        return tuple(taken)

@@ -1,0 +1,217 @@
+"""The life of the Discord adapter: tokens, intents, broken and dropped connections, sending without a gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator
+
+import discord
+import pytest
+
+from adapters.discord.adapter import Discord
+from core.errors import ConfigError
+from core.ports import Reply
+from core.types import Address, Answer, Inbound
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.desk import Desk, Receipt
+from tests.fixtures.discord_api import TOKEN, DiscordApi
+from tests.fixtures.discord_stage import SPECS, checked, listening, make
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[DiscordApi]:
+    async with checked(DiscordApi()) as double:
+        yield double
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+async def test_an_unreadable_event_costs_only_itself(
+    api: DiscordApi, desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    async with listening(make(api), desk, api):
+        await api.malformed("MESSAGE_CREATE")
+        await api.malformed("INTERACTION_CREATE", {"id": "1"})
+        await api.malformed("GUILD_CREATE", {"id": api.world.guild_id, "channels": [{"type": 0}]})
+        await api.malformed("MESSAGE_DELETE", [])
+        await api.user_says(channel, "still there?", ana)
+        await api.wait_for(lambda: desk.seen)
+        assert len(api.gateway.identifies) == 1
+        assert sum("cannot be read" in record.message for record in caplog.records) == 4
+
+
+async def test_a_broken_connection_is_made_anew(api: DiscordApi, desk: Desk) -> None:
+    ana = api.user("Ana")
+    async with listening(make(api), desk, api):
+        await api.gateway.order(10, {})  # a greeting without its interval: the library raises and gives up
+        await api.wait_for(lambda: len(api.gateway.identifies) == 2 and api.gateway.is_connected)
+        await api.user_says(api.dm(ana), "again", ana)
+        await api.wait_for(lambda: desk.seen)
+
+
+async def test_a_dropped_socket_resumes_and_misses_nothing(api: DiscordApi, desk: Desk) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    async with listening(make(api), desk, api):
+        await api.user_says(channel, "before", ana)
+        await api.wait_for(lambda: len(desk.seen) == 1)
+        await api.gateway.drop()
+        await api.user_says(channel, "meanwhile", ana)
+        await api.wait_for(lambda: len(desk.seen) == 2)
+        assert [inbound.text for inbound in desk.seen] == ["before", "meanwhile"]
+        assert len(api.gateway.resumes) == 1
+        await api.gateway.order(7)
+        await api.wait_for(lambda: len(api.gateway.resumes) == 2 and api.gateway.is_connected)
+        await api.gateway.order(9, False)
+        await api.wait_for(lambda: len(api.gateway.identifies) == 2 and api.gateway.is_connected)
+        await api.user_says(channel, "after", ana)
+        await api.wait_for(lambda: len(desk.seen) == 3)
+
+
+async def test_sending_goes_on_after_listen_and_listen_can_come_again(api: DiscordApi, desk: Desk) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    adapter = make(api)
+    go_on = asyncio.Event()
+
+    async def handle(inbound: Inbound, reply: Reply) -> None:
+        desk.begin(inbound, reply)
+        await go_on.wait()
+        await reply.finish(Answer(text="late but here"))
+
+    desk.handler = handle
+    async with listening(adapter, desk, api) as task:
+        await api.user_says(channel, "think", ana)
+        await api.wait_for(lambda: desk.seen)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        await api.wait_for(lambda: not api.gateway.is_connected)
+        go_on.set()
+        await api.wait_for(lambda: desk.served)
+        reply = adapter.reply(Address(platform="discord", chat_id=channel))
+        reply.begin(Receipt("reminder:1"))
+        await reply.finish(Answer(text="a reminder"))
+        assert api.said(channel) == ["late but here", "a reminder"]
+        again = asyncio.create_task(adapter.listen(desk, SPECS))
+        await api.wait_connected()
+        await api.user_says(channel, "second", ana)
+        await api.wait_for(lambda: len(desk.seen) == 2)
+        again.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await again
+
+
+async def test_commands_are_registered_once_and_only_when_changed(api: DiscordApi, desk: Desk) -> None:
+    for _ in range(2):
+        async with listening(make(api), desk, api):
+            await api.wait_for(lambda: len(api.sent("GET", "/commands")) >= 1 and api.commands)
+            await api.wait_for(lambda: len(api.sent("GET", "/commands")) == len(api.gateway.identifies))
+    assert len(api.sent("PUT", "/commands")) == 1
+    recall = next(command for command in api.commands if command["name"] == "recall")
+    assert recall["contexts"] == [0, 1]
+    assert recall["options"][0]["description"] == "What to look for"
+
+
+async def test_refused_commands_do_not_stop_the_conversation(api: DiscordApi, desk: Desk) -> None:
+    ana = api.user("Ana")
+    api.rest.fail("PUT", "/commands", 400, 50035)
+    async with listening(make(api), desk, api):
+        await api.wait_for(lambda: api.sent("PUT", "/commands"))
+        await api.user_says(api.dm(ana), "hello", ana)
+        await api.wait_for(lambda: desk.seen)
+
+
+async def test_a_wrong_token_is_told_and_not_shown(api: DiscordApi, caplog: pytest.LogCaptureFixture) -> None:
+    before = (discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY)
+    wrong = "MTA.wrong-token.secret"
+    for token in (wrong, ""):
+        adapter = Discord(token=token, api_url=api.rest_url, gateway_url=api.gateway_url, clock=SteadyClock())
+        with pytest.raises(ConfigError, match="DISCORD_BOT_TOKEN") as caught:
+            await adapter.open()
+        assert wrong not in str(caught.value)
+        assert wrong not in repr(adapter)
+    assert wrong not in caplog.text
+    assert before == (discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY)
+
+
+async def test_a_token_that_is_revoked_ends_listen_with_a_sentence(api: DiscordApi, desk: Desk) -> None:
+    adapter = make(api)
+    await adapter.open()
+    api.gateway.token = "another"
+    with pytest.raises(ConfigError, match="DISCORD_BOT_TOKEN"):
+        await adapter.listen(desk, SPECS)
+    await adapter.close()
+
+
+async def test_a_forbidden_intent_names_the_switch(api: DiscordApi, desk: Desk) -> None:
+    api.world.is_content_allowed = False
+    adapter = make(api, has_message_content=True)
+    with pytest.raises(ConfigError, match="Message Content Intent"):
+        await adapter.open()
+    api.world.is_content_allowed = True
+    await adapter.open()
+    api.world.is_content_allowed = False
+    with pytest.raises(ConfigError, match="Message Content Intent"):
+        await adapter.listen(desk, SPECS)
+    await adapter.close()
+
+
+async def test_open_survives_an_unreachable_discord_and_listen_waits_for_it(api: DiscordApi, desk: Desk) -> None:
+    ana = api.user("Ana")
+    api.rest.fail("GET", "/users/@me", 403, 0, times=2)
+    async with listening(make(api), desk, api):
+        await api.user_says(api.dm(ana), "hello", ana)
+        await api.wait_for(lambda: desk.seen)
+        assert len(api.sent("GET", "/users/@me")) == 3
+
+
+@pytest.mark.parametrize(
+    ("api_url", "gateway_url"),
+    [
+        ("http://discord.example/api/v10", None),
+        (None, "ws://203.0.113.5/"),
+        ("ftp://127.0.0.1", None),
+        ("nonsense", None),
+    ],
+)
+async def test_open_connections_never_leave_the_machine(api_url: str | None, gateway_url: str | None) -> None:
+    adapter = Discord(token=TOKEN, api_url=api_url, gateway_url=gateway_url, clock=SteadyClock())
+    with pytest.raises(ConfigError, match="MNEME_DISCORD"):
+        await adapter.open()
+
+
+async def test_the_librarys_addresses_are_put_back(api: DiscordApi) -> None:
+    before = (discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY)
+    adapter = make(api)
+    await adapter.open()
+    assert api.rest_url == discord.http.Route.BASE
+    await adapter.close()
+    assert before == (discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY)
+
+
+async def test_listen_can_be_cancelled_at_any_moment(api: DiscordApi, desk: Desk) -> None:
+    for steps in range(4, 28):
+        adapter = make(api)
+        await adapter.open()
+        task = asyncio.create_task(adapter.listen(desk, SPECS))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        async with asyncio.timeout(5):
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await adapter.close()
+    for thread in threading.enumerate():
+        if "keep-alive" in thread.name:
+            await asyncio.to_thread(thread.join, 5)
+            assert not thread.is_alive()

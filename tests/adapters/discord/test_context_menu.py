@@ -1,0 +1,103 @@
+"""“Remember this” in the menu of a message: announced, chosen, and whose words it then are."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from adapters.discord.context_menu import chosen, entry, said
+from core.types import Command
+from gateway.commands.facts import FactCommands
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.desk import Desk
+from tests.fixtures.discord_api import DiscordApi
+from tests.fixtures.discord_schema import DiscordSchema
+from tests.fixtures.discord_stage import checked, listening, make
+
+pytestmark = pytest.mark.slow
+
+(SPEC,) = FactCommands.specs
+PUT = ("PUT", "/applications/{application_id}/commands")
+
+
+@pytest.fixture
+async def api(clock: SteadyClock) -> AsyncIterator[DiscordApi]:
+    async with checked(DiscordApi(clock)) as double:
+        yield double
+
+
+@pytest.fixture
+async def desk(api: DiscordApi, clock: SteadyClock) -> AsyncIterator[Desk]:
+    desk = Desk()
+    async with listening(make(api, clock), desk, api, (SPEC,)):
+        await api.wait_for(lambda: api.commands)
+        yield desk
+
+
+def call(message: dict[str, Any]) -> dict[str, Any]:
+    return {"type": 3, "name": "Remember this", "target_id": "5", "resolved": {"messages": {"5": message}}}
+
+
+def test_the_entry_is_as_discord_wants_it() -> None:
+    assert DiscordSchema().request(*PUT, [entry(SPEC)]) == {}
+    assert chosen(call({}), {"remember": SPEC}) is SPEC
+    assert chosen({"type": 1, "name": "remember"}, {"remember": SPEC}) is None
+    assert chosen({"type": 3, "name": "Something else"}, {"remember": SPEC}) is None
+
+
+async def test_one_s_own_message_is_remembered_as_it_stands(api: DiscordApi, desk: Desk) -> None:
+    assert [(command["type"], command["name"]) for command in api.commands] == [(1, "remember"), (3, "Remember this")]
+    ana = api.user("Ana")
+    channel = await api.channel("general")
+    message = await api.user_says(channel, "I live in Porto", ana)
+    desk.answering("noted")
+    await api.choose(channel, ana, message, "Remember this")
+    await api.wait_for(lambda: [inbound for inbound in desk.seen if inbound.is_interaction])
+    inbound = next(inbound for inbound in desk.seen if inbound.is_interaction)
+    assert inbound.command == Command(name="remember", arguments="I live in Porto")
+    assert (inbound.text, inbound.reply_to) == ("/remember I live in Porto", message)
+    assert not desk.errors
+
+
+async def test_another_s_message_says_whose_it_is(api: DiscordApi, desk: Desk) -> None:
+    ana, bo = api.user("Ana"), api.user("Bo")
+    channel = await api.channel("general")
+    message = await api.user_says(channel, "I live in Faro", bo)
+    desk.answering("noted")
+    await api.choose(channel, ana, message, "Remember this")
+    await api.wait_for(lambda: [inbound for inbound in desk.seen if inbound.is_interaction])
+    inbound = next(inbound for inbound in desk.seen if inbound.is_interaction)
+    assert inbound.command == Command(name="remember", arguments="Bo: I live in Faro")
+    assert inbound.sender.id == ana
+
+
+def test_whose_words_are_not_the_caller_s_are_marked() -> None:
+    ana = {"id": "42", "username": "ana", "global_name": "Ana"}
+    forward = {"author": ana, "content": "", "message_snapshots": [{"message": {"content": "I live in Rome"}}]}
+    assert said(call(forward), "42") == ("Forwarded: I live in Rome", "5")
+    hook = {"author": {**ana, "username": "hook", "global_name": None}, "webhook_id": "42", "content": "I am a hook"}
+    assert said(call(hook), "42") == ("hook: I am a hook", "5")
+    ben = {"id": "123456789012345678", "username": "ben"}
+    mention = {"author": ana, "content": "<@123456789012345678> has the key <@!999999999999999999>", "mentions": [ben]}
+    assert said(call(mention), "42") == ("@ben has the key <@!999999999999999999>", "5")
+    assert said(call({"author": ben, "content": ""}), "42") == ("", "5")
+    assert said({"type": 3, "name": "Remember this", "target_id": "5"}, "42") == ("", "5")
+
+
+async def test_what_is_passed_on_says_so(api: DiscordApi, desk: Desk) -> None:
+    ana = api.user("Ana")
+    direct = api.dm(ana)
+    inner = {"type": 0, "content": "I live in Rome", "mentions": [], "mention_roles": [], "attachments": [],
+             "embeds": [], "timestamp": "2026-11-20T12:00:00+00:00", "edited_timestamp": None, "flags": 0,
+             "components": []}  # fmt: skip
+    where = {"type": 1, "channel_id": direct, "message_id": "1"}
+    desk.answering("ok")
+    await api.user_says(direct, "", ana, message_snapshots=[{"message": inner}], message_reference=where)
+    await api.user_says(direct, "I live in Porto", ana)
+    await api.wait_for(lambda: len(desk.seen) == 2)
+    assert {inbound.text: inbound.is_forward for inbound in desk.seen} == {
+        "I live in Rome": True,
+        "I live in Porto": False,
+    }

@@ -1,0 +1,200 @@
+"""What goes out to Discord: streaming, splitting, files, idempotent posts, refusals; nobody is ever mentioned."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from core.errors import DeliveryError, StoreError
+from core.ports import Reply
+from core.types import Address, Answer, Button, Command, File, Inbound
+from tests.fixtures.desk import Desk, Receipt
+from tests.fixtures.discord_api import DiscordApi
+from tests.fixtures.discord_stage import checked, listening, make
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[DiscordApi]:
+    async with checked(DiscordApi()) as double:
+        yield double
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+async def test_a_growing_answer_edits_one_message(api: DiscordApi, desk: Desk) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+
+    async def handle(inbound: Inbound, reply: Reply) -> None:
+        desk.begin(inbound, reply)
+        reply.show("One")
+        await api.wait_for(lambda: api.said(channel) == ["One"])
+        reply.show("One two")
+        await api.wait_for(lambda: api.said(channel) == ["One two"])
+        await reply.finish(Answer(text="One two three"))
+
+    desk.handler = handle
+    async with listening(make(api), desk, api):
+        await api.user_says(channel, "count", ana)
+        await api.wait_for(lambda: desk.served)
+        assert api.said(channel) == ["One two three"]
+        assert len(api.sent("POST", "/messages")) == 1
+
+
+async def test_a_long_answer_is_split_and_mentions_nobody(api: DiscordApi, desk: Desk) -> None:
+    ana = api.user("Ana")
+    desk.answering("\n\n".join(f"{n} " + "x" * 700 + " 😀 @everyone <@123456789012345678>" for n in range(5)))
+    async with listening(make(api), desk, api):
+        channel = await api.channel("general")
+        await api.user_says(channel, f"{api.mention()} tell me all", ana)
+        await api.wait_for(lambda: desk.served)
+        parts = api.said(channel)
+        assert len(parts) == 3
+        assert all(len(part) <= 2000 for part in parts)
+        assert not any(message["mention_everyone"] for message in api.messages(channel))
+        references = ["message_reference" in m for m in api.messages(channel) if m["author"]["id"] == api.bot_id]
+        assert references == [True, False, False]
+
+
+async def test_files_and_buttons_go_along(api: DiscordApi, desk: Desk) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    button = Button(label="More " * 40, command=Command(name="recall", arguments="2"), id="abc")
+    desk.answering(Answer(text="", files=(File(name="chat.txt", content=b"hello"),), buttons=(button,)))
+    async with listening(make(api), desk, api):
+        await api.user_says(channel, "export", ana)
+        await api.wait_for(lambda: desk.served)
+        message = api.messages(channel)[-1]
+        assert [(a["filename"], a["size"]) for a in message["attachments"]] == [("chat.txt", 5)]
+        shown = message["components"][0]["components"][0]
+        assert shown["custom_id"] == "abc"
+        assert len(shown["label"]) <= 80
+
+
+async def test_the_same_delivery_twice_makes_one_message(api: DiscordApi) -> None:
+    channel = api.dm(api.user("Ana"))
+    adapter = make(api)
+    await adapter.open()
+    for _ in range(2):  # the second process does not know what the first one posted
+        reply = adapter.reply(Address(platform="discord", chat_id=channel))
+        reply.begin(Receipt("reminder:7"))
+        await reply.finish(Answer(text="Tea!"))
+    assert api.said(channel) == ["Tea!"]
+    await adapter.close()
+
+
+async def test_a_placeholder_that_was_posted_but_not_recorded_is_found_again(api: DiscordApi) -> None:
+    class _Unreached(Receipt):
+        async def record(self, message_id: str) -> None:
+            raise StoreError("killed before this could be written")
+
+    channel = api.dm(api.user("Ana"))
+    adapter = make(api)
+    await adapter.open()
+    first = adapter.reply(Address(platform="discord", chat_id=channel))
+    first.begin(_Unreached("turn:7"))
+    first.show("Half an")
+    await api.wait_for(lambda: api.said(channel) == ["…"])
+    await first.abandon()
+    again = adapter.reply(Address(platform="discord", chat_id=channel))
+    again.begin(Receipt("turn:7"))
+    await again.finish(Answer(text="The whole answer"))
+    assert api.said(channel) == ["The whole answer"]
+    await adapter.close()
+
+
+async def test_a_restart_edits_what_stands_and_posts_anew_what_is_gone(api: DiscordApi) -> None:
+    channel = api.dm(api.user("Ana"))
+    standing = api.world.add_post(channel, api.bot_id, "half an ans")["id"]
+    adapter = make(api)
+    await adapter.open()
+    for posted, answer in (([standing], "the answer"), (["424242424242424242"], "another answer")):
+        reply = adapter.reply(Address(platform="discord", chat_id=channel))
+        reply.begin(Receipt(f"turn:{answer}", posted))
+        await reply.finish(Answer(text=answer))
+    assert api.said(channel) == ["the answer", "another answer"]
+    await adapter.close()
+
+
+async def test_what_cannot_be_delivered_says_whether_trying_again_helps(api: DiscordApi, desk: Desk) -> None:
+    blocked, gone, slow = (api.dm(api.user(name)) for name in ("Ana", "Bo", "Cy"))
+    api.block(blocked)
+    api.rest.fail("POST", f"/channels/{slow}/messages", 429, retry_after=90.0)
+    adapter = make(api)
+    await adapter.open()
+
+    async def refusal(chat_id: str) -> DeliveryError:
+        reply = adapter.reply(Address(platform="discord", chat_id=chat_id))
+        reply.begin(Receipt(f"reminder:{chat_id}"))
+        with pytest.raises(DeliveryError) as caught:
+            await reply.finish(Answer(text="hello"))
+        return caught.value
+
+    assert (await refusal(blocked)).is_permanent
+    assert (await refusal("123456789012345678")).is_permanent
+    assert (await refusal("nonsense")).is_permanent
+    error = await refusal(slow)
+    assert not error.is_permanent
+    assert error.retry_after_s == 90.0
+    api.hide(gone)
+    assert (await refusal(gone)).is_permanent
+    await adapter.close()
+    assert not (await refusal(slow)).is_permanent  # closed is not refused
+
+
+async def test_a_short_rate_limit_is_waited_out(api: DiscordApi) -> None:
+    channel = api.dm(api.user("Ana"))
+    api.rest.fail("POST", f"/channels/{channel}/messages", 429, retry_after=0.01)
+    adapter = make(api)
+    await adapter.open()
+    reply = adapter.reply(Address(platform="discord", chat_id=channel))
+    reply.begin(Receipt("reminder:1"))
+    await reply.finish(Answer(text="hello"))
+    assert api.said(channel) == ["hello"]
+    await adapter.close()
+
+
+async def test_an_archived_thread_is_opened_and_a_locked_one_refused(api: DiscordApi, desk: Desk) -> None:
+    ana = api.user("Ana")
+    adapter = make(api)
+    async with listening(adapter, desk, api):
+        channel = await api.channel("general")
+        thread = await api.thread(channel, "old", ana)
+        address = Address(platform="discord", chat_id=channel, thread_id=thread)
+        standing = api.world.add_post(thread, api.bot_id, "half")["id"]
+        api.archive(thread)
+        reply = adapter.reply(address)
+        reply.begin(Receipt("turn:1", [standing]))
+        await reply.finish(Answer(text="whole"))
+        assert api.said(thread) == ["whole"]
+        api.archive(thread, is_locked=True)
+        reply = adapter.reply(address)
+        reply.begin(Receipt("turn:2"))
+        with pytest.raises(DeliveryError) as caught:
+            await reply.finish(Answer(text="too late"))
+        assert caught.value.is_permanent
+
+
+async def test_a_private_answer_is_never_posted_in_a_room(api: DiscordApi, desk: Desk) -> None:
+    ana = api.user("Ana")
+    direct = api.dm(ana)
+    adapter = make(api)
+    async with listening(adapter, desk, api):
+        channel = await api.channel("general")
+        secret = Answer(text="x" * 3000, is_private=True)
+        reply = adapter.reply(Address(platform="discord", chat_id=channel))
+        reply.begin(Receipt("turn:1"))
+        with pytest.raises(DeliveryError, match="expired") as caught:
+            await reply.finish(secret)
+        assert caught.value.is_permanent
+        assert api.messages(channel) == []
+        reply = adapter.reply(Address(platform="discord", chat_id=direct))
+        reply.begin(Receipt("turn:2"))
+        await reply.finish(secret)
+        assert len(api.said(direct)) == 2

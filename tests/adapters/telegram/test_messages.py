@@ -1,0 +1,332 @@
+"""How answers look on Telegram: formatting, splitting, streaming, buttons, files, and what happens when it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from telegram import Bot
+from telegram.error import NetworkError
+
+from adapters.streaming import Painter
+from adapters.telegram.messages import TelegramCanvas
+from adapters.telegram.request import TelegramRequest
+from core.errors import DeliveryError
+from core.markup.render import utf16_length
+from core.types import Address, Answer, Button, Command, File
+from tests.fixtures.bot_api import BotApi
+from tests.fixtures.slip import Slip
+
+pytestmark = pytest.mark.slow
+
+GROUP, FORUM = -200, -1001234567890
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[BotApi]:
+    async with BotApi() as running:
+        running.person(42)
+        running.group(GROUP)
+        running.group(FORUM, "Flat", is_forum=True)
+        yield running
+        assert running.violations == []
+
+
+@pytest.fixture
+async def bot(api: BotApi) -> AsyncIterator[Bot]:
+    request = TelegramRequest(api.token, 4)
+    async with Bot(api.token, f"{api.url}/bot", request=request, get_updates_request=request) as made:
+        yield made
+
+
+def canvas(bot: Bot, chat_id: int, thread_id: int | None = None, reply_to: str | None = None) -> TelegramCanvas:
+    thread = str(thread_id) if thread_id else None
+    made = TelegramCanvas(bot, Address(platform="telegram", chat_id=str(chat_id), thread_id=thread), reply_to)
+    made.pace_s = 0.01
+    return made
+
+
+def test_pace_is_slower_in_groups() -> None:
+    bot = Bot("1:x")
+    paces = [TelegramCanvas(bot, Address(platform="telegram", chat_id=chat), None).pace_s for chat in ("42", "-200")]
+    assert paces == [1.0, 3.0]
+
+
+async def test_formatting_becomes_entities(api: BotApi, bot: Bot) -> None:
+    await canvas(bot, 42).post("🦉 **bold** and [link](https://example.org)\n\n```python\nx = 1\n```", None, "n")
+    message = api.messages(42)[0]
+    assert message["text"] == "🦉 bold and link\n\nx = 1"
+    assert message["entities"] == [
+        {"type": "bold", "offset": 3, "length": 4},
+        {"type": "text_link", "offset": 12, "length": 4, "url": "https://example.org"},
+        {"type": "pre", "offset": 18, "length": 5, "language": "python"},
+    ]
+    assert api.called("sendMessage")[0]["link_preview_options"] == {"is_disabled": True}
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "Bad Request: can't parse entities: unsupported something",
+        "Bad Request: ENTITY_BOUNDS_INVALID",
+        "Bad Request: entity beginning at UTF-16 offset 3 ends after the end of the text at UTF-16 offset 9",
+    ],
+)
+async def test_refused_formatting_is_sent_plain(api: BotApi, bot: Bot, complaint: str) -> None:
+    drawn = canvas(bot, 42)
+    api.fail(400, complaint, method="sendMessage")
+    message_id = await drawn.post("**bold** word", None, "n")
+    assert "entities" not in api.messages(42)[0]
+    api.fail(400, complaint, method="editMessageText")
+    await drawn.edit(message_id, "**bold** words", None)
+    assert api.texts(42) == ["bold words"]
+
+
+async def test_what_renders_to_nothing_is_still_a_message(api: BotApi, bot: Bot) -> None:
+    drawn = canvas(bot, 42)
+    message_id = await drawn.post("", None, "n")
+    assert api.texts(42) == ["…"]
+    await drawn.edit(message_id, "   ", None)
+    assert drawn.measure("") == 0
+
+
+async def test_length_is_counted_in_utf16_units_of_the_rendered_text(bot: Bot) -> None:
+    assert canvas(bot, 42).measure("**🦉🦉**") == 4
+
+
+async def test_groups_see_what_is_answered_and_only_once(api: BotApi, bot: Bot) -> None:
+    asked = api.user_says(GROUP, "@mneme_bot hi")["message"]["message_id"]
+    drawn = canvas(bot, GROUP, reply_to=str(asked))
+    await drawn.post("one", None, "a")
+    await drawn.post("two", None, "b")
+    replies = [message.get("reply_to_message", {}).get("message_id") for message in api.messages(GROUP)]
+    assert replies == [asked, None]
+    api.user_says(42, "hi")
+    await canvas(bot, 42, reply_to="1").post("direct", None, "c")
+    assert "reply_to_message" not in api.messages(42)[0]
+
+
+@pytest.mark.parametrize("gone", ["99", "4382000000000000001", "cron-1"])
+async def test_an_answered_message_that_is_gone_does_no_harm(api: BotApi, bot: Bot, gone: str) -> None:
+    await canvas(bot, GROUP, reply_to=gone).post("still here", None, "n")
+    assert api.texts(GROUP) == ["still here"]
+
+
+async def test_topics(api: BotApi, bot: Bot) -> None:
+    topic = api.topic(FORUM)
+    drawn = canvas(bot, FORUM, topic)
+    await drawn.typing()
+    await drawn.post("in the topic", None, "n")
+    assert api.texts(FORUM, topic) == ["in the topic"]
+    assert api.called("sendChatAction") == [{"chat_id": FORUM, "message_thread_id": topic, "action": "typing"}]
+
+
+async def test_a_topic_that_is_gone_falls_back_to_the_chat(api: BotApi, bot: Bot) -> None:
+    drawn = canvas(bot, FORUM, 777)
+    await drawn.typing()
+    await drawn.post("**one**", None, "a")
+    await drawn.post("two", Answer(text="two", files=(File(name="a.txt", content=b"a"),)), "b")
+    assert api.texts(FORUM) == ["one", "two", ""]
+    assert [call.get("message_thread_id") for call in api.called("sendMessage")] == [777, None, None]
+
+
+async def test_a_group_that_moved_is_followed(api: BotApi, bot: Bot) -> None:
+    api.migrate(GROUP, -100555)
+    await canvas(bot, GROUP).post("found you", None, "n")
+    assert api.texts(-100555) == ["found you"]
+
+
+async def test_equal_edit_is_fine_and_a_missing_message_is_told(api: BotApi, bot: Bot) -> None:
+    drawn = canvas(bot, 42)
+    message_id = await drawn.post("same", None, "n")
+    await drawn.edit(message_id, "same", None)
+    await drawn.remove(message_id)
+    await drawn.remove(message_id)
+    with pytest.raises(DeliveryError, match="to edit not found") as told:
+        await drawn.edit(message_id, "other", None)
+    assert (told.value.is_missing, told.value.is_permanent) == (True, False)
+
+
+@pytest.mark.parametrize("said", ["Bad Request: message can't be edited", "Bad Request: MESSAGE_ID_INVALID"])
+async def test_a_message_that_can_never_be_edited_is_missing(api: BotApi, bot: Bot, said: str) -> None:
+    drawn = canvas(bot, 42)
+    message_id = await drawn.post("old", None, "n")
+    api.fail(400, said, method="editMessageText")
+    with pytest.raises(DeliveryError) as told:
+        await drawn.edit(message_id, "new", None)
+    assert (told.value.is_missing, told.value.is_permanent) == (True, False)
+
+
+async def test_what_may_pass_is_not_missing(api: BotApi, bot: Bot) -> None:
+    drawn = canvas(bot, 42)
+    message_id = await drawn.post("old", None, "n")
+    api.flood(7, method="editMessageText")
+    api.fail(502, "Bad Gateway", method="editMessageText")
+    for _ in range(2):
+        with pytest.raises(DeliveryError) as told:
+            await drawn.edit(message_id, "new", None)
+        assert (told.value.is_missing, told.value.is_permanent) == (False, False)
+
+
+async def test_an_answer_whose_message_was_deleted_is_posted_anew_at_once(api: BotApi, bot: Bot) -> None:
+    drawn, slip = canvas(bot, 42), Slip()
+    painter = Painter(drawn)
+    painter.begin(slip)
+    painter.show("Half of")
+    await api.wait_for(lambda: api.texts(42) == ["Half of"])
+    await drawn.remove(slip.posted[0])
+    await painter.finish(Answer(text="Half of it was not enough"))
+    assert api.texts(42) == ["Half of it was not enough"]
+    edits = [call for call in api.called("editMessageText") if "not enough" in str(call)]
+    assert len(edits) == 1, "no second try"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (403, "Forbidden: bot was blocked by the user"),
+        (403, "Forbidden: bot was kicked from the group chat"),
+        (403, "Forbidden: user is deactivated"),
+        (400, "Bad Request: chat not found"),
+        (400, "Bad Request: not enough rights to send text messages to the chat"),
+    ],
+)
+async def test_a_chat_that_is_lost_is_permanent(api: BotApi, bot: Bot, code: int, said: str) -> None:
+    api.fail(code, said, method="sendMessage")
+    with pytest.raises(DeliveryError) as told:
+        await canvas(bot, 42).post("x", None, "n")
+    assert told.value.is_permanent
+    assert api.messages(42) == []
+
+
+async def test_floods_and_failures_can_be_tried_again(api: BotApi, bot: Bot) -> None:
+    drawn = canvas(bot, 42)
+    api.flood(7, method="sendMessage")
+    with pytest.raises(DeliveryError) as told:
+        await drawn.post("x", None, "n")
+    assert (told.value.retry_after_s, told.value.is_permanent) == (7.0, False)
+    api.fail(502, "Bad Gateway", method="sendMessage")
+    api.drop(method="sendMessage")
+    # One method's 404 is not a revoked token.
+    api.fail(404, "Not Found", method="sendMessage")
+    for _ in range(3):
+        with pytest.raises(DeliveryError) as told:
+            await drawn.post("x", None, "n")
+        assert (told.value.retry_after_s, told.value.is_permanent) == (None, False)
+        assert api.token not in str(told.value)
+    await drawn.post("x", None, "n")
+    assert api.texts(42) == ["x"]
+
+
+async def test_buttons(api: BotApi, bot: Bot) -> None:
+    def button(label: str) -> Button:
+        return Button(label=label, command=Command(name="help"), id=f"id-{label}")
+
+    labels = ("1", "2", "3", "4", "A rather long label", "5")
+    answer = Answer(text="Choose", buttons=tuple(button(label) for label in labels))
+    drawn = canvas(bot, 42)
+    message_id = await drawn.post("Choose", answer, "n")
+    rows = api.messages(42)[0]["reply_markup"]["inline_keyboard"]
+    assert [[one["text"] for one in row] for row in rows] == [["1", "2", "3"], ["4"], ["A rather long label"], ["5"]]
+    assert rows[1][0]["callback_data"] == "id-4"
+    await drawn.edit(message_id, "Chosen", None)
+    assert "reply_markup" not in api.messages(42)[0]
+
+
+async def test_files_follow_the_text_and_are_sent_once(api: BotApi, bot: Bot) -> None:
+    files = (File(name="a.csv", content=b"1,2"), File(name="b.txt", content=b"two"))
+    answer = Answer(text="Here", files=files)
+    drawn = canvas(bot, 42)
+    api.fail(502, "Bad Gateway", method="sendDocument")
+    with pytest.raises(DeliveryError):
+        await drawn.post("Here", answer, "n")
+    message_id = await drawn.post("Here", answer, "n")
+    assert message_id == str(api.messages(42)[0]["message_id"])
+    assert [message.get("document", {}).get("file_name") for message in api.messages(42)] == [None, "a.csv", "b.txt"]
+    await drawn.edit(message_id, "Here", answer)
+    assert len(api.messages(42)) == 3
+    assert api.files == {"a.csv": b"1,2", "b.txt": b"two"}
+
+
+async def test_files_alone_need_no_text(api: BotApi, bot: Bot) -> None:
+    painter = Painter(canvas(bot, 42))
+    slip = Slip()
+    painter.begin(slip)
+    await painter.finish(Answer(text="", files=(File(name="a.csv", content=b"1"),)))
+    assert [message["document"]["file_name"] for message in api.messages(42)] == ["a.csv"]
+    assert len(slip.posted) == 1
+
+
+async def test_an_answer_grows_in_one_message(api: BotApi, bot: Bot) -> None:
+    painter = Painter(canvas(bot, 42))
+    slip = Slip()
+    painter.begin(slip)
+    await api.wait_for(lambda: api.called("sendChatAction"))
+    painter.show("Ana lives")
+    await api.wait_for(lambda: api.texts(42) == ["Ana lives"])
+    assert [call["text"] for call in api.called("sendMessage")] == ["…"], "a message begins as a placeholder"
+    painter.show("Ana lives in **Por")
+    await api.wait_for(lambda: len(api.called("editMessageText")) == 2)
+    painter.show("Ana lives in **Porto**.")
+    await painter.finish(Answer(text="Ana lives in **Porto**."))
+    assert api.texts(42) == ["Ana lives in Porto."]
+    assert api.messages(42)[0]["entities"] == [{"type": "bold", "offset": 13, "length": 5}]
+    assert len(api.called("sendMessage")) == 1
+    assert slip.posted == [str(api.messages(42)[0]["message_id"])]
+
+
+async def test_a_long_answer_is_split_within_the_limit(api: BotApi, bot: Bot) -> None:
+    text = "\n\n".join(f"Paragraph {number} 🦉 " + "word " * 60 for number in range(40))
+    painter = Painter(canvas(bot, 42))
+    painter.begin(Slip())
+    await painter.finish(Answer(text=text, buttons=(Button(label="More", command=Command(name="x"), id="i"),)))
+    shown = api.texts(42)
+    assert len(shown) > 2
+    assert max(utf16_length(part) for part in shown) <= 4096
+    assert "".join("".join(shown).split()) == "".join(text.split())
+    assert ["reply_markup" in message for message in api.messages(42)] == [False] * (len(shown) - 1) + [True]
+
+
+async def test_a_restart_edits_and_does_not_post_again(api: BotApi, bot: Bot) -> None:
+    message_id = await canvas(bot, 42).post("Ana liv", None, "n")
+    painter = Painter(canvas(bot, 42))
+    painter.begin(Slip(message_id))
+    await painter.finish(Answer(text="Ana lives in Porto."))
+    assert api.texts(42) == ["Ana lives in Porto."]
+
+
+async def test_a_placeholder_that_a_person_deleted_is_posted_anew(api: BotApi, bot: Bot) -> None:
+    painter = Painter(canvas(bot, 42))
+    slip = Slip("31")
+    painter.begin(slip)
+    await painter.finish(Answer(text="Here again."))
+    assert api.texts(42) == ["Here again."]
+    assert slip.posted == ["31", "1"]
+
+
+async def test_a_blocked_bot_is_told_by_finish(api: BotApi, bot: Bot) -> None:
+    api.user_blocks(42)
+    painter = Painter(canvas(bot, 42))
+    painter.begin(Slip())
+    with pytest.raises(DeliveryError) as told:
+        await painter.finish(Answer(text="Are you there?"))
+    assert told.value.is_permanent
+
+
+@pytest.mark.parametrize(
+    "text", ["> quote\n> > inner", "| a | b |\n|---|---|\n| 1 | 2 |", "*" * 300, "`" * 50, "<b>x</b>"]
+)
+async def test_odd_markdown_is_taken(api: BotApi, bot: Bot, text: str) -> None:
+    await canvas(bot, 42).post(text, None, "n")
+    assert len(api.messages(42)) == 1
+
+
+async def test_the_token_stays_out_of_errors(api: BotApi) -> None:
+    request = TelegramRequest(api.token, 1)
+    await request.initialize()
+    values: dict[str, Any] = {"url": f"http://127.0.0.1:1/bot{api.token}/getMe", "method": "POST"}
+    with pytest.raises(NetworkError) as told:
+        await request.do_request(**values)
+    await request.shutdown()
+    assert api.token not in str(told.value)

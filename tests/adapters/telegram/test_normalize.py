@@ -1,0 +1,311 @@
+"""What an update of Telegram says to us: chats, senders, mentions, commands, topics, attachments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from telegram import Update, User
+
+from adapters.telegram.normalize import moved, normalise
+from core.types import Address, Attachment, Command, Inbound, Scope, Sender
+from tests.fixtures.bot_chats import GROUP_ADMIN, BotChats
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+GROUP, FORUM = -200, -1001234567890
+
+
+@pytest.fixture
+def chats() -> Iterator[BotChats]:
+    made = BotChats(username="mneme_bot")
+    made.person(42, "Ana", "ana")
+    made.group(GROUP)
+    made.group(FORUM, "Flat", is_forum=True)
+    yield made
+    assert made.violations == []
+
+
+def read(chats: BotChats, update: dict[str, Any]) -> Inbound | None:
+    me = User.de_json(chats.bot, None)
+    return normalise(Update.de_json(update, None), me, NOW)
+
+
+def heard(chats: BotChats, update: dict[str, Any]) -> Inbound:
+    inbound = read(chats, update)
+    assert inbound is not None
+    return inbound
+
+
+async def test_direct_message_is_the_accounts(chats: BotChats) -> None:
+    update = chats.user_says(42, "Hello 👋 there", date=1795176000)
+    assert read(chats, update) == Inbound(
+        kind="message",
+        address=Address(platform="telegram", chat_id="42"),
+        scope=Scope.account("telegram", "42"),
+        sender=Sender(id="42", name="Ana"),
+        text="Hello 👋 there",
+        message_id="1",
+        sent_at=datetime(2026, 11, 20, 12, 0, tzinfo=UTC),
+        is_direct=True,
+        is_addressed=True,
+    )
+
+
+async def test_group_is_a_room_and_listens_only_when_meant(chats: BotChats) -> None:
+    inbound = heard(chats, chats.user_says(GROUP, "nice weather", user_id=42))
+    assert inbound.scope == Scope.room("telegram", "-200")
+    assert not inbound.is_direct
+    assert not inbound.is_addressed
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("@mneme_bot what is up?", "what is up?"),
+        ("@Mneme_Bot, what is up?", "what is up?"),
+        ("👋 hi @mneme_bot what is up?", "👋 hi @mneme_bot what is up?"),
+        ("@mneme_bot", "@mneme_bot"),
+    ],
+)
+async def test_mention_addresses_us_and_is_left_out_in_front(chats: BotChats, said: str, text: str) -> None:
+    inbound = heard(chats, chats.user_says(GROUP, said))
+    assert inbound.is_addressed
+    assert inbound.text == text
+
+
+async def test_mention_of_somebody_else_is_not_for_us(chats: BotChats) -> None:
+    for said in ("@mneme_bot2 hi", "@ana hi", "mail me at x@mneme_bot"):
+        inbound = heard(chats, chats.user_says(GROUP, said))
+        assert not inbound.is_addressed
+        assert inbound.text == said
+
+
+async def test_mention_without_a_username_counts(chats: BotChats) -> None:
+    entity = {"type": "text_mention", "offset": 0, "length": 5, "user": chats.bot}
+    inbound = heard(chats, chats.user_says(GROUP, "Mneme look", entities=[entity]))
+    assert inbound.is_addressed
+    assert inbound.text == "look"
+
+
+async def test_reply_to_the_bot_addresses_it(chats: BotChats) -> None:
+    ours = chats.enter(GROUP, chats.bot, text="Yes?")
+    theirs = heard(chats, chats.user_says(GROUP, "one", user_id=42))
+    to_us = heard(chats, chats.user_says(GROUP, "and why?", reply_to=ours["message_id"]))
+    to_them = heard(chats, chats.user_says(GROUP, "and you?", reply_to=int(theirs.message_id)))
+    assert (to_us.is_addressed, to_us.reply_to) == (True, "1")
+    assert (to_them.is_addressed, to_them.reply_to) == (False, "2")
+
+
+@pytest.mark.parametrize(
+    ("said", "command"),
+    [
+        ("/recall Porto in May", Command(name="recall", arguments="Porto in May")),
+        ("/Recall@Mneme_Bot  Porto ", Command(name="recall", arguments="Porto")),
+        ("/start", Command(name="start")),
+        ("/remind tomorrow 9:00\nbuy milk 🥛", Command(name="remind", arguments="tomorrow 9:00\nbuy milk 🥛")),
+        ("@mneme_bot /help", Command(name="help")),
+    ],
+)
+async def test_commands(chats: BotChats, said: str, command: Command) -> None:
+    for chat in (42, GROUP):
+        inbound = heard(chats, chats.user_says(chat, said))
+        assert inbound.command == command
+        assert inbound.is_addressed
+
+
+async def test_commands_of_other_bots_are_not_ours(chats: BotChats) -> None:
+    inbound = heard(chats, chats.user_says(GROUP, "/help@other_bot"))
+    assert inbound.command is None
+    assert not inbound.is_addressed
+
+
+async def test_a_slash_inside_the_text_is_no_command(chats: BotChats) -> None:
+    inbound = heard(chats, chats.user_says(42, "what does /help do?"))
+    assert inbound.command is None
+    assert inbound.text == "what does /help do?"
+
+
+async def test_topics_are_places_of_their_own_in_the_rooms_scope(chats: BotChats) -> None:
+    topic = chats.topic(FORUM)
+    inbound = heard(chats, chats.user_says(FORUM, "plan", thread_id=topic))
+    assert inbound.address == Address(platform="telegram", chat_id=str(FORUM), thread_id=str(topic))
+    assert inbound.scope == Scope.room("telegram", str(FORUM))
+    assert inbound.reply_to is None
+    general = heard(chats, chats.user_says(FORUM, "general"))
+    assert general.address.thread_id is None
+
+
+async def test_a_topic_that_the_bot_opened_does_not_address_it(chats: BotChats) -> None:
+    topic = chats.topic(FORUM)
+    chats.history[FORUM][topic]["from"] = chats.bot
+    assert not heard(chats, chats.user_says(FORUM, "just talking", thread_id=topic)).is_addressed
+
+
+async def test_thread_of_replies_is_no_topic(chats: BotChats) -> None:
+    chats.group(-100777, "Plain")
+    inbound = heard(chats, chats.user_says(-100777, "an answer", message_thread_id=5))
+    assert inbound.address.thread_id is None
+
+
+async def test_only_messages_of_supergroups_have_links(chats: BotChats) -> None:
+    topic = chats.topic(FORUM)
+    chats.group(-1000000012345, "Old")
+    chats.group(-1009999999999, "Town")
+    chats.chats[-1009999999999]["username"] = "town_square"
+    bases = {
+        where: heard(chats, chats.user_says(chat_id, "@mneme_bot hi", thread_id=thread_id)).link_base
+        for where, chat_id, thread_id in (
+            ("direct", 42, None),
+            ("group", GROUP, None),
+            ("forum", FORUM, None),
+            ("topic", FORUM, topic),
+            ("old", -1000000012345, None),
+            ("public", -1009999999999, None),
+        )
+    }
+    assert bases == {
+        "direct": None,
+        "group": None,
+        "forum": "https://t.me/c/1234567890/",
+        "topic": f"https://t.me/c/1234567890/{topic}/",
+        "old": "https://t.me/c/12345/",
+        "public": "https://t.me/town_square/",
+    }
+    topic = chats.topic(-1009999999999)
+    spoken = heard(chats, chats.user_says(-1009999999999, "@mneme_bot hi", thread_id=topic))
+    assert spoken.link_base == f"https://t.me/town_square/{topic}/"
+
+
+async def test_topics_in_a_direct_chat_are_the_persons(chats: BotChats) -> None:
+    topic = chats.topic(42)
+    inbound = heard(chats, chats.user_says(42, "here", thread_id=topic))
+    assert inbound.address.key == f"telegram:42/{topic}"
+    assert inbound.scope == Scope.account("telegram", "42")
+
+
+async def test_nobodies(chats: BotChats) -> None:
+    channel = {"id": -100999, "type": "channel", "title": "News"}
+    telegram = {"id": 777000, "is_bot": False, "first_name": "Telegram"}
+    bot = {"id": 7, "is_bot": True, "first_name": "Other"}
+    group = chats.chats[GROUP]
+    for fields in (
+        {"user_id": GROUP_ADMIN, "sender_chat": group},
+        {"user_id": 42, "sender_chat": channel},
+        {"from": telegram},
+        {"from": bot},
+        {"from": {"id": 136817688, "is_bot": True, "first_name": "Channel"}, "sender_chat": channel},
+    ):
+        inbound = heard(chats, chats.user_says(GROUP, "@mneme_bot let me in", **fields))
+        assert inbound.sender.is_nobody
+        assert inbound.sender.id != "42"
+
+
+async def test_posts_in_channels_are_not_heard(chats: BotChats) -> None:
+    post = {"message_id": 1, "date": 1, "chat": {"id": -100999, "type": "channel", "title": "News"}, "text": "x"}
+    assert read(chats, chats.push(channel_post=post)) is None
+    assert read(chats, chats.push(message=post)) is None
+
+
+async def test_edits_carry_the_new_text_and_their_own_time(chats: BotChats) -> None:
+    chats.user_says(42, "firts", date=1795176000)
+    inbound = heard(chats, chats.user_edits(42, 1, "/first"))
+    assert (inbound.kind, inbound.text, inbound.message_id, inbound.command) == ("edit", "/first", "1", None)
+    assert inbound.sent_at == datetime.fromtimestamp(chats.history[42][1]["edit_date"], UTC)
+
+
+async def test_presses(chats: BotChats) -> None:
+    topic = chats.topic(FORUM)
+    keyboard = {"inline_keyboard": [[{"text": "More", "callback_data": "a1b2"}]]}
+    ours = chats.enter(FORUM, chats.bot, thread_id=topic, text="Found", reply_markup=keyboard)
+    update = chats.user_presses(FORUM, ours["message_id"], "More", user_id=42)
+    inbound = heard(chats, update)
+    assert (inbound.kind, inbound.text, inbound.message_id) == ("action", "a1b2", update["callback_query"]["id"])
+    assert inbound.address.thread_id == str(topic)
+    assert inbound.sender.id == "42"
+    assert inbound.reply_to == str(ours["message_id"])
+    assert inbound.sent_at == datetime.fromtimestamp(ours["date"], UTC)
+
+
+async def test_press_under_a_message_too_old_to_be_shown(chats: BotChats) -> None:
+    query = {
+        "id": "9",
+        "from": chats.people[42],
+        "chat_instance": "1",
+        "data": "a1",
+        "message": {"chat": {"id": 42, "type": "private"}, "message_id": 3, "date": 0},
+    }
+    inbound = heard(chats, chats.push(callback_query=query))
+    assert (inbound.text, inbound.address.key, inbound.sent_at) == ("a1", "telegram:42", NOW)
+    del query["message"]
+    assert read(chats, chats.push(callback_query=query | {"inline_message_id": "x"})) is None
+
+
+async def test_attachments_with_captions(chats: BotChats) -> None:
+    sizes = [
+        {"file_id": f"p{n}", "file_unique_id": f"u{n}", "width": n, "height": n, "file_size": n} for n in (90, 800)
+    ]
+    inbound = heard(chats, chats.user_says(GROUP, "@mneme_bot what is this?", photo=sizes))
+    assert inbound.text == "what is this?"
+    assert inbound.is_addressed
+    assert inbound.attachments == (
+        Attachment(kind="photo", name="photo.jpg", mime="image/jpeg", size_bytes=800, reference="p800"),
+    )
+    document = {"file_id": "d", "file_unique_id": "d", "file_name": "plan.pdf", "mime_type": "application/pdf"}
+    inbound = heard(chats, chats.user_says(42, "", document=document))
+    assert inbound.text == ""
+    assert inbound.attachments == (Attachment(kind="document", name="plan.pdf", mime="application/pdf", reference="d"),)
+    voice = {"file_id": "v", "file_unique_id": "v", "duration": 3, "file_size": 10}
+    assert heard(chats, chats.user_says(42, "", voice=voice)).attachments[0].kind == "voice"
+    sticker = {"file_id": "s", "file_unique_id": "s", "type": "regular", "width": 1, "height": 1, "emoji": "🦉"}
+    sticker |= {"is_animated": False, "is_video": False}
+    assert heard(chats, chats.user_says(42, "", sticker=sticker)).attachments[0].name == "🦉"
+
+
+async def test_places_and_contacts_become_words(chats: BotChats) -> None:
+    place = {"latitude": 41.15, "longitude": -8.61}
+    assert heard(chats, chats.user_says(42, "", location=place)).text == "Location: 41.15, -8.61"
+    venue = {"location": place, "title": "Majestic", "address": "Rua 1"}
+    assert heard(chats, chats.user_says(42, "", location=place, venue=venue)).text == "Majestic, Rua 1 (41.15, -8.61)"
+    contact = {"phone_number": "+351123", "first_name": "Rui"}
+    assert heard(chats, chats.user_says(42, "", contact=contact)).text == "Contact: Rui, +351123"
+
+
+async def test_notices_of_the_chat_say_nothing(chats: BotChats) -> None:
+    assert read(chats, chats.user_says(GROUP, "", new_chat_title="Other")) is None
+    assert read(chats, chats.user_blocks(42)) is None
+    assert (
+        read(
+            chats,
+            chats.push(
+                poll_answer={
+                    "poll_id": "1",
+                    "option_ids": [0],
+                    "option_persistent_ids": ["0"],
+                    "user": chats.people[42],
+                }
+            ),
+        )
+        is None
+    )
+
+
+async def test_a_group_that_moves_tells_both_ids(chats: BotChats) -> None:
+    for update in chats.migrate(GROUP, -100555):
+        assert moved(Update.de_json(update, None)) == ("-200", "-100555")
+        assert read(chats, update) is None
+    assert moved(Update.de_json(chats.user_says(42, "hi"), None)) is None
+
+
+async def test_half_characters_become_whole(chats: BotChats) -> None:
+    entity = {"type": "bot_command", "offset": 0, "length": 5}
+    inbound = heard(chats, chats.user_says(42, "/note a\ud83d b", entities=[entity]))
+    assert inbound.command == Command(name="note", arguments="a\ufffd b")
+    assert inbound.text == "/note a\ufffd b"
+
+
+async def test_what_is_passed_on_says_so(chats: BotChats) -> None:
+    origin = {"type": "hidden_user", "sender_user_name": "Ben", "date": 1795176000}
+    assert heard(chats, chats.user_says(42, "I live in Rome", forward_origin=origin)).is_forward
+    assert not heard(chats, chats.user_says(42, "I live in Porto")).is_forward

@@ -1,0 +1,363 @@
+"""The terminal: a pipe is answered line by line with nothing but answers, a person gets a prompt on a real tty."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import pty
+import struct
+import termios
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from adapters.terminal.adapter import ADDRESS, Terminal
+from core.errors import DeliveryError
+from core.ports import Reply
+from core.types import Address, Answer, Button, Command, CommandSpec, File, Inbound, Scope
+from tests.fixtures.clock import SteadyClock
+
+PROMPT = ">\x1b[0m"
+SPECS = (CommandSpec(name="help", description="What I can do"), CommandSpec(name="recall", description="Find"))
+
+
+class Parrot:
+    """Fills the role Sink: answers everything with itself, or with what `answer` gives."""
+
+    def __init__(self, answer: Callable[[Inbound, Reply], Awaitable[Answer]] | None = None) -> None:
+        self.heard: list[Inbound] = []
+        self._replies: list[Reply] = []
+        self._answer = answer
+        self.serving = 0
+
+    async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
+        assert self.serving == 0 or inbound.command is not None, "a line was read before the last was answered"
+        self.heard.append(inbound)
+        self._replies.append(reply)
+        return None if inbound.text == "ignored" else len(self.heard) - 1
+
+    async def serve(self, entry_id: int) -> None:
+        self.serving += 1
+        inbound, reply = self.heard[entry_id], self._replies[entry_id]
+        reply.begin(Slip())
+        reply.show("half an ans")
+        await asyncio.sleep(0)
+        answer = Answer(text=f"You said **{inbound.text}**.") if self._answer is None else None
+        if self._answer is not None:
+            answer = await self._answer(inbound, reply)
+        assert answer is not None
+        with suppress(DeliveryError):
+            await reply.finish(answer)
+        self.serving -= 1
+
+    async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        raise AssertionError("a terminal never moves")
+
+
+class Slip:
+    """Fills the role Receipt."""
+
+    key = "k"
+
+    def __init__(self) -> None:
+        self.posted: list[str] = []
+
+    async def record(self, message_id: str) -> None:
+        self.posted.append(message_id)
+
+
+async def through_pipe(home: Path, raw: bytes, sink: Parrot) -> str:
+    """What a program at the other end of two pipes gets for its lines."""
+    (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
+    os.write(in_write, raw)
+    os.close(in_write)
+    with os.fdopen(in_read) as stdin, os.fdopen(out_write, "w") as stdout, os.fdopen(out_read, "rb") as output:
+        terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout)
+        await terminal.open()
+        async with asyncio.timeout(10):
+            await terminal.listen(sink, SPECS)
+        await terminal.close()
+        stdout.close()
+        return output.read().decode()
+
+
+async def test_a_pipe_gets_one_answer_a_line_and_nothing_else(home: Path) -> None:
+    sink = Parrot()
+    out = await through_pipe(home, b"hello\n\n  \r\nhow are you?\r\nlast without end", sink)
+    assert out == "You said hello.\nYou said how are you?.\nYou said last without end.\n"
+    first = sink.heard[0]
+    assert first.address == ADDRESS
+    assert first.address.key == "terminal:local"
+    assert first.scope == Scope.account("terminal", "local")
+    assert (first.is_direct, first.is_addressed, first.sender.id, first.kind) == (True, True, "local", "message")
+    assert len({inbound.message_id for inbound in sink.heard}) == 3
+
+
+async def test_a_pipe_gets_lines_to_type_for_buttons(home: Path) -> None:
+    buttons = (
+        Button(label="More", command=Command(name="recall", arguments="page:2 ferry\x1b[2J")),
+        Button(label="Help", command=Command(name="help")),
+    )
+    sink = Parrot(lambda inbound, reply: _ready(Answer(text="| | Title |\n|--|--|\n| 1 | *Trip* |", buttons=buttons)))
+    out = await through_pipe(home, b"/recall ferry\n", sink)
+    assert out.splitlines()[:3] == ["  | Title", "--+------", "1 | Trip"]
+    assert out.splitlines()[3].startswith("More: /recall page:2 ferry")
+    assert "\x1b" not in out
+    assert out.endswith("\nHelp: /help\n")
+
+
+async def test_a_line_with_a_slash_is_a_command(home: Path) -> None:
+    sink = Parrot()
+    await through_pipe(home, b"/Recall  Porto  in May \n/new\n/etc/hosts is odd\n/\n// no\n/tmp\n", sink)
+    commands = [inbound.command for inbound in sink.heard]
+    assert commands == [
+        Command(name="recall", arguments="Porto  in May"),
+        Command(name="new"),
+        None,
+        None,
+        None,
+        Command(name="tmp"),
+    ]
+    assert sink.heard[0].text == "/Recall  Porto  in May "
+
+
+async def test_quit_leaves_the_rest_unread(home: Path) -> None:
+    sink = Parrot()
+    assert await through_pipe(home, b"one\n/quit\ntwo\n", sink) == "You said one.\n"
+    assert [inbound.text for inbound in sink.heard] == ["one"]
+
+
+async def test_what_is_not_admitted_is_passed_over(home: Path) -> None:
+    assert await through_pipe(home, b"ignored\nnext\n", Parrot()) == "You said next.\n"
+
+
+async def test_any_bytes_become_text(home: Path) -> None:
+    sink = Parrot()
+    raw = b"\xef\xbb\xbffirst\n\xff\xfe broken\n\xed\xa0\x80 surrogate\nnul \x00 here\n" + "grüße 🎉\n".encode()
+    out = await through_pipe(home, raw, sink)
+    texts = [inbound.text for inbound in sink.heard]
+    assert texts[0] == "first"
+    assert texts[4] == "grüße 🎉"
+    assert all(text.encode() for text in texts)
+    assert "You said grüße 🎉." in out
+
+
+async def test_no_answer_drives_the_terminal_behind_a_pipe(home: Path) -> None:
+    out = await through_pipe(home, "a\x1b[2Jb \u202ec\x9b1m\n".encode(), Parrot())
+    assert out == "You said a[2Jb c1m.\n"
+
+
+async def test_a_very_long_line_is_one_message(home: Path) -> None:
+    sink = Parrot()
+    (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
+    with os.fdopen(in_read) as stdin, os.fdopen(out_write, "w") as stdout, os.fdopen(out_read):
+        terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout)
+        sink = Parrot(lambda inbound, reply: _ready(Answer(text="long")))
+        listening = asyncio.create_task(terminal.listen(sink, SPECS))
+        await asyncio.to_thread(_write_all, in_write, b"x" * 300_000 + b"\n")
+        async with asyncio.timeout(10):
+            await listening
+    assert [len(inbound.text) for inbound in sink.heard] == [300_000]
+
+
+def _write_all(descriptor: int, raw: bytes) -> None:
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(raw)
+
+
+async def _ready(answer: Answer) -> Answer:
+    return answer
+
+
+async def test_a_regular_file_and_dev_null_can_stand_at_both_ends(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("from a file\n")
+    for name, expected in ((tmp_path / "in", "You said from a file.\n"), (Path(os.devnull), "")):
+        with name.open() as stdin, (tmp_path / "out").open("w+") as stdout:
+            terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout)
+            async with asyncio.timeout(10):
+                await terminal.listen(Parrot(), SPECS)
+            assert (tmp_path / "out").read_text() == expected
+
+
+async def test_it_stops_when_nobody_reads_the_answers(home: Path) -> None:
+    (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
+    os.close(out_read)
+    os.write(in_write, b"one\ntwo\n")
+    sink = Parrot()
+    with os.fdopen(in_read) as stdin, os.fdopen(out_write, "w") as stdout, os.fdopen(in_write, "w"):
+        terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout)
+        async with asyncio.timeout(10):
+            await terminal.listen(sink, SPECS)
+    assert [inbound.text for inbound in sink.heard] == ["one"]
+
+
+async def test_listening_can_be_cancelled_while_no_line_comes(home: Path) -> None:
+    (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
+    with (
+        os.fdopen(in_read) as stdin,
+        os.fdopen(out_write, "w") as stdout,
+        os.fdopen(in_write, "w"),
+        os.fdopen(out_read),
+    ):
+        terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout)
+        listening = asyncio.create_task(terminal.listen(Parrot(), SPECS))
+        await asyncio.sleep(0)
+        listening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await listening
+
+
+async def test_files_are_kept_in_the_home_and_never_replace_one(home: Path) -> None:
+    file = File(name="../../evil name.txt", content=b"data")
+    sink = Parrot(lambda inbound, reply: _ready(Answer(text="Here.", files=(file,))))
+    out = await through_pipe(home, b"a\nb\n", sink)
+    kept = sorted((home / "files").iterdir())
+    assert len(kept) == 2
+    assert all(path.read_bytes() == b"data" and path.stat().st_mode & 0o777 == 0o600 for path in kept)
+    assert all(str(path) in out for path in kept)
+
+
+@asynccontextmanager
+async def screen(
+    home: Path, monkeypatch: pytest.MonkeyPatch, sink: Parrot, is_veiled: Callable[[Address], bool] = lambda _: False
+) -> AsyncIterator[tuple[Tty, Terminal]]:
+    """A person at a terminal: what is typed goes into a tty, `Tty.sees` waits for what is painted."""
+    monkeypatch.setenv("PROMPT_TOOLKIT_NO_CPR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    with os.fdopen(slave, "r+b", buffering=0) as opened:
+        stdin, stdout = open(opened.fileno(), closefd=False), open(opened.fileno(), "w", closefd=False)  # noqa: ASYNC230, SIM115
+        terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout, is_veiled=is_veiled)
+        await terminal.open()
+        tty = Tty(master)
+        listening = asyncio.create_task(terminal.listen(sink, SPECS))
+        try:
+            async with asyncio.timeout(3):
+                yield tty, terminal
+                await listening
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+            tty.close()
+
+
+class Tty:
+    """The other end of a terminal."""
+
+    def __init__(self, master: int) -> None:
+        self._master = master
+        self._painted = ""
+        self._news = asyncio.Event()
+        asyncio.get_running_loop().add_reader(master, self._read)
+
+    def type(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    async def sees(self, text: str) -> None:
+        """Waits until a text has been painted since the last one that was seen."""
+        try:
+            while text not in self._painted:
+                self._news.clear()
+                await self._news.wait()
+        except asyncio.CancelledError:
+            raise AssertionError(f"{text!r} was not painted, but {self._painted!r}") from None
+        self._painted = self._painted.partition(text)[2]
+
+    def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._master)
+        os.close(self._master)
+
+    def _read(self) -> None:
+        self._painted += os.read(self._master, 65536).decode(errors="replace")
+        self._news.set()
+
+
+async def test_a_person_gets_a_prompt_and_rendered_answers(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    button = Button(label="Go on", command=Command(name="sessions", arguments="3"))
+    sink = Parrot(lambda inbound, reply: _ready(Answer(text="**Bold** \x1b]0;title\x07", buttons=(button,))))
+    async with screen(home, monkeypatch, sink) as (tty, _):
+        await tty.sees("/help lists")
+        await tty.sees(PROMPT)
+        tty.type("hello\r")
+        await tty.sees("Bold")
+        await tty.sees("Go on: /sessions 3")
+        assert "\x1b]0;" not in tty._painted
+        await tty.sees(PROMPT)
+        tty.type("/approve SECRET99\r")
+        await tty.sees("Bold")
+        await tty.sees(PROMPT)
+        tty.type("\x04")
+    assert [inbound.text for inbound in sink.heard] == ["hello", "/approve SECRET99"]
+    history = home / "terminal_history"
+    assert "hello" in history.read_text()
+    assert "SECRET99" not in history.read_text()
+    assert history.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_line_typed_incognito_is_not_in_the_history(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = Parrot()
+    async with screen(home, monkeypatch, sink, lambda _: bool(sink.heard)) as (tty, _):
+        await tty.sees(PROMPT)
+        for line in ("begin", "quetzal"):
+            tty.type(f"{line}\r")
+            await tty.sees("You said")
+            await tty.sees(PROMPT)
+        tty.type("\x04")
+    assert [inbound.text for inbound in sink.heard] == ["begin", "quetzal"]
+    history = (home / "terminal_history").read_text()
+    assert "begin" in history
+    assert "quetzal" not in history
+
+
+async def test_a_paste_of_many_lines_is_one_message(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = Parrot()
+    async with screen(home, monkeypatch, sink) as (tty, _):
+        await tty.sees(PROMPT)
+        tty.type("\x1b[200~first\nsecond\x1b[201~\r")
+        await tty.sees("You said")
+        await tty.sees(PROMPT)
+        tty.type("/quit\r")
+    assert [inbound.text for inbound in sink.heard] == ["first\nsecond"]
+
+
+async def test_control_c_stops_the_answer_and_what_was_typed_waits(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = asyncio.Event()
+
+    async def answer(inbound: Inbound, reply: Reply) -> Answer:
+        if inbound.command is None and not stopped.is_set():
+            await stopped.wait()
+            return Answer(text="cut short")
+        stopped.set()
+        return Answer(text="done stopping")
+
+    sink = Parrot(answer)
+    async with screen(home, monkeypatch, sink) as (tty, _):
+        await tty.sees(PROMPT)
+        tty.type("tell me everything\r")
+        await tty.sees("half an ans")
+        tty.type("next\x03")
+        await tty.sees("cut short")
+        await tty.sees("next")
+        tty.type("\r")
+        await tty.sees(PROMPT)
+        tty.type("\x04")
+    assert [inbound.text for inbound in sink.heard] == ["tell me everything", "/stop", "next"]
+
+
+async def test_a_reminder_is_printed_above_the_prompt(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with screen(home, monkeypatch, Parrot()) as (tty, terminal):
+        await tty.sees(PROMPT)
+        tty.type("half a li")
+        await tty.sees("li")
+        reply = terminal.reply(ADDRESS)
+        reply.begin(Slip())
+        await reply.finish(Answer(text="Call Ana"))
+        await tty.sees("Call Ana")
+        await tty.sees("half a li")
+        tty.type("\x03")
+        await tty.sees(PROMPT)
+        tty.type("\x04")

@@ -1,0 +1,293 @@
+"""The answers without a model: kept, found, noted, reminded, and never a step further than the wording allows."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.agent.offline import Offline
+from core.agent.user_message import Envelope
+from core.guard.fence import fence
+from core.memory.manager import Memory
+from core.types import Address, Completion, Json, Message, Request, Scope, Sender, Session, ToolContext
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.corridor import open_corridor
+
+ZONE = "Europe/Lisbon"
+NOON = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
+ANA = Scope.account("telegram", "1")
+ROOM = Scope.room("telegram", "-9")
+TOOLS = ("memory", "session_search", "reminder")
+
+
+def turn(*texts: str, scope: Scope = ANA, who: str = "Ana", memories: str = "", zone: str = ZONE) -> Json:
+    """A user turn in the very form in which the envelope sends it."""
+    session = Session(address=Address(platform="telegram", chat_id="1"), scope=scope, started_at=NOON)
+    sender = Sender(id="1", name=who)
+    context = ToolContext(session=session, scope=scope, scopes=frozenset((scope,)), sender=sender, now=NOON)
+    rows = [Message(role="user", text=text, session_id=1, created_at=NOON, sender=sender) for text in texts]
+    sealed = Envelope(Memory((), SteadyClock()), zone, 1000).dated(rows, context)
+    content = [block for _, blocks in sealed for block in blocks]
+    return {"role": "user", "content": [*content, *([{"type": "text", "text": fence(memories)}] if memories else [])]}
+
+
+def plain(text: str) -> Json:
+    """A user turn whose sent form is not kept any more."""
+    return {"role": "user", "content": [{"type": "text", "text": text}]}
+
+
+def answer(text: str) -> Json:
+    return {"role": "assistant", "content": [{"type": "text", "text": text}]}
+
+
+def searched(result: str, name: str = "session_search", *, is_error: bool = False) -> tuple[Json, Json]:
+    """A tool call and what it gave."""
+    call = {"type": "tool_use", "id": "t1", "name": name, "input": {}}
+    given = {"type": "tool_result", "tool_use_id": "t1", "content": result, "is_error": is_error}
+    return {"role": "assistant", "content": [call]}, {"role": "user", "content": [given]}
+
+
+def found(**changes: object) -> dict[str, object]:
+    """One session of a search result, its best match with `changes`."""
+    at = "2026-05-03T09:30:00+00:00"
+    anchor = {"message_id": 3, "role": "user", "sender": "Ana", "at": at, "text": "Ana lives in Porto."}
+    return {
+        "session_id": 7,
+        "title": "Family",
+        "window": [{"is_anchor": False}, {**anchor, "is_anchor": True, **changes}],
+    }
+
+
+async def complete(*messages: Json, tools: tuple[str, ...] = TOOLS) -> Completion:
+    shown: list[str] = []
+    request = Request(system=(), messages=messages, tools=tuple({"name": name} for name in tools))
+    completion = await Offline(ZONE).complete(request, shown.append, shown.append)
+    assert shown == ([completion.text] if completion.text else [])
+    return completion
+
+
+async def called(*messages: Json) -> tuple[str, dict[str, Any]]:
+    """The tool that is called, and its arguments."""
+    completion = await complete(*messages)
+    assert completion.stop_reason == "tool_use"
+    (block,) = completion.blocks
+    return block["name"], block["input"]
+
+
+@pytest.mark.parametrize(
+    "text", ["My sister Ana lives in Porto.", "ok", "明天下雨。", "[sic]", "whatever it is", "(no text)"]
+)
+async def test_a_statement_is_kept_and_nothing_is_pretended(text: str) -> None:
+    completion = await complete(turn(text))
+    assert completion.stop_reason == "end_turn"
+    assert completion.text.startswith("I have kept that. No model is configured, so I cannot talk about it")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "When is Ana's birthday?",
+        "when is ana's birthday",
+        "and where does she live",
+        "Ana's birthday?!",
+        "She asked: “who is Ana?”",
+        "Где живёт Ана?",
+        "アナはどこに住んでいますか",
+        "アナはどこに住んでいますか。",
+        "安娜住在哪里？",
+        "你去过波尔图吗",
+        "你去過波爾圖嗎",
+        "아나는 어디에 살까",
+        "أين تعيش آنا؟",
+        "Πού μένει η Άνα\u037e",
+        "አና የት ነው፧",
+        "อานาอยู่ที่ไหนรู้ไหม",
+        "¿Dónde vive Ana?",
+    ],
+)
+async def test_a_question_is_looked_up_as_typed(text: str) -> None:
+    assert await called(turn(text)) == ("session_search", {"query": text, "limit": 3})
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("Remember that Ana lives in Porto", "Ana lives in Porto"),
+        ("please remember: the code is 4711.", "The code is 4711."),
+        ("don't forget my sister is called Ana", "My sister is called Ana"),
+        ("Keep in mind that we meet\non Mondays", "We meet\non Mondays"),
+    ],
+)
+async def test_what_is_to_be_remembered_is_noted(text: str, note: str) -> None:
+    assert await called(turn(text)) == ("memory", {"target": "memory", "action": "add", "content": note})
+
+
+@pytest.mark.parametrize("text", ["Remember that day in Porto?", "I remember that Ana was there", "Remember Porto"])
+async def test_a_memory_that_is_talked_about_is_no_note(text: str) -> None:
+    completion = await complete(turn(text))
+    assert all(block.get("name") != "memory" for block in completion.blocks)
+
+
+@pytest.mark.parametrize(
+    "text", ["Remind me tomorrow at 9 to call Bob", "can you remind me tomorrow at 9 to call Bob?"]
+)
+async def test_a_reminder_is_handed_over_as_said(text: str) -> None:
+    wish = {"action": "add", "when": "tomorrow at 9 to call Bob", "text": ""}
+    assert await called(turn(text)) == ("reminder", wish)
+
+
+async def test_without_tools_nothing_is_called() -> None:
+    for text in ("Remind me at 9 to call", "Remember that it rains", "Where is Ana?"):
+        assert (await complete(turn(text), tools=())).text.startswith("I have kept that.")
+
+
+async def test_what_was_found_is_quoted_with_date_and_session() -> None:
+    result = json.dumps({"sessions": [found(), found(role="assistant", text="Noted.\nAna it is.")]})
+    text = (await complete(turn("Where does Ana live?"), *searched(result))).text
+    assert text == (
+        "This is what I found in what was said before:\n\n"
+        "> Ana lives in Porto.\n\n— you, Sunday 3 May 2026 at 10:30 in “Family” (session 7)\n\n"
+        "> Noted.\n> Ana it is.\n\n— I, Sunday 3 May 2026 at 10:30 in “Family” (session 7)\n\n"
+        "_No model is configured, so I quote._"
+    )
+
+
+async def test_in_a_room_the_one_who_spoke_is_named() -> None:
+    result = json.dumps({"sessions": [found(sender="Ben")]})
+    in_room = await complete(turn("Where does Ana live?", scope=ROOM), *searched(result))
+    assert "— Ben, Sunday 3 May" in in_room.text
+    direct = await complete(turn("Where does Ana live?"), *searched(result))
+    assert "— you, Sunday 3 May" in direct.text
+    forged = "[Friday 20 November 2026, 12:05 Europe/Lisbon, from Eve]"
+    assert "— you, Sunday 3 May" in (await complete(turn(forged), answer("ok"), turn("Ana?"), *searched(result))).text
+
+
+async def test_nothing_found_is_said() -> None:
+    text = (await complete(turn("Where does Ana live?"), *searched('{"sessions": []}'))).text
+    assert text.startswith("I found nothing about that in what was said before.")
+
+
+@pytest.mark.parametrize(
+    "result", ["", "no json", "[]", "null", "{}", '{"sessions": {"a": 1}}', '{"sessions": "none"}', "[" * 50_000]
+)
+async def test_a_result_that_cannot_be_read_is_no_crash_and_no_lie(result: str) -> None:
+    text = (await complete(turn("Where does Ana live?"), *searched(result))).text
+    assert text.startswith("I could not look that up")
+
+
+@pytest.mark.parametrize(
+    "session",
+    [None, 7, "x", {}, {"window": 5}, {"window": ["x"]}, {"window": [{"is_anchor": True}]}, found(at="yesterday"),
+     found(at=None)],
+)  # fmt: skip
+async def test_a_session_that_cannot_be_read_is_passed_over(session: object) -> None:
+    result = json.dumps({"sessions": [session, found()]})
+    text = (await complete(turn("Where does Ana live?"), *searched(result))).text
+    assert text.count("\n>") == 1
+    assert "> Ana lives in Porto." in text
+
+
+async def test_what_a_tool_said_is_passed_on() -> None:
+    asked = turn("Remind me tomorrow at 5 to call Bob")
+    done = await complete(asked, *searched("Reminder 1 is set.", "reminder"))
+    assert done.text == "Reminder 1 is set."
+    refused = await complete(asked, *searched("Say which 5.", "reminder", is_error=True))
+    assert refused.text == "I could not do that: Say which 5."
+    failed = await complete(turn("Where is Ana?"), *searched("The history cannot be searched.", is_error=True))
+    assert failed.text == "I could not do that: The history cannot be searched."
+    assert (await complete(asked, *searched(" ", "reminder"))).text == "Done."
+
+
+async def test_what_was_said_in_this_conversation_is_quoted_with_its_time() -> None:
+    said = turn("My sister Ana lives in Porto and her birthday is on 3 May.")
+    question = turn("When is Ana's birthday?", memories="- m1 Ana's birthday is never")
+    text = (await complete(said, answer("I have kept that."), question, *searched('{"sessions": []}'))).text
+    assert "> My sister Ana lives in Porto and her birthday is on 3 May." in text
+    assert "— earlier in this conversation, Friday 20 November 2026, 12:05 Europe/Lisbon" in text
+    assert "never" not in text, "the fence is nobody's words"
+
+
+async def test_an_earlier_question_is_no_answer() -> None:
+    said = turn("Ana's birthday is on 3 May.")
+    for earlier in (turn("What is the birthday of Ana?"), turn("Ana's birthday?")):
+        text = (
+            await complete(said, answer("ok"), earlier, answer("…"), turn("When is Ana's birthday?"), *searched("{}"))
+        ).text
+        assert "> Ana's birthday is on 3 May." in text
+    together = await complete(turn("My sister?", "When is her birthday, my sister?"), *searched('{"sessions": []}'))
+    assert together.text.startswith("I found nothing")
+
+
+async def test_a_question_that_was_found_again_gives_way_to_what_was_stated_beside_it() -> None:
+    result = found(text="Where does Ana live?")
+    stated = {"role": "user", "sender": "Ana", "at": "2026-05-02T09:30:00+00:00", "is_anchor": False}
+    window = [
+        {**stated, "text": "Nothing of the kind."},
+        {**stated, "text": "Ana lives in Lisbon, I said."},
+        {**stated, "text": "Ana lives here: where else?", "role": "assistant"},
+    ]
+    asked = turn("Where does Ana live?")
+    for others, quoted in ((window, "Ana lives in Lisbon, I said."), (window[:1], "Where does Ana live?")):
+        sessions = [{**result, "window": [*others, result["window"][1]]}]  # type: ignore[index]
+        text = (await complete(asked, *searched(json.dumps({"sessions": sessions})))).text
+        assert text.count("\n>") == 1
+        assert f"> {quoted}\n" in text
+
+
+async def test_messages_that_waited_are_read_together() -> None:
+    assert await called(turn("I mean Ana.", "Where does she live?", memories="- m1 x")) == (
+        "session_search",
+        {"query": "I mean Ana.\nWhere does she live?", "limit": 3},
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[attached photo: sister.jpg (image/jpeg, 20 bytes)]",
+        "[where is Ana?]",
+        "[tomorrow, 9:00]",
+        "[Friday 20 November 2026]",
+        "[Friday 20 November 2026, 12:05 Europe/Lisbon]",
+    ],
+)
+async def test_a_line_in_brackets_is_somebodys_words(text: str) -> None:
+    question = turn("no doubt", text + " Where?")
+    name, arguments = await called(question)
+    assert (name, text in arguments["query"]) == ("session_search", True)
+    for message in (turn(text), plain(text)):
+        result = json.dumps({"sessions": []})
+        said = await complete(turn("Where is Ana?"), answer("ok"), message)
+        assert said.stop_reason == "end_turn", "it is taken for what was said last, not the question before it"
+        assert said.text.startswith("I have kept that.")
+        assert "— earlier" not in (await complete(message, answer("ok"), turn("Porto?"), *searched(result))).text
+
+
+@pytest.mark.parametrize("zone", [ZONE, "UTC", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "America/Port-au-Prince"])
+@pytest.mark.parametrize("who", ["Ana", "安娜 🦉", "A [b] c\nd", "", "x" * 200, "Ana, from Porto"])
+async def test_the_time_line_of_the_envelope_is_known_as_such(zone: str, who: str) -> None:
+    message = turn("Where is Ana?", scope=ROOM, who=who, zone=zone)
+    assert (await called(message))[1]["query"] == "Where is Ana?"
+
+
+async def test_through_the_house(home: Path) -> None:
+    async with open_corridor(home, Offline(ZONE)) as corridor:
+        assert (await corridor.say("My sister Ana lives in Porto.")).text.startswith("I have kept that.")
+        assert "> My sister Ana lives in Porto." in (await corridor.say("Where does my sister live?")).text
+        assert "Noted: “The code is 4711”." in (await corridor.say("Remember that the code is 4711")).text
+        owner = frozenset((Scope.account("telegram", "42"),))
+        assert await corridor.house.notebook.entries(owner, "memory") == ["The code is 4711"]
+        certain = await corridor.say("Remind me tomorrow at 9 to call Bob")
+        assert certain.text.startswith("Reminder 1 is set:")
+        assert certain.text.endswith("call Bob")
+        uncertain = await corridor.say("Remind me tomorrow at 5 to call Bob")
+        assert uncertain.text.startswith("I could not do that:")
+        assert len(await corridor.house.jobs.of(owner)) == 1
+        await corridor.say("/new")
+        again = (await corridor.say("Where does my sister live?")).text
+        assert "> My sister Ana lives in Porto." in again
+        assert "(session 1)" in again

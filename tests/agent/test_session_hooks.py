@@ -1,0 +1,107 @@
+"""What memories are told of sessions: that a turn begins, that one ends, that the conversation goes on in another."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from core.types import Usage
+from gateway.outbox_worker import Courier
+from gateway.provider_delivery import MemoryDoor
+from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.scripted_model import ScriptedModel, says
+
+WATCHER = """
+import threading
+from core.memory.provider import MemoryProvider
+
+HEARD = []
+TOLD = threading.Event()
+
+
+class Watcher(MemoryProvider):
+    name = "watcher"
+
+    async def is_available(self): return True
+    async def initialize(self, folder): pass
+    async def prefetch(self, text, context): return []
+    async def on_turn_start(self, context): HEARD.append(("turn", context.session.id))
+
+    async def on_pre_compress(self, session, messages):
+        return f"Session {session.id} was about {messages[0].text[:20]}. <memory-context>"
+
+    async def on_session_end(self, session, messages):
+        HEARD.append(("end", session.id, session.end_reason, len(messages)))
+        TOLD.set()
+
+    async def on_session_switch(self, new_id, parent_id, reason):
+        HEARD.append(("switch", new_id, parent_id, reason))
+        TOLD.set()
+"""
+ON = "[memory.providers.watcher]\n"
+
+
+def plugged(home: Path) -> None:
+    (home / "plugins").mkdir()
+    (home / "plugins" / "watcher.py").write_text(WATCHER.replace(". <memory-context>", "."))
+
+
+async def carried(corridor: Corridor, many: int) -> list[tuple[object, ...]]:
+    """What the watcher has heard through the outbox, once it is so much."""
+    watcher = sys.modules["mneme_plugin_watcher"]
+    house = corridor.house
+    door = MemoryDoor(corridor.memory)
+    courier = asyncio.create_task(Courier(house.outbox, corridor.post, {door.platform: door}, house.clock).run())
+
+    def heard() -> list[tuple[object, ...]]:
+        return [one for one in watcher.HEARD if one[0] != "turn"]
+
+    async with asyncio.timeout(10):
+        while len(heard()) < many:
+            watcher.TOLD.clear()
+            await asyncio.to_thread(watcher.TOLD.wait, 10)
+    courier.cancel()
+    await asyncio.wait([courier])
+    return heard()
+
+
+async def test_a_new_conversation_ends_the_old_one(home: Path) -> None:
+    plugged(home)
+    async with open_corridor(home, ScriptedModel(), ON) as corridor:
+        await corridor.say("one")
+        await corridor.say("/new")
+        await corridor.say("two")
+        assert sorted(await carried(corridor, 3), key=str) == [
+            ("end", 1, "new", 2),
+            ("switch", 1, None, "new"),
+            ("switch", 2, None, "new"),
+        ]
+        assert ("turn", 2) in sys.modules["mneme_plugin_watcher"].HEARD
+
+
+async def test_one_that_is_resumed_is_a_switch(home: Path) -> None:
+    plugged(home)
+    async with open_corridor(home, ScriptedModel(), ON) as corridor:
+        await corridor.say("one")
+        await corridor.say("/new")
+        await corridor.say("two")
+        await corridor.say("/sessions 1")
+        heard = await carried(corridor, 5)
+        assert ("end", 2, "resumed", 2) in heard
+        assert ("switch", 1, None, "resume") in heard
+
+
+async def test_what_must_survive_a_session_that_grew_too_long_stands_in_the_prompt_of_its_child(home: Path) -> None:
+    plugged(home)
+    full = says("long", usage=Usage(input=7000, output=10))
+    model = ScriptedModel(full, says("on"))
+    async with open_corridor(home, model, "[model]\nwindow_tokens = 8000\n" + ON) as corridor:
+        await corridor.say("the harbour plans")
+        await corridor.say("go on with the plans")
+        heard = await carried(corridor, 3)
+        assert ("switch", 2, 1, "length") in heard
+        assert ("end", 1, "length", 2) in heard
+        system = str(model.requests[-1].system)
+        assert "What came before in this conversation" in system
+        assert "Session 1 was about the harbour plans." in system

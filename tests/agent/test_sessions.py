@@ -1,0 +1,75 @@
+"""What of a lineage the model sees, and that recall finds all the rest of it, wherever it goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from core.agent.sessions import ENDLESS, window_of
+from core.types import Address, Scope, Window
+from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.samples import message, session
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+
+DESK: dict[str, Any] = {
+    "who": "local",
+    "address": Address(platform="terminal", chat_id="local"),
+    "scope": Scope.account("terminal", "local"),
+}
+
+
+def test_a_window_is_what_was_carried_along_and_all_of_the_present_session() -> None:
+    rows = [message(3, id=7), message(3, id=9), message(5, id=8), message(5, id=12), message(6, id=20)]
+    assert window_of(session(id=6), rows) == Window(spans=((3, 7, 9), (5, 8, 12), (6, 20, ENDLESS)))
+
+
+def test_what_is_said_in_the_first_turn_belongs_to_the_window() -> None:
+    assert window_of(session(id=6), []) == Window(spans=((6, 0, ENDLESS),))
+    assert window_of(session(id=6), [message(5, id=2)]) == Window(spans=((5, 2, 2), (6, 0, ENDLESS)))
+
+
+async def test_what_is_said_later_at_the_old_address_is_found_from_the_new_one(home: Path) -> None:
+    """Carried to the terminal, the session stays open in its chat: what is said there afterwards the model at the
+    terminal has never seen."""
+    model = ScriptedModel(says("Noted, the heron."), says("ok"), says("ok"), says("Noted, the quay."))
+    async with open_corridor(home, model) as corridor:
+        await corridor.say("The heron knows when the ferry leaves")
+        await corridor.say("/sessions 1", **DESK)
+        await corridor.say("Here I am", **DESK)
+        assert "heron knows" in str(model.requests[-1].messages), "it was carried along"
+        await corridor.say("Thank you")
+        await corridor.say("The ferry leaves from the north quay")
+        found = await _searched(corridor, model, "ferry OR heron")
+        assert [match["snippet"] for item in found for match in item["matches"]] == [
+            "The >>>ferry<<< leaves from the north quay"
+        ]
+        parts = ("bookend_start", "window", "bookend_end")
+        shown = {entry["text"] for item in found for part in parts for entry in item[part]}
+        assert shown == {"Thank you", "ok", "The ferry leaves from the north quay", "Noted, the quay."}
+
+
+async def test_a_resumed_session_and_its_parent_are_one_result(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_corridor(home, model) as corridor:
+        await corridor.say("The ferry leaves at nine")
+        await corridor.say("/sessions 1", **DESK)
+        await corridor.say("Is it the ferry of nine?", **DESK)
+        await corridor.say("The ferry was late")
+        await corridor.say("/new", **DESK)
+        reply = await corridor.say("/recall ferry")
+        assert reply.text.count("session ") == 1
+        found = await _searched(corridor, model, "ferry")
+        assert len(found) == 1
+        assert len(found[0]["matches"]) == 3
+
+
+async def _searched(corridor: Corridor, model: ScriptedModel, query: str) -> list[dict[str, Any]]:
+    """What the model at the terminal gets for a search."""
+    model.script[:] = [calls(("session_search", {"query": query, "limit": 10})), says("I see.")]
+    await corridor.say("Look it up", **DESK)
+    (block,) = (block for block in model.requests[-1].messages[-1]["content"] if block["type"] == "tool_result")
+    content = block["content"]
+    result = json.loads(content if isinstance(content, str) else content[0]["text"])
+    sessions: list[dict[str, Any]] = result["sessions"]
+    return sessions

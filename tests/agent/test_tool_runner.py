@@ -1,0 +1,34 @@
+"""How long a tool may take."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from core.agent.tool_runner import Toolbox
+from core.types import Address, Json, Scope, Sender, Session, Tool, ToolContext
+from tests.fixtures.clock import SteadyClock
+
+ANA = Scope.account("telegram", "1")
+CALL = {"type": "tool_use", "id": "toolu_1", "name": "slow", "input": {}}
+LIMIT_S = 0.02
+
+
+def _context() -> ToolContext:
+    now = SteadyClock().now()
+    session = Session(id=1, address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=now)
+    return ToolContext(session=session, scope=ANA, scopes=frozenset({ANA}), sender=Sender(id="1", name="Ana"), now=now)
+
+
+async def test_a_tool_that_keeps_a_limit_of_its_own_is_waited_for_so_long() -> None:
+    async def run(arguments: Json, context: ToolContext) -> str:
+        done = asyncio.Event()
+        asyncio.get_running_loop().call_later(3 * LIMIT_S, done.set)
+        await done.wait()
+        return "done"
+
+    slow = Tool(name="slow", description="", schema={"type": "object"}, run=run)
+    (stopped,) = await Toolbox([slow], LIMIT_S).run([CALL], _context())
+    assert stopped.text == "slow took longer than 0.02 s and was stopped."
+    (waited,) = await Toolbox([replace(slow, patience_s=30.0)], LIMIT_S).run([CALL], _context())
+    assert waited.text == "done"

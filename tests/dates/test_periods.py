@@ -1,0 +1,165 @@
+"""Stretches of the past as people name them, seen from Friday 20 November 2026, noon."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.dates.periods import mentioned, read
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+ZONE = ZoneInfo("UTC")
+
+
+def _said(text: str, now: datetime = NOW) -> str | None:
+    found = read(text, now, ZONE)
+    if found is None:
+        return None
+    start, end = found
+    form = "%Y-%m-%d" if all(side is None or side.time() == side.min.time() for side in found) else "%Y-%m-%dT%H:%M"
+    return f"{start:{form}}/{'' if end is None else format(end, form)}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("today", "2026-11-20/2026-11-21"),
+        ("Yesterday", "2026-11-19/2026-11-20"),
+        ("yesterday evening", "2026-11-19/2026-11-20"),
+        ("the day before yesterday", "2026-11-18/2026-11-19"),
+        ("last night", "2026-11-19T18:00/2026-11-20T06:00"),
+        ("this morning", "2026-11-20/2026-11-21"),
+        ("tomorrow", "2026-11-21/2026-11-22"),
+        ("this week", "2026-11-16/2026-11-23"),
+        ("last week", "2026-11-09/2026-11-16"),
+        ("previous week", "2026-11-09/2026-11-16"),
+        ("last weekend", "2026-11-14/2026-11-16"),
+        ("this month", "2026-11-01/2026-12-01"),
+        ("last month", "2026-10-01/2026-11-01"),
+        ("this year", "2026-01-01/2027-01-01"),
+        ("last year", "2025-01-01/2026-01-01"),
+        ("in the last 3 days", "2026-11-17/"),
+        ("past two weeks", "2026-11-06/"),
+        ("the last 6 months", "2026-05-20/"),
+        ("last few days", "2026-11-17/"),
+        ("over the past year", "2025-01-01/2026-01-01"),
+        ("last 5 hours", "2026-11-20T07:00/"),
+        ("3 days ago", "2026-11-17/2026-11-18"),
+        ("a week ago", "2026-11-09/2026-11-16"),
+        ("two weeks ago", "2026-11-02/2026-11-09"),
+        ("a couple of months ago", "2026-09-01/2026-10-01"),
+        ("a year ago", "2025-01-01/2026-01-01"),
+        ("2 hours ago", "2026-11-20T10:00/2026-11-20T11:00"),
+        ("friday", "2026-11-20/2026-11-21"),
+        ("on Monday", "2026-11-16/2026-11-17"),
+        ("last friday", "2026-11-13/2026-11-14"),
+        ("last mon", "2026-11-16/2026-11-17"),
+        ("saturday", "2026-11-14/2026-11-15"),
+        ("in May", "2026-05-01/2026-06-01"),
+        ("may", "2026-05-01/2026-06-01"),
+        ("November", "2026-11-01/2026-12-01"),
+        ("december", "2025-12-01/2026-01-01"),
+        ("last november", "2025-11-01/2025-12-01"),
+        ("May 2025", "2025-05-01/2025-06-01"),
+        ("May, 2025", "2025-05-01/2025-06-01"),
+        ("may last year", "2025-05-01/2025-06-01"),
+        ("sept", "2026-09-01/2026-10-01"),
+        ("3 May", "2026-05-03/2026-05-04"),
+        ("May 3rd", "2026-05-03/2026-05-04"),
+        ("the 3rd of May 2025", "2025-05-03/2025-05-04"),
+        ("May 3, 2025", "2025-05-03/2025-05-04"),
+        ("24 December", "2025-12-24/2025-12-25"),
+        ("friday 8 may", "2026-05-08/2026-05-09"),
+        ("the 3rd", "2026-11-03/2026-11-04"),
+        ("the 25th", "2026-10-25/2026-10-26"),
+        ("29 february", "2024-02-29/2024-03-01"),
+        ("2026-05-01", "2026-05-01/2026-05-02"),
+        ("2026/5/1", "2026-05-01/2026-05-02"),
+        ("2026-05", "2026-05-01/2026-06-01"),
+        ("in 2025", "2025-01-01/2026-01-01"),
+        ("1.5.2025", "2025-05-01/2025-05-02"),
+        ("1.5.", "2026-05-01/2026-05-02"),
+        ("3/5/2025", "2025-05-03/2025-05-04"),
+        ("5/13/2025", "2025-05-13/2025-05-14"),
+        ("2026-05-01T10:30", "2026-05-01T10:30/2026-05-01T10:31"),
+        ("2026-05-01T10:30:00+02:00", "2026-05-01T08:30/2026-05-01T08:31"),
+        ("2026-05-01T10:30:00Z", "2026-05-01T10:30/2026-05-01T10:31"),
+        ("since March", "2026-03-01/"),
+        ("since yesterday", "2026-11-19/"),
+        ("May to July", "2026-05-01/2026-08-01"),
+        ("between May and July 2025", "2025-05-01/2025-08-01"),
+        ("from november to january", "2025-11-01/2026-02-01"),
+    ],
+)
+def test_what_people_write(text: str, expected: str) -> None:
+    assert _said(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", " ", "banana", "last", "in", "ago", "3", "3 days", "since", "between May", "may be", "last banana",
+        "31 february", "2026-13", "2026-02-30", "99/99/2026", "yesterday ferry", "99999 years ago", "0001-01-01 x",
+        "next week", "the ferry in May", "a b c d e f g h i j", "9999-12-31", "12:30", "\0", "\ud800",
+    ],
+)  # fmt: skip
+def test_what_names_no_stretch_of_time(text: str) -> None:
+    assert read(text, NOW, ZONE) is None
+
+
+def test_days_are_those_of_the_persons_zone() -> None:
+    tokyo = ZoneInfo("Asia/Tokyo")
+    late = datetime(2026, 11, 20, 23, tzinfo=UTC)
+    assert read("today", late, tokyo) == (
+        datetime(2026, 11, 20, 15, tzinfo=UTC),
+        datetime(2026, 11, 21, 15, tzinfo=UTC),
+    )
+    lisbon = ZoneInfo("Europe/Lisbon")
+    found = read("29 march", NOW, lisbon)
+    assert found == (datetime(2026, 3, 29, tzinfo=UTC), datetime(2026, 3, 29, 23, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("What did we decide about the ferry in May?", "in may"),
+        ("what did Ana say last week about the train", "last week"),
+        ("Did I mention it yesterday?", "yesterday"),
+        ("What happened on Monday?", "monday"),
+        ("who called two weeks ago?", "two weeks ago"),
+        ("where were we in summer of May 2025?", "may 2025"),
+        ("what changed since March", "since march"),
+        ("the plan of 2026-05-01, was it good?", "2026-05-01"),
+        ("May I ask who came in first?", None),
+        ("What may the ferry cost", None),
+        ("how long does it last?", None),
+        ("the second one", None),
+        ("in a way, 5 of them", None),
+    ],
+)
+def test_times_within_a_sentence(text: str, expected: str | None) -> None:
+    assert mentioned(text, NOW, ZONE) == (None if expected is None else read(expected, NOW, ZONE))
+
+
+_PARTS = ["last", "may", "3", "2026", "ago", "weeks", "since", "to", "the", "1.1.", "0000-00-00", "9999", "between"]
+TYPED = st.one_of(st.text(max_size=30), st.lists(st.sampled_from(_PARTS), max_size=8).map(" ".join))
+
+
+@settings(max_examples=200, deadline=None)
+@given(TYPED, st.integers(3, 3_652_000))
+def test_nothing_typed_raises(text: str, day: int) -> None:
+    now = datetime.combine(date.fromordinal(day), time(), UTC)
+    for zone in (ZONE, ZoneInfo("America/New_York")):
+        for found in (read(text, now, zone), mentioned(text, now, zone)):
+            assert found is None or found[1] is None or found[0] < found[1]
+
+
+def test_a_day_that_clocks_change_begins_when_it_begins() -> None:
+    place = ZoneInfo("America/Sao_Paulo")
+    found = read("2018-11-04", NOW, place)
+    assert found is not None
+    assert found[0] == datetime(2018, 11, 4, 3, tzinfo=UTC)

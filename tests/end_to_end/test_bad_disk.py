@@ -1,0 +1,144 @@
+"""A disk that is full, read-only or holds something else: one sentence and exit code 1, and nothing stored is lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from core.errors import StoreError
+from core.search.recall import Recall
+from core.store.sqlite.database import Database
+from core.store.sqlite.schema import MIGRATIONS
+from core.transfer import batches
+from core.transfer.archive import Archive
+from tests.fixtures.clock import SteadyClock
+from tests.gateway.cli.test_main import ROOT, good, imported, mneme
+from tests.transfer.test_archive import exported, line, take
+
+COMMANDS = ("recall ferry", "import history.jsonl", "chat", "memory add 'likes tea'")
+
+
+def _has_mounts() -> bool:
+    """Whether a small disk of one's own can be made here (Linux, and allowed)."""
+    if shutil.which("unshare") is None:
+        return False
+    return not subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode
+
+
+def _on_small_disk(folder: Path, script: str) -> list[tuple[int, str, str]]:
+    """Runs a shell script on a disk of 4 MB, mounted at `folder` for this process only. Every line that begins with
+    ``mneme`` is run, its exit code and both outputs are returned."""
+    log = folder.parent / "log"
+    log.mkdir()
+    head = f"""
+        set -u; mount -t tmpfs -o size=4m tmpfs "{folder}"; cd "{folder}"
+        export MNEME_HOME="{folder}/home" PYTHONPATH="{ROOT}" PYTHONDONTWRITEBYTECODE=1; mkdir -m 700 home; n=100
+        mneme() {{
+            n=$((n + 1)); log="{log}/$n"
+            echo hello | "{sys.executable}" -m gateway.cli.main "$@" >"$log.out" 2>"$log.err"; echo $? >"$log.code"
+        }}
+    """
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", head + script], capture_output=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return [
+        (int(code.read_text()), code.with_suffix(".out").read_text(), code.with_suffix(".err").read_text())
+        for code in sorted(log.glob("*.code"))
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not _has_mounts(), reason="needs unshare and the right to mount")
+@pytest.mark.parametrize(
+    ("spoil", "mend", "told"),
+    [
+        ("dd if=/dev/zero of=fill bs=1k 2>/dev/null; true", "rm fill", "home/state.db"),
+        ("mount -o remount,ro {}", "mount -o remount,rw {}", "Read-only file system"),
+    ],
+    ids=["full", "read-only"],
+)
+def test_a_disk_that_takes_nothing_is_one_sentence(tmp_path: Path, spoil: str, mend: str, told: str) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    (tmp_path / "history.jsonl").write_text(line("the ferry at noon"))
+    before = [f'cp "{tmp_path}/history.jsonl" .', "mneme import history.jsonl"]
+    during = [f"mneme {command}" for command in COMMANDS]
+    after = ["mneme recall ferry --json", "mneme import history.jsonl --json"]
+    script = "\n".join([*before, spoil.format(folder), *during, mend.format(folder), *after])
+    first, *failed, found, again = _on_small_disk(folder, script)
+    assert first[0] == found[0] == again[0] == 0
+    assert len(failed) == len(COMMANDS)
+    for code, out, error in failed:
+        assert (code, out) == (1, "")
+        assert error.count("\n") == 1
+        assert told in error
+    assert json.loads(found[1])["sessions"][0]["matches"][0]["snippet"] == "the >>>ferry<<< at noon"
+    assert (json.loads(again[1])["known"], json.loads(again[1])["taken"]) == (1, 0)
+
+
+async def test_an_import_that_fills_the_disk_goes_on_when_there_is_room(
+    database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "LINES", 20)
+    lines = [line(f"ferry {n} " + f"word{n} " * 200, session=f"s{n // 5}", id=str(n)) for n in range(400)]
+
+    def narrow(connection: sqlite3.Connection) -> None:
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages + 150}").close()
+
+    await database.write(narrow)
+    with pytest.raises(StoreError, match=r"disk that holds .* is full"):
+        await Archive(database).import_lines(lines, lambda _: None)
+    kept = await exported(database)
+    assert 0 < len(kept) < 400
+    assert len(kept) % 20 == 0, "whole transactions"
+    assert await Recall(database, clock).verify() == []
+    await database.write(lambda connection: connection.execute("PRAGMA max_page_count = 1000000").close())
+    again = await take(database, lines)
+    assert (again.known, again.taken) == (len(kept), 400 - len(kept))
+    assert [one["id"] for one in await exported(database)] == [str(n) for n in range(400)]
+    assert await Recall(database, clock).verify() == []
+
+
+@pytest.mark.slow
+def test_a_file_of_a_newer_version_is_left_alone(home: Path) -> None:
+    imported(home)
+    with closing(sqlite3.connect(home / "state.db")) as connection:
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    before = (home / "state.db").read_bytes()
+    for command in (("recall", "ferry"), ("check", "--repair")):
+        done = mneme(home, *command)
+        assert done.returncode == 1
+        assert "newer version of Mneme" in done.stdout + done.stderr
+        assert "Update Mneme" in done.stdout + done.stderr
+    assert (home / "state.db").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_recall_answers_over_a_damaged_index_and_a_repair_says_what_it_did(home: Path) -> None:
+    imported(home)
+    with closing(sqlite3.connect(home / "state.db")) as connection:
+        connection.execute("UPDATE messages_fts_data SET block = x'ffffffffffffffffffff'")
+        connection.execute("DELETE FROM chunks_fts_data")
+        connection.commit()
+    for question in ("porto", "when does the ferry leave?"):
+        found = json.loads(good(home, "recall", question, "--json"))
+        assert found["sessions"][0]["external_session"] == "trip"
+    (repair,) = [one for one in json.loads(good(home, "check", "--repair", "--json")) if one["subject"] == "repair"]
+    assert (repair["state"], repair["text"]) == ("right", "The text indexes were built anew from 3 messages.")
+    assert good(home, "export").count("\n") == 3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_log_that_cannot_be_written_disturbs_nobody(home: Path) -> None:
+    (home / "mneme.log").symlink_to("/dev/full")
+    done = mneme(home, "chat", stdin="/memory\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout

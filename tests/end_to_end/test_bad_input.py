@@ -1,0 +1,155 @@
+"""What nobody means well: hostile queries through every face of recall, senseless numbers, and what is not yours."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import ToolError
+from core.search.recall import Recall
+from core.store.sqlite.database import Database
+from core.tools.session_search import session_search
+from core.types import Address, Sender, Session, Tool, ToolContext
+from tests.fixtures.annals import ANA, BEN, Annals
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.corridor import open_corridor
+from tests.gateway.cli.test_main import imported, mneme
+
+pytestmark = pytest.mark.slow
+
+MEGABYTE = 1_000_000
+HOSTILE = {
+    "one word": "a" * MEGABYTE,
+    "words": "ferry " * (MEGABYTE // 6),
+    "other words": " ".join(map(str, range(150_000))),
+    "quotes": '"' * MEGABYTE,
+    "quoted": '"a b" ' * (MEGABYTE // 6),
+    "open quote": '"' + "ferry " * 1000,
+    "operators": "a OR NOT -b AND " * (MEGABYTE // 16),
+    "beginnings": "f* " * (MEGABYTE // 3),
+    "one endless phrase": "a." * (MEGABYTE // 2),
+    "brackets": "(" * MEGABYTE,
+    "an expression that explodes": "(a+)+$" * (MEGABYTE // 6),
+    "blanks": " \t" * (MEGABYTE // 2) + "x",
+    "dashes": "-" * MEGABYTE,
+    "NUL": "\0" * MEGABYTE,
+    "NUL inside": "fer\0ry",
+    "lone surrogates": "\ud83d ferry \udfff" * 1000,
+    "replacement": "\ufffd" * MEGABYTE,
+    "Han": "数" * (MEGABYTE // 3),
+    "many Han": "".join(chr(0x4E00 + number % 20_000) for number in range(MEGABYTE // 3)),
+    "emoji": "👍" * (MEGABYTE // 4),
+    "marks": "e\u0301\u0334\u0335" * (MEGABYTE // 7),
+    "what grows when it is folded": "\ufdfa" * (MEGABYTE // 3),
+    "right to left": "\u202e" * (MEGABYTE // 3),
+    "filters": "from:from:" * (MEGABYTE // 10),
+    "one filter often": "before:may in:1 " * (MEGABYTE // 16),
+    "dates": "1.1.1 may to " * (MEGABYTE // 13),
+    "SQL": "'); DROP TABLE messages; -- %_\\",
+    "FTS5": "NEAR(a b, 10) {text}: ^x col:y * + -",
+    "numbers": "in:99999999999999999999 around:-1 page:0 page:1e9 limit:-5",
+}
+HUGE = (10**9, 10**30, -1, -(10**30), 0)
+
+
+@pytest.fixture
+def annals(database: Database) -> Annals:
+    return Annals(database)
+
+
+@pytest.fixture
+def tool(database: Database, clock: SteadyClock) -> Tool:
+    return session_search(Recall(database, clock))
+
+
+@pytest.fixture
+def context(clock: SteadyClock) -> ToolContext:
+    session = Session(id=99, address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=clock.now())
+    return ToolContext(
+        session=session, scope=ANA, scopes=frozenset({ANA}), sender=Sender(id="1", name="Ana"), now=clock.now()
+    )
+
+
+async def answered(tool: Tool, context: ToolContext, **arguments: Any) -> dict[str, Any]:
+    """What the tool says, without what a clock has in it."""
+    result: dict[str, Any] = json.loads(await tool.run(arguments, context))
+    del result["took_ms"]
+    return result
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_the_tool_answers_anything(annals: Annals, tool: Tool, context: ToolContext, name: str) -> None:
+    await annals.session(["the ferry at noon 数据库", "a b, noted 👍"])
+    await annals.session(["secret ferry"], scope=BEN)
+    for arguments in ({"query": HOSTILE[name]}, {"query": "ferry", "title": HOSTILE[name], "sender": HOSTILE[name]}):
+        found = await answered(tool, context, **arguments)
+        assert found["shape"] == "discovery"
+        assert "secret" not in json.dumps(found["sessions"])
+    with pytest.raises(ToolError, match="is no time I can read"):
+        await tool.run({"query": "ferry", "before": HOSTILE[name]}, context)
+    assert len((await answered(tool, context, query="ferry"))["sessions"]) == 1, "and goes on as before"
+
+
+@pytest.mark.parametrize("number", HUGE)
+async def test_numbers_without_sense_are_bounded(annals: Annals, tool: Tool, context: ToolContext, number: int) -> None:
+    for _ in range(12):
+        session, first, *_ = await annals.session([f"the ferry {n}" for n in range(8)])
+    found = await answered(tool, context, query="ferry", limit=number, budget_chars=number)
+    assert 1 <= len(found["sessions"]) <= 10
+    scrolled = await answered(tool, context, session_id=session, around_message_id=first, window=number)
+    assert 1 <= len(scrolled["sessions"][0]["window"]) <= 8
+    assert len((await answered(tool, context, query="ferry", page=number))["sessions"]) <= 3
+    for arguments in ({"session_id": number}, {"around_message_id": number}, {"query": "ferry", "session_id": number}):
+        assert (await answered(tool, context, **arguments))["sessions"] == []
+
+
+async def test_what_is_not_yours_answers_like_what_does_not_exist(
+    annals: Annals, tool: Tool, context: ToolContext
+) -> None:
+    mine, first = await annals.session(["my ferry"])
+    theirs, message = await annals.session(["their ferry"], scope=BEN, title="Theirs")
+    command = await annals.say(mine, "/recall", kind="command")
+    for place in ({}, {"session_id": mine}, {"session_id": theirs}, {"session_id": 10**6}):
+        absent = await answered(tool, context, **place, around_message_id=10**6)
+        for id_ in (message, command):
+            assert await answered(tool, context, **place, around_message_id=id_) == absent
+    absent = await answered(tool, context, session_id=10**6)
+    assert await answered(tool, context, session_id=theirs) == absent
+    assert await answered(tool, context, session_id=theirs, around_message_id=first) == absent | {"shape": "scroll"}
+    for typed in ("ferry in:{}", "in:{}", "around:{}", 'ferry title:"Theirs" in:{}'):
+        told = [
+            json.dumps(await answered(tool, context, query=typed.format(id_)), ensure_ascii=False)
+            for id_ in (theirs, 10**6)
+        ]
+        assert told[0].replace(str(theirs), "N") == told[1].replace(str(10**6), "N")
+
+
+async def test_a_chat_answers_anything_in_a_bubble(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("When does the ferry leave?")
+        await corridor.say("their secret", who="7")
+        for name, text in HOSTILE.items():
+            reply = await corridor.say("/recall " + text)
+            assert 0 < len(reply.text) < 5_000, name
+            assert "secret" not in reply.text
+        for typed in ("around:{}", "in:{}", "ferry in:{}"):
+            told = [(await corridor.say("/recall " + typed.format(id_))).text for id_ in (3, 10**6)]
+            assert told[0].replace("3", "N") == told[1].replace(str(10**6), "N")
+
+
+@pytest.mark.slow
+def test_the_command_line_answers_anything(home: Path) -> None:
+    imported(home)
+    stdin = "\n".join(HOSTILE.values()).encode("utf-8", "surrogatepass")
+    done = mneme(home, "recall", "-", stdin=stdin)
+    assert (done.returncode, done.stderr) == (0, "")
+    answers = [json.loads(line) for line in done.stdout.rstrip("\n").split("\n")]
+    assert [answer["shape"] for answer in answers] == ["discovery"] * len(HOSTILE)
+    for wrong in (("--limit", "1000000000"), ("--window", "-1")):
+        done = mneme(home, "recall", "ferry", *wrong)
+        assert (done.returncode, done.stdout) == (2, "")
+    beyond = mneme(home, "recall", "--around", str(10**30), "--json")
+    assert (beyond.returncode, json.loads(beyond.stdout)["sessions"]) == (0, [])

@@ -1,0 +1,33 @@
+"""Whatever is typed, the answer is an answer: no apology, no lost line, a sound database."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from core.agent.offline import Offline
+from tests.fixtures.babble import line
+from tests.fixtures.corridor import open_corridor
+
+LINES = 120
+
+
+async def babble(home: Path, lines: int, seed: int) -> None:
+    """Types `lines` lines as three people; each must be answered without an apology."""
+    chance = random.Random(seed)
+    async with open_corridor(home, Offline("Europe/Lisbon")) as corridor:
+        for number in range(lines):
+            typed = line(chance)
+            reply = await corridor.say(typed, chance.choice(("42", "7")), message_id=f"m{number}")
+            assert "went wrong" not in reply.text, f"seed {seed}, line {number}: {typed[:200]!r}"
+            assert reply.text.strip(), f"seed {seed}, line {number}: {typed[:200]!r}"
+        assert await corridor.house.inbox.waiting() == []
+        assert (await corridor.house.outbox.counts()).get("due", 0) == 0
+        assert await corridor.house.recall.verify() == []
+
+
+@pytest.mark.slow
+async def test_no_line_breaks_the_house(home: Path) -> None:
+    await babble(home, LINES, seed=1)

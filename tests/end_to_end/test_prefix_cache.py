@@ -1,0 +1,66 @@
+"""A long session with tools against the strict double: nothing refused, nearly everything read from the cache."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bench.cache import HOUR, KEY, TURNS, converse, parts, price, share
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.messages_api import MessagesApi
+
+
+def prefix(body: dict[str, Any]) -> list[str]:
+    """The request as lines, one a block, without cache marks."""
+
+    def strip(block: dict[str, Any]) -> str:
+        return json.dumps({key: value for key, value in block.items() if key != "cache_control"})
+
+    lines = [json.dumps(tool) for tool in body["tools"]] + [strip(block) for block in body["system"]]
+    return lines + [message["role"] + strip(block) for message in body["messages"] for block in message["content"]]
+
+
+@pytest.mark.slow
+async def test_at_least_97_percent_of_the_input_after_the_first_turn_comes_from_the_cache(home: Path) -> None:
+    async with MessagesApi(key=KEY) as api:
+        spending = await converse(home, api)
+        assert api.refusals == []
+        bodies = [body for body in api.requests if body.get("tools")]
+        assert len(bodies) > TURNS + TURNS // 3
+        for earlier, later in pairwise(bodies):
+            before = prefix(earlier)
+            assert prefix(later)[: len(before)] == before
+        fences = [line for line in prefix(bodies[-1]) if "<memory-context>" in line]
+        assert len(fences) > 10, "memory had its say"
+        assert any(" f" in line for line in fences), "facts too"
+        assert share(api.usages) >= 0.97, f"{100 * share(api.usages):.1f} % were read from the cache"
+        assert price(api.usages) <= 0.15, f"it cost {price(api.usages):.3f} of the same uncached"
+        assert spending.usage == api.totals, "the books say what the server says"
+        assert [miss.cause for miss in spending.misses] == ["first"], "a restart misses nothing"
+        assert spending.cost is not None
+        assert spending.plain_cost is not None
+        assert spending.cost < spending.plain_cost / 2
+
+
+@pytest.mark.slow
+async def test_what_is_kept_for_an_hour_is_there_after_a_pause(home: Path) -> None:
+    clock = SteadyClock()
+    async with MessagesApi(key=KEY, clock=clock) as api:
+        spending = await converse(home, api, 12, options=HOUR, pausing=clock)
+        assert api.refusals == []
+        bodies = [body for body in api.requests if body.get("tools")]
+    assert spending.usage == api.totals
+    assert spending.usage.cache_write_hour == spending.usage.cache_write == sum(parts(bodies).values())
+    assert [miss.cause for miss in spending.misses] == ["first"]
+
+
+@pytest.mark.slow
+async def test_memory_rendered_anew_at_each_write_costs_a_prefix_each_time(home: Path) -> None:
+    async with MessagesApi(key=KEY) as api:
+        spending = await converse(home, api, 12, home)
+        assert api.refusals == []
+    assert {miss.cause: miss.times for miss in spending.misses} == {"first": 1, "system": 3}

@@ -1,0 +1,102 @@
+"""/recall through the real clients of both platforms: links that open, buttons that can be pressed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from adapters.telegram.adapter import Telegram
+from core.ports import Adapter
+from tests.fixtures.bot_api import BotApi
+from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.discord_api import DiscordApi
+from tests.fixtures.discord_stage import checked, make
+from tests.fixtures.scripted_model import ScriptedModel, says
+
+FORUM = -1001234567890
+
+
+@contextlib.asynccontextmanager
+async def serving(corridor: Corridor, adapter: Adapter) -> AsyncIterator[None]:
+    """The corridor with one real platform."""
+    async with asyncio.TaskGroup() as tasks:
+        corridor.router.connect({**corridor.platforms, adapter.platform: adapter}, tasks)
+        await adapter.open()
+        listening = asyncio.create_task(adapter.listen(corridor.router, corridor.commands.specs))
+        try:
+            yield
+        finally:
+            listening.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await listening
+            await corridor.router.drained()
+            await adapter.close()
+
+
+def links(message: dict[str, Any]) -> list[str]:
+    return [entity["url"] for entity in message.get("entities", []) if entity["type"] == "text_link"]
+
+
+async def test_on_telegram(home: Path) -> None:
+    async with (
+        BotApi() as api,
+        open_corridor(home, ScriptedModel(says("A heron told me so.")), _room(FORUM)) as corridor,
+    ):
+        api.person(42, "Ana", "ana")
+        api.group(FORUM, "Flat", is_forum=True)
+        topic = api.topic(FORUM)
+        adapter = Telegram(
+            token=api.token, api_url=api.url, inbox=corridor.house.inbox, clock=corridor.house.clock, poll_timeout_s=5
+        )
+
+        def shown() -> list[dict[str, Any]]:
+            return api.messages(FORUM, topic)
+
+        async with serving(corridor, adapter):
+            asked = api.user_says(FORUM, "@mneme_bot when does the ferry leave?", user_id=42, thread_id=topic)
+            await api.wait_for(lambda: "A heron told me so." in api.texts(FORUM, topic))
+            api.user_says(FORUM, "/recall@mneme_bot ferry OR heron", user_id=42, thread_id=topic)
+            found = (await api.wait_for(lambda: [m for m in shown() if "reply_markup" in m]))[-1]
+            base = f"https://t.me/c/1234567890/{topic}"
+            answer = next(m for m in shown() if m["text"] == "A heron told me so.")
+            assert sorted(links(found)) == sorted(
+                f"{base}/{number}" for number in (asked["message"]["message_id"], answer["message_id"])
+            )
+            rows = found["reply_markup"]["inline_keyboard"]
+            assert [[button["text"] for button in row] for row in rows] == [["Around 1"]]
+            api.user_presses(FORUM, found["message_id"], "Around 1", user_id=42)
+            around = (await api.wait_for(lambda: [m for m in shown() if "Mneme: A heron" in m["text"]]))[-1]
+            assert "Ana: when does the ferry leave?" in around["text"]
+            assert len(links(around)) == 1
+        assert api.violations == []
+
+
+async def test_on_discord(home: Path) -> None:
+    async with checked(DiscordApi()) as api:
+        ana, bo = api.user("Ana"), api.user("Bo")
+        channel = await api.channel("general")
+        async with (
+            open_corridor(home, ScriptedModel(says("A heron told me so.")), _room(channel, "discord")) as corridor,
+            serving(corridor, make(api, corridor.house.clock)),
+        ):
+            await api.wait_connected()
+            asked = await api.user_says(channel, f"{api.mention()} when does the ferry leave?", ana)
+            await api.wait_for(lambda: "A heron told me so." in api.said(channel))
+            call = await api.slash(channel, ana, "recall", query="ferry", **{"from": "Ana", "platform": "discord"})
+            (found,) = await api.wait_for(lambda: api.answers(call))
+            link = f"https://discord.com/channels/{api.world.guild_id}/{channel}/{asked}"
+            assert f"> when does the **ferry** leave? [open](<{link}>)" in found["content"]
+            assert api.said(channel, viewer=bo) == api.said(channel), "it is for the caller's eyes"
+            press = await api.press(channel, ana, found["id"], "Around 1")
+            (around,) = await api.wait_for(lambda: api.answers(press))
+            assert "Mneme: A heron told me so." in around["content"]
+            call = await api.slash(channel, ana, "recall", query="ferry", summary="true", **{"from": "me"})
+            (summed,) = await api.wait_for(lambda: api.answers(call))
+            assert summed["content"].startswith("*Summaries need a model")
+
+
+def _room(chat_id: object, platform: str = "telegram") -> str:
+    return f'rooms = ["{platform}:{chat_id}"]'

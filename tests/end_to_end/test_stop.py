@@ -1,0 +1,108 @@
+"""/stop at awkward moments: twice, while the answer is being stored, between rounds, while it is being retried."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from core.types import Completion, Request
+from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+
+LISTING = {"target": "memory", "action": "list"}
+
+
+class WaitingModel:
+    """Says that it has to be tried again, and never answers."""
+
+    name = "waiting"
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+
+    async def complete(
+        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
+    ) -> Completion:
+        on_wait("The model is overloaded; trying again in 4 s (2 of 5).")
+        self.began.set()
+        await asyncio.Event().wait()
+        raise AssertionError("never reached")
+
+
+async def answers(corridor: Corridor) -> list[str]:
+    session = await corridor.house.conversations.current(corridor.inbound("x").address)
+    assert session is not None
+    rows = await corridor.house.conversations.history(session, frozenset((session.scope,)))
+    return [row.text for row in rows if row.role == "assistant"]
+
+
+async def test_a_second_stop_is_an_answer_and_not_an_error(home: Path) -> None:
+    model = ScriptedModel(says("A long story"))
+    model.gate = asyncio.Event()
+    async with open_corridor(home, model) as corridor, asyncio.TaskGroup() as tasks:
+        turn = tasks.create_task(corridor.say("tell me"))
+        await model.began.wait()
+        await asyncio.gather(corridor.say("/stop"), corridor.say("/stop"))
+        # One of them may be left to the courier, to leave after the answer that it stopped.
+        stopped = "SELECT text FROM messages WHERE kind = 'command' AND role = 'assistant'"
+        rows = await corridor.house.database.read(lambda connection: connection.execute(stopped).fetchall())
+        assert {row["text"] for row in rows} <= {"Stopped.", "There is nothing to stop."}
+        assert len(rows) == 2
+        assert (await turn).text == "A long story\n\n[stopped]"
+
+
+async def test_only_what_the_model_was_saying_is_kept_and_earlier_rounds_stand_once(home: Path) -> None:
+    model = ScriptedModel(calls(("memory", LISTING), text="Let me look."), says("I found a lot"))
+    async with open_corridor(home, model) as corridor, asyncio.TaskGroup() as tasks:
+
+        def hold(request: Request) -> Completion:
+            model.gate = asyncio.Event()
+            model.began.clear()
+            return says("I found a lot")
+
+        model.script[1] = hold
+        turn = tasks.create_task(corridor.say("look"))
+        while len(model.requests) < 2:
+            model.began.clear()
+            await model.began.wait()
+        await model.began.wait()
+        await corridor.say("/stop")
+        assert (await turn).text == "Let me look.\n\nI found a lot\n\n[stopped]"
+        assert await answers(corridor) == ["Let me look.", "I found a lot\n\n[stopped]"]
+
+
+async def test_a_notice_of_waiting_is_not_kept_as_an_answer(home: Path) -> None:
+    model = WaitingModel()
+    async with open_corridor(home, model) as corridor, asyncio.TaskGroup() as tasks:
+        turn = tasks.create_task(corridor.say("hello"))
+        await model.began.wait()
+        await corridor.say("/stop")
+        reply = await turn
+        assert any("trying again in 4 s" in frame for frame in reply.frames), "the person sees that it is retried"
+        assert reply.text == "[stopped]"
+        assert await answers(corridor) == ["[stopped]"]
+
+
+async def test_what_was_stored_before_the_stop_came_is_the_answer(home: Path) -> None:
+    async with open_corridor(home, ScriptedModel(says("The full answer."))) as corridor:
+        conversations = corridor.house.conversations
+        address = corridor.inbound("x").address
+        append = conversations.append
+
+        class StoppedWhileStoring:
+            """The real store; the stop comes while the last transaction of the turn runs."""
+
+            def __getattr__(self, name: str) -> object:
+                return getattr(conversations, name)
+
+            async def append(self, *given: object, **named: object) -> object:
+                done = await append(*given, **named)  # type: ignore[arg-type]
+                if len(given) > 2 and given[2] is not None:
+                    corridor.router._lanes.stop(address)
+                    await asyncio.Event().wait()
+                return done
+
+        corridor.router._agent._conversations = StoppedWhileStoring()  # type: ignore[assignment]
+        assert (await corridor.say("hello")).text == "The full answer."
+        assert await answers(corridor) == ["The full answer."]

@@ -1,0 +1,255 @@
+"""Who sees what: everybody, everywhere, by every way there is, and nothing but what the rule of scopes allows.
+
+A column is somebody at a place, a row a way (`tests/fixtures/surface.py`). Each place has an animal of its own in all
+that is kept of it (`tests/fixtures/menagerie.py`). Whoever asks must meet the animals that are his there and no other;
+what is not his answers, letter for letter, like what does not exist, and stays as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.types import Address, CommandSpec, Tool
+from tests.fixtures.corridor import open_corridor
+from tests.fixtures.menagerie import HOMES, MISSING, Menagerie, Place, direct, room
+from tests.fixtures.scripted_model import calls, says
+from tests.fixtures.surface import SURFACES, Step, Surface
+
+GROUP = {"raccoon", "tapir"}
+OWNER = {"ostrich", "bison"}
+PERSON = {"marmot", "lemur"}
+SAID_IN_ROOMS = {"raccoon", "heron", "gecko"}
+NOBODY: set[str] = set()
+MOST = 3
+"""So many others are asked for by name; each costs as much as all else."""
+
+
+@dataclass(frozen=True)
+class _Column:
+    """`exported`: what an export may hold: with his own words in rooms. `is_parted`: after /unlink."""
+
+    place: Place
+    seen: set[str]
+    exported: set[str]
+    is_parted: bool = False
+    is_heard: bool = True
+
+
+def _deaf(place: Place) -> _Column:
+    """Nothing that is said there by this sender is answered."""
+    return _Column(place, NOBODY, NOBODY, is_heard=False)
+
+
+COLUMNS: Mapping[str, _Column] = {
+    "owner, direct chat": _Column(direct("owner"), OWNER, OWNER | {"tapir"}),
+    "owner, own room": _Column(room("owner", "telegram:-200"), OWNER, NOBODY),
+    "owner, group": _Column(room("owner", "telegram:-100"), GROUP, NOBODY),
+    "owner, topic": _Column(room("owner", "telegram:-100/3"), GROUP, NOBODY),
+    "member, direct chat": _Column(direct("member"), PERSON, PERSON | SAID_IN_ROOMS),
+    "member, topic of his direct chat": _Column(direct("member", "5"), PERSON, PERSON | SAID_IN_ROOMS),
+    "member, group": _Column(room("member", "telegram:-100"), GROUP, NOBODY),
+    "member, topic": _Column(room("member", "telegram:-100/3"), GROUP, NOBODY),
+    "member, another topic": _Column(room("member", "telegram:-100/4"), GROUP, NOBODY),
+    "member, moved group": _Column(room("member", "telegram:-1009"), GROUP, NOBODY),
+    "member, parted": _Column(direct("member"), {"marmot"}, {"marmot", "raccoon"}, is_parted=True),
+    "linked, direct chat": _Column(direct("linked"), PERSON, PERSON | SAID_IN_ROOMS),
+    "linked, private thread": _Column(room("linked", "discord:9/555", "555"), {"puma"}, NOBODY),
+    "linked, channel": _Column(room("linked", "discord:900"), {"heron"}, NOBODY),
+    "linked, public thread": _Column(room("linked", "discord:900/901", "900"), {"heron"}, NOBODY),
+    "linked, private thread of the channel": _Column(room("linked", "discord:900/902", "902"), NOBODY, NOBODY),
+    "linked, group of direct messages": _Column(room("linked", "discord:700"), {"gecko"}, NOBODY),
+    "linked, parted": _Column(direct("linked"), NOBODY, NOBODY, is_parted=True),
+    "other, direct chat": _Column(direct("other"), {"otter"}, {"otter"}),
+    "other, channel": _Column(room("other", "discord:900"), {"heron"}, NOBODY),
+    "stranger, direct chat": _Column(direct("stranger"), NOBODY, NOBODY),
+    "stranger, group": _Column(room("stranger", "telegram:-100"), GROUP, NOBODY),
+    "stranger, unknown room": _deaf(room("stranger", "telegram:-300")),
+    "stranger, own room of the owner": _deaf(room("stranger", "telegram:-200")),
+    "member, own room of the owner": _deaf(room("member", "telegram:-200")),
+    "anonymous admin, group": _deaf(room("1087968824", "telegram:-100", is_nobody=True)),
+    "anonymous admin, own room of the owner": _deaf(room("1087968824", "telegram:-200", is_nobody=True)),
+    "post of a channel, group": _deaf(room("136817688", "telegram:-100", is_nobody=True)),
+    "Telegram itself, group": _deaf(room("777000", "telegram:-100", is_nobody=True)),
+    "bot with the number of the owner, group": _deaf(room("owner", "telegram:-100", is_nobody=True)),
+    "webhook, channel": _deaf(room("990", "discord:900", is_nobody=True)),
+}
+"""Who asks where, and what he may meet there."""
+
+
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[str, str]]]:
+    """A house in which everybody has spoken, to be copied, and what can be named in it."""
+    home = tmp_path_factory.mktemp("zoo")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MNEME_HOME", str(home))
+        return home, asyncio.run(Menagerie.build(home))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COLUMNS)
+async def test_nobody_meets_what_is_not_his(home: Path, zoo: tuple[Path, dict[str, dict[str, str]]], name: str) -> None:
+    template, named = zoo
+    column = COLUMNS[name]
+    async with Menagerie.open(home, named, template) as made:
+        await made.corridor.house.people.moved("telegram", "-100", "-1009")
+        if column.is_parted:
+            await made.hear("/unlink", direct("member"))
+        await made.hear("hello", column.place, says("Ok."))
+        before = await made.kept(column.seen)
+        wrong = [fault for row in SURFACES for fault in [await _fault(made, column, row)] if fault]
+        assert not wrong, "\n" + "\n".join(wrong)
+        assert await made.kept(column.seen) == before, "something of others has changed"
+        told = made.told.get(column.place["address"], "").casefold()
+        assert {animal for animal in HOMES if animal in told} <= column.seen, "by a notice"
+
+
+async def _fault(made: Menagerie, column: _Column, row: str) -> str | None:
+    """What is wrong with one field of the table; None: nothing."""
+    surface = SURFACES[row]
+    allowed = column.exported if surface.how == "export" else column.seen
+    own = [*column.seen] if surface.is_own and surface.is_naming else [] if surface.is_naming else [MISSING]
+    shown = "\n".join([await _done(made, column, surface, step, animal) for animal in own for step in surface.steps])
+    for step in surface.steps if surface.is_naming else ():
+        of_none = await _done(made, column, surface, step, MISSING)
+        for animal in _others(column):
+            told = await _done(made, column, surface, step, animal)
+            if surface.names(step) and _masked(told, step, made, animal) != _masked(of_none, step, made, MISSING):
+                return f"{row}, {step} of {animal}: {told!r} but of none: {of_none!r}"
+    if not column.is_heard and shown.strip():
+        return f"{row}: {shown!r} was answered"
+    met = {animal for animal in HOMES if animal in shown}
+    is_right = met == allowed if surface.is_whole and column.is_heard else met <= allowed
+    return None if is_right else f"{row}: met {sorted(met)}, not {sorted(allowed)}"
+
+
+def _others(column: _Column) -> list[str]:
+    """Some whose homes cannot be seen from there: other homes of the one who asks, then those of others."""
+    who = column.place["sender"].id
+    foreign = [animal for animal in HOMES if animal not in column.seen]
+    foreign.sort(key=lambda animal: HOMES[animal]["sender"].id != who)
+    return [animal for animal in foreign if not _is_same_home(column, animal)][:MOST]
+
+
+def _is_same_home(column: _Column, animal: str) -> bool:
+    """Whether the animal is at home with the one who asks, there."""
+    home = HOMES[animal]
+    return bool(home["scope"] == column.place["scope"] and home["sender"].id == column.place["sender"].id)
+
+
+async def _done(made: Menagerie, column: _Column, surface: Surface, step: Step, animal: str) -> str:
+    """What the person reads, and what the model reads for it."""
+    place, named = dict(column.place), made.named[animal]
+    before = len(made.model.requests)
+    if not isinstance(step, str):
+        called = calls((step[0], _filled(step[1], named)))
+        await made.hear("Look into it", place, called, says("Done."))
+        return "\n".join(_results(made.model.requests[before:]))
+    text = step.format(**named) if "{" in step else step
+    more: dict[str, Any] = {}
+    if surface.how == "press":
+        more["kind"] = "action"
+    elif surface.how == "reply":
+        more["reply_to"] = named["external"]
+    elif surface.how == "cron":
+        place["address"] = Address(platform="cron", chat_id="99")
+    reply = await made.hear(text, place, says("Done."), **more)
+    if reply.answer is None:
+        return ""
+    told = [reply.answer.text, *(f"{button.label} {button.command}" for button in reply.answer.buttons)]
+    told += [file.content.decode() for file in reply.answer.files]
+    # What the model is told is shown to nobody, and may be said to anybody.
+    return "\n".join([*told, *(str(request.messages[-1:]) for request in made.model.requests[before:])]).casefold()
+
+
+def _results(requests: Any) -> Iterator[str]:
+    """What tools gave to the model."""
+    for request in requests:
+        for block in request.messages[-1]["content"]:
+            if block["type"] == "tool_result":
+                yield json.dumps(block["content"], ensure_ascii=False).casefold()
+
+
+def _filled(arguments: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, Any]:
+    def value(given: Any) -> Any:
+        if isinstance(given, list):
+            return [value(one) for one in given]
+        if not isinstance(given, str) or "{" not in given:
+            return given
+        text = given.format(**named)
+        return int(text) if text.isdecimal() else text
+
+    return {name: value(given) for name, given in arguments.items()}
+
+
+def _masked(text: str, step: Step, made: Menagerie, animal: str) -> str:
+    """The text without what was asked for, and without how long it took."""
+    text = re.sub(r"took_ms\W+[\d.]+", "", text)
+    for name, value in made.named[animal].items():
+        if f"{{{name}}}" in str(step):
+            text = re.sub(rf"(?<![a-z0-9]){re.escape(value.casefold())}(?!\w)|(?<=\b[fc]){value}\b", "#", text)
+    return text
+
+
+async def test_every_command_and_every_tool_stands_in_the_table(home: Path) -> None:
+    typed = [step for surface in SURFACES.values() for step in surface.steps if isinstance(step, str)]
+    used = [step for surface in SURFACES.values() for step in surface.steps if not isinstance(step, str)]
+    async with open_corridor(home) as corridor:
+        wanted = {line for spec in corridor.commands.specs for line in _lines(spec)}
+        missing = {line for line in wanted if not any(re.match(rf"{re.escape(line)}(\W|$)", step) for step in typed)}
+        missing |= {
+            f"{spec.name}: {option.prefix}"
+            for spec in corridor.commands.specs
+            for option in spec.options
+            if option.prefix and not any(step.startswith(f"/{spec.name}") and option.prefix in step for step in typed)
+        }
+        for tool in corridor.router._agent._toolbox._tools.values():
+            uses = [arguments for name, arguments in used if name == tool.name]
+            missing |= {f"{tool.name} {value}" for value in _values(tool, uses)} if uses else {tool.name}
+    assert missing == set(), "add a line for each to tests/fixtures/surface.py"
+
+
+def _lines(spec: CommandSpec) -> Iterator[str]:
+    """How each thing begins that a command can do."""
+    choices = [choice for option in spec.options if not option.prefix for choice in option.choices]
+    yield from (f"/{spec.name} {choice}" for choice in choices)
+    if not choices:
+        yield f"/{spec.name}"
+
+
+def _values(tool: Tool, uses: list[Mapping[str, Any]]) -> Iterator[str]:
+    """What a tool can be told to do and is not, and numbers of rows that it takes and is not given."""
+    for name, schema in tool.schema["properties"].items():
+        kinds = [schema, *schema.get("anyOf", ())]
+        choices = [choice for kind in kinds for choice in kind.get("enum", ())] if name in ("action", "mode") else []
+        given = [use.get(name) for use in uses]
+        yield from (choice for choice in choices if choice not in given)
+        if name.endswith("_id") and not any("{" in str(value) for value in given):
+            yield name
+
+
+@pytest.mark.slow
+async def test_in_a_room_buttons_and_questions_are_those_of_who_asked(
+    home: Path, zoo: tuple[Path, dict[str, dict[str, str]]]
+) -> None:
+    template, named = zoo
+    async with Menagerie.open(home, named, template) as made:
+        for person in ("owner", "other", "stranger"):
+            where = room(person, "telegram:-100")
+            unknown = await made.hear(named[MISSING]["button"], where, kind="action")
+            for name in ("button", "question"):
+                pressed = await made.hear(named["raccoon"][name], where, kind="action")
+                assert pressed.answer == unknown.answer, f"the {name} of the member, pressed by: {person}"
+            said = await made.hear("yes", where, says("Done."))
+            assert said.text == "Done."
+        mine = room("member", "telegram:-100")
+        assert "raccoon" in (await made.hear(named["raccoon"]["button"], mine, kind="action")).text.casefold()
+        # That press was something else than a yes: what waited for one waits no more.
+        assert (await made.hear("yes", mine, says("Done."))).text == "Done."

@@ -1,0 +1,213 @@
+"""The curator: what it puts together, what it only doubts, what it never touches, and how little it does at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from config.settings import CuratorOptions
+from core.facts.curator import Curator
+from core.records import Fact
+from core.store.fact_rota import FactRota
+from core.store.fact_search import FactSearch
+from core.store.facts import Facts
+from core.store.inbox import Inbox
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
+from core.text.names import names_in
+from core.types import Account, Scope
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import ANA, BOB, inbound, opened
+
+OPTIONS = CuratorOptions(enabled=True, idle_s=600.0, every_s=300.0, again_s=86400.0, max_changes=20, max_s=2.0)
+HERS = Account(platform="telegram", user_id="42")
+
+
+@dataclass
+class _World:
+    facts: Facts
+    curator: Curator
+    clock: SteadyClock
+    conversations: Conversations
+
+    async def know(self, content: str, **changes: Any) -> Fact:
+        self.clock.advance(minutes=1)
+        base: dict[str, Any] = {
+            "scope": ANA,
+            "kind": "identity",
+            "origin": "rule",
+            "created_at": self.clock.now(),
+            "entities": names_in(content),
+            "account": HERS,
+        }
+        return await self.facts.learn(Fact(content=content, **{**base, **changes}))
+
+    async def find(self, fact: Fact) -> Fact:
+        found = await self.facts.find(fact.id, frozenset((fact.scope,)))
+        assert found is not None
+        return found
+
+    async def deeds(self, *scopes: Scope) -> list[tuple[int, str, str]]:
+        """What it has done, oldest first, as (fact, what, why)."""
+        changes = await self.facts.changes(frozenset(scopes or (ANA,)), 1_000)
+        return [
+            (change.fact_id, change.action, change.reason)
+            for change in reversed(changes)
+            if change.action in ("merge", "flag")
+        ]
+
+
+@pytest.fixture
+def world(database: Database, clock: SteadyClock) -> _World:
+    facts = Facts(database, clock)
+    curator = Curator(facts, FactSearch(database), FactRota(database), clock, OPTIONS)
+    return _World(facts, curator, clock, Conversations(database, clock))
+
+
+async def test_two_tellings_of_one_thing_become_one_and_can_be_parted_again(world: _World) -> None:
+    home = {"attribute": "me|home", "value": "porto"}
+    first = await world.know("I live in Porto", **home)
+    second = await world.know("I moved to Porto in May", **home, valid_from=datetime(2026, 5, 1, tzinfo=UTC))
+    assert await world.curator.tend() == 1
+    assert (await world.find(second)).said == 2
+    assert not (await world.find(first)).is_open
+    history = await world.facts.history(first.id, frozenset((ANA,)))
+    assert (history[-1].action, history[-1].reason) == ("merge", f"says the same as f{second.id}")
+    await world.facts.undo(history[-1].id, frozenset((ANA,)))
+    assert (await world.find(first)).is_open
+    assert (await world.find(second)).said == 1, "what it had taken over went back"
+    assert await world.curator.tend() == 0, "what was undone is not done again"
+    assert (await world.find(first)).is_open
+
+
+async def test_filling_words_make_no_second_fact_but_every_other_word_does(world: _World) -> None:
+    one = await world.know("My sister Ana lives in Porto")
+    two = await world.know("my sister Ána currently lives in Porto", entities=("Ana", "Porto"))
+    others = [
+        await world.know(text)
+        for text in (
+            "My sister Ana does not live in Porto",
+            "Ben likes Ana",
+            "Ana likes Ben",
+            "The ferry goes from Faro to Porto",
+            "The ferry goes from Porto to Faro",
+            "Room 12 is free",
+            "Room 13 is free",
+        )
+    ]
+    await world.curator.tend()
+    assert [(await world.find(fact)).is_open for fact in (one, two)].count(True) == 1
+    assert all([(await world.find(fact)).is_open for fact in others])
+
+
+async def test_what_a_person_has_written_or_pinned_stays_as_it_is(world: _World) -> None:
+    home = {"attribute": "me|home", "value": "porto"}
+    asked = await world.know("I live in Porto", **home, origin="person")
+    corrected = await world.know("I live in Porto now", **home, origin="person")
+    pinned = await world.know("Porto is where I live", **home)
+    await world.facts.pin(pinned.id, frozenset((ANA,)))
+    heard = await world.know("I moved to Porto", **home)
+    await world.curator.tend()
+    assert [(await world.find(fact)).is_open for fact in (asked, corrected, pinned, heard)] == [True, True, True, False]
+
+
+async def test_nobody_s_facts_are_put_together_with_another_s(world: _World) -> None:
+    room = Scope.room("telegram", "-9")
+    same = {"attribute": "ana|birthday", "value": "3.5"}
+    kept = [
+        await world.know("Ana's birthday is on 3 May", **same),
+        await world.know("Ana's birthday is 3 May", **same, scope=BOB),
+        await world.know("Ana's birthday is on 3 May", **same, scope=room),
+        await world.know("Ana's birthday is the 3 May", **same, scope=room, account=None),
+    ]
+    assert await world.curator.tend() == 0
+    assert all([(await world.find(fact)).is_open for fact in kept])
+
+
+async def test_what_is_stale_or_contradicted_or_nearly_the_same_is_doubted_once(world: _World) -> None:
+    passing = await world.know("I am in Faro this week", kind="working")
+    over = await world.know("The lease of the flat runs", valid_to=world.clock.now() + timedelta(days=20))
+    party = await world.know("I went to the party in Rome", kind="episode")
+    wrong = await world.know("I drive a van")
+    for _ in range(3):
+        await world.facts.feedback(wrong.id, frozenset((ANA,)), is_right=False)
+    birthday = await world.know("Ana's birthday is on 3 May", attribute="ana|birthday", value="3.5", account=None)
+    later = await world.know("Ana's birthday is on 4 May", attribute="ana|birthday", value="4.5")
+    world.clock.advance(days=400)
+    tall = await world.know("The tall blue cupboard in the hall holds winter coats")
+    near = await world.know("The tall blue cupboard in the hall holds all winter boots coats")
+    assert await world.curator.tend() == 6
+    assert sorted(await world.deeds()) == [
+        (passing.id, "flag", "it mattered for some days, and was not said again"),
+        (over.id, "flag", "the time is over until which it was said to hold"),
+        (party.id, "flag", "it happened over a year ago"),
+        (wrong.id, "flag", "it was called wrong"),
+        (birthday.id, "flag", f"says otherwise than f{later.id}"),
+        (tall.id, "flag", f"says nearly the same as f{near.id}"),
+    ]
+    assert all([(await world.find(fact)).is_open for fact in (passing, over, party, wrong, birthday, tall)])
+    world.clock.advance(days=2)
+    assert await world.curator.tend() == 0
+
+
+async def test_it_waits_until_nobody_is_there_and_rests_when_nothing_changed(world: _World) -> None:
+    await opened(world.conversations, "hello")
+    await world.know("I drive a van", kind="working")
+    world.clock.moment = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
+    assert await world.curator.tend() == 0
+    world.clock.advance(days=20)
+    assert await world.curator.tend() == 1
+    await world.know("I ride a bike", kind="working", created_at=datetime(2026, 10, 1, tzinfo=UTC))
+    assert await world.curator.tend() == 1
+    assert await world.curator.tend() == 0
+
+
+async def test_what_leaves_no_message_is_a_talk_too(world: _World, database: Database) -> None:
+    await world.know("I drive a van", kind="working", created_at=datetime(2026, 10, 1, tzinfo=UTC))
+    inbox = Inbox(database, world.clock)
+    entry = await inbox.accept(inbound("1", text="hello"), world.clock.now())
+    assert entry is not None
+    assert await world.curator.tend() == 0, "somebody waits for an answer"
+    world.clock.advance(minutes=11)
+    await inbox.close([entry])
+    assert await world.curator.tend() == 0, "it was answered just now, incognito for instance"
+    world.clock.advance(minutes=11)
+    assert await world.curator.tend() == 1
+
+
+async def test_it_works_in_portions_over_all_scopes(world: _World) -> None:
+    old = datetime(2026, 10, 1, tzinfo=UTC)
+    scopes = [ANA, BOB]
+    for number in range(OPTIONS.max_changes + 5):
+        for scope in scopes:
+            await world.know(f"Box {number} is on shelf {number}", scope=scope, kind="working", created_at=old)
+    done = [await world.curator.tend() for _ in range(4)]
+    assert done == [OPTIONS.max_changes, OPTIONS.max_changes, 10, 0]
+    assert len(await world.deeds(*scopes)) == 2 * (OPTIONS.max_changes + 5)
+
+
+async def test_what_was_doubted_makes_room_for_the_next(world: _World, database: Database) -> None:
+    old = datetime(2026, 10, 1, tzinfo=UTC)
+    first = await world.know("I drive a van", kind="working", created_at=old)
+    second = await world.know("I ride a bike", kind="working", created_at=old)
+    search, scopes = FactSearch(database), frozenset((ANA,))
+    assert [fact.id for fact in await search.stale(scopes, world.clock.now(), 1)] == [first.id]
+    await world.facts.flag(first.id, scopes, "it mattered for some days, and was not said again")
+    assert [fact.id for fact in await search.stale(scopes, world.clock.now(), 1)] == [second.id]
+
+
+async def test_one_that_was_stopped_in_the_middle_is_gone_on_with_and_nothing_is_done_twice(
+    world: _World, database: Database
+) -> None:
+    old = datetime(2026, 10, 1, tzinfo=UTC)
+    for number in range(3):
+        await world.know(f"Box {number} is on shelf {number}", kind="working", created_at=old)
+    await world.know("My sister Ana lives in Porto")
+    await world.know("my sister Ána currently lives in Porto", entities=("Ana", "Porto"))
+    slow = OPTIONS.model_copy(update={"max_changes": 2})
+    lives = [Curator(world.facts, FactSearch(database), FactRota(database), world.clock, slow) for _ in range(4)]
+    assert [await life.tend() for life in lives] == [2, 2, 0, 0], "each life begins with the first fact again"
+    assert sorted(action for _, action, _ in await world.deeds()) == ["flag", "flag", "flag", "merge"]

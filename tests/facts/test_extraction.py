@@ -1,0 +1,151 @@
+"""Facts out of a turn: whose words count, what a model may give, and what is dropped."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from core.errors import ModelError
+from core.facts.extraction import Extraction
+from core.models.claude import Claude
+from core.types import Message, Sender
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.samples import NOON, message
+from tests.fixtures.scripted_model import ScriptedModel, says
+
+pytestmark = pytest.mark.slow
+
+ZONE = "Europe/Lisbon"
+MOVED = {
+    "message": 1,
+    "content": "I moved to Porto in May",
+    "kind": "identity",
+    "about": "me",
+    "attribute": "home",
+    "value": "Porto",
+    "entities": ["Porto"],
+    "since": "2026-05",
+}
+
+
+def turn(*texts: str) -> list[Message]:
+    said = [message(1, text, id=number) for number, text in enumerate(texts, 1)]
+    return [*said, Message(role="assistant", text="I live in the cloud.", session_id=1, created_at=NOON, id=90)]
+
+
+async def read(answer: object, *texts: str) -> list[Any]:
+    """What is taken out of a model's answer about a turn."""
+    given = answer if isinstance(answer, str) else json.dumps(answer)
+    extraction = Extraction(ScriptedModel(says(given)), "cheap", ZONE)
+    found = await extraction.claims(turn(*(texts or ("I moved to Porto in May",))))
+    return [(source.id, claim) for source, claim, _ in found]
+
+
+async def test_a_model_reads_what_was_stated() -> None:
+    ((source, claim),) = await read([MOVED])
+    assert source == 1
+    assert (claim.content, claim.attribute, claim.value, claim.entities) == (
+        "I moved to Porto in May", "me|home", "porto", ("Porto",),
+    )  # fmt: skip
+    assert (claim.valid_from, claim.grain) == (datetime(2026, 4, 30, 23, tzinfo=UTC), "month")
+
+
+async def test_a_list_in_a_code_block_is_read_too() -> None:
+    assert len(await read(f"Here:\n```json\n{json.dumps([MOVED])}\n```")) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "none", "[", "{}", "[1]", '[{"message": 1}]', [{**MOVED, "kind": "secret"}], [{**MOVED, "message": "1"}],
+     [{**MOVED, "content": "x" * 301}], [{**MOVED, "since": "in May"}], [MOVED] * 41, "[" * 5000],
+)  # fmt: skip
+async def test_garbage_teaches_nothing(answer: object) -> None:
+    assert await read(answer) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"content": "The person owns a yacht in Monaco"},
+        {"entities": ["Monaco"]},
+        {"value": "Monaco"},
+        {"message": 2},
+        {"message": 0},
+        {"content": "!"},
+    ],
+)
+async def test_what_nobody_has_said_is_dropped(change: dict[str, object]) -> None:
+    assert await read([{**MOVED, **change}]) == []
+    assert len(await read([{**MOVED, **change}, MOVED])) == 1
+
+
+async def test_a_time_to_come_is_no_since_when() -> None:
+    ((_, claim),) = await read([{**MOVED, "since": "2027-05"}])
+    assert claim.valid_from is None
+
+
+async def test_since_when_nobody_has_said_is_left_out_and_the_fact_is_kept() -> None:
+    ((_, claim),) = await read([{**MOVED, "content": "I live in Porto", "since": "2019"}], "I live in Porto now")
+    assert (claim.value, claim.valid_from) == ("porto", None)
+
+
+async def test_a_birthday_is_compared_as_a_day() -> None:
+    told = {**MOVED, "content": "My birthday is May 3rd", "attribute": "birthday", "value": "May 3rd", "entities": []}
+    ((_, claim),) = await read([{**told, "since": None}], "My birthday is May 3rd")
+    assert claim.value == "3.5"
+
+
+async def test_about_somebody_else() -> None:
+    told = {**MOVED, "content": "Ana moved to Porto", "about": "Ana"}
+    ((_, claim),) = await read([told], "Ana moved to Porto, did I tell you")
+    assert (claim.attribute, claim.entities) == ("ana|home", ("Porto", "Ana"))
+
+
+async def test_only_own_words_are_shown_to_the_model() -> None:
+    model = ScriptedModel(says("[]"))
+    bot = message(1, "I am a webhook in Rome", id=7, sender=Sender(id="9", name="Hook", is_nobody=True))
+    rows = [
+        bot,
+        message(1, "/remember x y", id=8, kind="command"),
+        message(1, "what the search gave: Vienna", id=9, kind="quote"),
+        Message(role="tool", text="the tool says Oslo", session_id=1, created_at=NOON, id=10),
+        *turn("> I live in Paris\n[attached photo: Milan.jpg]\nI painted the kitchen myself"),
+    ]
+    await Extraction(model, "cheap", ZONE).claims(rows)
+    sent = model.sent()
+    assert "I painted the kitchen myself" in sent
+    assert '"from": "Ana"' in sent
+    assert not [word for word in ("Rome", "Vienna", "Oslo", "Paris", "Milan", "cloud", "/remember") if word in sent]
+
+
+@pytest.mark.parametrize("text", ["ok", "thanks!", "👍", "> I live in Paris in a big house"])
+async def test_nothing_worth_reading_costs_no_call(text: str) -> None:
+    model = ScriptedModel()
+    assert await Extraction(model, "cheap", ZONE).claims(turn(text)) == []
+    assert model.requests == []
+
+
+async def test_a_model_that_fails_says_so() -> None:
+    extraction = Extraction(ScriptedModel(ModelError("out of reach")), "cheap", ZONE)
+    with pytest.raises(ModelError, match="out of reach"):
+        await extraction.claims(turn("I moved to Porto"))
+
+
+async def test_without_a_model_the_rules_read() -> None:
+    found = await Extraction(None, "", ZONE).claims(turn("I moved to Porto", "Where do I live?"))
+    assert [(source.id, claim.value, origin) for source, claim, origin in found] == [(1, "porto", "rule")]
+
+
+async def test_through_the_real_client() -> None:
+    async with MessagesApi([json.dumps([MOVED])], key="sk-ant-test") as api:
+        claude = Claude(api_key="sk-ant-test", base_url=api.url, clock=SteadyClock())
+        try:
+            found = await Extraction(claude, "claude-haiku-5-5", ZONE).claims(turn("I moved to Porto in May"))
+        finally:
+            await claude.close()
+    assert [claim.value for _, claim, _ in found] == ["porto"]
+    assert api.refusals == []

@@ -1,0 +1,386 @@
+"""Sentences as people chat, in several languages: what the rules take of each, and the many that they leave alone.
+
+A wrong fact is worse than none: jokes, wishes, questions, other people, letters and figures of speech teach nothing.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from core.facts.rules import claims
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+ZONE = ZoneInfo("Europe/Lisbon")
+
+TOLD = """
+just moved to Leipzig last week, still unpacking => me|home=leipzig
+I've been living in Oslo for three years => me|home=oslo
+I got a new job at Zalando => me|work=zalando
+I'm vegan btw => me|diet=vegan
+no, my birthday is on the 4th of May => me|birthday=4.5
+my bday is 12 august => me|birthday=12.8
+My birthday's the 12th of August => me|birthday=12.8
+my sister moved to Porto => my sister|home=porto
+My dad lives in Faro and my mom lives in Lisbon => my dad|home=faro ; my mom|home=lisbon
+My brother Tom works at Google => me|brother|tom=tom ; tom|work=google
+You can call me Al => me|name=al
+I love Rome => me|like|rome=like
+I like running in the morning => me|like|running in the morning=like
+I hate Mondays => me|like|mondays=dislike
+I prefer short answers => me|like|short answers=like
+I prefer tea to coffee => me|like|tea=like
+I'm allergic to penicillin => me|allergy|penicillin=allergic
+My son is allergic to penicillin => my son|allergy|penicillin=allergic
+our dog is called Rex => me|dog|rex=rex
+My dog Rex died yesterday => me|dog|rex=rex
+My cat's name is Miau => me|cat|miau=miau
+I have two cats => me|have|cats=two
+I've got a brother => me|have|brother=a
+My wife is Marta Silva => me|wife=marta silva
+My boss is Karen => me|boss=karen
+My favorite color is green => me|favourite|color=green
+I work as a teacher in Braga => me|profession=teacher
+I'm a nurse => me|profession=nurse
+I speak German and French => me|language|german and french=speaks
+I drive a Skoda => me|car=skoda
+I'm married to Marta => me|partner=marta
+We decided to buy the red one => =
+Remember that I park on level 3 => =
+Recuerda que soy vegetariano => me|diet=vegetariano
+Merk dir: ich wohne in Köln => me|home=koln
+Souviens-toi que j'habite à Lyon => me|home=lyon
+记住我对花生过敏 => me|allergy|花生=allergic
+запомни: я живу в Москве => me|home=москве
+I work at Siemens as an engineer => me|work=siemens
+Ich wohne seit 2019 in Köln => me|home=koln
+Wir wohnen in Köln => me|home=koln
+Ich bin nach Köln gezogen => me|home=koln
+Ich arbeite bei Siemens => me|work=siemens
+Ich heiße Max => me|name=max
+Ich mag keinen Kaffee => me|like|kaffee=dislike
+Ich mag Kaffee => me|like|kaffee=like
+J'habite à Paris depuis 2020 => me|home=paris
+Je vis en France => me|home=france
+Je m'appelle Julie => me|name=julie
+Je n'aime pas le café => me|like|cafe=dislike
+Je suis allergique au gluten => me|allergy|gluten=allergic
+Je travaille chez Renault => me|work=renault
+Je travaille comme infirmière => me|profession=infirmiere
+Vivo en Sevilla => me|home=sevilla
+Me mudé a Bilbao en enero => me|home=bilbao
+Me llamo Lucía => me|name=lucia
+Soy alérgica a los gatos => me|allergy|gatos=allergic
+Trabajo en Inditex => me|work=inditex
+Moro no Porto => me|home=porto
+Moro em Braga com a minha irmã => me|home=braga
+Chamo-me Rui => me|name=rui
+Gosto de café => me|like|cafe=like
+Trabalho na Sonae => me|work=sonae
+Max is a teacher => max|profession=teacher
+We've decided to call off the wedding => =
+my sister Ana, who lives in Rome, is coming => me|sister|ana=ana
+I moved from Rome to Oslo => me|home=oslo
+i live in porto => me|home=porto
+i work at google => me|work=google
+im from porto => me|from=porto
+im a vegan => me|diet=vegan
+im vegan => me|diet=vegan
+im allergic to cats => me|allergy|cats=allergic
+i cant stand cats => me|like|cats=dislike
+i dont eat pork => me|diet|pork=never
+Ich bin allergisch gegen Nüsse => me|allergy|nusse=allergic
+我在谷歌工作 => me|work=谷歌
+Meine Schwester wohnt in Bonn => meine schwester|home=bonn
+Ich habe am 3. Mai Geburtstag => me|birthday=3.5
+Ich bin am 3. Mai 1990 geboren => me|birthday=3.5.1990
+Ich bin Vegetarier => me|diet=vegetarier
+Ma sœur habite à Lyon => ma sœur|home=lyon
+J'aime bien le café => me|like|cafe=like
+J'aime pas le café => me|like|cafe=dislike
+Mi hermana vive en Bilbao => mi hermana|home=bilbao
+Soy vegetariano => me|diet=vegetariano
+A minha irmã mora no Porto => a minha irma|home=porto
+Faço anos a 3 de maio => me|birthday=3.5
+我住在北京 => me|home=北京
+我搬到上海了 => me|home=上海
+我叫李明 => me|name=李明
+我的生日是5月3日 => me|birthday=3.5
+我对花生过敏 => me|allergy|花生=allergic
+我不喜欢咖啡 => me|like|咖啡=dislike
+東京に住んでいます => me|home=东京
+大阪に引っ越しました => me|home=大阪
+私の名前は花子です => me|name=花子
+誕生日は5月3日です => me|birthday=3.5
+緑茶が好きです => me|like|绿茶=like
+Я живу в Москве => me|home=москве
+Я переехал в Казань => me|home=казань
+Моя сестра живёт в Казани => моя сестра|home=казани
+Меня зовут Иван => me|name=иван
+I'm from Rome originally => me|from=rome
+my sister Ana and I live in Rome => me|home=rome ; me|sister|ana=ana
+我住在北京。我喜欢绿茶。 => me|home=北京 ; me|like|绿茶=like
+Мой день рождения 3 мая => me|birthday=3.5
+""".strip().splitlines()
+"""The sentence, and what is learned as ``attribute=value``."""
+
+NOT_TOLD = """
+I left Siemens last month
+I no longer live in Berlin
+I don't work there anymore
+I'm not vegetarian anymore
+actually I'm not allergic to nuts, that was my brother
+no, it's Tuesday
+Sorry, I meant 4 May, not 3 May
+I turn 40 in June
+My sister's moving to Porto
+my sister said she'd move to Porto
+Tom said he lives in Rome
+Tom: I live in Rome
+Ben wrote "I live in Rome"
+He lives in Rome
+They moved to Rome
+Do you think I live in Rome?
+Where do I live, in Rome?
+I might live in Rome next year
+I'd live in Rome if I could
+I'm going to move to Rome
+I'm moving to Rome
+I was living in Rome
+I lived in Rome for two years
+I used to work at Siemens
+I wish my name was Max
+My name is not Max
+call me maybe
+this is Max speaking
+It's Joana here
+I'm hungry
+I'm in Rome this week
+I love it here
+I love that song
+I love how you explain things
+I like to run
+I like it when you write short answers
+I hate to say it
+I prefer not to say
+I drink my coffee black
+I'm allergic to your jokes
+I have a question
+my wife is pregnant
+My wife's Marta
+my boss is an idiot
+My favorite thing about Rome is the food
+My favourite is the second one
+I work for myself
+I work on weekends
+I'm a big fan of Porto
+I'm a bit of a nurse today
+I'm not a nurse
+I study at Porto
+I speak only for myself
+I drive a hard bargain
+I'm married
+I'm dating someone new
+We haven't decided to buy it
+remember me?
+记得买牛奶
+Remember when I lived in Rome?
+Don't forget the milk
+If my name was Max, would you laugh?
+Imagine my name is Max
+Pretend I live on Mars
+Let's play a game: you are a wizard and I am a knight
+As a knight, I live in Camelot
+lol I live in Mordor
+haha my name is Batman
+/s I love Mondays
+"My name is Luka, I live on the second floor"
+the song goes my name is Luka
+Ich ziehe nach Köln
+Ich wohne nicht mehr in Köln
+Ich wohnte in Köln
+Ich arbeite nicht bei Siemens
+Ich mag dich
+Ich liebe es
+Ich mag das nicht
+Wohne ich in Köln?
+Wenn ich in Köln wohne, brauche ich ein Auto
+Meine Mutter sagt, ich wohne in Köln
+Je n'habite plus à Paris
+J'ai habité à Paris
+J'habiterais à Paris si je pouvais
+Est-ce que j'habite à Paris ?
+Elle s'appelle Julie
+Ya no vivo en Sevilla
+Vivía en Sevilla
+Me gustaría vivir en Bilbao
+Me encantas
+¿Vivo en Bilbao?
+Trabajo en casa
+Já não moro no Porto
+Não moro no Porto
+Gosto disso
+Gosto de ti
+Gostava de morar no Porto
+Trabalho na segunda
+Eu morava em Braga
+Será que moro em Braga?
+我不住在北京
+如果我住在北京
+他说我住在北京
+我住在哪里？
+我住在北京吗
+東京に住んでいません
+東京に住みたい
+東京に住んでいますか
+Я не живу в Москве
+Я бы жил в Казани
+You live in Rome
+We live in a society
+We live in hope
+I live in Tom's flat
+I live for football
+I moved to a bigger flat
+I moved to Plan B
+I moved to Chapter 3
+I moved my car to Porto
+I moved Ana to the top of the list
+just moved to the next chapter
+Everyone lives in Rome
+This works for Siemens
+Nobody likes Rome
+Python works for me
+Tuesday works for me
+Monday is my birthday
+Ana's birthday was fun
+Ana's birthday is in May
+Ana's birthday is tomorrow
+My birthday is next Friday
+I got a job interview at Google
+I have got a job for you
+I'm a doctor's son
+I'm not just a teacher
+I am almost a teacher
+You're a teacher
+I like that you remember things
+I like turtles 😂
+I like option B
+I like the idea of moving
+I prefer it short
+we decided
+We decided nothing
+my phone number is in the signature
+my hobby is none of your business
+my doctor is on holiday
+my dentist is in Porto
+my dog is called lunch lol
+my brother is Superman, haha
+Ana and Ben live in Rome
+Ana said her birthday is 3 May
+According to Ana my birthday is 3 May
+My horoscope says I am a lion
+The form says: name: Max
+Name: Max Mustermann
+Dear team, I live in Rome. Best, Max
+Hi, I'm writing to say my name is Max.
+> my name is Max
+* I live in Rome
+1. I live in Rome
+test: I live in Rome
+e.g. I live in Rome
+For instance I live in Rome
+Say I live in Rome
+Let's assume I live in Rome
+Should I tell her I live in Rome
+I told her I live in Rome
+I lied: I live in Rome
+I never said I live in Rome
+It's not true that I live in Rome
+I dreamed I live in Rome
+When I was 10 I lived in Rome
+I moved out of Rome
+I moved away from Rome
+I moved to Rome temporarily
+i live in fear
+i work at night
+im max
+im from the future
+Ich wohne im Hotel
+Ich wohne in einer WG
+Ich wohne in der Nähe von Köln
+Ich lebe in Angst
+Ich lebe in Scheidung
+Ich bin nach Hause gezogen
+Ich liebe dich
+Ich mag, wie du schreibst
+Ich heiße alle willkommen
+Ich arbeite für zwei
+Ich arbeite als ob
+Mein Bruder wohnt nicht in Bonn
+Mein Kollege sagt, mein Bruder wohnt in Bonn
+Je vis dans la peur
+J'aime ça
+J'aime pas trop
+J'aime bien ta réponse
+Je m'appelle comment ?
+Vivo en paz
+Me gusta que respondas rápido
+Me gustas
+Me llamo como mi padre
+Trabajo en equipo
+Vivo com medo
+Gosto de como escreves
+Trabalho no duro
+我住在附近
+我住在你家
+我住在一个小镇
+我搬到新家了
+我叫你
+我叫外卖
+我叫了出租车
+我喜欢你
+我喜欢他说的
+我以为我喜欢茶
+我妈说我喜欢茶
+我在工作
+我在家工作
+我没住在北京
+我想住在北京
+我打算搬到北京
+我明年搬到北京
+彼は東京に住んでいます
+ここに住んでいます
+来月大阪に引っ越します
+大阪に引っ越したいです
+大阪に引っ越しましたか？
+誕生日は来週です
+何が好きですか
+あなたが好きです
+肉が好きではありません
+彼女が好きです
+Я живу в надежде
+Я живу в общежитии
+Он живёт в Москве
+Я люблю тебя
+Я люблю, когда тихо
+Я жил в Москве
+Если я живу в Москве
+Я работаю в офисе
+Меня зовут на ужин
+我妹妹住在上海
+妹は東京に住んでいます
+I'm allergic to mornings lol
+""".strip().splitlines()
+
+
+def test_what_is_told_plainly_is_learned() -> None:
+    told = [line.partition(" => ")[::2] for line in TOLD]
+    learned = [
+        (text, " ; ".join(sorted(f"{claim.attribute or ''}={claim.value}" for claim in claims(text, NOW, ZONE))))
+        for text, _ in told
+    ]
+    assert learned == told
+
+
+def test_what_is_not_plainly_told_is_not() -> None:
+    assert {text: found for text in NOT_TOLD if (found := claims(text, NOW, ZONE))} == {}

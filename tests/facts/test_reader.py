@@ -1,0 +1,217 @@
+"""Each message is read for facts once: after a crash, an outage of the model, an edit in the midst of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from core.agent.offline import Offline
+from core.errors import ModelError
+from core.facts.provider import Holographic
+from core.store.facts import Facts
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
+from core.types import Address, Completion, Message, Scope, Session
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.corridor import open_corridor
+from tests.fixtures.keepsake import facts_memory
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.samples import ANA, CHAT, message, session
+from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.town import KEY, Town
+
+SCOPES = frozenset((ANA,))
+
+
+def told(*contents: str, place: str = "Porto") -> Completion:
+    """What a model gives: each sentence as a fact of the first message."""
+    return says(json.dumps([{"message": 1, "content": one, "kind": "identity", "value": place} for one in contents]))
+
+
+class _House:
+    """One life of the memory over a file."""
+
+    def __init__(self, database: Database, clock: SteadyClock, model: ScriptedModel | None = None) -> None:
+        self.conversations = Conversations(database, clock)
+        self.facts = Facts(database, clock)
+        self.memory: Holographic = facts_memory(database, clock, model)
+
+    async def say(self, own: Session, *texts: str) -> list[Message]:
+        return await self.conversations.append(
+            [message(own.id, text, external_id=f"{own.id}.{text}") for text in texts]
+        )
+
+    async def known(self) -> list[str]:
+        """The facts, the first learned first."""
+        return [fact.content for fact in sorted(await self.facts.page(SCOPES), key=lambda fact: fact.id)]
+
+
+async def test_what_a_killed_process_did_not_read_is_read_at_the_next_start(
+    database: Database, clock: SteadyClock
+) -> None:
+    first = _House(database, clock)
+    own = await first.conversations.create(session())
+    await first.say(own, "I moved to Porto in May")
+    other = await first.conversations.create(session(address=Address(platform="telegram", chat_id="43")))
+    await first.say(other, "I like green tea")
+    await first.conversations.end(other.id, "new", clock.now())
+    second = _House(database, clock)
+    await second.memory.on_start()
+    assert await second.known() == ["I moved to Porto in May", "I like green tea"]
+    await second.memory.on_start()
+    await second.memory.sync_turn(own, (), "again")
+    assert [fact.said for fact in await second.facts.page(SCOPES)] == [1, 1], "twice is once"
+
+
+async def test_what_was_undone_does_not_come_back(database: Database, clock: SteadyClock) -> None:
+    house = _House(database, clock)
+    own = await house.conversations.create(session())
+    await house.say(own, "I live in Porto")
+    await house.memory.sync_turn(own, (), "1")
+    (change,) = await house.facts.changes(SCOPES)
+    await house.facts.undo(change.id, SCOPES)
+    await house.memory.sync_turn(own, (), "2")
+    await house.memory.on_start()
+    assert await house.known() == []
+
+
+async def test_old_scheduled_and_imported_conversations_are_left_alone(database: Database, clock: SteadyClock) -> None:
+    house = _House(database, clock)
+    old = await house.conversations.create(session())
+    await house.say(old, "I live in Porto")
+    cron = await house.conversations.create(session(address=Address(platform="cron", chat_id="1")))
+    await house.say(cron, "I live in Rome")
+    taken = await house.conversations.create(session(address=Address(platform="telegram", chat_id="44")))
+    await house.say(taken, "I live in Oslo")
+    await house.conversations.end(taken.id, "import", clock.now())
+    clock.advance(days=4)
+    new = await house.conversations.create(session(address=Address(platform="telegram", chat_id="45")))
+    await house.conversations.append([message(new.id, "I live in Faro", created_at=clock.now())])
+    await house.memory.on_start()
+    assert await house.known() == ["I live in Faro"]
+
+
+async def test_while_the_model_is_out_of_reach_nothing_is_lost(database: Database, clock: SteadyClock) -> None:
+    gone, refused = ModelError("out of reach", is_retryable=True), ModelError("too odd", status=400)
+    model = ScriptedModel(gone, told("I moved to Porto"), refused, told("I like green tea"))
+    house = _House(database, clock, model)
+    own = await house.conversations.create(session())
+    await house.say(own, "I moved to Porto, you know")
+    await house.memory.sync_turn(own, (), "1")
+    assert await house.known() == []
+    await house.memory.on_session_end(own, ())
+    assert await house.known() == ["I moved to Porto"]
+    await house.say(own, "something that the server refuses to read")
+    await house.memory.sync_turn(own, (), "2")
+    await house.say(own, "I like green tea, and nothing else")
+    await house.memory.sync_turn(own, (), "3")
+    assert "refuses to read" not in model.sent(), "what is refused for good is not asked again"
+
+
+async def test_turns_that_end_together_are_read_once_each(database: Database, clock: SteadyClock) -> None:
+    model = ScriptedModel(told("I moved to Porto"), told("My flat is in Porto"))
+    house = _House(database, clock, model)
+    own = await house.conversations.create(session())
+    await house.say(own, "I moved to Porto, into a flat")
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(3):
+            tasks.create_task(house.memory.sync_turn(own, (), str(number)))
+    assert (len(model.requests), await house.known()) == (1, ["I moved to Porto"])
+
+
+@pytest.mark.parametrize("text", ["I moved to Faro, you know", None])
+async def test_what_is_edited_while_it_is_read_teaches_what_it_says_then(
+    database: Database, clock: SteadyClock, text: str | None
+) -> None:
+    model = ScriptedModel(told("I moved to Porto"), told("I moved to Faro", place="Faro"))
+    house = _House(database, clock, model)
+    own = await house.conversations.create(session())
+    (said,) = await house.say(own, "I moved to Porto, you know")
+    model.gate = asyncio.Event()
+    reading = asyncio.create_task(house.memory.sync_turn(own, (), "1"))
+    await model.began.wait()
+    assert await house.conversations.amend(CHAT, str(said.external_id), text)
+    model.gate.set()
+    await reading
+    assert await house.known() == ([] if text is None else ["I moved to Faro"])
+    assert len(model.requests) == (1 if text is None else 2)
+
+
+async def test_two_processes_that_read_at_once_learn_once(database: Database, clock: SteadyClock) -> None:
+    one = _House(database, clock, ScriptedModel(told("I moved to Porto")))
+    other = _House(database, clock, ScriptedModel(told("User moved to Porto")))
+    own = await one.conversations.create(session())
+    await one.say(own, "I moved to Porto, you know")
+    await asyncio.gather(one.memory.sync_turn(own, (), "1"), other.memory.on_start())
+    assert len(await one.known()) == 1
+
+
+async def test_an_edit_is_read_anew_with_the_next_turn(database: Database, clock: SteadyClock) -> None:
+    house = _House(database, clock)
+    own = await house.conversations.create(session())
+    said, _ = await house.say(own, "I live in Porto", "I like green tea")
+    await house.memory.sync_turn(own, (), "1")
+    await house.conversations.amend(CHAT, str(said.external_id), "I live in Faro")
+    assert await house.known() == ["I like green tea"]
+    await house.memory.sync_turn(own, (), "2")
+    assert await house.known() == ["I like green tea", "I live in Faro"]
+
+
+async def test_an_edit_of_what_is_over_does_not_make_it_so_again(database: Database, clock: SteadyClock) -> None:
+    house = _House(database, clock)
+    own = await house.conversations.create(session())
+    (said,) = await house.say(own, "I live in Lisbon")
+    clock.advance(minutes=1)
+    (later,) = await house.conversations.append(
+        [message(own.id, "I live in Porto", external_id="later", created_at=clock.now())]
+    )
+    await house.memory.sync_turn(own, (), "1")
+    await house.conversations.amend(CHAT, str(said.external_id), "I live in Braga")
+    await house.memory.sync_turn(own, (), "2")
+    found = await house.facts.page(SCOPES)
+    assert [(fact.value, fact.is_open) for fact in found] == [("porto", True), ("braga", False)]
+    assert found[0].message_id == later.id
+
+
+async def test_what_was_overheard_is_read_when_the_conversation_ends(home: Path) -> None:
+    room = Scope.room("telegram", "-9")
+    async with open_corridor(home, Offline("Europe/Lisbon"), "[room]\nlisten = true\n") as corridor:
+        there = {"address": Address(platform="telegram", chat_id="-9"), "scope": room, "is_direct": False}
+        await corridor.say("I live in Faro", "7", is_addressed=False, **there)
+        await corridor.say("/new", "42", **there)
+        await asyncio.gather(*corridor.memory._tasks)
+        facts = await corridor.house.facts.page(frozenset((room,)))
+        assert [(fact.content, fact.speaker) for fact in facts] == [("I live in Faro", "Person 7")]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+async def test_a_process_killed_before_its_facts_were_kept(home: Path) -> None:
+    never = asyncio.Event()
+    is_killed = False
+
+    def brain(body: dict[str, object]) -> ModelReply | str:
+        if "durable facts" not in json.dumps(body):
+            return "Noted."
+        return ModelReply.say(told("I moved to Porto").text, hold=None if is_killed else never)
+
+    async with Town.open(home, MessagesApi(brain, key=KEY)) as town:
+        await town.start()
+        await town.types("I moved to Porto, you know")
+        await town.until(lambda: any("durable facts" in json.dumps(body) for body in town.model.requests))
+        assert any("Noted." in line for line in town.printed), "the answer was given"
+        await town.kill()
+        assert town.query("SELECT COUNT(*) FROM facts") == [(0,)]
+        is_killed = True
+        await town.start()
+        await town.until(lambda: town.query("SELECT content FROM facts") == [("I moved to Porto",)])
+        await town.kill()
+        await town.start()
+        await town.types("thanks")
+        await town.until(lambda: sum("Noted." in line for line in town.printed) == 2)
+        assert await town.stop() == 0
+        assert town.query("SELECT content, said FROM facts") == [("I moved to Porto", 1)]

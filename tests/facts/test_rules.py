@@ -1,0 +1,221 @@
+"""What the rules take for a fact, since when it holds, and all that they leave alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.facts.rules import claims
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+ZONE = ZoneInfo("Europe/Lisbon")
+
+STATED = (
+    ("I moved to Porto in May.", "me|home", "porto"),
+    ("i live in lisbon since 2019", "me|home", "lisbon"),
+    ("Hi! I live in Porto.", "me|home", "porto"),
+    ("Btw, I now live in Porto", "me|home", "porto"),
+    ("I moved to the Netherlands last year", "me|home", "the netherlands"),
+    ("We have lived in Braga since 2020.", "me|home", "braga"),
+    ("I'm based in New York", "me|home", "new york"),
+    ("Ana moved to Berlin in March", "ana|home", "berlin"),
+    ("My sister lives in Porto", "my sister|home", "porto"),
+    ("Ana's birthday is 3 May", "ana|birthday", "3.5"),
+    ("My birthday is on May 3rd, 1990.", "me|birthday", "3.5.1990"),
+    ("I was born on 3 May 1990", "me|birthday", "3.5.1990"),
+    ("My name is Ana Silva", "me|name", "ana silva"),
+    ("my name is ana", "me|name", "ana"),
+    ("Please call me Joe", "me|name", "joe"),
+    ("My sister is called Ana.", "me|sister|ana", "ana"),
+    ("My wife is Marta.", "me|wife", "marta"),
+    ("I'm severely allergic to peanuts", "me|allergy|peanuts", "allergic"),
+    ("I am vegetarian", "me|diet", "vegetarian"),
+    ("I don't eat pork", "me|diet|pork", "never"),
+    ("I like green tea", "me|like|green tea", "like"),
+    ("I don't like coffee any more", "me|like|coffee", "dislike"),
+    ("I can't stand olives.", "me|like|olives", "dislike"),
+    ("I prefer trains over planes", "me|like|trains", "like"),
+    ("My favourite colour is blue", "me|favourite|colour", "blue"),
+    ("I work at Siemens now", "me|work", "siemens"),
+    ("Answer me at 10:30, please. I work at Siemens", "me|work", "siemens"),
+    ("I work as a nurse in the film industry", "me|profession", "nurse"),
+    ("I work as a nurse", "me|profession", "nurse"),
+    ("I'm a software engineer", "me|profession", "software engineer"),
+    ("I drive a grey Skoda", "me|car", "grey skoda"),
+    ("I'm from Brazil", "me|from", "brazil"),
+    ("My phone number is +351 912 345 678", "me|phone", "351 912 345 678"),
+    ("I have two kids", "me|have|kids", "two"),
+    ("Moro em Lisboa desde 2019", "me|home", "lisboa"),
+    ("Mudei-me para o Porto em maio", "me|home", "porto"),
+    ("Não gosto de azeitonas", "me|like|azeitonas", "dislike"),
+    ("O meu aniversário é a 3 de maio", "me|birthday", "3.5"),
+    ("Ich wohne in Berlin", "me|home", "berlin"),
+    ("Ich bin im Mai nach Hamburg gezogen", "me|home", "hamburg"),
+    ("Mein Geburtstag ist am 3. Mai", "me|birthday", "3.5"),
+    ("Vivo en Madrid desde 2020", "me|home", "madrid"),
+    ("Me llamo Carlos", "me|name", "carlos"),
+    ("J'habite à Lyon depuis 2020", "me|home", "lyon"),
+    ("Je suis allergique aux arachides", "me|allergy|arachides", "allergic"),
+)
+
+NOT_STATED = """
+if I moved to Porto
+do I live in Porto?
+Should I move to Porto
+What if I moved to Porto in May
+she said I live in Porto
+Ana thinks I live in Rome
+He told me: I live in Lisbon
+According to the letter I live in Rome
+Maybe I live in Porto
+I would like tea
+I'd like a coffee
+I don't live in Porto
+I never lived in Porto
+I am not allergic to nuts
+I no longer work at Siemens
+"I live in Porto"
+My essay begins: “I live in Porto”
+> I live in Porto
+`I live in Porto`
+I wish I lived in Porto
+I'm moving to Porto in May
+I used to live in Lisbon
+I almost moved to Porto
+I moved to Porto in June 2027
+When I live in Porto I eat fish
+Suppose we decided to sell
+Imagine I live in Porto
+I live in fear
+I live in a small flat
+I live alone
+I moved to the next topic
+I moved to Windows 11
+i moved to linux
+I like it
+I like your idea
+I love you
+I like that, thanks
+call me later
+call me tomorrow
+I'm tired
+I'm a bit tired
+My sister is tired
+My question is simple
+My birthday is next week
+I work from home
+I work hard
+Do you know that I live in Porto?
+Remember that day in Porto?
+Write a story: I live in Paris
+Translate: my name is Peter
+Se eu morasse no Porto
+Ich wohne nicht in Berlin
+Moras no Porto?
+Je n'habite pas à Lyon
+Wenn ich in Berlin wohne
+In the story, I live in Mordor.
+In my game, my name is Max and I live in Rome.
+As a vampire, I live in Transylvania.
+She goes, I live in Porto
+Just kidding. I live in Porto.
+I live in Porto. Just kidding!
+Imagine this. I live in Porto.
+Let's say this. My name is Bond.
+Translate this: I live in Berlin. My name is Max.
+Fix the grammar: I lives in Berlin. I am vegetarian.
+I live in Porto now, do I
+I work at night
+My wife is German
+ok
+👍
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize(("text", "attribute", "value"), STATED)
+def test_a_plain_statement_is_a_fact(text: str, attribute: str, value: str) -> None:
+    (claim,) = claims(text, NOW, ZONE)
+    assert (claim.attribute, claim.value, claim.kind) == (attribute, value, "identity")
+
+
+@pytest.mark.parametrize("text", NOT_STATED)
+def test_what_is_not_plainly_stated_is_none(text: str) -> None:
+    assert claims(text, NOW, ZONE) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "grain"),
+    [
+        ("I moved to Porto in May", datetime(2026, 4, 30, 23, tzinfo=UTC), "month"),
+        ("I moved to Porto in December", datetime(2025, 12, 1, tzinfo=UTC), "month"),
+        ("I moved to Porto in May 2024", datetime(2024, 4, 30, 23, tzinfo=UTC), "month"),
+        ("I moved to Porto on 3 May", datetime(2026, 5, 2, 23, tzinfo=UTC), "day"),
+        ("I moved to Porto yesterday", datetime(2026, 11, 19, tzinfo=UTC), "day"),
+        ("I have lived in Porto since 2019", datetime(2019, 1, 1, tzinfo=UTC), "year"),
+        ("I moved to Porto two years ago", datetime(2024, 1, 1, tzinfo=UTC), "year"),
+        ("Mudei-me para o Porto em maio", datetime(2026, 4, 30, 23, tzinfo=UTC), "month"),
+        ("Ich bin im Mai nach Hamburg gezogen", datetime(2026, 4, 30, 23, tzinfo=UTC), "month"),
+        ("I moved to Porto with Ben", None, "day"),
+        ("I live in Porto on the third floor", None, "day"),
+    ],
+)
+def test_since_when_it_holds(text: str, since: datetime | None, grain: str) -> None:
+    (claim,) = claims(text, NOW, ZONE)
+    assert (claim.valid_from, claim.grain) == (since, grain)
+
+
+def test_what_is_to_be_remembered_is_a_fact_whatever_it_is() -> None:
+    (code,) = claims("Please remember that the code is 4711!", NOW, ZONE)
+    assert (code.content, code.attribute, code.is_asked) == ("The code is 4711", None, True)
+    (home,) = claims("Remember that I live in Porto", NOW, ZONE)
+    assert (home.attribute, home.value, home.is_asked) == ("me|home", "porto", True)
+
+
+def test_a_message_may_say_several_things() -> None:
+    found = claims("My name is Joana and I live in Porto. My sister Ana lives in Braga, and I work at EDP.", NOW, ZONE)
+    assert [(claim.attribute, claim.value) for claim in found] == [
+        ("me|name", "joana"),
+        ("me|home", "porto"),
+        ("me|sister|ana", "ana"),
+        ("ana|home", "braga"),
+        ("me|work", "edp"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["We decided to use PostgreSQL", "We've decided not to sell", "I decided against the red one"]
+)
+def test_a_decision_belongs_to_a_project(text: str) -> None:
+    (claim,) = claims(text, NOW, ZONE)
+    assert (claim.kind, claim.attribute) == ("project", None)
+
+
+def test_what_was_pasted_is_left_alone() -> None:
+    assert claims("I live in Porto. " * 200, NOW, ZONE) == []
+    assert claims("```\nI live in Porto.\n```", NOW, ZONE) == []
+    assert claims("Look:\n> I live in Porto.\n> My name is Eve.", NOW, ZONE) == []
+    assert claims("Translate to German:\nI live in Berlin.", NOW, ZONE) == []
+    assert claims("From: Eve\nTo: me\nI moved to Madrid.", NOW, ZONE) == []
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read_without_a_stumble(text: str) -> None:
+    for claim in claims(f"I live in {text}", NOW, ZONE) + claims(text, NOW, ZONE):
+        assert claim.content
+
+
+def test_a_second_statement_is_about_whom_the_first_names() -> None:
+    now, zone = datetime(2026, 11, 20, tzinfo=UTC), ZoneInfo("UTC")
+    told = claims("My sister Ana lives in Porto and her birthday is on 3 May, but she hates coffee", now, zone)
+    assert [(claim.attribute, claim.value, claim.valid_from) for claim in told] == [
+        ("me|sister|ana", "ana", None),
+        ("ana|home", "porto", None),
+        ("ana|birthday", "3.5", None),
+        ("ana|like|coffee", "dislike", None),
+    ]
+    (alone,) = claims("I live in Porto and she likes tea", now, zone)
+    assert alone.content == "I live in Porto"

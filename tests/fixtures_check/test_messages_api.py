@@ -1,0 +1,295 @@
+"""The Messages double itself: it refuses what the API documents, accepts what is valid, and accounts for the cache."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import aiohttp
+import anthropic
+import pytest
+
+from core.types import Usage
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.echo_brain import echo
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.messages_rules import Refusal, check, parse, sign
+from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.prefix_cache import PrefixCache, tokens_in
+
+MARK = {"type": "ephemeral"}
+HOUR = {"type": "ephemeral", "ttl": "1h"}
+TOOL: dict[str, Any] = {"name": "memory", "input_schema": {"type": "object", "properties": {}}}
+CALL = {"type": "tool_use", "id": "a1", "name": "memory", "input": {"x": [1]}}
+RESULT = {"type": "tool_result", "tool_use_id": "a1", "content": "kept"}
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": sign("hm")}
+
+
+def text(words: str, **extra: Any) -> dict[str, Any]:
+    return {"type": "text", "text": words, **extra}
+
+
+def body(*turns: Any, **more: Any) -> dict[str, Any]:
+    """A valid request, unless `turns` (contents, the person's first) or `more` make it none."""
+    roles = ("user", "assistant")
+    messages = [{"role": roles[index % 2], "content": turn} for index, turn in enumerate(turns or ("Hello",))]
+    return {"model": "claude-sonnet-5-5", "max_tokens": 100, "messages": messages, **more}
+
+
+VALID = [
+    body(),
+    body([text("Hello", cache_control=MARK)], system=[text("You are.", cache_control=HOUR)]),
+    body("Hello", [THOUGHT, text("Wait."), CALL], [RESULT, text("And?")], tools=[TOOL], system="You are."),
+    body("Hello", [CALL, {**CALL, "id": "a2"}], [{**RESULT, "tool_use_id": "a2"}, RESULT], tools=[TOOL]),
+    body("Hello", [CALL], [{"type": "tool_result", "tool_use_id": "a1", "is_error": True}], tools=[TOOL]),
+    body("Hello", [CALL], [{**RESULT, "content": [text("kept", cache_control=MARK)]}], tools=[TOOL]),
+    body("Hello", stream=True, stop_sequences=["x"], thinking={"type": "disabled"}, metadata={"user_id": "u"}),
+    body("Hello", tools=[TOOL], tool_choice={"type": "tool", "name": "memory"}, cache_control=MARK, max_tokens=0),
+]
+
+
+@pytest.mark.parametrize("valid", VALID)
+def test_what_is_valid_is_accepted(valid: dict[str, Any]) -> None:
+    assert check(parse(json.dumps(valid).encode())) == []
+
+
+def test_messages_of_one_role_in_a_row_are_one_turn() -> None:
+    request = body("Hello", [CALL], [RESULT], tools=[TOOL])
+    request["messages"].append({"role": "user", "content": "More"})
+    assert check(request) == ["messages.3: a second user message in a row"]
+
+
+INVALID: list[tuple[dict[str, Any], str]] = [
+    ({"model": "m", "messages": []}, "max_tokens: Field required"),
+    ({**body(), "messages": []}, "at least one message"),
+    (body(temperature=0.5), "temperature: Extra inputs are not permitted"),
+    (body(max_tokens="9"), "max_tokens: Input should be a valid integer"),
+    (body(max_tokens=-1), "greater than or equal to 0"),
+    (body(stream="yes"), "stream: Input should be a valid boolean"),
+    ({**body(), "messages": [{"role": "assistant", "content": "Hi"}]}, 'must use the "user" role'),
+    ({**body(), "messages": [{"role": "tool", "content": "Hi"}]}, "messages.0.role: Input should be"),
+    ({**body(), "messages": [{"role": "user", "content": "Hi", "name": "Ana"}]}, "messages.0.name: Extra inputs"),
+    ({**body(), "messages": [{"role": "user"}]}, "messages.0.content: Field required"),
+    (body([{"type": "riddle"}]), "messages.0.content.0: Input tag does not match"),
+    (body([text("Hi", citations=None, parsed_output=1)]), "messages.0.content.0.text.parsed_output: Extra inputs"),
+    (body([text("")]), "text content blocks must be non-empty"),
+    (body([text("", cache_control=MARK)]), "cache_control cannot be set for empty text blocks"),
+    (body([text(" \n")]), "must contain non-whitespace text"),
+    (body(""), "non-empty content"),
+    (body([]), "non-empty content"),
+    (body(system=[text("")]), "system: text content blocks must be non-empty"),
+    (body("Hi", [CALL], [{**RESULT, "content": [text("")]}], tools=[TOOL]), "must be non-empty"),
+    (body("Hi", [CALL], [{**RESULT, "content": [text("x", extra=1)]}], tools=[TOOL]), "Extra inputs"),
+    (body("Hi", [CALL], "And?", tools=[TOOL]), "messages.1: `tool_use` ids were found without `tool_result`"),
+    (body("Hi", [CALL], [text("And?"), RESULT], tools=[TOOL]), "`tool_use` ids were found without"),
+    (body("Hi", [CALL], tools=[TOOL]), "`tool_use` ids were found without"),
+    (body("Hi", "Hello", [RESULT], tools=[TOOL]), "unexpected `tool_use_id` found in `tool_result` blocks: a1"),
+    (body("Hi", [CALL], [RESULT, RESULT], tools=[TOOL]), "must have a single result"),
+    (body("Hi", [CALL], [RESULT], [CALL], [RESULT], tools=[TOOL]), "`tool_use` ids must be unique"),
+    (body("Hi", [CALL], [RESULT]), "must define tools"),
+    (body([CALL], tools=[TOOL]), "`tool_use` blocks can only be in `assistant` messages"),
+    (body("Hi", [RESULT], "x", tools=[TOOL]), "`tool_result` blocks can only be in `user` messages"),
+    (body("Hi", [{**CALL, "id": "a b"}], [RESULT], tools=[TOOL]), "tool_use.id: String should match"),
+    (body("Hi", [{**CALL, "input": "{}"}], [RESULT], tools=[TOOL]), "tool_use.input: Input should be a valid dict"),
+    (body("Hi", [{**THOUGHT, "thinking": "ho"}, text("x")], "y"), "Invalid `signature` in `thinking` block"),
+    (body("Hi", [{"type": "thinking", "thinking": "hm"}], "y"), "thinking.signature: Field required"),
+    (body("Hi", [{**THOUGHT, "cache_control": MARK}], "y"), "thinking.cache_control: Extra inputs"),
+    (body("Hi", "Well"), "does not support assistant message prefill"),
+    (body(tools=[TOOL, TOOL]), "Tool names must be unique"),
+    (body(tools=[{**TOOL, "name": "a.b"}]), "tools.0.custom.name: String should match pattern"),
+    (body(tools=[{**TOOL, "name": "x" * 129}]), "tools.0.custom.name: String should match pattern"),
+    (body(tools=[{**TOOL, "parameters": {}}]), "tools.0.custom.parameters: Extra inputs"),
+    (body(tools=[{"name": "x"}]), "tools.0.custom.input_schema: Field required"),
+    (body(tools=[{"name": "x", "input_schema": {"properties": {}}}]), "input_schema.type: Input should be 'object'"),
+    (body(tool_choice={"type": "auto"}), "only be specified while providing tools"),
+    (body(tools=[TOOL], tool_choice={"type": "tool", "name": "else"}), "tool 'else' not found"),
+    (body([text(str(n), cache_control=MARK) for n in range(5)]), "A maximum of 4 blocks with cache_control"),
+    (body([text(str(n), cache_control=MARK) for n in range(4)], cache_control=MARK), "Found 5"),
+    (body([text("x", cache_control={"type": "ephemeral", "ttl": "2h"})]), "cache_control.ttl: Input should be"),
+    (body([text("x", cache_control=HOUR)], system=[text("s", cache_control=MARK)]), "must not come after"),
+]
+
+
+@pytest.mark.parametrize(("invalid", "words"), INVALID)
+def test_what_is_documented_as_refused_is_refused(invalid: dict[str, Any], words: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        check(invalid)
+    assert words in str(caught.value)
+    assert (caught.value.status, caught.value.kind) == (400, "invalid_request_error")
+
+
+@pytest.mark.parametrize("raw", [b"{", b"[]", b'"x"', b'{"a": "\\ud83d"}', b'{"a": NaN}', b"\xff"])
+def test_what_is_no_json_is_refused(raw: bytes) -> None:
+    with pytest.raises(Refusal):
+        parse(raw)
+
+
+def test_where_prefill_works_it_may_not_end_in_space() -> None:
+    assert check(body("Hi", "Well"), takes_prefill=True) == []
+    with pytest.raises(Refusal, match="trailing whitespace"):
+        check(body("Hi", "Well "), takes_prefill=True)
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+async def post(http: aiohttp.ClientSession, api: MessagesApi, request: Any, headers: Mapping[str, str]) -> Any:
+    async with http.post(f"{api.url}/v1/messages", json=request, headers=headers) as response:
+        return response.status, await response.json()
+
+
+async def test_headers_are_checked(http: aiohttp.ClientSession) -> None:
+    good = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
+    async with MessagesApi(key="k") as api:
+        assert (await post(http, api, body(), good))[0] == 200
+        bearer = {"authorization": "Bearer k", "anthropic-version": "2026-10-21"}
+        assert (await post(http, api, body(), bearer))[0] == 200
+        for headers, status, kind in [
+            ({**good, "x-api-key": "other"}, 401, "authentication_error"),
+            ({"anthropic-version": "2023-06-01"}, 401, "authentication_error"),
+            ({"x-api-key": "k"}, 400, "invalid_request_error"),
+            ({**good, "anthropic-beta": "x"}, 400, "invalid_request_error"),
+        ]:
+            got, answer = await post(http, api, body(), headers)
+            assert (got, answer["type"], answer["error"]["type"]) == (status, "error", kind)
+        assert (await post(http, api, body(model="gpt"), good))[1]["error"]["message"] == "model: gpt"
+        assert len(api.refusals) == 5
+        assert len(api.requests) == len(api.headers) == 7
+        assert len(api.usages) == 2
+
+
+async def test_the_window_is_limited(http: aiohttp.ClientSession) -> None:
+    headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
+    async with MessagesApi(window_tokens=100) as api:
+        assert (await post(http, api, body("x" * 200), headers))[0] == 200
+        status, answer = await post(http, api, body("x" * 400), headers)
+    assert status == 400
+    assert "prompt is too long" in answer["error"]["message"]
+
+
+async def test_the_sdk_reads_whole_answers_and_lists_models() -> None:
+    async with (
+        MessagesApi(["Good day.", ModelReply.say("never said")]) as api,
+        anthropic.AsyncAnthropic(api_key="k", base_url=api.url, max_retries=0) as client,
+    ):
+        message = await client.messages.create(**body())
+        assert message.content[0].type == "text"
+        assert message.content[0].text == "Good day."
+        assert message.usage.output_tokens == api.totals.output
+        warm = await client.messages.create(**body(max_tokens=0))
+        assert (warm.content, warm.stop_reason) == ([], "max_tokens")
+        assert "claude-haiku-5-5" in [model.id async for model in client.models.list()]
+        with pytest.raises(anthropic.NotFoundError):
+            await client.models.retrieve("nothing")
+        with pytest.raises(anthropic.BadRequestError, match="script of this double has ended"):
+            await client.messages.create(**body())
+
+
+async def test_another_process_may_ask() -> None:
+    code = (
+        "import json, sys, urllib.request as u\n"
+        "r = u.Request(sys.argv[1] + '/v1/messages', sys.argv[2].encode(),"
+        " {'x-api-key': 'k', 'anthropic-version': '2023-06-01'})\n"
+        "print(json.load(u.urlopen(r))['content'][0]['text'])\n"
+    )
+    async with MessagesApi() as api:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, api.url, json.dumps(body("from afar")), stdout=asyncio.subprocess.PIPE
+        )
+        out, _ = await process.communicate()
+    assert out.decode().strip() == "You said: from afar"
+
+
+def test_the_default_brain_follows_from_the_request() -> None:
+    line, fence = text("[Friday, 12:00]"), text("<memory-context>[call memory {}]</memory-context>")
+    assert echo(body([line, text("Hi"), fence])) == ModelReply.say("You said: Hi")
+    asked = echo(body('Do [call memory {"a": {"b": "]"}}] and [call memory]', tools=[TOOL]))
+    assert [(call["name"], call["input"]) for call in asked.blocks] == [("memory", {"a": {"b": "]"}}), ("memory", {})]
+    assert echo(body("[call memory {}]")) == ModelReply.say("I have no tool memory.")
+    assert echo(body("Hi", [CALL], [RESULT, text("x")])) == ModelReply.say("The tool says: kept")
+    assert 9000 <= len(echo(body("[long 9000]")).blocks[0]["text"]) <= 9100
+
+
+def account(cache: PrefixCache, *turns: Any, **more: Any) -> Usage:
+    request = body(*turns, **more)
+    check(request)
+    usage = cache.account(request)
+    split = usage["cache_creation"]
+    total = Usage(
+        input=usage["input_tokens"],
+        cache_read=usage["cache_read_input_tokens"],
+        cache_write=usage["cache_creation_input_tokens"],
+    )
+    assert total.cache_write == split["ephemeral_5m_input_tokens"] + split["ephemeral_1h_input_tokens"]
+    assert total.sent == tokens_in(request)
+    return total
+
+
+def marked(words: str) -> list[dict[str, Any]]:
+    return [text(words, cache_control=MARK)]
+
+
+def test_a_prefix_is_read_once_it_was_written(clock: SteadyClock) -> None:
+    cache = PrefixCache(clock)
+    first = account(cache, marked("One"), system=marked("S" * 100))
+    assert (first.input, first.cache_read) == (0, 0)
+    assert account(cache, "One", "Yes", marked("Two"), system=marked("S" * 100)).cache_read == first.cache_write
+    assert account(cache, "One", "No", "Two", system=marked("S" * 100)).cache_read < first.cache_write
+    assert account(cache, "One", "Yes", "Two").cache_read == 0
+    assert account(cache, marked("One"), system=marked("T" * 100)).cache_read == 0
+    assert account(cache, marked("One"), system=marked("S" * 100), tools=[TOOL]).cache_read == 0
+    assert account(cache, marked("One"), system=marked("S" * 100), model="claude-haiku-5-5").cache_read == 0
+
+
+def test_marks_and_short_texts_do_not_change_the_prefix(clock: SteadyClock) -> None:
+    cache = PrefixCache(clock)
+    first = account(cache, marked("One"))
+    assert account(cache, "One", "Yes", marked("Two")).cache_read == first.cache_write
+    last = account(cache, "One", "Yes", "Two", "Yes", "Three", cache_control=MARK)
+    assert (last.input, last.cache_read > first.cache_write) == (0, True)
+
+
+def test_how_tools_may_be_chosen_counts_for_messages_only(clock: SteadyClock) -> None:
+    cache = PrefixCache(clock)
+    account(cache, marked("One"), system=marked("S"), tools=[TOOL])
+    again = account(cache, marked("One"), system=marked("S"), tools=[TOOL], tool_choice={"type": "any"})
+    assert 0 < again.cache_read < again.sent
+
+
+@pytest.mark.parametrize(("between", "is_found"), [(19, True), (20, False)])
+def test_the_look_back_ends_after_twenty_positions(clock: SteadyClock, between: int, is_found: bool) -> None:
+    cache = PrefixCache(clock)
+    first = account(cache, marked("One"))
+    more = [text(str(number)) for number in range(between - 1)]
+    second = account(cache, [text("One"), *more, *marked("End")])
+    assert second.cache_read == (first.cache_write if is_found else 0)
+    third = account(cache, [*marked("One"), *more, *marked("Ende")])
+    assert third.cache_read == first.cache_write
+
+
+def test_entries_live_as_long_as_they_are_used(clock: SteadyClock) -> None:
+    cache = PrefixCache(clock)
+    account(cache, marked("One"), system=[text("S", cache_control=HOUR)])
+    for _ in range(3):
+        clock.advance(minutes=4)
+        assert account(cache, marked("One")[:1], system=[text("S", cache_control=HOUR)]).cache_write == 0
+    clock.advance(minutes=6)
+    late = account(cache, marked("One"), system=[text("S", cache_control=HOUR)])
+    assert late.cache_read > 0
+    assert late.cache_write > 0
+    clock.advance(minutes=61)
+    assert account(cache, marked("One"), system=[text("S", cache_control=HOUR)]).cache_read == 0
+
+
+def test_short_prefixes_are_not_cached(clock: SteadyClock) -> None:
+    cache = PrefixCache(clock, minimum_tokens=100)
+    assert account(cache, marked("Short")).cache_write == 0
+    assert account(cache, marked("Short")).cache_read == 0
+    assert account(cache, marked("Long " * 100)).cache_write > 100
+    assert account(cache, marked("Long " * 100)).cache_read > 100

@@ -1,0 +1,282 @@
+"""The command line as a program sees it: real processes, their output, their exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures import zygote
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[3]
+LINES = [
+    {"session": "trip", "role": "user", "text": "The ferry to Porto leaves at noon.", "at": "2026-05-03", "id": "m1"},
+    {"session": "trip", "role": "assistant", "text": "Noted: noon.", "at": "2026-05-03T00:01", "id": "m2"},
+    {"session": "food", "title": "Dinner", "role": "user", "text": "Ana likes soup.", "at": "2026-05-04", "id": "m1"},
+]
+
+
+def mneme(home: Path, *arguments: str, stdin: str | bytes = b"", **environ: str) -> subprocess.CompletedProcess[str]:
+    """One process, in an environment of its own, with the exit code and both outputs."""
+    variables = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "TZ", "HOME")}
+    variables |= {"MNEME_HOME": str(home), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    raw = stdin.encode() if isinstance(stdin, str) else stdin
+    if environ:
+        command = [sys.executable, "-m", "gateway.cli.main", *arguments]
+        done = subprocess.run(
+            command, input=raw, env=variables | environ, capture_output=True, timeout=60, cwd=home.parent, check=False
+        )
+        code, out, error = done.returncode, done.stdout.decode(), done.stderr.decode()
+    else:
+        code, *outputs = zygote.call(arguments, variables, home.parent, raw)
+        out, error = (output.decode() for output in outputs)
+    assert "Traceback" not in error, error
+    return subprocess.CompletedProcess(arguments, code, out, error)
+
+
+def good(home: Path, *arguments: str, stdin: str | bytes = b"") -> str:
+    """The output of a command that succeeds."""
+    done = mneme(home, *arguments, stdin=stdin)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def imported(home: Path, lines: Sequence[dict[str, Any]] = LINES) -> None:
+    file = home / "history.jsonl"
+    file.write_text("\n".join(json.dumps(line) for line in lines))
+    good(home, "import", str(file))
+
+
+def test_a_conversation_in_a_pipe_remembers_across_sessions(home: Path) -> None:
+    typed = (
+        "My sister Ana lives in Porto and her birthday is on 3 May.\n/new\nWhen is Ana's birthday?\n/recall Porto\n"
+        "/sessions\n"
+    )
+    done = mneme(home, "chat", stdin=typed)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    before, after = done.stdout.split("A new conversation.")
+    assert "3 May" not in before.splitlines()[0]
+    assert "3 May" in after
+    assert after.count("Porto") >= 2
+    assert (home / "mneme.log").stat().st_mode & 0o777 == 0o600
+    assert (home / "state.db").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.slow
+def test_run_without_a_platform_chats_and_says_how_to_connect_one(home: Path) -> None:
+    out = good(home, "run")
+    assert "TELEGRAM_BOT_TOKEN" in out
+    assert "DISCORD_BOT_TOKEN" in out
+
+
+@pytest.mark.slow
+def test_recall_prints_json_a_table_or_that_there_is_nothing(home: Path) -> None:
+    imported(home)
+    found = json.loads(good(home, "recall", "ferry", "--json", "--messages", "5"))
+    assert (found["query"], found["shape"]) == ("ferry", "discovery")
+    (session,) = found["sessions"]
+    assert session["external_session"] == "trip"
+    assert session["matches"][0]["external_id"] == "m1"
+    assert session["window"][0]["is_anchor"] is True
+    assert found["messages"][0]["external_id"] == "m1"
+    anchor = str(session["matches"][0]["message_id"])
+    scroll = ("recall", "--session", str(session["session_id"]), "--around", anchor, "--window", "1", "--json")
+    assert json.loads(good(home, *scroll))["shape"] == "scroll"
+    assert "ferry to Porto leaves" in good(home, "recall", "ferry")
+    assert "Dinner" in good(home, "recall")
+    assert good(home, "recall", "zeppelin").strip()
+    noted = json.loads(good(home, "recall", "noted", "--json", "--role", "assistant"))
+    assert {match["role"] for found in noted["sessions"] for match in found["matches"]} == {"assistant"}
+    assert json.loads(good(home, "recall", "ferry", "--json", "--scope", "account:telegram:1"))["sessions"] == []
+
+
+@pytest.mark.slow
+def test_recall_answers_a_stream_of_queries_one_object_a_line(home: Path) -> None:
+    imported(home)
+    queries = b"ferry\n\n\xff\xfe\n\"don't (\n" + b"  soup  \r\n"
+    answers = [json.loads(line) for line in good(home, "recall", "-", "--limit", "1", stdin=queries).splitlines()]
+    assert [answer["query"] for answer in answers] == ["ferry", "", "\ufffd\ufffd", "\"don't (", "  soup  "]
+    assert [answer["shape"] for answer in answers] == ["discovery", "browse", "discovery", "discovery", "discovery"]
+    assert all("took_ms" in answer and "error" not in answer for answer in answers)
+    assert answers[4]["sessions"][0]["external_session"] == "food"
+
+
+@pytest.mark.slow
+def test_sessions_are_listed_shown_titled_and_exported(home: Path) -> None:
+    imported(home)
+    food, trip = json.loads(good(home, "sessions", "list", "--json"))
+    assert (food["title"], trip["external_session"]) == ("Dinner", "trip")
+    number = str(trip["session_id"])
+    assert "leaves at noon" in good(home, "sessions", "show", number)
+    shown = json.loads(good(home, "sessions", "show", number, "--json"))
+    assert [message["role"] for message in shown["messages"]] == ["user", "assistant"]
+    good(home, "sessions", "title", number, "By  sea")
+    assert "By sea" in good(home, "sessions")
+    lines = [json.loads(line) for line in good(home, "sessions", "export", number).splitlines()]
+    assert [(line["session"], line["id"]) for line in lines] == [("trip", "m1"), ("trip", "m2")]
+    missing = mneme(home, "sessions", "show", "999")
+    assert (missing.returncode, missing.stdout) == (1, "")
+
+
+@pytest.mark.slow
+def test_import_counts_refuses_by_number_and_export_gives_it_back(home: Path, tmp_path: Path) -> None:
+    lines = "\n".join(json.dumps(line) for line in LINES) + "\nnonsense\n"
+    done = mneme(home, "import", "-", "--json", stdin=lines)
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["taken"], report["refused"]) == (0, 3, 1)
+    assert report["reasons"][0].startswith("line 4: ")
+    again = mneme(home, "import", "-", stdin=lines)
+    assert "3 were known" in again.stdout
+    assert "line 4" in again.stderr
+    out = good(home, "export")
+    assert len(out.splitlines()) == 3
+    other = tmp_path / "other"
+    assert "Took in 3 messages" in good(other, "import", "-", stdin=out)
+    assert mneme(home, "import", "-", stdin="nonsense").returncode == 1
+    assert mneme(home, "import", str(tmp_path / "missing")).returncode == 1
+
+
+@pytest.mark.slow
+def test_memory_is_noted_replaced_and_removed(home: Path) -> None:
+    good(home, "memory", "add", "Ana lives in Porto")
+    good(home, "memory", "add", "Speaks German", "--target", "user")
+    good(home, "memory", "replace", "in Porto", "Ana lives in Lisbon")
+    assert json.loads(good(home, "memory", "list", "--json")) == {
+        "memory": ["Ana lives in Lisbon"],
+        "user": ["Speaks German"],
+    }
+    good(home, "memory", "remove", "german")
+    assert "German" not in good(home, "memory")
+    refused = mneme(home, "memory", "remove", "nothing like it")
+    assert refused.returncode == 1
+    assert "Ana lives in Lisbon" in refused.stderr
+
+
+@pytest.mark.slow
+def test_reminders_are_planned_and_changed(home: Path) -> None:
+    job = json.loads(good(home, "cron", "add", "every monday at 8:30 stand-up", "--json"))
+    number = str(job["job_id"])
+    assert job["text"] == "stand-up"
+    assert "paused" in good(home, "cron", "pause", number)
+    assert "paused" not in good(home, "cron", "resume", number)
+    before = json.loads(good(home, "cron", "list", "--json"))[0]["next_at"]
+    good(home, "cron", "run", number)
+    assert json.loads(good(home, "cron", "list", "--json"))[0]["next_at"] < before
+    good(home, "cron", "remove", number)
+    assert json.loads(good(home, "cron", "list", "--json")) == []
+    assert mneme(home, "cron", "remove", number).returncode == 1
+    assert mneme(home, "cron", "add", "no time in it").returncode == 1
+    assert mneme(home, "cron", "add", "tomorrow at 9 x", "--to", "telegram:42").returncode == 1
+
+
+@pytest.mark.slow
+def test_a_wrong_code_approves_nobody(home: Path) -> None:
+    assert "Nobody" in good(home, "approve")
+    assert mneme(home, "approve", "WRONG123").returncode == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("no-such-command",),
+        ("recall", "--limit", "many"),
+        ("recall", "x", "--role", "nobody"),
+        ("recall", "x", "--scope", "everyone"),
+        ("memory", "add", "x", "--target", "elsewhere"),
+        ("sessions", "show", "one"),
+        ("import",),
+    ],
+)
+def test_wrong_usage_is_two(home: Path, arguments: tuple[str, ...]) -> None:
+    done = mneme(home, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr
+
+
+@pytest.mark.slow
+def test_wrong_settings_are_one_message_with_every_problem(home: Path) -> None:
+    (home / "mneme.toml").write_text('colour = "blue"\n[model]\ntries = "many"\n')
+    for command in ("run", "recall"):
+        done = mneme(home, command)
+        assert done.returncode == 1
+        assert "colour" in done.stderr
+        assert "model.tries" in done.stderr
+    check = mneme(home, "check", "--json")
+    assert check.returncode == 1
+    wrong = [finding["text"] for finding in json.loads(check.stdout) if finding["state"] == "wrong"]
+    assert len(wrong) == 2
+
+
+@pytest.mark.slow
+def test_a_damaged_store_is_one_sentence(home: Path) -> None:
+    (home / "state.db").write_bytes(b"this is no database" * 100)
+    done = mneme(home, "recall", "x")
+    assert done.returncode == 1
+    assert re.fullmatch(r".*state\.db.*\n", done.stderr)
+
+
+@pytest.mark.slow
+def test_check_says_what_is_right_and_what_is_not_set_up(home: Path) -> None:
+    states = {finding["subject"]: finding["state"] for finding in json.loads(good(home, "check", "--json"))}
+    assert states == {
+        "settings": "right",
+        "packages": "right",
+        "sqlite": "right",
+        "state.db": "right",
+        "search index": "right",
+        "facts index": "right",
+        "model": "off",
+        "telegram": "off",
+        "discord": "off",
+    }
+    assert "@BotFather" in good(home, "check")
+
+
+@pytest.mark.slow
+def test_check_fails_when_nothing_answers_at_the_addresses(home: Path) -> None:
+    nowhere = "http://127.0.0.1:9"
+    done = mneme(
+        home,
+        "check",
+        "--json",
+        ANTHROPIC_API_KEY="sk-hush",
+        ANTHROPIC_BASE_URL=nowhere,
+        TELEGRAM_BOT_TOKEN="1:hush",
+        MNEME_TELEGRAM_API_URL=nowhere,
+        DISCORD_BOT_TOKEN="hush",
+        MNEME_DISCORD_API_URL=nowhere,
+    )
+    assert done.returncode == 1
+    states = {finding["subject"]: finding["state"] for finding in json.loads(done.stdout)}
+    assert [states[name] for name in ("model", "telegram", "discord")] == ["wrong"] * 3
+    assert "hush" not in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_reader_that_has_enough_is_no_error(home: Path) -> None:
+    imported(home, [{**LINES[0], "id": str(number), "text": "x" * 1000} for number in range(500)])
+    variables = {**os.environ, "MNEME_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "gateway.cli.main", "export"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(30) == 0
+
+
+@pytest.mark.slow
+def test_the_version_is_told(home: Path) -> None:
+    assert good(home, "--version").startswith("mneme ")

@@ -1,0 +1,130 @@
+"""`mneme memory providers` and `mneme memory setup` as a program sees them."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.remembrance import plugged
+from tests.gateway.cli.test_main import good, mneme
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
+    plugged(home, "jotter")
+    (home / "mneme.toml").write_text("# mine\n[general]\nzone = 'UTC'\n")
+    assert "jotter: not set up; mneme memory setup jotter does it" in good(home, "memory", "providers")
+    lacking = mneme(home, "memory", "setup", "jotter", "--set", "url=http://127.0.0.1:1")
+    assert lacking.returncode == 1
+    assert "key: what it knows us by, the name of the environment variable that holds it" in lacking.stderr
+    said = good(home, "memory", "setup", "jotter", "--set", "url=http://x", "--set", "key=JOT_KEY", "--mode", "context")
+    assert "The memory jotter is set up." in said
+    assert "the environment variable JOT_KEY is not set" in said
+    text = (home / "mneme.toml").read_text()
+    assert text.startswith("# mine\n[general]\nzone = 'UTC'\n")
+    expected = {"enabled": True, "mode": "context", "sync_every_turns": 1, "url": "http://x", "key": "JOT_KEY"}
+    assert tomllib.loads(text)["memory"]["providers"]["jotter"] == expected
+    listed = mneme(home, "memory", "providers", "--json", JOT_KEY="k")
+    assert json.loads(listed.stdout) == {
+        "providers": {
+            "notes": "built in, always on",
+            "history": "built in, always on",
+            "facts": "built in, always on",
+            "jotter": "on, context",
+        },
+        "warnings": [],
+    }
+    on = mneme(home, "memory", "setup", "jotter", "--set", "url=http://y", "--every", "3", JOT_KEY="k")
+    assert (
+        "The memory jotter is on, from the next start on, and is told of the conversations of the last day" in on.stdout
+    )
+    assert tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"]["jotter"] == expected | {
+        "url": "http://y",
+        "sync_every_turns": 3,
+    }
+    good(home, "memory", "setup", "jotter", "--off")
+    assert "jotter: off" in good(home, "memory", "providers")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["nobody"], 1, "There is no memory provider nobody"),
+        (["jotter", "--off"], 1, "is not set up, so it is off"),
+        (["jotter", "--set", "colour=red"], 1, "There is no option colour; there are url, key"),
+        (["jotter", "--set", "mode=tools"], 1, "mode has an option of its own"),
+        (["jotter", "--set", "url"], 2, "write url=value"),
+        (["jotter", "--set", "key=sk-1234"], 1, "the secret itself stays there"),
+    ],
+)
+def test_what_cannot_be_set_up_is_a_sentence(home: Path, arguments: list[str], code: int, sentence: str) -> None:
+    plugged(home, "jotter")
+    done = mneme(home, "memory", "setup", *arguments)
+    assert done.returncode == code
+    assert sentence in " ".join(done.stderr.split())
+    assert not (home / "mneme.toml").exists()
+
+
+def test_a_second_one_is_set_up_and_refused_in_words(home: Path) -> None:
+    plugged(home, "diary")
+    plugged(home, "jotter")
+    assert "diary is on" in good(home, "memory", "setup", "diary")
+    second = mneme(home, "memory", "setup", "jotter", "--set", "url=http://x", "--set", "key=JOT_KEY", JOT_KEY="k")
+    assert second.returncode == 0
+    assert "is on" not in second.stdout
+    assert "The memory jotter is off: no more than 1 may be on at a time, and diary comes first." in second.stdout
+
+
+def test_the_past_is_sent_on_demand_and_the_check_tells_how_a_service_stands(home: Path) -> None:
+    plugged(home, "diary")
+    lines = [
+        json.dumps({"session": name, "role": role, "text": f"{name} {role}", "at": f"2026-0{month}-03T09:00:00Z"})
+        for name, month in (("may", 5), ("july", 7))
+        for role in ("user", "assistant")
+    ]
+    (home / "past.jsonl").write_text("\n".join(lines))
+    good(home, "import", str(home / "past.jsonl"))
+    off = mneme(home, "memory", "sync", "diary")
+    assert off.returncode == 1
+    assert "The memory diary is not on; `mneme memory setup diary` sets it up." in off.stderr
+    good(home, "memory", "setup", "diary")
+    wrong = mneme(home, "memory", "sync", "diary", "--since", "soonish")
+    assert wrong.returncode == 2
+    assert json.loads(good(home, "memory", "sync", "diary", "--since", "June 2026", "--json")) == {
+        "conversations": 1,
+        "again": 0,
+    }
+    said = good(home, "memory", "sync", "diary")
+    assert "diary is told of 2 conversations, as far as it does not know them. That happens while Mneme runs" in said
+    assert "diary: on, hybrid; of the past 0 % is on its way" in good(home, "memory", "providers")
+    checked = {one["subject"]: one for one in json.loads(mneme(home, "check", "--json").stdout)}
+    assert checked["memory diary"]["state"] == "right"
+    assert "It can be used; of the past 0 % is on its way." in checked["memory diary"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("1 / 0\n", "ZeroDivisionError division by zero"),
+        ("def is_available(:\n", "SyntaxError"),
+        ("        return False", "It says that it is not available. `mneme memory setup diary` sets it up."),
+        ("        raise SystemExit", "wanted to end the process"),
+        ("        raise KeyError('x')", "The memory diary cannot be used: KeyError 'x'"),
+    ],
+)
+def test_the_check_says_what_is_wrong_with_a_service(home: Path, change: str, why: str) -> None:
+    plugged(home, "diary")
+    file = home / "plugins" / "diary.py"
+    text = file.read_text()
+    inside = change.startswith(" ")
+    file.write_text(text.replace("        return True", change) if inside else text + change)
+    (home / "mneme.toml").write_text("[memory.providers.diary]\n")
+    done = mneme(home, "check", "--json")
+    assert done.returncode == 1
+    (found,) = [one for one in json.loads(done.stdout) if one["subject"] == "memory diary"]
+    assert found["state"] == "wrong"
+    assert why in found["text"]

@@ -1,0 +1,128 @@
+"""`mneme recall` with filters: as options, in the text, from a pipe, and in the terminal's own chat."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.messages_api import MessagesApi
+from tests.gateway.cli.test_main import good, imported, mneme
+
+pytestmark = pytest.mark.slow
+
+LINES = [
+    {"session": "trip", "role": "user", "sender": "Ana", "text": "The ferry leaves at noon.", "at": "2026-05-03"},
+    {"session": "trip", "role": "assistant", "text": "Noted, the ferry.", "at": "2026-05-03T00:01"},
+    {"session": "food", "title": "Dinner plans", "platform": "telegram", "chat": "4", "role": "user",
+     "sender": "Börje", "text": "On the ferry we eat soup.", "at": "2026-07-04"},
+]  # fmt: skip
+FERRY = ("ferry", "--limit", "9")
+
+
+def _texts(found: dict[str, object]) -> set[str]:
+    sessions = found["sessions"]
+    assert isinstance(sessions, list)
+    return {match["snippet"].replace(">>>", "").replace("<<<", "") for one in sessions for match in one["matches"]}
+
+
+def test_options_filter_and_typed_filters_do_the_same(home: Path) -> None:
+    imported(home, LINES)
+    noon, noted, soup = (str(line["text"]) for line in LINES)
+    options = ("--after", "may 2026", "--before", "2026-07-01", "--from", "ana", "--platform", "terminal,discord")
+    assert _texts(json.loads(good(home, "recall", *FERRY, "--json", *options))) == {noon}
+    assert _texts(json.loads(good(home, "recall", *FERRY, "--json", "--title", "dinner plans"))) == {soup}
+    typed = {
+        "ferry from:you": {noted},
+        "ferry from:borje": {soup},
+        "ferry on:telegram": {soup},
+        "ferry before:2026-06": {noon, noted},
+        'ferry title:"dinner plans"': {soup},
+        "role:assistant": {noted},
+        "ferry before:banana": {noon, noted, soup},
+        "ferry on:2025-01-01": set(),
+    }
+    stream = good(home, "recall", "-", "--limit", "9", stdin="\n".join(typed))
+    answers = [json.loads(line) for line in stream.splitlines()]
+    assert {answer["query"]: _texts(answer) for answer in answers} == typed
+    notes = {answer["query"]: answer.get("note") for answer in answers}
+    assert "“banana” is no date" in notes["ferry before:banana"]
+    assert "Without these limits there is something." in notes["ferry on:2025-01-01"]
+    assert [query for query, note in notes.items() if note] == ["ferry before:banana", "ferry on:2025-01-01"]
+
+
+def test_a_person_reads_what_was_tried(home: Path) -> None:
+    imported(home, LINES)
+    assert good(home, "recall", "zeppelin", "--title", "dinner") == (
+        "Nothing was found. I looked for “zeppelin”, in conversations with “dinner” in their title.\n"
+    )
+    done = mneme(home, "chat", stdin="/recall ferry from:borje\n/recall fery role:banana\n/help recall\n")
+    assert "eat soup" in done.stdout
+    assert "is no role" in done.stdout
+    assert "before: said before it" in done.stdout
+
+
+def test_a_time_that_is_none_is_wrong_usage(home: Path) -> None:
+    done = mneme(home, "recall", "x", "--before", "banana")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "last week" in done.stderr
+
+
+def test_without_a_model_what_is_found_is_shown_as_it_stands(home: Path) -> None:
+    imported(home, LINES)
+    out = good(home, "recall", "ferry", "--summary", "--expand")
+    assert "eat soup" in out
+    assert "Summaries need a model: set ANTHROPIC_API_KEY" in out
+    assert "Expanding a question needs a model" in out
+    stream = good(home, "recall", "-", "--summary", stdin="ferry\nzeppelin\n")
+    ferry, zeppelin = (json.loads(line) for line in stream.splitlines())
+    assert ferry["sessions"]
+    assert ferry["note"].startswith("Summaries need a model")
+    assert zeppelin["note"] == "I looked for “zeppelin”.", "there is nothing to summarise"
+
+
+def test_pages(home: Path) -> None:
+    imported(home, LINES)
+    pages = [json.loads(good(home, "recall", "ferry", "--limit", "1", "--page", page, "--json")) for page in "12"]
+    assert len({one["session_id"] for page in pages for one in page["sessions"]}) == 2
+    assert [page.get("has_more") for page in pages] == [True, None]
+    assert mneme(home, "recall", "ferry", "--page", "0").returncode == 2
+    assert good(home, "recall", "ferry", "--page", "11") == good(home, "recall", "page:11 ferry")
+
+
+async def test_with_a_model_summaries_stand_below_their_rows(home: Path) -> None:
+    def brain(body: dict[str, Any]) -> str:
+        if "JSON list" in body["system"][0]["text"]:
+            return '["soup on board"]'
+        return "They settled on noon." if "at noon" in body["messages"][0]["content"][0]["text"] else "They ate soup."
+
+    imported(home, LINES)
+    async with MessagesApi(brain) as api:
+        options = {"ANTHROPIC_BASE_URL": api.url, "ANTHROPIC_API_KEY": "k"}
+        asked = ("recall", "When does the ferry leave?", "--summary", "--expand")
+        done = await asyncio.to_thread(mneme, home, *asked, **options)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "I also searched for “soup on board”." in done.stdout
+        rows = done.stdout.splitlines()
+        noon, settled = (next(n for n, row in enumerate(rows) if word in row) for word in ("at noon", "They settled"))
+        assert settled == noon + 1
+        session = await asyncio.to_thread(mneme, home, "recall", "in:1", "--summary", **options)
+        assert "They settled on noon." in session.stdout.splitlines()[1]
+        stream = await asyncio.to_thread(
+            mneme, home, "recall", "-", "--summary", stdin="soup\nferry title:dinner\n", **options
+        )
+        answers = [json.loads(line) for line in stream.stdout.splitlines()]
+        assert [[one["summary"] for one in answer["sessions"]] for answer in answers] == [["They ate soup."]] * 2
+        assert not api.refusals
+
+
+def test_the_table_has_the_time_of_the_match_and_what_is_not_there_is_said(home: Path) -> None:
+    imported(home, [LINES[0], {"session": "trip", "role": "user", "text": "Good night.", "at": "2026-05-09"}])
+    shown = good(home, "recall", "ferry")
+    assert "3 May 2026" in shown
+    assert "9 May 2026" not in shown
+    assert good(home, "recall", "around:99") == "There is no such message here, or not any more.\n"
+    assert good(home, "recall", "in:99") == "There is no such conversation here.\n"

@@ -1,0 +1,84 @@
+"""`mneme sessions`, `export`, `import` as a person runs them: what is shown, what is said to be missing."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.cli.test_main import ROOT, good, mneme
+
+ANSWER = "This is what I found in what was said before:"
+TALK = "My sister Ana lives in Porto.\n/new\nWhere does Ana live?\n"
+
+
+def dropped(home: Path) -> int:
+    """How many rows there are beside those that an export writes."""
+    with closing(sqlite3.connect(home / "state.db")) as connection:
+        rows = int(connection.execute("SELECT COUNT(*) FROM messages").fetchone()[0])
+    return rows - len(good(home, "export").splitlines())
+
+
+@pytest.mark.slow
+def test_answers_without_a_model_are_shown_and_exported(home: Path, tmp_path: Path) -> None:
+    good(home, "chat", stdin=TALK)
+    number = "2"
+    assert ANSWER in good(home, "sessions", "show", number)
+    shown = json.loads(good(home, "sessions", "show", number, "--json"))["messages"]
+    assert [message["role"] for message in shown] == ["user", "assistant"]
+    assert ANSWER in shown[1]["text"]
+    done = mneme(home, "export")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["role"] for line in lines] == ["user", "assistant"] * 2
+    assert f"Left out: {dropped(home)} messages (" in done.stderr
+    one = mneme(home, "sessions", "export", number)
+    assert [json.loads(line) for line in one.stdout.splitlines()] == lines[2:]
+    assert "Left out: 3 messages (" in one.stderr, "the calls of the search and of the facts, and their results"
+    other = tmp_path / "other"
+    assert "Took in 4 messages" in good(other, "import", "-", stdin=done.stdout)
+    (found,) = json.loads(good(other, "recall", "Porto", "--json"))["sessions"]
+    assert {match["role"] for match in found["matches"]} == {"user"}, "what quotes history is not found beside it"
+
+
+@pytest.mark.slow
+def test_an_import_says_what_the_owner_does_not_see(home: Path) -> None:
+    mine = {"session": "a", "role": "user", "text": "mine", "at": "2026-05-03"}
+    lines = [mine, mine | {"session": "b", "scope": "account:telegram:42"}]
+    lines += [mine | {"session": "c", "scope": "room:discord:7", "text": text} for text in "xy"]
+    file = "\n".join(json.dumps(line) for line in lines)
+    out = good(home, "import", "-", stdin=file).splitlines()
+    assert out[2:] == [
+        "2 messages belong to room:discord:7, which `--scope room:discord:7` shows.",
+        "1 message belongs to account:telegram:42, which `--scope account:telegram:42` shows.",
+    ]
+    assert len(good(home, "export", "--scope", "room:discord:7").splitlines()) == 2
+    report = json.loads(good(home, "import", "-", "--json", stdin=file))
+    assert report["scopes"] == {"account:terminal:local": 1, "room:discord:7": 2, "account:telegram:42": 1}
+
+
+@pytest.mark.slow
+def test_the_example_in_the_readme_is_importable_and_found(home: Path) -> None:
+    section = (ROOT / "README.md").read_text().partition("### JSON lines")[2].partition("\n## ")[0]
+    example = section.partition("```json\n")[2].partition("```")[0]
+    lines = [json.loads(line) for line in example.splitlines()]
+    report = json.loads(good(home, "import", "-", "--json", stdin=example))
+    assert (report["taken"], report["refused"]) == (len(lines), 0)
+    (found,) = json.loads(good(home, "recall", "ferry", "--json"))["sessions"]
+    assert found["title"] == lines[0]["title"]
+    assert len(good(home, "export").splitlines()) == len(lines)
+
+
+@pytest.mark.slow
+def test_exit_codes_are_as_the_readme_says(home: Path) -> None:
+    assert mneme(home, "export").returncode == 0, "nothing is there"
+    assert mneme(home, "recall", "nowhere").returncode == 0
+    good_line = json.dumps({"session": "a", "role": "user", "text": "kept", "at": "2026-05-03"})
+    partly = mneme(home, "import", "-", stdin=f"{good_line}\nnonsense\n")
+    assert partly.returncode == 0
+    assert "Refused 1 line" in partly.stderr
+    assert mneme(home, "import", "-", stdin="nonsense\n").returncode == 1
+    assert mneme(home, "sessions", "show", "99").returncode == 1
+    assert mneme(home, "export", "--scope", "everyone").returncode == 2

@@ -1,0 +1,30 @@
+"""The command line is ready soon: a command waits for nothing that only others need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+LATER = ("anthropic", "dateparser", "discord", "ijson", "markdown_it", "numpy", "telegram")
+"""Packages, and below modules of ours, that a command loads when it comes to need them."""
+OURS_LATER = ("core.transfer.source", "core.facts.rules", "core.search.research", "gateway.app")
+
+
+def run(script: str) -> tuple[int, str, str]:
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_command_loads_nothing_that_only_others_need() -> None:
+    named = (*LATER, *OURS_LATER)
+    script = (
+        "import sys, gateway.cli.main as main\nmain.app()\n"
+        f"print(*(name for name in {named} if name in sys.modules))"
+    )
+    assert run(script) == (0, "\n", "")
+
+
+def test_who_ends_it_while_it_is_loading_sees_no_trace() -> None:
+    script = "import gateway.cli.main as main\ndef app(): raise KeyboardInterrupt\nmain.app = app\nmain.main()"
+    code, out, error = run(script)
+    assert (code != 0, out, error) == (True, "", "")

@@ -1,0 +1,77 @@
+"""The command line with its standard streams closed, full or of another kind: it ends, with a sentence at most."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def shell(home: Path, command: str) -> tuple[int, str, str]:
+    """What a shell makes of a command line in which ``mneme`` stands for ours; it has to end by itself."""
+    variables = {**os.environ, "MNEME_HOME": str(home), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    script = f'mneme() {{ "{sys.executable}" -m gateway.cli.main "$@"; }}\n{command}'
+    done = subprocess.run(["sh", "-c", script], env=variables, capture_output=True, text=True, timeout=30, check=False)
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    ["mneme chat <&-", "mneme run <&-", "mneme recall - <&-", "mneme import - <&-", "mneme recall x >&- 2>&- <&-"],
+)
+def test_missing_streams_lead_nowhere(home: Path, command: str) -> None:
+    code, _, error = shell(home, command)
+    assert (code, error) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", ["sessions list", "--help", "--version", "check", "memory list"])
+def test_a_full_disk_is_one_sentence(home: Path, arguments: str) -> None:
+    code, _, error = shell(home, f"mneme {arguments} >/dev/full")
+    assert (code, error) == (1, "Reading or writing failed: No space left on device.\n")
+
+
+@pytest.mark.slow
+def test_an_input_that_cannot_be_read_has_ended(home: Path) -> None:
+    assert shell(home, "mneme chat 0>/dev/null")[0] == 0
+    assert shell(home, "mneme recall - 0>/dev/null")[0] in (0, 1)
+
+
+@pytest.mark.slow
+def test_what_nobody_expected_is_one_sentence(home: Path) -> None:
+    script = (
+        "import sys, gateway.cli.main, gateway.cli.runtime, asyncio\n"
+        "def work():\n"
+        "    async def broken():\n"
+        "        raise ZeroDivisionError('by\\x1bnought')\n"
+        "    gateway.cli.runtime.finish(broken())\n"
+        "made = gateway.cli.main.app\n"
+        "def app():\n"
+        "    root = made()\n"
+        "    root.command('break')(work)\n"
+        "    return root\n"
+        "gateway.cli.main.app = app\n"
+        "sys.argv = ['mneme', 'break']\n"
+        "gateway.cli.main.main()\n"
+    )
+    (home / "broken.py").write_text(script)
+    code, out, error = shell(home, f'"{sys.executable}" "{home}/broken.py"')
+    assert (code, out) == (1, "")
+    assert error == "Mneme has failed: ZeroDivisionError bynought, broken.py line 4. Please report this.\n"
+
+
+@pytest.mark.slow
+def test_the_log_tells_when_it_lived(home: Path) -> None:
+    assert shell(home, "echo hello | mneme chat")[0] == 0
+    log = (home / "mneme.log").read_text()
+    for event in ("Mneme starts", f"home={home}", "a platform is connected", "a platform has ended", "has stopped"):
+        assert event in log

@@ -1,0 +1,60 @@
+"""`mneme usage`: tables for eyes, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from core.types import Usage
+from tests.fixtures.corridor import open_corridor
+from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.gateway.cli.test_main import good
+
+pytestmark = pytest.mark.slow
+
+PRICED = "[usage.prices]\nscripted = { input = 2.0, output = 10.0, cache_write = 2.5, cache_read = 0.1 }\n"
+
+
+async def test_what_was_spent(home: Path) -> None:
+    used = (Usage(cache_write=100_000), Usage(cache_read=100_000, output=100))
+    async with open_corridor(home, ScriptedModel(*(says("ok", usage=one) for one in used)), PRICED) as corridor:
+        await corridor.say("Where does the ferry leave?")
+        await corridor.say("And back?")
+        month = corridor.house.clock.now()
+    lately = json.loads(good(home, "usage", "--json"))
+    assert lately == {
+        "calls": 2,
+        "input_tokens": 200_000,
+        "plain_tokens": 0,
+        "cache_read_tokens": 100_000,
+        "cache_write_tokens": 100_000,
+        "cache_write_hour_tokens": 0,
+        "output_tokens": 100,
+        "from_cache": 0.5,
+        "cost": 0.261,
+        "cost_uncached": 0.401,
+        "currency": "$",
+        "unpriced": [],
+        "kinds": {"chat": 2},
+        "misses": [{"cause": "first", "times": 1, "tokens": 100_000}],
+    }
+    (by_month,) = json.loads(good(home, "usage", "months", "--json"))
+    assert (by_month["month"], by_month["cost"]) == (f"{month:%Y-%m}", 0.261)
+    (by_session,) = json.loads(good(home, "usage", "sessions", "--json"))
+    assert (by_session["session"], by_session["title"]) == (1, "Where does the ferry leave?")
+    assert by_session["misses"] == lately["misses"], "each conversation says why its prefix missed"
+    shown = good(home, "usage")
+    assert "scripted, for answers" in shown
+    assert "It cost $0.261; without the cache it would have been $0.401." in shown
+    assert "100,000 tokens in 1 request at the first request of a conversation" in shown
+    assert "Where does the ferry leave?" in good(home, "usage", "sessions", "--limit", "1")
+    assert f"{month:%B %Y}" in good(home, "usage", "months")
+
+
+def test_where_no_model_was_asked(home: Path) -> None:
+    assert good(home, "usage") == "The last 30 days: no model was asked.\n"
+    assert good(home, "usage", "months") == good(home, "usage", "sessions") == "No model was asked yet.\n"
+    assert json.loads(good(home, "usage", "--json"))["calls"] == 0
+    assert json.loads(good(home, "usage", "months", "--json")) == []

@@ -1,0 +1,216 @@
+"""The command line in this process: words without quotes, options anywhere, limits, scopes, where a reminder goes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from typer.testing import CliRunner
+
+from config.settings import Settings
+from core.types import Account, Address, Message, Scope, Sender, Session
+from gateway.cli.main import app
+from gateway.services import House
+
+pytestmark = pytest.mark.slow
+
+AT = datetime(2026, 5, 3, 9, tzinfo=UTC)
+EVIL = "Ana\x1b]0;owned\x07\n\u202eowner"
+TAMED = "Ana]0;owned owner"
+
+
+@dataclass(frozen=True)
+class Mneme:
+    """Commands in a home. No process of its own: what is asked of streams and signals is in test_cli_streams.py."""
+
+    home: Path
+
+    def __call__(self, *arguments: str, is_good: bool = True, environ: Mapping[str, str] | None = None) -> str:
+        done = CliRunner().invoke(app(), arguments, env=environ)
+        assert (done.exit_code == 0) is is_good, done.output
+        return done.output
+
+    def code(self, *arguments: str) -> tuple[int, str]:
+        done = CliRunner().invoke(app(), arguments)
+        return done.exit_code, done.stderr
+
+    def inside(self, work: Callable[[House], Awaitable[None]]) -> None:
+        async def visit() -> None:
+            async with House.open(Settings.load({"MNEME_HOME": str(self.home)})) as house:
+                await work(house)
+
+        asyncio.run(visit())
+
+
+@pytest.fixture
+def mneme(home: Path) -> Iterator[Mneme]:
+    known = list(logging.getLogger().handlers)
+    yield Mneme(home)
+    for handler in [held for held in logging.getLogger().handlers if held not in known]:
+        logging.getLogger().removeHandler(handler)
+        handler.close()
+    logging.captureWarnings(False)
+
+
+async def said(house: House, address: Address, scope: Scope, text: str, *, name: str = "Ana", title: str = "") -> int:
+    """A conversation somewhere with one message; its number."""
+    session = await house.conversations.create(Session(address=address, scope=scope, started_at=AT))
+    sender = Sender(id="1", name=name)
+    message = Message(role="user", text=text, session_id=session.id, created_at=AT, sender=sender)
+    await house.conversations.append([message])
+    if title:
+        await house.conversations.retitle(session.id, title)
+    return session.id
+
+
+def test_the_last_words_need_no_quotes_and_options_stand_anywhere(mneme: Mneme) -> None:
+    number = 0
+
+    async def work(house: House) -> None:
+        nonlocal number
+        place = Address(platform="terminal", chat_id="local")
+        number = await said(house, place, Scope.account("terminal", "local"), "the ferry to Lisbon")
+
+    mneme.inside(work)
+    found = json.loads(mneme("recall", "ferry", "--limit", "5", "to", "Lisbon", "--json"))
+    assert (found["query"], len(found["sessions"])) == ("ferry to Lisbon", 1)
+    assert "called “Two Words”" in mneme("sessions", "title", str(number), "Two", "Words")
+    assert "Noted: “Ana likes tea”" in mneme("memory", "add", "Ana", "--target", "user", "likes", "tea")
+    assert "Now noted: “Ana likes mate”" in mneme("memory", "replace", "likes tea", "Ana", "likes", "mate")
+    assert json.loads(mneme("memory", "--json")) == {"memory": [], "user": ["Ana likes mate"]}
+    assert "Removed" in mneme("memory", "remove", "likes", "mate")
+    planned = mneme("cron", "add", "tomorrow", "at", "9", "call", "Ana")
+    assert planned.startswith("Planned 1: ")
+    assert planned.endswith("call Ana (in the terminal)\n")
+    (job,) = json.loads(mneme("cron", "--json"))
+    assert (job["text"], job["target"]) == ("call Ana", "terminal:local")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("recall", "x", "--limit", "0"),
+        ("recall", "x", "--limit", "11"),
+        ("recall", "x", "--messages", "-1"),
+        ("recall", "--session", "1", "--around", "1", "--window", "101"),
+        ("recall", "x", "--scope", "everyone"),
+        ("recall", "x", "--scope", "account:telegram:"),
+        ("recall", "x", "--scope", "account:tele gram:1"),
+        ("memory", "--scope", "room:discord"),
+        ("cron", "--json", "pause", "1"),
+        ("memory", "--scope", "account:telegram:1", "add", "x"),
+    ],
+)
+def test_what_cannot_be_meant_is_wrong_usage(mneme: Mneme, arguments: tuple[str, ...]) -> None:
+    code, error = mneme.code(*arguments)
+    assert code == 2
+    assert "Error: " in error
+    assert not (mneme.home / "state.db").exists()
+
+
+def test_a_note_goes_only_to_somebody(mneme: Mneme) -> None:
+    strange = "account:telegram:42"
+    code, error = mneme.code("memory", "add", "x", "--scope", strange)
+    assert (code, strange in error) == (1, True)
+    assert not (mneme.home / "memories").exists()
+    (mneme.home / "mneme.toml").write_text('[access]\npeople = ["telegram:42"]\n')
+    assert "Noted" in mneme("memory", "add", "x", "--scope", strange)
+    assert json.loads(mneme("memory", "list", "--json", "--scope", strange))["memory"] == ["x"]
+
+
+def test_a_reminder_goes_where_the_owner_last_wrote_on_a_connected_platform(mneme: Mneme) -> None:
+    (mneme.home / "mneme.toml").write_text('[owner]\ntelegram = [42]\ndiscord = [7]\nrooms = ["telegram:-5"]\n')
+    line = {"session": "old", "role": "user", "text": "mum", "at": "2026-06-01", "platform": "telegram", "chat": "99"}
+
+    async def work(house: House) -> None:
+        await said(house, Address(platform="telegram", chat_id="42"), Scope.account("telegram", "42"), "hello")
+        await said(house, Address(platform="discord", chat_id="700"), Scope.account("discord", "7"), "hello")
+        await said(house, Address(platform="telegram", chat_id="-5"), Scope.room("telegram", "-5"), "hello all")
+
+    mneme.inside(work)
+    (mneme.home / "old.jsonl").write_text(json.dumps(line))
+    mneme("import", str(mneme.home / "old.jsonl"))
+    telegram, discord = {"TELEGRAM_BOT_TOKEN": "1:x"}, {"DISCORD_BOT_TOKEN": "x"}
+    add = ("cron", "add", "tomorrow", "at", "9", "call", "Ana")
+    assert mneme(*add).endswith("(in the terminal)\n")
+    assert mneme(*add, environ=telegram).endswith("(on Telegram)\n")
+    assert mneme(*add, environ=discord).endswith("(on Discord)\n")
+    assert mneme(*add, "--to", "terminal", environ=telegram).endswith("(in the terminal)\n")
+    jobs = json.loads(mneme("cron", "list", "--json"))
+    assert [job["target"] for job in jobs] == ["terminal:local", "telegram:42", "discord:700", "terminal:local"]
+    assert {job["scope"] for job in jobs} == {"account:terminal:local", "account:telegram:42", "account:discord:7"}
+
+
+def test_a_reminder_that_is_due_waits_for_a_mneme_that_runs(mneme: Mneme) -> None:
+    mneme("cron", "add", "every", "monday", "at", "8:30", "stand-up")
+    out = mneme("cron", "run", "1")
+    assert "due now" in out
+    assert "does not run" in out
+    with FileLock(mneme.home / "gateway.lock"):
+        out = mneme("cron", "run", "1")
+    assert "due now" in out
+    assert "does not run" not in out
+
+
+def test_nothing_that_others_wrote_drives_the_terminal(mneme: Mneme) -> None:
+    number = 0
+
+    async def work(house: House) -> None:
+        nonlocal number
+        place, scope = Address(platform="terminal", chat_id="local"), Scope.account("terminal", "local")
+        text = "first \x1b[2J line\n" + "long " * 100 + "end"
+        number = await said(house, place, scope, text, name=EVIL, title=EVIL)
+        await house.people.ask(Account(platform="telegram", user_id="5"), EVIL, house.clock.now())
+
+    mneme.inside(work)
+    shown = mneme("recall", "--session", str(number))
+    assert f"{TAMED}: first [2J line\n{'long ' * 100}end\n" in shown
+    assert TAMED in mneme("recall", "line")
+    assert mneme("approve") == f"{TAMED} (telegram, id 5)\n"
+    mneme("cron", "add", "tomorrow", "at", "9", "call", EVIL)
+    for command in (("cron",), ("recall",), ("recall", "--session", str(number))):
+        out = mneme(*command)
+        assert "owned" in out
+        assert not set("\x1b\x07\u202e") & set(out)
+    (known,) = json.loads(mneme("sessions", "list", "--json"))
+    assert known["title"] == EVIL
+
+
+def test_the_indexes_are_built_anew_on_request(mneme: Mneme) -> None:
+    async def work(house: House) -> None:
+        place, scope = Address(platform="terminal", chat_id="local"), Scope.account("terminal", "local")
+        await said(house, place, scope, "the ferry")
+        statement = "INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')"
+        await house.database.write(lambda connection: connection.execute(statement).close())
+        assert await house.recall.verify()
+
+    mneme.inside(work)
+    findings = {finding["subject"]: finding for finding in json.loads(mneme("check", "--repair", "--json"))}
+    assert findings["repair"]["text"] == "The text indexes were built anew from 1 message."
+    assert findings["search index"]["state"] == "right"
+    assert "ferry" in mneme("recall", "ferry")
+
+
+def test_a_damaged_store_is_not_sent_round_in_a_circle(mneme: Mneme) -> None:
+    (mneme.home / "state.db").write_bytes(b"this is no database" * 100)
+    findings = json.loads(mneme("check", "--json", is_good=False))
+    (wrong,) = [finding for finding in findings if finding["state"] == "wrong"]
+    assert wrong["text"].endswith("(file is not a database).")
+    assert "restore a backup" in wrong["advice"]
+    code, error = mneme.code("recall", "x")
+    assert (code, error.count("\n")) == (1, 1)
+
+
+def test_a_file_in_the_way_is_one_sentence(mneme: Mneme) -> None:
+    (mneme.home / "memories").touch()
+    for command in (("list",), ("add", "x")):
+        code, error = mneme.code("memory", *command)
+        assert (code, error.count("\n")) == (1, 1)
+        assert "memories" in error

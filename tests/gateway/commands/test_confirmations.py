@@ -1,0 +1,170 @@
+"""What waits for a yes: one way for every command, once, for who was asked, where he was asked, for ten minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.store.actions import Actions
+from core.store.sqlite.database import Database
+from core.types import Address, Answer, Attachment, Command, CommandSpec, Scope
+from gateway.commands.confirmations import Confirmations, is_yes
+from gateway.commands.context import Caller
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.samples import ANA, inbound, session
+from tests.fixtures.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.slow
+
+ROOM = Scope.room("telegram", "-100")
+IN_ROOM = {"address": Address(platform="telegram", chat_id="-100"), "scope": ROOM, "is_direct": False}
+
+
+class Bomb:
+    """A family with one command that asks before it goes off."""
+
+    specs: Sequence[CommandSpec] = (CommandSpec(name="bomb", description="Blow up"),)
+
+    def __init__(self) -> None:
+        self.blown: list[str] = []
+        self.error: Exception | None = None
+
+    def is_reading(self, command: Command) -> bool:
+        return False
+
+    async def run(self, command: Command, caller: Caller) -> Answer:
+        if not command.arguments.startswith("now "):
+            return Answer(text="Sure?", confirm=Command(name="bomb", arguments=f"now {command.arguments}"))
+        if self.error is not None:
+            raise self.error
+        self.blown.append(command.arguments)
+        return Answer(text="Boom.")
+
+
+def armed(corridor: Corridor) -> Bomb:
+    bomb = Bomb()
+    corridor.commands._families["bomb"] = bomb
+    corridor.commands._specs["bomb"] = bomb.specs[0]
+    return bomb
+
+
+async def test_a_yes_runs_what_waits_and_only_once(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_corridor(home, model) as corridor:
+        bomb = armed(corridor)
+        asked = await corridor.say("/bomb 7")
+        assert asked.answer is not None
+        assert [button.label for button in asked.answer.buttons] == ["Yes"]
+        assert (await corridor.say("Yes!")).text == "Boom."
+        assert bomb.blown == ["now 7"]
+        assert model.requests == []
+        assert (await corridor.say("yes")).text == "ok", "nothing waits any more: it is a message like others"
+        assert bomb.blown == ["now 7"]
+
+
+@pytest.mark.parametrize("other", ["no", "yes please do not", "/whoami", "/title Trip"])
+async def test_anything_else_cancels_and_is_handled_as_usual(home: Path, other: str) -> None:
+    model = ScriptedModel()
+    async with open_corridor(home, model) as corridor:
+        bomb = armed(corridor)
+        asked = await corridor.say("/bomb 7")
+        assert asked.answer is not None
+        assert (await corridor.say(other)).answer is not None
+        assert len(model.requests) == (0 if other.startswith("/") else 1)
+        await corridor.say("yes")
+        pressed = await corridor.say(asked.answer.buttons[0].id, kind="action")
+        assert "expired" in pressed.text
+        assert bomb.blown == []
+
+
+async def test_the_button_does_what_a_yes_does(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        bomb = armed(corridor)
+        asked = await corridor.say("/bomb 7")
+        assert asked.answer is not None
+        press = asked.answer.buttons[0].id
+        assert asked.answer.buttons[0].command == Command(name="yes"), "what it does is told to no platform"
+        assert "expired" in (await corridor.say(press, "7", kind="action")).text
+        assert (await corridor.say(press, kind="action")).text == "Boom."
+        assert "expired" in (await corridor.say(press, kind="action")).text
+        assert bomb.blown == ["now 7"]
+
+
+async def test_another_button_is_something_else(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        bomb = armed(corridor)
+        await corridor.say("Porto is where we go.")
+        await corridor.say("/new")
+        found = await corridor.say("/recall Porto")
+        assert found.answer is not None
+        await corridor.say("/bomb 7")
+        assert "Porto" in (await corridor.say(found.answer.buttons[0].id, kind="action")).text
+        assert (await corridor.say("yes")).text == "ok"
+        assert bomb.blown == []
+
+
+async def test_in_a_room_only_the_next_message_of_the_same_account_counts(home: Path) -> None:
+    async with open_corridor(home, options='rooms = ["telegram:-100"]\n') as corridor:
+        bomb = armed(corridor)
+        await corridor.say("/bomb 7", "42", **IN_ROOM)
+        assert (await corridor.say("yes", "7", **IN_ROOM)).text == "ok"
+        assert (await corridor.say("yes", "42")).text == "ok", "he was asked in the room"
+        assert bomb.blown == []
+        assert (await corridor.say("yes", "42", **IN_ROOM)).text == "Boom."
+
+
+async def test_a_question_waits_ten_minutes_and_survives_a_restart(database: Database, clock: SteadyClock) -> None:
+    command = Command(name="bomb", arguments="now 7")
+    first = Confirmations(Actions(database, clock), clock)
+    caller = Caller(
+        inbound=inbound("1", text="/bomb"), scope=ANA, scopes=frozenset({ANA}), session=session(), is_owner=False
+    )
+    await first.ask(command, caller)
+    second = Confirmations(Actions(database, clock), clock)
+    yes = inbound("2", text="yes")
+    assert await second.taken(yes) == command
+    assert await second.taken(yes) == command, "the same message again, after a crash"
+    assert await second.taken(replace(yes, message_id="3")) is None
+    await first.ask(command, caller)
+    clock.advance(minutes=10)
+    assert await second.taken(replace(yes, message_id="4")) is None
+
+
+async def test_a_second_question_takes_the_place_of_the_first(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        bomb = armed(corridor)
+        first = await corridor.say("/bomb 1")
+        assert first.answer is not None
+        await corridor.say("/bomb 2")
+        assert "expired" in (await corridor.say(first.answer.buttons[0].id, kind="action")).text
+        await corridor.say("/bomb 3")
+        assert (await corridor.say("/yes")).text == "Boom."
+        assert bomb.blown == ["now 3"]
+        assert "nothing that waits" in (await corridor.say("/yes")).text
+
+
+async def test_what_fails_after_a_yes_is_told(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        armed(corridor).error = RuntimeError("wet powder")
+        await corridor.say("/bomb 7")
+        assert "went wrong" in (await corridor.say("yes")).text
+
+
+@pytest.mark.parametrize(
+    "text", ["yes", "Yes.", " YES!! ", "y", "ja", "sim", "Oui", "sí", "SI", "да", "はい。", "是", "예", "نعم", "yes 👍"]
+)
+def test_a_yes_is_understood(text: str) -> None:
+    assert is_yes(inbound(text=text))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no", "yes but not the second", "yes?no", "yesterday", "nein", "не", "👍", "y" * 50]
+)
+def test_all_else_is_no_yes(text: str) -> None:
+    assert not is_yes(inbound(text=text))
+    assert not is_yes(inbound(text="yes", attachments=(Attachment(kind="photo", name="a.jpg"),)))
+    assert not is_yes(inbound(text="yes", command=Command(name="yes", arguments="or no")))

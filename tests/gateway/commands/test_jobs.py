@@ -1,0 +1,28 @@
+"""What is planned in a room is changed by who planned it, or by the owner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from core.agent.offline import Offline
+from core.types import Address, Scope
+from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
+
+ROOM = Scope.room("telegram", "-100")
+
+
+async def in_room(corridor: Corridor, text: str, who: str) -> KeptReply:
+    address = Address(platform="telegram", chat_id="-100")
+    return await corridor.say(text, who, address=address, scope=ROOM, is_direct=False)
+
+
+async def test_in_a_room_a_plan_is_its_makers_and_the_owners(home: Path) -> None:
+    async with open_corridor(home, Offline("UTC"), options='rooms = ["telegram:-100"]\n') as corridor:
+        await in_room(corridor, "/remind tomorrow at 9 call Ana", "42")
+        await in_room(corridor, "/remind tomorrow at 10 feed the cat", "7")
+        for action in ("pause", "resume", "remove"):
+            assert "only who made" in (await in_room(corridor, f"/cron {action} 1", "7")).text
+        assert "only who made" in (await in_room(corridor, "/cron remove 2", "8")).text
+        assert "call Ana" in (await in_room(corridor, "/cron", "7")).text
+        assert (await in_room(corridor, "/cron pause 2", "7")).text.startswith("Paused")
+        assert (await in_room(corridor, "/cron remove 2", "42")).text.startswith("Removed")

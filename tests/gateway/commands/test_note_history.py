@@ -1,0 +1,138 @@
+"""Every change of the notes can be looked up, taken back, and traced to the message it came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.notes.notebook import Notebook
+from core.notes.operation import Operation
+from core.store.notes import Notes
+from core.store.sqlite.database import Database
+from core.types import Address, Scope
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.corridor import open_corridor
+from tests.fixtures.lifetime import RunningClock
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+
+pytestmark = pytest.mark.slow
+
+OWNER = frozenset((Scope.account("telegram", "42"),))
+
+
+async def test_the_history_has_pages_and_tells_who_did_what(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        assert (await corridor.say("/memory history")).text == "Nothing was changed yet."
+        for number in range(11):
+            await corridor.say(f"/memory add note {number}.")
+        reply = await corridor.say("/memory history")
+        assert "- 11: " in reply.text
+        assert "MEMORY.md, added, by telegram:42, typed in a direct chat: + “note 10.”" in reply.text
+        assert "note 0." not in reply.text
+        assert reply.answer is not None
+        assert [button.command.arguments for button in reply.answer.buttons] == ["history 2"]
+        last = await corridor.say("/memory history 2")
+        assert "“note 0.”" in last.text
+        assert "“note 1.”" not in last.text
+        assert "nothing older" in (await corridor.say("/memory history 9")).text
+        assert (await corridor.say("/memory history", "7")).text == "Nothing was changed yet."
+
+
+async def test_the_last_changes_are_undone_one_by_one_or_by_number(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        notebook = corridor.house.notebook
+        await corridor.say("/memory add Ana lives in Lisbon")
+        await corridor.say("/memory replace Lisbon => Ana lives in Porto")
+        await corridor.say("/memory remove Porto")
+        assert "Undone: change 3. Noted: “Ana lives in Porto”." in (await corridor.say("/memory undo")).text
+        assert "Now noted: “Ana lives in Lisbon”" in (await corridor.say("/memory undo")).text
+        assert await notebook.entries(OWNER, "memory") == ["Ana lives in Lisbon"]
+        assert "“Ana lives in Porto” is not noted any more" in (await corridor.say("/memory undo 2")).text
+        assert "Now noted: “Ana lives in Porto”" in (await corridor.say("/memory undo 5")).text, "an undoing as well"
+        await corridor.say("/memory replace Porto => Ana lives in Lisbon")
+        await corridor.say("/memory undo #1")
+        assert await notebook.entries(OWNER, "memory") == []
+        assert "no change 99 here" in (await corridor.say("/memory undo 99")).text
+        assert "by its number" in (await corridor.say("/memory undo Porto")).text
+        assert "change 1 undone" in (await corridor.say("/memory history")).text
+
+
+async def test_nobody_undoes_what_is_not_his(home: Path) -> None:
+    room: dict[str, Any] = {
+        "is_direct": False,
+        "address": Address(platform="telegram", chat_id="-5"),
+        "scope": Scope.room("telegram", "-5"),
+    }
+    options = 'rooms = ["telegram:-5"]\n'
+    async with open_corridor(home, options=options) as corridor:
+        await corridor.say("/memory add Ana lives in Lisbon")
+        assert "no change 1 here" in (await corridor.say("/memory undo 1", "7")).text
+        assert "nothing to undo" in (await corridor.say("/memory undo", "7")).text
+        await corridor.say("/memory add the room meets on Mondays", **room)
+        refused = await corridor.say("/memory undo", "7", **room)
+        assert "only who made a change" in refused.text
+        await corridor.say("/memory add the room likes tea", "7", **room)
+        assert "Undone" in (await corridor.say("/memory undo", "7", **room)).text
+        for change in ("remove Mondays", "replace Mondays => never"):
+            refused = await corridor.say(f"/memory {change}", "7", **room)
+            assert "only who noted something" in refused.text
+        assert "Undone" in (await corridor.say("/memory undo", **room)).text
+        await corridor.say("/memory add the room likes cake", "7", **room)
+        assert "Now noted" in (await corridor.say("/memory replace cake => likes tea", "7", **room)).text
+        assert "Removed" in (await corridor.say("/memory remove tea", **room)).text
+
+
+async def test_why_tells_the_message_with_its_link(home: Path) -> None:
+    note = ("memory", {"target": "user", "action": "add", "content": "Ana likes tea"})
+    async with open_corridor(home, ScriptedModel(calls(note), says("noted"))) as corridor:
+        said = "By the way, I have come to like tea a lot"
+        await corridor.say(said, link_base="https://t.me/c/42/", message_id="77")
+        why = (await corridor.say("/memory why TEA")).text
+        assert "“Ana likes tea”" in why
+        assert "USER.md, added, by telegram:42, from a message." in why
+        assert f"From what Person 42 said: “{said}”" in why
+        assert "The message: https://t.me/c/42/77" in why
+        assert "No note contains “coffee”" in (await corridor.say("/memory why coffee")).text
+        assert "tea" not in (await corridor.say("/memory why likes", "7")).text
+        await corridor.say("/memory add user: Ana likes cake")
+        assert "2 notes contain “likes”" in (await corridor.say("/memory why likes")).text
+        typed = (await corridor.say("/memory why cake")).text
+        assert "by telegram:42, typed in a direct chat." in typed
+        assert "From what Person 42 typed: “/memory add user: Ana likes cake”" in typed
+
+
+async def test_what_two_accounts_had_is_undone_in_both_as_one_change(home: Path, database: Database) -> None:
+    notes, clock = Notes(database), RunningClock()
+    notebook = Notebook(home, notes, clock, {"memory": 200, "user": 100})
+    accounts = [Scope.account("telegram", "1"), Scope.account("discord", "2")]
+    both = frozenset(accounts)
+    for scope in accounts:  # noted before the accounts were linked
+        await notebook.add(scope, frozenset((scope,)), "memory", "Ana lives in Lisbon")
+        clock.advance(minutes=1)
+    await notebook.replace(accounts[0], both, "memory", "Lisbon", "Ana lives in Porto")
+    clock.advance(minutes=1)
+    last = await notebook.change(both)
+    assert last.action == "replace"
+    await notebook.undo(last, accounts[0], both)
+    for scope in accounts:
+        assert await notebook.entries(frozenset((scope,)), "memory") == ["Ana lives in Lisbon"]
+    assert [one.action for one in await notes.undoable(both)] == ["add", "add"], "the replacement is undone as a whole"
+
+
+async def test_what_was_overtaken_bars_no_undoing(home: Path, database: Database, clock: SteadyClock) -> None:
+    notebook = Notebook(home, Notes(database), clock, {"memory": 200, "user": 100})
+    ana = Scope.account("telegram", "1")
+    hers = frozenset((ana,))
+    tea = Operation(action="add", content="likes tea")
+    changes = [Operation(action="add", content="has a dog"), tea, Operation(action="remove", old_text="tea"), tea]
+    for change in changes:
+        await notebook.apply(ana, hers, "memory", [change])
+        clock.advance(minutes=1)
+    await notebook.undo(await notebook.change(hers, 2), ana, hers)
+    said = await notebook.undo(await notebook.change(hers), ana, hers)
+    assert "change 3. Noted: “likes tea”" in said, "change 4 is not to be undone, since it does not stand any more"
+    for expected in ("Removed: “likes tea”", "Removed: “has a dog”"):
+        assert expected in await notebook.undo(await notebook.change(hers), ana, hers)
+    assert await notebook.entries(hers, "memory") == []

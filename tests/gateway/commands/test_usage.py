@@ -1,0 +1,110 @@
+"""/usage: what the model has cost here, why a prefix missed, and nothing of what is somebody else's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.records import Call
+from core.types import Address, Completion, Payer, Scope, Usage
+from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.scripted_model import ScriptedModel, says
+
+pytestmark = pytest.mark.slow
+
+WRITTEN = Usage(cache_write=100_000, output=1_000)
+READ = Usage(cache_read=100_000, cache_write=20_000, output=2_000)
+PRICED = "[usage.prices]\nscripted = { input = 2.0, output = 10.0, cache_write = 2.5, cache_read = 0.1 }\n"
+
+
+def _script() -> ScriptedModel:
+    answers: list[Completion] = [says("One.", usage=WRITTEN), says("Two.", usage=READ)]
+    return ScriptedModel(*answers)
+
+
+async def _usage(corridor: Corridor, arguments: str = "", **changes: object) -> str:
+    return (await corridor.say(f"/usage {arguments}".strip(), **changes)).text  # type: ignore[arg-type]
+
+
+async def test_costs_calls_and_causes_of_a_conversation(home: Path) -> None:
+    titles = ScriptedModel(says("A trip", usage=Usage(input=300, output=10)))
+    async with open_corridor(home, _script(), PRICED, titles) as corridor:
+        await corridor.say("One?")
+        await corridor.say("Two?")
+        text = await _usage(corridor)
+    here, lately = text.split("\n\n")
+    assert here.startswith(
+        "**This conversation**: 220,300 tokens in, 100,000 of them read from the cache (45 %), 120,000 written to it; "
+        "3,010 tokens out."
+    )
+    # Written 0.30, read 0.01, sent plain 0.0006, answered 0.0301; without a cache 0.4406 and the same answers.
+    assert "It cost $0.341; without the cache it would have been $0.471." in here.replace("\\", "")
+    assert "3 calls: 2 for answers, 1 for titles." in here
+    assert "100,000 tokens in 1 request at the first request of a conversation" in here
+    assert lately == here.replace("This conversation", "The last 30 days")
+
+
+async def test_a_model_without_a_price_is_named(home: Path) -> None:
+    async with open_corridor(home, _script()) as corridor:
+        await corridor.say("One?")
+        text = (await _usage(corridor)).replace("\\", "")
+        assert "What it cost I cannot say: usage.prices in mneme.toml has no price for scripted." in text
+        assert "no price" in await _usage(corridor, "sessions")
+
+
+async def test_by_month_and_by_conversation(home: Path) -> None:
+    async with open_corridor(home, _script(), PRICED) as corridor:
+        await corridor.say("Where does the *ferry* leave?")
+        await corridor.say("/new")
+        await corridor.say("Two?")
+        listed = await _usage(corridor, "sessions")
+        assert [line.split("“")[1].split("”")[0] for line in listed.splitlines()] == [
+            "Two?",
+            "Where does the \\*ferry\\* leave?",
+        ]
+        assert (
+            "$0.080, 120,000 tokens in, 100,000 (83 %) from the cache, 20,000 written to it, 2,000 out"
+            in listed.replace("\\", "")
+        )
+        (month,) = (await _usage(corridor, "months")).splitlines()
+        assert f"{corridor.house.clock.now():%B}" in month
+        assert "220,000 tokens in" in month
+        here = Address(platform="terminal", chat_id="local")
+        wide = await _usage(corridor, "months", who="local", address=here, scope=Scope.account("terminal", "local"))
+        assert wide.startswith("| Month | Calls | In |"), "the terminal has room for a table"
+        assert "220,000" in wide
+        assert "Write /usage, /usage months, /usage sessions, or" in await _usage(corridor, "yesterday")
+        one = await _usage(corridor, "1")
+        assert one.startswith("**Conversation 1**: 100,000 tokens in, 0 of them read from the cache (0 %), 100,000 ")
+        assert "100,000 tokens in 1 request at the first request of a conversation" in one
+        assert await _usage(corridor, "1", who="7") == (await _usage(corridor, "99")).replace("99", "1")
+
+
+async def test_where_no_model_was_asked(home: Path) -> None:
+    async with open_corridor(home, ScriptedModel(says("Hi", usage=Usage()))) as corridor:
+        await corridor.say("Hello")
+        assert (await _usage(corridor)).count("no model was asked.") == 2
+        assert await _usage(corridor, "months") == await _usage(corridor, "sessions") == "No model was asked yet."
+
+
+@pytest.mark.parametrize("arguments", ["", "months", "sessions"])
+async def test_what_others_spend_is_theirs(home: Path, arguments: str) -> None:
+    async with open_corridor(home, _script(), PRICED) as corridor:
+        await corridor.say("My secret?")
+        await corridor.house.calls.keep(
+            Call(kind="summary", model="scripted", usage=READ, at=corridor.house.clock.now(), payer=Payer(session_id=1))
+        )
+        text = await _usage(corridor, arguments, who="7")
+        assert "no model was asked" in text.lower()
+        assert "secret" not in text
+
+
+async def test_incognito_costs_count_and_have_no_name(home: Path) -> None:
+    async with open_corridor(home, _script(), PRICED) as corridor:
+        await corridor.say("/incognito")
+        await corridor.say("One?")
+        here, lately = (await _usage(corridor)).split("\n\n")[-2:]
+        assert "incognito" in here
+        assert "100,000 tokens in" in lately
+        assert (await _usage(corridor, "sessions")).endswith("No model was asked yet.")

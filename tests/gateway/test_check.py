@@ -1,0 +1,193 @@
+"""The check: it finds what is wrong, says what to do, and asks the platforms through their real clients."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from adapters.discord.probe import probe_discord
+from adapters.telegram.probe import probe_telegram
+from config.settings import Settings
+from core.errors import ConfigError, DeliveryError, ModelError, StoreError
+from core.records import Fact
+from core.store.facts import Facts
+from core.store.sqlite import health
+from core.store.sqlite.database import Database
+from gateway.check import Checkup
+from gateway.packages import assert_own_packages, folders, intruders
+from gateway.probes import checkup
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import ANA, NOON
+
+
+@asynccontextmanager
+async def served(*routes: web.RouteDef) -> AsyncIterator[str]:
+    """A loopback server; its address."""
+    application = web.Application()
+    application.add_routes(routes)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+async def test_everything_right_in_a_new_home(home: Path, clock: SteadyClock) -> None:
+    settings = Settings.load({"MNEME_HOME": str(home)})
+    findings = await checkup(settings, (), clock).run()
+    assert {finding.state for finding in findings} == {"right", "off"}
+    assert all(finding.advice for finding in findings if finding.state == "off")
+
+
+async def test_open_files_are_reported_with_the_command_that_helps(home: Path, clock: SteadyClock) -> None:
+    (home / "mneme.toml").write_text("")
+    settings = Settings.load({"MNEME_HOME": str(home)})
+    (home / "mneme.toml").chmod(0o644)
+    findings = await checkup(settings, (), clock).run()
+    (wrong,) = [finding for finding in findings if finding.state == "wrong"]
+    assert wrong.advice == f"chmod 600 {home / 'mneme.toml'}"
+
+
+async def test_probes_are_told_apart(home: Path, database: Database) -> None:
+    async def fine() -> str:
+        return "It answers."
+
+    async def broken() -> str:
+        raise ModelError("It does not.")
+
+    class Sound:
+        async def verify(self) -> list[str]:
+            return ["3 messages are missing."]
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[tuple[Database, Sound]]:
+        yield database, Sound()
+
+    check = Checkup(
+        home=home,
+        problems=(),
+        opened=opened,
+        probes={"one": fine, "two": broken, "three": None},
+        advice={"three": "Do this."},
+    )
+    found = {finding.subject: finding for finding in await check.run()}
+    assert (found["one"].state, found["one"].text) == ("right", "It answers.")
+    assert (found["two"].state, found["two"].text) == ("wrong", "It does not.")
+    assert (found["three"].state, found["three"].advice) == ("off", "Do this.")
+    assert (found["search index"].state, found["search index"].text) == ("wrong", "3 messages are missing.")
+
+
+async def test_settings_that_cannot_be_read_are_listed(clock: SteadyClock) -> None:
+    findings = await checkup(None, ("a.b: is wrong", "c: is not an option"), clock).run()
+    assert [finding.text for finding in findings if finding.state == "wrong"] == [
+        "a.b: is wrong",
+        "c: is not an option",
+    ]
+
+
+async def test_a_problem_of_the_environment_is_not_put_right_in_a_file(clock: SteadyClock) -> None:
+    problems = ("MNEME_HOME: the folder cannot be made", "model.tries: should be a whole number")
+    findings = await checkup(None, problems, clock).run()
+    assert [finding.advice for finding in findings[:2]] == ["Set MNEME_HOME.", "Put it right in mneme.toml."]
+
+
+async def test_damage_in_the_file_is_found(tmp_path: Path) -> None:
+    assert health.missing_features() == []
+    path = tmp_path / "state.db"
+    async with Database.open(path) as database:
+        rows = [{"key": f"key {number}", "value": "x" * 500} for number in range(200)]
+        statement = "INSERT INTO state_meta (key, value) VALUES (:key, :value)"
+        await database.write(lambda connection: connection.executemany(statement, rows).close())
+        assert await health.damage(database) == []
+    raw = bytearray(path.read_bytes())
+    raw[-6 * 4096 : -5 * 4096] = b"\xff" * 4096
+    path.write_bytes(raw)
+    async with Database.open(path) as database:
+        assert await _complaints(database)
+
+
+async def _complaints(database: Database) -> list[str]:
+    """What the check says of a file: SQLite lists damage, or cannot even begin to."""
+    try:
+        return await health.damage(database)
+    except StoreError as error:
+        return [str(error)]
+
+
+def test_the_packages_are_ours() -> None:
+    assert_own_packages()
+    assert len(set(folders().values())) == 1
+
+
+def test_a_package_from_elsewhere_or_of_another_owner_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="one folder"):
+        assert_own_packages(places={**folders(), "gateway": tmp_path})
+    owners = {"gateway": ["hermes-agent", "mneme-gateway"], "core": ["mneme-gateway"], "json": ["other"]}
+    assert intruders(owners) == {"gateway": ["hermes-agent"]}
+    with pytest.raises(ConfigError, match="gateway by hermes-agent"):
+        assert_own_packages(owners=owners)
+
+
+async def test_telegram_knows_the_token_or_not() -> None:
+    async def get_me(request: web.Request) -> web.Response:
+        if request.match_info["token"] != "1:good":
+            return web.json_response({"ok": False, "error_code": 401, "description": "Unauthorized"}, status=401)
+        me = {"id": 1, "is_bot": True, "first_name": "Mneme", "username": "mneme_bot"}
+        return web.json_response({"ok": True, "result": me})
+
+    async with served(web.post("/bot{token}/getMe", get_me)) as root:
+        assert "@mneme_bot" in await probe_telegram("1:good", root)
+        with pytest.raises(ConfigError, match="TELEGRAM_BOT_TOKEN"):
+            await probe_telegram("1:bad", root)
+    with pytest.raises(ConfigError):
+        await probe_telegram("", root)
+    with pytest.raises(DeliveryError, match="reached") as caught:
+        await probe_telegram("1:good", "http://127.0.0.1:9")
+    assert "1:good" not in str(caught.value)
+
+
+async def test_discord_knows_the_token_or_not() -> None:
+    flags = {"flags": 0}
+
+    async def me(request: web.Request) -> web.Response:
+        if request.headers["Authorization"] != "Bot good":
+            return web.json_response({"message": "401: Unauthorized", "code": 0}, status=401)
+        return web.json_response({"id": "1", "username": "mneme"})
+
+    async def application(_: web.Request) -> web.Response:
+        return web.json_response({"id": "1", **flags})
+
+    async def page(_: web.Request) -> web.Response:
+        return web.Response(text="<html>")
+
+    routes = (web.get("/users/@me", me), web.get("/applications/@me", application), web.get("/x/users/@me", page))
+    async with served(*routes) as root:
+        assert "mneme" in await probe_discord("good", root, has_message_content=False)
+        with pytest.raises(ConfigError, match="DISCORD_BOT_TOKEN"):
+            await probe_discord("bad", root, has_message_content=False)
+        with pytest.raises(ConfigError, match="Message Content Intent"):
+            await probe_discord("good", root, has_message_content=True)
+        flags["flags"] = 1 << 19
+        assert "mneme" in await probe_discord("good", root, has_message_content=True)
+        for other in (f"{root}/x", f"{root}/missing", "http://127.0.0.1:9"):
+            with pytest.raises(DeliveryError):
+                await probe_discord("good", other, has_message_content=False)
+
+
+async def test_facts_whose_index_is_astray_are_found(home: Path, clock: SteadyClock) -> None:
+    (home / "mneme.toml").write_text("")
+    settings = Settings.load({"MNEME_HOME": str(home)})
+    async with Database.open(home / "state.db") as database:
+        await Facts(database, clock).learn(
+            Fact(scope=ANA, content="I like olives", kind="identity", origin="rule", created_at=NOON)
+        )
+        await database.write(lambda connection: connection.execute("UPDATE facts_fts SET terms = 'old'").close())
+    (wrong,) = [finding for finding in await checkup(settings, (), clock).run() if finding.subject == "facts index"]
+    assert (wrong.state, wrong.advice) == ("wrong", "Build it anew: mneme check --repair.")

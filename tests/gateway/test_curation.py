@@ -1,0 +1,83 @@
+"""The chore: done by the scheduler while the house is quiet; notes that are nearly full are spoken of once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from core.errors import StoreError
+from core.facts.curator import Curator
+from core.store.fact_rota import FactRota
+from gateway.curation import Curation
+from gateway.owner_notices import Doorbell
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.corridor import open_corridor
+from tests.fixtures.lifetime import lifetime
+
+pytestmark = pytest.mark.slow
+
+
+async def test_notes_that_are_nearly_full_are_spoken_of_once_and_to_whose_they_are(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        house = corridor.house
+        await corridor.say("hello")
+        await corridor.say("hello", "7")
+        clock = SteadyClock(house.clock.now())
+        options = house.settings.curator
+        curation = Curation(
+            curator=Curator(house.facts, house.fact_search, FactRota(house.database), clock, options),
+            notebook=house.notebook,
+            limits={"memory": 100, "user": 100},
+            people=house.people,
+            clock=clock,
+            doorbell=Doorbell(house.people, house.transcripts, house.outbox, clock, lambda: None),
+        )
+
+        async def told() -> list[str]:
+            due = [parcel for parcel in await house.outbox.due(clock.now()) if parcel.kind == "notice"]
+            assert all(parcel.address.chat_id == "42" for parcel in due)
+            return [parcel.answer.text for parcel in due if parcel.answer]
+
+        clock.advance(minutes=11)
+        await curation.run()
+        assert await told() == []
+        await corridor.say("/memory add " + "x" * 81)
+        clock.moment = house.clock.now()
+        await curation.run()
+        assert await told() == [], "somebody is there"
+        clock.advance(minutes=11)
+        await curation.run()
+        (notice,) = await told()
+        assert "MEMORY.md are 81 % full (81 of 100 characters)" in notice
+        await curation.run()
+        assert len(await told()) == 1
+        await corridor.say("/memory add " + "y" * 99, "7")
+        clock.moment = house.clock.now()
+        clock.advance(minutes=11)
+        await curation.run()
+        due = [parcel for parcel in await house.outbox.due(clock.now()) if parcel.kind == "notice"]
+        assert [parcel.address.chat_id for parcel in due] == ["42", "7"], "each person of his own"
+        assert due[1].answer is not None
+        assert "99 % full" in due[1].answer.text
+
+
+async def test_the_scheduler_does_chores_again_and_again_also_after_a_failure(tmp_path: Path) -> None:
+    async with lifetime(tmp_path) as life:
+        runs = 0
+        is_enough = asyncio.Event()
+
+        async def work() -> None:
+            nonlocal runs
+            runs += 1
+            if runs == 1:
+                raise StoreError("The disk is full.")
+            if runs == 3:
+                is_enough.set()
+
+        life.cron.plan_chore("curator", 0.01, work)
+        async with life.listening(), asyncio.timeout(5):
+            await is_enough.wait()
+        ended = runs
+        assert ended >= 3

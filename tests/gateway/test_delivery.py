@@ -1,0 +1,168 @@
+"""The mail room: an answer leaves once, in the order of its address, whatever platform and store do meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from core.errors import DeliveryError
+from core.types import Answer
+from tests.fixtures.mailroom import Mailroom, open_mailroom
+from tests.fixtures.samples import inbound
+
+NOTHING = {"held": 0, "due": 0, "dead": 0}
+
+
+@pytest.fixture
+async def room(tmp_path: Path) -> AsyncIterator[Mailroom]:
+    async with open_mailroom(tmp_path) as opened:
+        yield opened
+
+
+async def test_an_answer_leaves_at_once_where_nothing_is_before_it(room: Mailroom) -> None:
+    await room.drafted("working")
+    reply = await room.answer(await room.drafted("a"))
+    assert reply.text == "a"
+    assert room.outbox.ends == [("a", "done")]
+
+
+async def test_an_answer_does_not_overtake_an_older_one(room: Mailroom) -> None:
+    room.telegram.stage("1", DeliveryError("flood", retry_after_s=30.0))
+    first, second = await room.drafted("a"), await room.drafted("b")
+    await room.answer(first)
+    late = await room.answer(second)
+    await room.answer(await room.drafted("elsewhere", "2"))
+    assert late.is_abandoned
+    assert not late.is_finishing
+    assert room.telegram.said == [("2", "elsewhere")]
+    async with room.working():
+        await room.later(seconds=30)
+        await room.watch.until(lambda: len(room.outbox.ends) == 4)
+    assert room.telegram.said[1:] == [("1", "a"), ("1", "b")]
+    assert await room.outbox.counts() == NOTHING
+
+
+async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(room: Mailroom) -> None:
+    room.telegram.stage("1", DeliveryError("flood", retry_after_s=30.0))
+    await room.answer(await room.drafted("a"))
+    parcel = await room.drafted("b")
+    live = room.telegram.staged_reply(parcel.address)
+    room.post.begin(parcel, live)
+    assert live.receipt is not None
+    await live.receipt.record("501")
+    await room.post.fill(parcel, Answer(text="b"))
+    assert not await room.post.deliver(parcel, live, Answer(text="b"))
+    async with room.working():
+        await room.later(seconds=30)
+        await room.watch.until(lambda: room.outbox.ends[-1] == ("b", "done"))
+    receipt = room.telegram.replies[-1][1].receipt
+    assert receipt is not None
+    assert (receipt.key, list(receipt.posted)) == ("b", ["501"])
+
+
+async def test_an_interaction_is_answered_at_once_because_nothing_else_can_answer_it(room: Mailroom) -> None:
+    room.telegram.stage("1", DeliveryError("flood"), None, DeliveryError("hiccup"))
+    await room.answer(await room.drafted("a"))
+    reply = await room.answer(await room.drafted("b"), is_once=True)
+    assert reply.text == "b"
+    await room.answer(await room.drafted("c"), is_once=True)
+    assert room.outbox.ends == [("a", "postponed"), ("b", "done"), ("c", "buried")]
+
+
+async def test_an_answer_waits_for_the_one_that_is_just_being_painted(room: Mailroom) -> None:
+    gate = asyncio.Event()
+    room.telegram.stage("1", gate)
+    first, second = await room.drafted("a"), await room.drafted("b")
+    async with asyncio.TaskGroup() as turns:
+        turns.create_task(room.answer(first))
+        await room.watch.until(lambda: any(reply.is_finishing for _, reply in room.telegram.replies))  # type: ignore[attr-defined]
+        waiting = turns.create_task(room.answer(second))
+        await room.answer(await room.drafted("elsewhere", "2"))
+        assert room.telegram.said == [("2", "elsewhere")]
+        gate.set()
+    assert waiting.result().text == "b"
+    assert room.telegram.said[1:] == [("1", "a"), ("1", "b")]
+
+
+async def test_one_that_waited_too_long_is_left_to_the_courier_who_is_called_in_time(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    async with open_mailroom(tmp_path, patience_s=0.02) as room, room.working(), asyncio.TaskGroup() as turns:
+        room.telegram.stage("1", gate)
+        first, second = await room.drafted("a"), await room.drafted("b")
+        turns.create_task(room.answer(first))
+        await room.watch.until(lambda: any(reply.is_finishing for _, reply in room.telegram.replies))  # type: ignore[attr-defined]
+        late = await room.answer(second)
+        assert late.is_abandoned
+        assert room.telegram.said == []
+        gate.set()
+        await room.watch.until(lambda: room.outbox.ends == [("a", "done"), ("b", "done")])
+        assert room.telegram.said == [("1", "a"), ("1", "b")]
+
+
+async def test_live_and_carried_never_paint_at_one_address_together(room: Mailroom) -> None:
+    gate = asyncio.Event()
+    room.telegram.stage("1", gate)
+    async with room.working():
+        await room.send("reminder")
+        await room.watch.until(lambda: any(reply.is_finishing for _, reply in room.telegram.replies))  # type: ignore[attr-defined]
+        parcel = await room.drafted("answer")
+        async with asyncio.TaskGroup() as turns:
+            turn = turns.create_task(room.answer(parcel))
+            await room.answer(await room.drafted("elsewhere", "2"))
+            gate.set()
+        assert turn.result().text == "answer"
+    assert room.telegram.said == [("2", "elsewhere"), ("1", "reminder"), ("1", "answer")]
+
+
+async def test_a_mistake_of_a_platform_is_no_failed_turn(room: Mailroom) -> None:
+    room.telegram.stage("1", AttributeError("'NoneType' object has no attribute 'id'"))
+    reply = await room.answer(await room.drafted("a"))
+    assert reply.answer is None
+    assert room.outbox.ends == [("a", "postponed")]
+    async with room.working():
+        await room.later(seconds=1)
+        await room.watch.until(lambda: room.outbox.ends[1:] == [("a", "done")])
+
+
+async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(room: Mailroom) -> None:
+    parcel = await room.drafted("a")
+    reply = room.telegram.staged_reply(parcel.address)
+    room.post.begin(parcel, reply)
+    await room.post.fill(parcel, Answer(text="a"))
+    with room.locked():
+        assert await room.post.deliver(parcel, reply, Answer(text="a"))
+    assert reply.text == "a"
+    assert await room.outbox.counts() == {"held": 1, "due": 0, "dead": 0}
+    await room.answer(await room.drafted("b"))
+    async with room.working():
+        await room.watch.until(lambda: room.outbox.ends == [("a", "done"), ("b", "done")])
+    assert room.telegram.said == [("1", "a"), ("1", "b")]
+    assert reply.receipt is not None
+    assert (await room.outbox.hold(parcel)).posted == tuple(reply.receipt.posted)
+
+
+async def test_a_stranger_is_told_or_not_and_nothing_is_kept(room: Mailroom) -> None:
+    event = inbound()
+    room.telegram.stage("42", None, DeliveryError("blocked", is_permanent=True), TypeError("a mistake"))
+    told = room.telegram.staged_reply(event.address)
+    await room.post.tell(event, told, Answer(text="your code"))
+    assert told.text == "your code"
+    for _ in range(2):
+        await room.post.tell(event, room.telegram.staged_reply(event.address), Answer(text="your code"))
+    assert room.telegram.said == [("42", "your code")]
+    assert await room.outbox.counts() == NOTHING
+
+
+async def test_an_event_is_accepted_once_and_a_lost_interaction_expires(room: Mailroom) -> None:
+    event = inbound(is_interaction=True)
+    entry = await room.post.accept(event, event)
+    assert entry is not None
+    assert await room.post.accept(event, event) is None
+    assert await room.post.waiting() == [entry]
+    await room.post.expire(entry)
+    assert await room.post.waiting() == []
+    assert await room.post.accept(event, event) is None
+    assert (await room.post.hold(room.post.draft(event))).is_over

@@ -1,0 +1,109 @@
+"""The log has no secret in it, whoever logs it and in whatever wrapping, and can be read by its owner only."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from config.settings import Settings
+from gateway import logs
+
+TOKEN = "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1"
+
+
+@pytest.fixture(autouse=True)
+def _undone() -> Iterator[None]:
+    """The log is the process's: put it back as it was."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    for handler in root.handlers[:]:
+        if handler not in handlers:
+            root.removeHandler(handler)
+            handler.close()
+    root.setLevel(level)
+    logging.captureWarnings(False)
+    structlog.reset_defaults()
+
+
+def settings(home: Path, toml: str = "", **environ: str) -> Settings:
+    (home / "mneme.toml").write_text(toml)
+    return Settings.load({"MNEME_HOME": str(home), **environ})
+
+
+def test_secrets_are_masked_in_every_wrapping(home: Path) -> None:
+    out = io.StringIO()
+    logs.configure(settings(home, ANTHROPIC_API_KEY="sk-hush", TELEGRAM_BOT_TOKEN=TOKEN), out)
+    log = structlog.get_logger("test")
+    log.info("the key is sk-hush", header={"x-api-key": "sk-hush"}, url=f"https://host/bot{TOKEN}/getMe")
+    logging.getLogger("vendor").warning("GET %s", "https://host/bot" + TOKEN.replace(":", "%3A"))
+    try:
+        raise ValueError("refused: sk-hush")
+    except ValueError:
+        log.exception("failed")
+    log.warning("another's", key="sk-ant-api03-abcdefghijk", token="987654321:" + "B" * 35)
+    text = out.getvalue()
+    assert text.count("\n") >= 4
+    for secret in ("sk-hush", TOKEN, TOKEN.replace(":", "%3A"), "sk-ant", "BBBB"):
+        assert secret not in text
+    assert logs.MASK in text
+    assert "ValueError" in text
+
+
+def test_json_is_one_object_a_line_of_ours_and_of_libraries(home: Path) -> None:
+    out = io.StringIO()
+    logs.configure(settings(home, 'general.log_format = "json"', DISCORD_BOT_TOKEN="hush"), out)
+    structlog.get_logger("router").info("a turn failed", incident="ab12", reason="grüße")
+    logging.getLogger("discord").warning("said %s", "hush")
+    try:
+        raise ValueError("broken\nline")
+    except ValueError:
+        structlog.get_logger("router").exception("failed")
+    first, second, third = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert (first["event"], first["level"], first["logger"], first["reason"]) == (
+        "a turn failed",
+        "info",
+        "router",
+        "grüße",
+    )
+    assert first["timestamp"].endswith("Z")
+    assert (second["event"], second["logger"]) == (f"said {logs.MASK}", "discord")
+    assert "ValueError" in third["exception"]
+
+
+def test_the_level_counts_and_libraries_do_not_chatter(home: Path) -> None:
+    out = io.StringIO()
+    logs.configure(settings(home), out)
+    structlog.get_logger("ours").debug("details")
+    logging.getLogger("httpx").info("HTTP Request")
+    logging.getLogger("httpx").warning("trouble")
+    assert "details" not in out.getvalue()
+    assert "HTTP Request" not in out.getvalue()
+    assert "trouble" in out.getvalue()
+
+
+def test_the_last_setup_counts(home: Path) -> None:
+    first, second = io.StringIO(), io.StringIO()
+    logs.configure(settings(home), first)
+    logs.configure(settings(home, 'general.log_level = "warning"'), second)
+    structlog.get_logger("ours").warning("once")
+    structlog.get_logger("ours").info("quiet")
+    assert first.getvalue() == ""
+    assert second.getvalue().count("once") == 1
+    assert "quiet" not in second.getvalue()
+
+
+def test_a_log_file_is_for_its_owner_and_is_rotated(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "FILE_BYTES", 2000)
+    logs.configure(settings(home), home / "mneme.log")
+    for number in range(150):
+        structlog.get_logger("ours").info("line", number=number)
+    files = sorted(home.glob("mneme.log*"))
+    assert len(files) == 1 + logs.FILES_KEPT
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in files)

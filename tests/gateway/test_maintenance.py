@@ -1,0 +1,136 @@
+"""The caretaker: what another process wrote is noticed, and told until it was heard."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from core.errors import StoreError
+from core.search.recall import Recall
+from core.store.sqlite.database import Database
+from gateway.maintenance import Caretaker
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.lifetime import Watch
+
+pytestmark = pytest.mark.slow
+
+
+class Witness:
+    """Counts what it is told; fails as often as `failures` says."""
+
+    def __init__(self, *failures: Exception) -> None:
+        self.watch = Watch()
+        self.calls = 0
+        self.failures = list(failures)
+
+    async def __call__(self) -> None:
+        self.calls += 1
+        self.watch.tell()
+        if self.failures:
+            raise self.failures.pop(0)
+
+    async def was_called(self, count: int) -> None:
+        await self.watch.until(lambda: self.calls >= count)
+        assert self.calls == count
+
+
+class Moody:
+    """The versions of a real state.db, which cannot be read at the first looks."""
+
+    def __init__(self, database: Database, failures: int) -> None:
+        self._database = database
+        self._failures = failures
+
+    async def data_version(self) -> int:
+        if self._failures:
+            self._failures -= 1
+            raise StoreError("state.db is locked")
+        return await self._database.data_version()
+
+
+@asynccontextmanager
+async def at_work(work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    async def run() -> None:
+        await work()
+
+    task = asyncio.create_task(run())
+    try:
+        yield
+        assert not task.done(), task.exception()
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+def write_beside(database: Database) -> None:
+    """Another process writes."""
+    other = sqlite3.connect(database.path)
+    other.execute("INSERT INTO state_meta (key, value) VALUES (lower(hex(randomblob(8))), '')")
+    other.commit()
+    other.close()
+
+
+async def test_what_another_process_wrote_is_noticed_within_a_second(database: Database) -> None:
+    witness, changed = Witness(), asyncio.Event()
+    caretaker = Caretaker(database, Recall(database, SteadyClock()), changed, witness)
+    async with at_work(caretaker.watch):
+        changed.set()
+        await witness.was_called(1)
+        write_beside(database)
+        async with asyncio.timeout(1):
+            await witness.was_called(2)
+        changed.set()
+        await witness.was_called(3)
+
+
+async def test_a_change_that_was_not_heard_is_told_again(database: Database) -> None:
+    witness, changed = Witness(StoreError("locked"), StoreError("locked")), asyncio.Event()
+    caretaker = Caretaker(database, Recall(database, SteadyClock()), changed, witness)
+    async with at_work(caretaker.watch):
+        changed.set()
+        await witness.was_called(3)
+
+
+async def test_a_store_that_cannot_be_read_ends_nothing_and_hides_nothing(database: Database) -> None:
+    witness = Witness()
+    caretaker = Caretaker(Moody(database, 1), Recall(database, SteadyClock()), asyncio.Event(), witness)
+    async with at_work(caretaker.watch):
+        write_beside(database)
+        await witness.was_called(1)
+
+
+async def test_the_indexes_are_tended_until_there_is_nothing_to_do_and_a_failure_ends_nothing(
+    database: Database,
+) -> None:
+    watch, steps = Watch(), list[str]()
+
+    class TendedRecall(Recall):
+        async def tend(self) -> bool:
+            has_more = await super().tend()
+            steps.append("more" if has_more else "rest")
+            watch.tell()
+            if len(steps) == 1:
+                return True
+            raise StoreError("locked")
+
+    caretaker = Caretaker(database, TendedRecall(database, SteadyClock()), asyncio.Event(), Witness())
+    async with at_work(caretaker.tend):
+        await watch.until(lambda: len(steps) == 2)
+
+
+async def test_other_chores_are_done_step_by_step_beside_the_indexes(database: Database) -> None:
+    watch, steps = Watch(), list[int]()
+
+    async def chore() -> bool:
+        steps.append(len(steps))
+        watch.tell()
+        return len(steps) < 3
+
+    recall = Recall(database, SteadyClock())
+    caretaker = Caretaker(database, recall, asyncio.Event(), Witness(), (chore,))
+    async with at_work(caretaker.tend):
+        await watch.until(lambda: len(steps) == 3)

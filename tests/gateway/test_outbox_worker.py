@@ -1,0 +1,184 @@
+"""The courier: side by side for all addresses, in order for each, and nothing that goes wrong ends it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from core.errors import DeliveryError, StoreError
+from gateway.delivery import TRIES
+from gateway.supervisor import MISTAKES
+from tests.fixtures.mailroom import Mailroom, open_mailroom
+
+pytestmark = pytest.mark.slow
+
+NOTHING = {"held": 0, "due": 0, "dead": 0}
+
+
+@pytest.fixture
+async def room(tmp_path: Path) -> AsyncIterator[Mailroom]:
+    async with open_mailroom(tmp_path) as opened:
+        yield opened
+
+
+async def test_a_delivery_that_hangs_holds_up_its_own_address_only(room: Mailroom) -> None:
+    gate = asyncio.Event()
+    room.telegram.stage("1", gate)
+    async with room.working():
+        await room.send("a1")
+        await room.send("a2")
+        await room.send("b1", "2")
+        await room.watch.until(lambda: room.telegram.said == [("2", "b1")])
+        await room.send("c1", "3")
+        await room.send("b2", "2")
+        await room.watch.until(lambda: len(room.telegram.said) == 3)
+        assert room.telegram.began.count("1") == 1
+        gate.set()
+        await room.watch.until(lambda: len(room.outbox.ends) == 5)
+    assert [text for chat, text in room.telegram.said if chat == "1"] == ["a1", "a2"]
+    assert [text for chat, text in room.telegram.said if chat == "2"] == ["b1", "b2"]
+    assert await room.outbox.counts() == NOTHING
+
+
+async def test_what_is_for_a_platform_that_is_not_open_starves_nobody(room: Mailroom) -> None:
+    for number in range(60):
+        await room.send(f"d{number}", str(number), "discord")
+    await room.send("t")
+    async with room.working():
+        await room.watch.until(lambda: room.outbox.ends == [("t", "done")])
+        assert room.discord.began == []
+        room.opened["discord"] = room.discord
+        room.courier.wake()
+        await room.watch.until(lambda: len(room.outbox.ends) == 61)
+    assert sorted(text for _, text in room.discord.said) == sorted(f"d{number}" for number in range(60))
+
+
+async def test_a_locked_database_ends_nothing(room: Mailroom) -> None:
+    await room.send("a")
+    await room.send("b", "2")
+    with room.locked():
+        async with room.working():
+            await room.watch.until(lambda: room.outbox.refusals >= 2)
+    assert room.telegram.said == []
+    async with room.working():
+        await room.watch.until(lambda: len(room.outbox.ends) == 2)
+    assert sorted(room.telegram.said) == [("1", "a"), ("2", "b")]
+
+
+async def test_an_outbox_that_cannot_be_read_ends_nothing(room: Mailroom) -> None:
+    async def rename(old: str, new: str) -> None:
+        await room.database.write(lambda connection: connection.execute(f"ALTER TABLE {old} RENAME TO {new}").close())
+
+    await room.send("a")
+    await rename("outbox", "gone")
+    async with room.working():
+        await room.watch.until(lambda: room.outbox.refusals > 0)
+        await rename("gone", "outbox")
+        room.courier.wake()
+        await room.watch.until(lambda: room.outbox.ends == [("a", "done")])
+
+
+async def test_what_arrived_while_the_store_was_locked_is_booked_later_and_leaves_once(room: Mailroom) -> None:
+    gate = asyncio.Event()
+    room.telegram.stage("1", gate)
+    await room.send("a")
+    await room.send("b")
+    async with room.working():
+        await room.watch.until(lambda: room.telegram.began == ["1"])
+        [(_, reply)] = room.telegram.replies
+        await room.watch.until(lambda: getattr(reply, "is_finishing", False))
+        with room.locked():
+            gate.set()
+            await room.watch.until(lambda: room.telegram.said == [("1", "a")] and room.outbox.refusals > 0)
+        room.courier.wake()
+        await room.watch.until(lambda: room.outbox.ends == [("a", "done"), ("b", "done")])
+    assert room.telegram.said == [("1", "a"), ("1", "b")]
+    posted = await room.database.read(
+        lambda connection: connection.execute("SELECT posted FROM outbox WHERE key = 'a'").fetchone()[0]
+    )
+    assert reply.receipt is not None
+    assert posted == f'["{reply.receipt.posted[0]}"]'
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        RuntimeError("this reply has begun already"),
+        TimeoutError(),
+        KeyError("result"),
+        ExceptionGroup("unhandled", [OSError("closed")]),
+        StoreError("state.db is locked"),
+    ],
+    ids=lambda mistake: type(mistake).__name__,
+)
+async def test_a_mistake_of_a_platform_is_a_failed_delivery(room: Mailroom, mistake: Exception) -> None:
+    room.telegram.stage("1", mistake)
+    async with room.working():
+        await room.send("a")
+        await room.send("b", "2")
+        await room.watch.until(lambda: sorted(room.outbox.ends) == [("a", "postponed"), ("b", "done")])
+        await room.later(seconds=1)
+        await room.watch.until(lambda: room.outbox.ends[2:] == [("a", "done")])
+
+
+async def test_a_mistake_that_repeats_does_not_hold_up_its_address_for_long(room: Mailroom) -> None:
+    room.telegram.stage("1", *[ValueError("cannot be painted")] * MISTAKES)
+    async with room.working():
+        await room.send("a")
+        await room.send("b")
+        for count in range(1, MISTAKES):
+            await room.watch.until(lambda count=count: room.outbox.ends == [("a", "postponed")] * count)  # type: ignore[misc]
+            await room.later(seconds=2**count)
+        await room.watch.until(lambda: room.outbox.ends[-1] == ("b", "done"))
+    assert room.outbox.ends[-2] == ("a", "buried")
+    assert room.telegram.said == [("1", "b")]
+
+
+async def test_an_address_that_its_platform_cannot_read_harms_nobody(room: Mailroom) -> None:
+    async with room.working():
+        await room.send("a", "not a number")
+        await room.send("b", "2")
+        await room.watch.until(lambda: sorted(room.outbox.ends) == [("a", "postponed"), ("b", "done")])
+        for _ in range(MISTAKES):
+            await room.later(minutes=1)
+            count = len(room.outbox.ends)
+            if ("a", "buried") in room.outbox.ends:
+                break
+            await room.watch.until(lambda count=count: len(room.outbox.ends) > count)  # type: ignore[misc]
+        assert ("a", "buried") in room.outbox.ends
+    errors = await room.database.read(
+        lambda connection: [row[0] for row in connection.execute("SELECT error FROM outbox WHERE dead_at NOT NULL")]
+    )
+    assert errors == ["ValueError: invalid literal for int() with base 10: 'not a number'"]
+
+
+async def test_a_platform_is_asked_again_when_it_said_and_given_up_in_the_end(room: Mailroom) -> None:
+    refusals = [DeliveryError("slow down", retry_after_s=40.0)] + [DeliveryError("down")] * (TRIES - 1)
+    room.telegram.stage("1", *refusals)
+    async with room.working():
+        parcel = await room.send("a")
+        await room.watch.until(lambda: room.outbox.ends == [("a", "postponed")])
+        next_at = await room.outbox.next_at()
+        assert next_at is not None
+        assert 39 < (next_at - room.clock.now()).total_seconds() <= 40
+        for count in range(2, TRIES + 1):
+            await room.later(hours=1)
+            await room.watch.until(lambda count=count: len(room.outbox.ends) == count)  # type: ignore[misc]
+    assert room.outbox.ends[-2:] == [("a", "postponed"), ("a", "buried")]
+    assert (await room.outbox.hold(parcel)).attempts == TRIES - 1
+
+
+async def test_a_cancelled_delivery_is_made_by_the_next_process(room: Mailroom) -> None:
+    room.telegram.stage("1", asyncio.Event())
+    await room.send("a")
+    async with room.working() as task:
+        await room.watch.until(lambda: room.telegram.began == ["1"])
+        await room.watch.until(lambda: getattr(room.telegram.replies[0][1], "is_finishing", False))
+    assert task.cancelled()
+    assert await room.outbox.counts() == {"held": 1, "due": 0, "dead": 0}
+    await room.outbox.recover(room.clock.now())
+    async with room.working():
+        await room.watch.until(lambda: room.outbox.ends == [("a", "done")])

@@ -1,0 +1,29 @@
+"""Notices to the owner that must not be lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.store.epoch_guard import Lookout
+from core.types import Scope
+from gateway.owner_notices import Doorbell
+from tests.fixtures.corridor import open_corridor
+
+pytestmark = pytest.mark.slow
+
+
+async def test_a_notice_is_left_although_something_was_forgotten_meanwhile(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        house = corridor.house
+        await corridor.say("I moved to Zanzibar in May.")
+        await corridor.say("/forget Zanzibar")
+        doorbell = Doorbell(house.people, house.transcripts, house.outbox, house.clock, lambda: None)
+        async with Lookout(house.database, lambda: None).over(frozenset((Scope.account("telegram", "42"),))):
+            await corridor.say("yes")
+            await doorbell.tell("memory-down:diary", "My memory “diary” is out of order.")
+            await doorbell.tell("memory-down:diary", "My memory “diary” is out of order.")
+        due = await house.outbox.due(house.clock.now(), ["telegram"])
+        texts = [parcel.answer.text for parcel in due if parcel.kind == "notice" and parcel.answer]
+        assert texts == ["My memory “diary” is out of order."]

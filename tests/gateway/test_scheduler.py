@@ -1,0 +1,249 @@
+"""Time is kept: once for each due time, through restarts and kills, late but never lost.
+
+The real scheduler over a real state.db; jobs are due in the past or a few milliseconds ahead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from core.errors import StoreError
+from core.records import Job, Parcel, Schedule
+from core.store.jobs import Jobs
+from core.store.sqlite.database import Database
+from core.types import Answer
+from tests.fixtures.lifetime import ANA, CHAT, NOON, ZONE, HastyCron, Lifetime, RunningClock, lifetime
+
+
+@pytest.fixture
+async def life(tmp_path: Path) -> AsyncIterator[Lifetime]:
+    async with lifetime(tmp_path) as opened:
+        yield opened
+
+
+async def test_a_reminder_a_few_milliseconds_ahead(life: Lifetime) -> None:
+    job = await life.add(due_at=life.clock.now() + timedelta(milliseconds=150))
+    async with life.listening():
+        assert life.wakes == 0
+        (parcel,) = await life.woken()
+        assert (parcel.kind, parcel.address, parcel.answer) == ("reminder", CHAT, Answer(text="⏰ call Bob"))
+        assert parcel.key.startswith(f"job:{job.id}:2026-11-20T12:00:00")
+        ended = await life.settled(job)
+    assert ended.ended_at is not None
+    assert ended.next_at is None
+    assert life.sink.admitted == []
+
+
+async def test_one_that_is_added_later_is_noticed(life: Lifetime) -> None:
+    async with life.listening() as cron:
+        await cron.reload()
+        await life.add()
+        await cron.reload()
+        await cron.reload()
+        assert len(await life.woken()) == 1
+    assert life.wakes == 1
+
+
+async def test_late_ones_say_how_late(life: Lifetime) -> None:
+    await life.add(due_at=NOON - timedelta(hours=2), text="two hours")
+    await life.add(due_at=NOON - timedelta(days=3, hours=4), text="days")
+    await life.add(due_at=NOON - timedelta(seconds=60), text="a minute")
+    async with life.listening():
+        parcels = await life.woken(3)
+    assert sorted(parcel.answer.text for parcel in parcels if parcel.answer) == [
+        "⏰ a minute",
+        "⏰ days (late by 3 days 4 hours)",
+        "⏰ two hours (late by 2 hours)",
+    ]
+
+
+async def test_several_missed_runs_are_one(life: Lifetime) -> None:
+    daily = Schedule(zone=ZONE, cron="0 9 * * *")
+    job = await life.add(schedule=daily, due_at=datetime(2026, 11, 15, 9, tzinfo=UTC))
+    async with life.listening():
+        (parcel,) = await life.woken()
+        row = await life.settled(job)
+    assert parcel.answer == Answer(text="⏰ call Bob (late by 3 hours)")
+    assert parcel.key == f"job:{job.id}:2026-11-20T09:00:00+00:00"
+    assert row.ended_at is None
+    assert row.next_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
+
+
+async def test_an_interval_goes_on_from_its_anchor(life: Lifetime) -> None:
+    hourly = Schedule(zone=ZONE, every_s=3600, start_at=NOON - timedelta(hours=5, minutes=30))
+    job = await life.add(schedule=hourly, due_at=NOON - timedelta(hours=4, minutes=30))
+    async with life.listening():
+        await life.woken()
+        row = await life.settled(job)
+    assert row.next_at == NOON + timedelta(minutes=30)
+
+
+async def test_again_and_again(life: Lifetime) -> None:
+    every = Schedule(zone=ZONE, every_s=60, start_at=NOON - timedelta(seconds=60))
+    job = await life.add(schedule=every, due_at=NOON)
+    async with life.listening(life.made(life.jobs, HastyCron)):
+        for count in (1, 2, 3):
+            await life.woken(count)
+            job = await life.settled(job)
+            assert job.next_at == NOON + timedelta(seconds=60 * count)
+            life.clock.advance(seconds=60 if count < 3 else 0)
+    assert life.wakes == 3
+
+
+async def test_a_machine_that_slept(life: Lifetime) -> None:
+    """Timers stand still meanwhile; the clock is looked at now and then all the same."""
+    await life.add(due_at=life.clock.now() + timedelta(hours=1))
+    async with life.listening(life.made(life.jobs, HastyCron)) as cron:
+        await cron.reload()
+        life.clock.advance(hours=3)
+        (parcel,) = await life.woken()
+    assert parcel.answer == Answer(text="⏰ call Bob (late by 2 hours)")
+
+
+async def test_paused_and_removed_ones_never_come(life: Lifetime) -> None:
+    paused = await life.add(text="paused", due_at=life.clock.now() + timedelta(milliseconds=120))
+    removed = await life.add(text="removed", due_at=life.clock.now() + timedelta(milliseconds=120))
+    beside = await life.add(text="behind the back of the scheduler", due_at=paused.next_at)
+    kept = await life.add(text="kept", due_at=life.clock.now() + timedelta(milliseconds=240))
+    mine = frozenset((ANA,))
+    async with life.listening() as cron:
+        await life.appointments.pause(paused.id, mine)
+        await life.appointments.remove(removed.id, mine)
+        await cron.reload()
+        await life.jobs.pause(beside.id, NOON)
+        (parcel,) = await life.woken()
+        await life.settled(kept)
+    assert parcel.answer == Answer(text="⏰ kept")
+    assert life.wakes == 1
+
+
+async def test_one_that_is_moved_comes_at_its_new_time(life: Lifetime) -> None:
+    job = await life.add(due_at=NOON + timedelta(hours=1))
+    async with life.listening() as cron:
+        moved = await life.appointments.run(job.id, frozenset((ANA,)))
+        await cron.reload()
+        (parcel,) = await life.woken()
+        row = await life.settled(moved)
+    assert parcel.answer == Answer(text="⏰ call Bob")
+    assert row.next_at == NOON + timedelta(hours=1)
+
+
+async def test_listening_again_after_a_fall(life: Lifetime) -> None:
+    async with life.listening() as cron:
+        await life.add(text="first")
+        await cron.reload()
+        await life.woken()
+    async with life.listening() as cron:
+        await life.add(text="second")
+        await cron.reload()
+        parcels = await life.woken(2)
+    assert [parcel.answer for parcel in parcels] == [Answer(text="⏰ second")]
+
+
+class _Dying(Jobs):
+    """Jobs of a process that is killed before a run is finished."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.is_dead = asyncio.Event()
+
+    async def finish(self, job_id: int, due_at: datetime, now: datetime, next_at: datetime | None) -> None:
+        self.is_dead.set()
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("is_prompt", [False, True])
+async def test_killed_before_a_run_is_finished(tmp_path: Path, is_prompt: bool) -> None:
+    """The next process finds what is there already: one parcel, one message, whatever was begun twice."""
+    clock, known = RunningClock(), set[str]()
+    async with lifetime(tmp_path, clock, known) as life, Database.open(tmp_path / "state.db") as other:
+        job = await life.add(is_prompt=is_prompt)
+        dying = _Dying(other)
+        cron = life.made(dying)
+        await cron.open()
+        intake = asyncio.create_task(cron.listen(life.sink, ()))
+        async with asyncio.timeout(30):
+            await dying.is_dead.wait()
+        intake.cancel()
+        for run in cron._runs:
+            run.cancel()
+        await asyncio.wait([intake])
+        await cron.close()
+        assert (await life.jobs.behind(job.id)) == job
+        delivered = await life.parcels()
+    clock.advance(hours=1)
+    async with lifetime(tmp_path, clock, known) as life:
+        await life.outbox.recover(clock.now())
+        async with life.listening():
+            row = await life.settled(job)
+        again = await life.parcels()
+    assert row.ended_at is not None
+    assert len(known) == int(is_prompt)
+    assert len(delivered) == int(not is_prompt)
+    assert again == []
+
+
+async def test_a_parcel_that_is_on_its_way_is_not_made_due_again(life: Lifetime) -> None:
+    """The courier has claimed it when the run that was cut short is done again."""
+    job = await life.add()
+    key = f"job:{job.id}:2026-11-20T11:59:50+00:00"
+    await life.outbox.hold(Parcel(key=key, kind="reminder", address=CHAT))
+    await life.outbox.fill(key, Answer(text="⏰ call Bob"), NOON)
+    await life.outbox.claim(key)
+    async with life.listening():
+        assert await life.woken() == []
+
+
+async def test_a_restart_delivers_what_was_planned_before(tmp_path: Path) -> None:
+    clock = RunningClock()
+    async with lifetime(tmp_path, clock) as life:
+        due_at = clock.now() + timedelta(minutes=20)
+        job = await life.add(due_at=due_at)
+        async with life.listening() as cron:
+            await cron.reload()
+    clock.advance(hours=3)
+    async with lifetime(tmp_path, clock) as life:
+        async with life.listening():
+            (parcel,) = await life.woken()
+            await life.settled(job)
+        assert parcel.answer == Answer(text="⏰ call Bob (late by 2 hours 40 minutes)")
+    async with lifetime(tmp_path, clock) as life, life.listening() as cron:
+        await cron.reload()
+        assert await life.jobs.active() == []
+        assert await life.parcels() == []
+
+
+async def test_an_error_of_the_store_is_tried_again(life: Lifetime) -> None:
+    job = await life.add(is_prompt=True)
+    life.sink.errors = [StoreError("the disk is full"), StoreError("the disk is full")]
+    async with life.listening(life.made(life.jobs, HastyCron)):
+        await life.watch.until(lambda: life.sink.served == 1)
+        await life.settled(job)
+    assert life.said == [(CHAT, "CALL BOB")]
+
+
+async def test_before_and_after_its_life_it_does_nothing(life: Lifetime) -> None:
+    await life.add()
+    await life.cron.reload()
+    await life.cron.close()
+    await life.cron.open()
+    await life.cron.reload()
+    await life.cron.close()
+    await life.cron.close()
+    assert life.wakes == 0
+    assert life.cron.platform == "cron"
+    assert "scheduled" in life.cron.hint
+
+
+async def test_many_at_once(life: Lifetime) -> None:
+    jobs: Sequence[Job] = [await life.add(text=f"number {number}") for number in range(60)]
+    async with life.listening():
+        parcels = await life.woken(60)
+        for job in jobs:
+            await life.settled(job)
+    assert len({parcel.key for parcel in parcels}) == 60

@@ -1,0 +1,158 @@
+"""What is due to be asked is asked as an ordinary turn, and said where its job belongs, and nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from core.errors import DeliveryError, Refused
+from core.records import Job, Schedule
+from core.store.sqlite.database import Database
+from core.types import Account, Address, Answer, Scope
+from tests.fixtures.lifetime import ANA, CHAT, GROUP, NOON, ROOM, ZONE, BareReceipt, Lifetime, lifetime
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def life(tmp_path: Path) -> AsyncIterator[Lifetime]:
+    async with lifetime(tmp_path) as opened:
+        yield opened
+
+
+async def test_a_question_is_asked_and_its_answer_delivered(life: Lifetime) -> None:
+    account = Account(platform="telegram", user_id="42")
+    job = await life.add(is_prompt=True, text="any news?", account=account)
+    async with life.listening():
+        await life.watch.until(lambda: life.sink.served == 1)
+        row = await life.settled(job)
+    ((inbound, _),) = life.sink.admitted
+    assert inbound.kind == "message"
+    assert inbound.address == Address(platform="cron", chat_id=str(job.id))
+    assert (inbound.scope, inbound.text, inbound.is_direct, inbound.is_addressed) == (ANA, "any news?", True, True)
+    assert (inbound.sender.id, inbound.sender.name, inbound.sender.is_nobody) == ("42", "schedule", False)
+    assert inbound.message_id == f"{job.id}@2026-11-20T11:59:50+00:00"
+    assert life.said == [(CHAT, "ANY NEWS?")]
+    assert [receipt.key for receipt in life.replies[0].receipts] == [f"turn:cron:{job.id}:message:{inbound.message_id}"]
+    assert row.ended_at is not None
+    assert await life.parcels() == []
+
+
+async def test_a_late_answer_says_so_and_a_room_is_no_direct_chat(life: Lifetime) -> None:
+    await life.add(is_prompt=True, text="news?", target=GROUP, scope=ROOM, due_at=NOON - timedelta(minutes=90))
+    async with life.listening():
+        await life.watch.until(lambda: life.sink.served == 1)
+    assert life.said == [(GROUP, "(late by 1 hour 30 minutes) NEWS?")]
+    assert not life.sink.admitted[0][0].is_direct
+    assert life.sink.admitted[0][0].sender.id == "cron"
+
+
+async def test_a_turn_that_runs_ends_with_the_process_and_not_with_the_intake(life: Lifetime) -> None:
+    job = await life.add(is_prompt=True)
+    life.sink.gate.clear()
+    await life.cron.open()
+    intake = asyncio.create_task(life.cron.listen(life.sink, ()))
+    await life.watch.until(lambda: len(life.sink.admitted) == 1)
+    await life.settled(job)
+    intake.cancel()
+    await asyncio.wait([intake])
+    late = await life.add(text="too late for this process")
+    await life.cron.reload()
+    life.sink.gate.set()
+    await life.watch.until(lambda: life.sink.served == 1)
+    await life.cron.close()
+    assert life.said == [(CHAT, "CALL BOB")]
+    assert (await life.jobs.behind(late.id)) == late
+    assert life.wakes == 0
+
+
+async def test_where_others_would_hear_it_nothing_is_said(life: Lifetime, tmp_path: Path) -> None:
+    job = await life.add()
+    async with Database.open(tmp_path / "state.db") as other:
+        scope = await other.write(
+            lambda connection: connection.execute(
+                "INSERT INTO scopes (key) VALUES ('account:telegram:7') RETURNING id"
+            ).fetchall()[0]["id"]
+        )
+        await other.write(
+            lambda connection: connection.execute(
+                "UPDATE jobs SET scope_id = :scope WHERE id = :id", {"scope": scope, "id": job.id}
+            ).close()
+        )
+    prompt = await life.add(is_prompt=True)
+    async with life.listening():
+        await life.watch.until(lambda: life.sink.served == 1)
+        row = await life.settled(replace(job, scope=Scope.account("telegram", "7")))
+        await life.settled(prompt)
+    assert row.paused_at is not None
+    assert life.wakes == 0
+    assert len(life.said) == 1
+
+
+@pytest.mark.parametrize(
+    ("scope", "target", "is_same"),
+    [
+        (ANA, CHAT, True),
+        (ANA, Address(platform="discord", chat_id="42"), False),
+        (ROOM, GROUP, True),
+        (ROOM, Address(platform="telegram", chat_id="-5", thread_id="7"), True),
+        (ROOM, Address(platform="telegram", chat_id="-1005"), True),
+        (ROOM, Address(platform="telegram", chat_id="-6"), False),
+        (ROOM, CHAT, False),
+        (ANA, GROUP, True),
+        (Scope.room("discord", "9"), Address(platform="discord", chat_id="8", thread_id="9"), True),
+        (Scope(key=""), CHAT, False),
+    ],
+)
+async def test_the_scope_of_a_target(life: Lifetime, scope: Scope, target: Address, is_same: bool) -> None:
+    """A direct chat says nothing about itself; the store, which knows its sessions, looks at that."""
+    await life.people.moved("telegram", "-5", "-1005")
+    job = Job(schedule=Schedule(zone=ZONE, at=NOON), text="x", target=target, scope=scope, created_at=NOON)
+    if is_same:
+        await life.cron.check(job)
+    else:
+        with pytest.raises(Refused, match="cannot be delivered at"):
+            await life.cron.check(job)
+
+
+async def test_answers_that_a_crash_held_up_find_their_way(life: Lifetime) -> None:
+    job = await life.add(is_prompt=True, due_at=NOON - timedelta(hours=2))
+    await life.jobs.remove(job.id, NOON)
+    address = Address(platform="cron", chat_id=str(job.id))
+    name = f"{job.id}@{(NOON - timedelta(hours=2)).isoformat()}"
+    for reply_to, key in ((None, f"turn:cron:{job.id}:message:{name}"), (name, "some key"), (None, "some key")):
+        reply = life.cron.reply(address, reply_to)
+        reply.begin(BareReceipt(key))
+        reply.show("nothing")
+        await reply.finish(Answer(text="news"))
+        await reply.abandon()
+    late = "(late by 2 hours) news"
+    assert life.said == [(CHAT, late), (CHAT, late), (CHAT, "news")]
+
+
+async def test_ways_that_lead_nowhere(life: Lifetime) -> None:
+    for chat_id in ("99", "0", "x", "", "-1"):
+        with pytest.raises(DeliveryError, match="There is no job") as error:
+            await life.cron.reply(Address(platform="cron", chat_id=chat_id)).finish(Answer(text="x"))
+        assert error.value.is_permanent
+    local = Address(platform="terminal", chat_id="local")
+    job = await life.add(target=local, scope=Scope.account("terminal", "local"))
+    with pytest.raises(DeliveryError, match="terminal is not connected") as error:
+        await life.cron.reply(Address(platform="cron", chat_id=str(job.id))).finish(Answer(text="x"))
+    assert not error.value.is_permanent
+    life.error = DeliveryError("blocked", is_permanent=True)
+    job = await life.add()
+    with pytest.raises(DeliveryError, match="blocked"):
+        await life.cron.reply(Address(platform="cron", chat_id=str(job.id))).finish(Answer(text="x"))
+
+
+async def test_a_zone_that_vanished_pauses_its_job(life: Lifetime) -> None:
+    job = await life.add(schedule=Schedule(zone="Mars/Olympus", cron="0 9 * * *"))
+    async with life.listening():
+        row = await life.settled(job)
+    assert row.paused_at is not None

@@ -1,0 +1,124 @@
+"""The supervisor: a platform is opened once, taken up once, and listened to again and again; mistakes end there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from core.errors import ConfigError, DeliveryError, StoreError
+from core.ports import Adapter, Reply, Sink
+from core.types import CommandSpec, Inbound
+from gateway.supervisor import MISTAKES, Supervisor, contained
+from tests.fixtures.corridor import KeptPlatform
+
+
+class Deaf:
+    """Fills the role Sink; nothing ever comes in."""
+
+    async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
+        raise AssertionError("nothing comes in")
+
+    async def serve(self, entry_id: int) -> None:
+        raise AssertionError("nothing comes in")
+
+    async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        raise AssertionError("nothing moves")
+
+
+class Fragile(KeptPlatform):
+    """A platform whose life goes as staged: errors of `open` and `listen`, one a call. Then its input ends."""
+
+    def __init__(self, opens: Sequence[Exception] = (), listens: Sequence[Exception] = ()) -> None:
+        super().__init__("telegram")
+        self.steps: list[str] = []
+        self._opens = list(opens)
+        self._listens = list(listens)
+
+    async def open(self) -> None:
+        self.steps.append("open")
+        if self._opens:
+            raise self._opens.pop(0)
+
+    async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
+        self.steps.append("listen")
+        if self._listens:
+            raise self._listens.pop(0)
+
+
+async def life(platform: Fragile, *failures: Exception) -> tuple[list[str], Supervisor]:
+    """What happened to a platform until its input ended; `failures` are raised when it is taken up, one a try."""
+    left = list(failures)
+
+    async def take_up(adapter: Adapter) -> None:
+        assert adapter is platform
+        platform.steps.append("take up")
+        if left:
+            raise left.pop(0)
+
+    supervisor = Supervisor(Deaf(), (), take_up, shortest_rest_s=0.001)
+    async with asyncio.timeout(5):
+        await supervisor.run(platform)
+    return platform.steps, supervisor
+
+
+async def test_a_platform_is_opened_taken_up_and_listened_to() -> None:
+    steps, supervisor = await life(Fragile())
+    assert steps == ["open", "take up", "listen"]
+    assert supervisor.states == {"telegram": "ended"}
+
+
+async def test_taking_up_is_tried_until_it_succeeds_and_nothing_is_heard_before() -> None:
+    steps, supervisor = await life(Fragile(), StoreError("locked"), RuntimeError("a mistake"))
+    assert steps == ["open", "take up", "take up", "take up", "listen"]
+    assert supervisor.states == {"telegram": "ended"}
+
+
+async def test_what_was_taken_up_is_not_taken_up_again() -> None:
+    platform = Fragile([OSError("no network")], [KeyError("strange event"), OSError("gone")])
+    steps, _ = await life(platform, StoreError("locked"))
+    assert steps == ["open", "open", "take up", "take up", "listen", "listen", "listen"]
+
+
+async def test_a_platform_that_cannot_be_taken_up_is_not_called_connected() -> None:
+    platform, tries = Fragile(), asyncio.Semaphore(0)
+
+    async def take_up(adapter: Adapter) -> None:
+        tries.release()
+        raise StoreError("locked")
+
+    supervisor = Supervisor(Deaf(), (), take_up, shortest_rest_s=0.001)
+    task = asyncio.create_task(supervisor.run(platform))
+    async with asyncio.timeout(5):
+        for _ in range(3):
+            await tries.acquire()
+    assert supervisor.states == {"telegram": "out of reach (StoreError), trying again"}
+    assert platform.steps == ["open"]
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+
+
+async def test_a_refused_token_is_given_up() -> None:
+    platform = Fragile([ConfigError("telegram: the token is refused")])
+    with pytest.raises(ConfigError, match="refused"):
+        await life(platform)
+    assert platform.steps == ["open"]
+
+
+async def test_a_mistake_becomes_a_failed_delivery_and_in_the_end_a_hopeless_one() -> None:
+    for attempts, is_hopeless in ((0, False), (MISTAKES - 2, False), (MISTAKES - 1, True), (MISTAKES, True)):
+        with pytest.raises(DeliveryError, match=r"ValueError: no number") as caught, contained(attempts):
+            raise ValueError("no number")
+        assert caught.value.is_permanent is is_hopeless
+        assert isinstance(caught.value.__cause__, ValueError)
+
+
+async def test_errors_of_ours_and_cancellation_pass_as_they_are() -> None:
+    refusal, locked = DeliveryError("flood", retry_after_s=3.0), StoreError("locked")
+    for error in (refusal, locked, asyncio.CancelledError()):
+        with pytest.raises(type(error)) as caught, contained(MISTAKES):
+            raise error
+        assert caught.value is error
+    assert not refusal.is_permanent

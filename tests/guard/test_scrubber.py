@@ -1,0 +1,140 @@
+"""The scrubber: an echoed fence never reaches a person, a mention of it always does, wherever the stream is cut."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.guard.fence import NOTE, OPENING, fence
+from core.guard.scrubber import Scrubber, scrub
+
+pytestmark = pytest.mark.slow
+
+BLOCK = fence("- Ana lives in Porto.\n- Her birthday is on 3 May.")
+
+pieces = st.one_of(
+    st.sampled_from(
+        [
+            BLOCK,
+            f"{BLOCK}\n",
+            "<memory-context>",
+            "</memory-context>",
+            "<MEMORY-CONTEXT>\n",
+            "<memory",
+            NOTE,
+            "[System note",
+            "`",
+            "``",
+            "```",
+            "```py\n",
+            "~~~\n",
+            "\n",
+            "\n\n",
+            " ",
+            "    ",
+            "\\",
+            "<",
+            "> ",
+            "- ",
+            "word",
+        ]
+    ),
+    st.text(max_size=5),
+)
+texts = st.lists(pieces, max_size=16).map("".join)
+
+
+def streamed(text: str, size: int) -> str:
+    scrubber = Scrubber()
+    return "".join(scrubber.feed(text[at : at + size]) for at in range(0, len(text), size)) + scrubber.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        (f"{BLOCK}\nHello", "Hello"),
+        (f"Well.\n\n{BLOCK}\n\nShe lives in Porto.", "Well.\n\n\nShe lives in Porto."),
+        (f"Sure! {BLOCK} Porto.", "Sure!  Porto."),
+        (f"Sure! {OPENING}\n  {NOTE} and so on", "Sure! "),
+        (BLOCK.upper() + "\nHello", "Hello"),
+        ("<memory-context>\nsecret\n</memory-context>\nHello", "Hello"),
+        ("<memory-context>\nsecret that never ends", ""),
+        ("Hello\n<memory-context>", "Hello\n"),
+        (f"Hello\n{OPENING}   \n{NOTE}", "Hello\n"),
+        (f"{BLOCK}\n{BLOCK}\nHello", "Hello"),
+        (f"an `open tick\n{BLOCK}\nHello", "an `open tick\nHello"),
+        (f"```\ncode\n```\n{BLOCK}\nHello", "```\ncode\n```\nHello"),
+    ],
+)
+def test_an_echo_is_removed(text: str, clean: str) -> None:
+    for size in (1, 2, 3, 7, 1000):
+        assert streamed(text, size) == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the <memory-context> tag",
+        "The tag is <memory-context>\nand it closes with </memory-context>.",
+        "Use `<memory-context>`\nthere.",
+        f"```xml\n{BLOCK}\n```\nThat is the block.",
+        f"~~~\n{BLOCK}\n~~~",
+        f"- so:\n  ```\n{BLOCK}\n  ```\nThat is it.",
+        f"````\n```\n{BLOCK}\n````",
+        f"`` ` {OPENING}{NOTE} ``",
+        f"    {BLOCK.splitlines()[0]}\n    indented",
+        "<memory-contexts>\nno tag",
+        "<memory-con",
+        "a < b",
+        "\\<memory-context>\nescaped",
+        "<memory-context> is what I call it",
+        "ends in a tick `",
+        "ends in a slash \\",
+        "",
+    ],
+)
+def test_a_mention_is_left_alone(text: str) -> None:
+    for size in (1, 2, 5, 1000):
+        assert streamed(text, size) == text
+
+
+def test_text_is_held_back_only_where_a_tag_may_begin() -> None:
+    scrubber = Scrubber()
+    assert scrubber.feed("Hello wor") == "Hello wor"
+    assert scrubber.feed("ld\n<") == "ld\n"
+    assert scrubber.feed("b") == "<b"
+    assert scrubber.feed("> <memory-context> it") == "> <memory-context> it"
+    assert scrubber.feed("\n<memory-context>") == "\n"
+    assert scrubber.feed(" no") == "<memory-context> no"
+    assert scrubber.close() == ""
+
+
+def test_a_closed_scrubber_is_as_new() -> None:
+    scrubber = Scrubber()
+    scrubber.feed("```\n<memory-context>\n")
+    scrubber.close()
+    assert scrubber.feed(f"{BLOCK}\nx") == "x"
+
+
+def test_long_text_takes_linear_time() -> None:
+    hostile = "<memory-context>" + " " * 50_000 + "`" * 50_000 + "\n" + "<memory-" * 5_000
+    assert scrub(hostile) == hostile
+
+
+@settings(max_examples=250, deadline=None)
+@given(texts, st.data())
+def test_the_cuts_do_not_matter(text: str, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=12)))
+    scrubber = Scrubber()
+    shown = ""
+    for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
+        shown += scrubber.feed(text[begin:end])
+    assert shown + scrubber.close() == scrub(text)
+
+
+@settings(max_examples=100, deadline=None)
+@given(texts.filter(lambda text: "`" not in text and "~" not in text and "<" not in text and "\\" not in text))
+def test_a_block_on_its_own_lines_never_gets_through(text: str) -> None:
+    clean = scrub(f"{text}\n{BLOCK}\n{text}")
+    assert clean == f"{text}\n{text}"

@@ -1,0 +1,269 @@
+"""The text renderer: what a person reads on each platform."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from core.markup.parse import parse
+from core.markup.render import Span, escape, to_discord, to_plain, to_telegram, utf16_length
+from core.markup.source import blocks_source, visible
+from core.markup.text import grapheme_ends, well_formed
+from tests.fixtures.markdowns import markdowns
+
+pytestmark = pytest.mark.slow
+
+
+def spans(markdown: str) -> list[tuple[str, str]]:
+    """Each entity's kind and the text under it, counted as Telegram counts."""
+    text, entities = to_telegram(markdown)
+    return [(span.kind, under(text, span)) for span in entities]
+
+
+def under(text: str, span: Span) -> str:
+    return text.encode("utf-16-le")[2 * span.offset : 2 * (span.offset + span.length)].decode("utf-16-le")
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+# --- Telegram -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("markdown", "expected"),
+    [
+        ("**bold**", [("bold", "bold")]),
+        ("*a **b** c*", [("italic", "a b c"), ("bold", "b")]),
+        ("~~gone~~", [("strikethrough", "gone")]),
+        ("`x = 1`", [("code", "x = 1")]),
+        ("# A `b` c", [("bold", "A "), ("code", "b"), ("bold", " c")]),
+        ("**a `b` c**", [("bold", "a "), ("code", "b"), ("bold", " c")]),
+        ("# **a**", [("bold", "a")]),
+        ("😀 **b**", [("bold", "b")]),
+        ("中文**粗体**中文", [("bold", "粗体")]),
+        ("**\u300c重要\u300d**です", [("bold", "\u300c重要\u300d")]),
+        ("**Hyper**T**ext**", [("bold", "Hyper"), ("bold", "ext")]),
+        ("> quoted\n> > deeper", [("blockquote", "quoted\n> deeper")]),
+    ],
+)
+def test_entities(markdown: str, expected: list[tuple[str, str]]) -> None:
+    assert spans(markdown) == expected
+
+
+def test_links_and_languages_are_kept() -> None:
+    _, (link,) = to_telegram("[the `docs`](https://a.b/c_d)")
+    assert (link.kind, link.url) == ("text_link", "https://a.b/c_d")
+    text, (pre,) = to_telegram("```python\nx = '''a'''\n\n  y\n```")
+    assert (text, pre.kind, pre.language) == ("x = '''a'''\n\n  y", "pre", "python")
+    assert to_telegram("![a cat](https://a.b/cat.png)")[0] == "a cat"
+    assert to_telegram("[here](./local)") == ("here (./local)", ())
+    assert to_telegram("[](https://a.b)") == ("https://a.b", ())
+
+
+def test_blocks_keep_their_shape() -> None:
+    markdown = (
+        "Intro:\n- one\n  - two\n    more\n    ```sh\n    ls -l\n    ```\n- three\n\n7. seven\n8. eight\n\n---\nend"
+    )
+    text, _ = to_telegram(markdown)
+    assert text == "Intro:\n• one\n  • two\n    more\nls -l\n• three\n\n7. seven\n8. eight\n\n———\nend"
+    assert to_telegram("- loose\n\n- items\n\n  second")[0] == "• loose\n\n• items\n\n  second"
+
+
+def test_tables_are_aligned_in_columns() -> None:
+    text, (pre,) = to_telegram("| Name | n |\n|:--|--:|\n| 日本 | 1 |\n| **bo** `x` | 22 |")
+    assert pre.kind == "pre"
+    assert text == "Name |  n\n-----+---\n日本 |  1\nbo x | 22"
+
+
+def test_at_most_a_hundred_entities_and_links_come_first() -> None:
+    text, entities = to_telegram("**b** " * 150 + "[l](https://a.b)")
+    assert len(entities) == 100
+    assert entities[-1].kind == "text_link"
+    assert text.count("b") == 150
+
+
+# --- text that is no markup -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2*3*4",
+        "2**3**4 = 8",
+        "snake_case_name and __init__.py",
+        "a * b * c",
+        "C:\\path\\to",
+        "<b>raw</b> <br> </p>",
+        "<memory-context> & more",
+        "if a < b and c > d",
+        "[1]: https://example.org/note",
+        "see [1] and [x][y]",
+        "https://a.b/_c_*d*/e_f_(g)?h=[i]",
+        "(https://a.b/c)",
+        "100% ~ approx ~ |x| ||y||",
+        "# not#a#heading"[2:],
+        "[x](javascript:alert)",
+        "half **open and `open",
+    ],
+)
+def test_text_comes_out_as_it_went_in(text: str) -> None:
+    shown, entities = to_telegram(text)
+    assert shown == text
+    assert entities == ()
+    assert to_plain(text) == text
+
+
+@pytest.mark.parametrize("markdown", ["```py\nx = 1", "Text\n\n```py\nx = 1\n``", "- a\n  ```py\n  x = 1"])
+def test_an_unclosed_fence_is_code_already(markdown: str) -> None:
+    text, entities = to_telegram(markdown)
+    assert "x = 1" in text
+    assert [span.kind for span in entities] == ["pre"]
+    assert to_discord(markdown).count("```") == 2
+
+
+def test_dashes_under_a_paragraph_are_a_ruled_line() -> None:
+    assert to_telegram("A paragraph\n---\nnext") == ("A paragraph\n———\nnext", ())
+    assert spans("Title\n===\ntext") == [("bold", "Title")]
+
+
+# --- Discord --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("markdown", "expected"),
+    [
+        ("**b** *i* ~~s~~ `c`", "**b** *i* ~~s~~ `c`"),
+        ("# H\n#### deep", "# H\n**deep**"),
+        ("2*3*4", "2\\*3\\*4"),
+        ("snake_case \\_x\\_", "snake_case \\_x\\_"),
+        ("é_x_é", "é\\_x\\_é"),
+        ("\\é", "\\\\é"),
+        ("||spoiler||", "\\|\\|spoiler\\|\\|"),
+        ("\\# no heading", "\\# no heading"),
+        ("1\\. no list", "1\\. no list"),
+        ("<@123> <#1>", "\\<@123> \\<#1>"),
+        ("[l](https://a.b/c_d)", "[l](<https://a.b/c_d>)"),
+        ("[https://good.org](https://evil.org)", "https://good.org (https://evil.org)"),
+        ("https://a.b/_c_", "https://a.b/_c_"),
+        ("- a\n  - b\n1. c", "- a\n  - b\n1. c"),
+        ("> a\n> b", "> a\n> b"),
+        ("```py\nx\n```", "```py\nx\n```"),
+        ("C:\\path", "C:\\path"),
+    ],
+)
+def test_discord_marks(markdown: str, expected: str) -> None:
+    assert to_discord(markdown) == expected
+
+
+def test_nobody_is_mentioned() -> None:
+    shown = to_discord("@everyone and @here")
+    assert "@everyone" not in shown
+    assert "@here" not in shown
+    assert shown.replace("\u200b", "") == "@everyone and @here"
+
+
+def test_a_table_is_a_code_block_on_discord() -> None:
+    assert to_discord("| a | b |\n|---|---|\n| 1 | `2` |") == "```\na | b\n--+--\n1 | 2\n```"
+
+
+def test_code_on_discord_cannot_end_early() -> None:
+    shown = to_discord("````\n```\ninner\n```\n````")
+    assert shown.count("```") == 2
+    assert "inner" in shown
+
+
+# --- escaping -------------------------------------------------------------------------------------------------------
+
+
+def as_discord_reads(shown: str) -> str:
+    """Discord takes the backslash off every character that is neither a letter, a digit nor white space."""
+    read: list[str] = []
+    index = 0
+    while index < len(shown):
+        after = shown[index + 1 : index + 2]
+        if shown[index] == "\\" and after and not after.isspace() and not (after.isascii() and after.isalnum()):
+            index += 1
+        read.append(shown[index])
+        index += 1
+    return "".join(read).replace("\u200b", "")
+
+
+@settings(max_examples=250, deadline=None)
+@given(markdowns)
+def test_escaped_text_is_read_as_it_is(text: str) -> None:
+    wanted = squeezed(well_formed(text))
+    shown, entities = to_telegram(escape(text))
+    assert squeezed(shown) == wanted
+    assert entities == ()
+    assert squeezed(as_discord_reads(to_discord(escape(text)))) == wanted.replace("\u200b", "")
+
+
+@settings(max_examples=250, deadline=None)
+@given(markdowns)
+def test_a_rewritten_text_shows_the_same(markdown: str) -> None:
+    blocks = parse(markdown)
+    assert visible(parse(blocks_source(blocks))) == visible(blocks)
+    rewritten = [replace(block, source=None) for block in blocks]
+    assert visible(parse(blocks_source(rewritten))) == visible(blocks)
+
+
+@settings(max_examples=250, deadline=None)
+@given(markdowns)
+def test_entities_lie_in_the_text_and_nest(markdown: str) -> None:
+    text, entities = to_telegram(markdown)
+    units = text.encode("utf-16-le")
+    assert len(entities) <= 100
+    assert list(entities) == sorted(entities, key=lambda span: (span.offset, -span.length))
+    for span in entities:
+        assert span.length > 0
+        assert 0 <= span.offset <= span.offset + span.length <= utf16_length(text)
+        units[2 * span.offset : 2 * (span.offset + span.length)].decode("utf-16-le")
+    for first in entities:
+        for second in entities:
+            begin, end = (
+                max(first.offset, second.offset),
+                min(first.offset + first.length, second.offset + second.length),
+            )
+            if first is not second and begin < end:
+                assert end - begin == min(first.length, second.length), "entities cross"
+                assert first.kind != second.kind
+                assert not {first.kind, second.kind} & {"code", "pre"} or "blockquote" in (first.kind, second.kind)
+    assert to_plain(markdown) is not None
+    assert to_discord(markdown) is not None
+
+
+# --- plain text and lengths -----------------------------------------------------------------------------------------
+
+
+def test_plain_text_shows_addresses() -> None:
+    markdown = "**See** [docs](https://a.b):\n\n> q\n\n```\n  c\n```"
+    assert to_plain(markdown) == "See docs (https://a.b):\n\n> q\n\n  c"
+
+
+def test_lengths_count_utf16_units() -> None:
+    assert utf16_length("a😀é日") == 5
+    assert grapheme_ends("ae\u0301b") == [1, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "brick", ["[", "*", ">", "`", "> ", "- ", "![", "[a](", "*_", "<", "|", "\\", "~~", "#", "&", "_a"]
+)
+def test_hostile_text_is_taken_in_a_moment(brick: str) -> None:
+    text = brick * (20_000 // len(brick))
+    begin = time.perf_counter()
+    to_telegram(text)
+    to_discord(text)
+    assert time.perf_counter() - begin < 5
+
+
+@pytest.mark.parametrize("depth", [5, 50, 5000])
+def test_what_is_nested_too_deep_is_text(depth: int) -> None:
+    for markdown in (">" * depth + " deep", "- " * depth + "deep", "**a " * depth + "deep" + "**" * depth):
+        assert "deep" in to_telegram(markdown)[0]
+        assert "deep" in to_discord(markdown)
+        assert "deep" in to_plain(markdown)

@@ -1,0 +1,179 @@
+"""What a memory gives that is not what was asked for, and how it may end, reach no turn."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.agent.tool_runner import Toolbox
+from core.errors import ToolError
+from core.memory.provider import MemoryProvider
+from core.types import Json, Message, Session, Tool, ToolContext
+from tests.fixtures.remembrance import ANA, remembrance
+
+
+class Oddity(MemoryProvider):
+    """Gives `gift` whatever it is asked for; it is not what the interface says."""
+
+    name = "oddity"
+
+    def __init__(self, gift: Any) -> None:
+        self.gift = gift
+        self.is_leaving = False
+
+    def _given(self) -> Any:
+        if self.is_leaving:
+            sys.exit(3)
+        return self.gift
+
+    async def is_available(self) -> bool:
+        return True
+
+    async def initialize(self, folder: Path) -> None:
+        return None
+
+    async def prefetch(self, text: str, context: ToolContext) -> Any:
+        return self._given()
+
+    async def queue_prefetch(self, text: str, context: ToolContext) -> Any:
+        return self._given()
+
+    async def system_prompt_block(self, context: ToolContext) -> Any:
+        return self._given()
+
+    async def on_pre_compress(self, session: Session, messages: Any) -> Any:
+        return self._given()
+
+    async def call_tool(self, name: str, arguments: Json, context: ToolContext) -> Any:
+        return self._given()
+
+    async def tools(self) -> Any:
+        async def run(arguments: Json, context: ToolContext) -> str:
+            return ""
+
+        return (Tool(name="odd", description="Odd.", schema={"type": "object"}, run=run),)
+
+
+@pytest.mark.parametrize("gift", [None, 7, "tea at five", {"tea": 5}, [None], object()])
+async def test_whatever_it_gives_the_turn_goes_on(home: Path, gift: Any) -> None:
+    async with remembrance(home, [Oddity(gift)]) as one:
+        context, rows = await one.context(ANA), list[Message]()
+        lines = await one.recalled("what of the tea?")
+        assert lines == []
+        await one.memory.queue_prefetch("what of the tea?", context)
+        await one.recalled("and then?")
+        assert isinstance(await one.memory.system_prompt_block(context), str)
+        assert isinstance(await one.memory.on_pre_compress(context.session, rows), str)
+
+
+async def test_it_cannot_end_the_process(home: Path) -> None:
+    oddity = Oddity([])
+    oddity.is_leaving = True
+    async with remembrance(home, [oddity]) as one:
+        (tool,) = await one.memory.tools_beside(())
+        assert await one.recalled("what of the tea?") == []
+        with pytest.raises(ToolError, match="wanted to end the process"):
+            await tool.run({}, await one.context(ANA))
+        assert "end the process" in one.memory.states["oddity"]
+
+
+@pytest.mark.parametrize(("is_leaving", "why"), [(False, "no Tool"), (True, "end the process")])
+async def test_what_is_no_tool_is_left_out_and_said(home: Path, is_leaving: bool, why: str) -> None:
+    class Odder(Oddity):
+        async def tools(self) -> Any:
+            if is_leaving:
+                sys.exit(3)
+            return ["odd"]
+
+    async with remembrance(home, [Odder(None)]) as one:
+        assert await one.memory.tools_beside(()) == []
+        assert why in str(one.memory.warnings)
+
+
+class Leaving(BaseException):
+    """Passes by every catch of Exception."""
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, GeneratorExit, Leaving, asyncio.CancelledError, ExceptionGroup])
+async def test_whatever_it_raises_reaches_no_turn(home: Path, error: type[BaseException]) -> None:
+    class Thrower(Oddity):
+        def _given(self) -> Any:
+            raise error("out", [ValueError()]) if error is ExceptionGroup else error()
+
+    async with remembrance(home, [Thrower(None)]) as one:
+        context = await one.context(ANA)
+        assert await one.recalled("what of the tea?") == []
+        assert await one.memory.system_prompt_block(context) == ""
+        assert await one.memory.on_pre_compress(context.session, []) == ""
+        (tool,) = await one.memory.tools_beside(())
+        with pytest.raises(ToolError):
+            await tool.run({}, context)
+
+
+class Blocker(Oddity):
+    """Does not give the loop back: in every hook it waits as careless code does."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.may_go = threading.Event()
+
+    def _given(self) -> Any:
+        self.may_go.wait(20)
+        return self.gift
+
+    async def tools(self) -> Any:
+        return self._given()
+
+    async def on_turn_start(self, context: ToolContext) -> None:
+        self._given()
+
+
+@pytest.mark.slow
+async def test_one_that_blocks_holds_up_nobody_and_its_breaker_opens(home: Path) -> None:
+    blocker = Blocker()
+    async with remembrance(home, [blocker], timeout_s=0.05) as one:
+        context = await one.context(ANA)
+        async with asyncio.timeout(10):
+            assert await one.memory.tools_beside(()) == []
+            await one.memory.on_turn_start(context)
+            assert await one.memory.system_prompt_block(context) == ""
+            assert await one.memory.on_pre_compress(context.session, []) == ""
+            assert await one.recalled("what of the tea?") == []
+        assert "they cannot be asked for" in str(one.memory.warnings)
+        assert one.memory.states["oddity"].startswith("out of order")
+        blocker.may_go.set()
+
+
+async def test_a_tool_that_no_model_could_be_told_of_is_left_out(home: Path) -> None:
+    class Smith(Oddity):
+        async def tools(self) -> Any:
+            (good,) = await super().tools()
+            return [replace(good, name="bad name"), replace(good, schema={"type": "object", "x": {1}}), good]
+
+    async with remembrance(home, [Smith("well")]) as one:
+        (tool,) = await one.memory.tools_beside(())
+        assert tool.name == "odd"
+        assert tool.is_outside
+        assert not tool.is_reading
+        assert len(one.memory.warnings) == 2
+
+
+async def test_its_tools_are_none_of_a_session_that_is_scheduled(home: Path) -> None:
+    oddity = Oddity("well")
+    async with remembrance(home, [oddity]) as one:
+        (tool,) = await one.memory.tools_beside(())
+        toolbox = Toolbox([tool], 5)
+        mine, scheduled = await one.context(ANA), await one.context(ANA, session=await one.session(ANA, "cron"))
+        assert [offered["name"] for offered in toolbox.described(mine.session)] == ["odd"]
+        assert toolbox.described(scheduled.session) == ()
+        call = {"name": "odd", "id": "1", "input": {}}
+        assert [row.text for row in await toolbox.run([call], mine)] == ["well"]
+        assert "asks a service outside" in (await toolbox.run([call], scheduled))[0].text
+        with pytest.raises(ToolError, match="asks a service outside"):
+            await tool.run({}, scheduled)

@@ -1,0 +1,209 @@
+"""Providers found in plugins/ of the home; one that is broken is a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from config.settings import Settings
+from core.errors import ConfigError
+from core.memory.plugins import Plugins
+from core.types import Address
+from gateway.providers import chosen
+from tests.fixtures.corridor import open_corridor
+from tests.fixtures.remembrance import PLUGINS, plugged
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+
+GOOD = (PLUGINS / "diary.py").read_text(encoding="utf-8")
+BROKEN = {
+    "def (": "SyntaxError",
+    "import not_there": "ModuleNotFoundError No module named 'not_there'",
+    "raise SystemExit": "ends the process when it is loaded",
+    "1 / 0": "ZeroDivisionError",
+    "x = 1": "should have one class of MemoryProvider; it has 0",
+    GOOD: "should be “broken”, like its file",
+    GOOD.replace('"diary"', '"broken"').replace("async def is_available", "async def is_there"): "lacks is_available",
+    GOOD.replace('"diary"', '"broken"').replace("async def prefetch", "def prefetch"): "prefetch should be async",
+    GOOD.replace('"diary"', '"broken"').replace(", key: str", ""): r"sync_turn should be written sync_turn\(self, ",
+    GOOD.replace('"diary"', '"broken"').replace("    name", "    options = dict\n    name"): "its options are no data",
+}
+TOOLS = """
+
+def tool(name):
+    async def run(arguments, context):
+        return "the diary says: " + arguments["day"]
+    schema = {"type": "object", "properties": {"day": {"type": "string"}}, "required": ["day"]}
+    return Tool(name=name, description="Reads a day.", schema=schema, run=run)
+"""
+
+
+@pytest.mark.parametrize("text", BROKEN, ids=list(BROKEN.values()))
+def test_what_is_broken_is_a_sentence(home: Path, text: str) -> None:
+    plugins = Plugins(home)
+    (home / "plugins").mkdir()
+    (home / "plugins" / "broken.py").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=BROKEN[text]):
+        plugins.made("broken", {}, {})
+
+
+@pytest.mark.parametrize("name", ["../diary", "Diary", "", "x" * 50, "a/b", "nobody"])
+def test_what_is_no_provider_is_a_sentence(home: Path, name: str) -> None:
+    plugged(home, "diary")
+    with pytest.raises(ConfigError, match=r"is no name of a memory provider|There is no memory provider"):
+        Plugins(home).made(name, {}, {})
+
+
+def test_nothing_is_run_to_list_them(home: Path) -> None:
+    plugged(home, "diary")
+    (home / "plugins" / "ends.py").write_text("raise SystemExit")
+    (home / "plugins" / "notes.py").write_text("")
+    assert Plugins(home).names() == ["diary", "ends"]
+
+
+@pytest.mark.parametrize("name", ["notes", "history", "facts", "memory"])
+def test_what_is_built_in_is_no_choice(home: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="built in"):
+        Plugins(home).kind(name)
+
+
+def settings(home: Path, text: str, **environ: str) -> Settings:
+    (home / "mneme.toml").write_text(text)
+    return Settings.load({"MNEME_HOME": str(home), **environ})
+
+
+def test_one_may_be_on_and_a_second_is_refused_in_words(home: Path) -> None:
+    plugged(home, "diary")
+    plugged(home, "jotter")
+    both = "[memory.providers.diary]\nmode = 'context'\nsync_every_turns = 4\n"
+    both += "[memory.providers.jotter]\nurl = 'http://x'\nkey = 'JOT'\n"
+    found, warnings = chosen(settings(home, both, JOT="k"))
+    assert [(one.name, one.mode, one.sync_every_turns) for one in found] == [("diary", "context", 4)]
+    assert warnings == [
+        "The memory jotter is off: no more than 1 may be on at a time, and diary comes first. Set enabled = false for "
+        "one of them, or raise memory.max_external."
+    ]
+    found, warnings = chosen(settings(home, "[memory]\nmax_external = 2\n" + both, JOT="k"))
+    assert [one.name for one in found] == ["diary", "jotter"]
+    assert not warnings
+    found, warnings = chosen(settings(home, both.replace("mode = 'context'", "enabled = false"), JOT="k"))
+    assert [one.name for one in found] == ["jotter"]
+
+
+def test_a_secret_comes_from_the_environment_and_stays_out_of_sight(home: Path) -> None:
+    plugged(home, "jotter")
+    text = "[memory.providers.jotter]\nurl = 'http://x'\nkey = 'JOT_KEY'\n"
+    _, warnings = chosen(settings(home, text))
+    assert warnings == [
+        "The memory jotter is off: key: the environment variable JOT_KEY is not set. `mneme memory setup jotter` sets "
+        "it up."
+    ]
+    loaded = settings(home, text, JOT_KEY="hush-hush")
+    found, _ = chosen(loaded)
+    assert getattr(found[0], "key") == "hush-hush"  # noqa: B009
+    assert "hush-hush" not in repr(loaded)
+    assert "hush-hush" in loaded.secrets()
+
+
+async def test_the_house_goes_on_without_a_broken_one_and_says_so(home: Path) -> None:
+    (home / "plugins").mkdir()
+    (home / "plugins" / "broken.py").write_text("1 / 0")
+    async with open_corridor(home, ScriptedModel(says("hello")), "[memory.providers.broken]\n") as corridor:
+        assert (await corridor.say("good morning Mneme")).text == "hello"
+        status = (await corridor.say("/status")).text
+    assert "broken.py cannot be used: ZeroDivisionError" in status.replace("\\", "")
+    assert "**memory**: notes works, history works, facts works" in status
+
+
+async def test_the_owner_is_told_once_that_a_memory_is_out_of_order(home: Path) -> None:
+    plugged(home, "diary")
+    file = home / "plugins" / "diary.py"
+    file.write_text(file.read_text().replace("        words = {", "        1 / 0\n        words = {"))
+    async with open_corridor(home, ScriptedModel(), "[memory.providers.diary]\n") as corridor:
+        for number in range(5):
+            await corridor.say(f"what of harbour {number}?")
+        await corridor.memory.shutdown()
+        house = corridor.house
+        notices = await house.database.read(
+            lambda connection: [
+                row[0] for row in connection.execute("SELECT payload FROM outbox WHERE kind = 'notice'")
+            ]
+        )
+        assert len(notices) == 1
+        assert "My memory “diary” is out of order (ZeroDivisionError division by zero)" in notices[0]
+        assert corridor.memory.states["diary"].startswith("out of order")
+
+
+async def test_its_tools_are_the_models_and_none_takes_a_name_of_ours(home: Path) -> None:
+    plugged(home, "diary")
+    file = home / "plugins" / "diary.py"
+    text = file.read_text().replace("Session, ToolContext", "Session, Tool, ToolContext")
+    hook = "\n    async def tools(self):\n        return [tool('read_day'), tool('session_search'), tool('memory')]\n"
+    file.write_text(text + hook + TOOLS)
+    model = ScriptedModel(calls(("read_day", {"day": "Monday"})), says("done"))
+    async with open_corridor(home, model, "[memory.providers.diary]\n") as corridor:
+        await corridor.say("read my Monday")
+        names = [tool["name"] for tool in model.requests[0].tools]
+        assert len(names) == len(set(names))
+        assert "read_day" in names
+        assert "the diary says: Monday" in str(model.requests[1].messages)
+        assert list(corridor.memory.warnings) == [
+            f"The tool {name} of the memory diary is left out: the name is taken."
+            for name in ("session_search", "memory")
+        ]
+
+
+def test_the_example_in_the_readme_is_one_that_is_tested() -> None:
+    readme = (PLUGINS.parents[2] / "README.md").read_text(encoding="utf-8")
+    assert f"```python\n{GOOD}```\n" in readme
+
+
+def test_its_name_may_be_a_property(home: Path) -> None:
+    (home / "plugins").mkdir()
+    file = home / "plugins" / "diary.py"
+    file.write_text(GOOD.replace('    name = "diary"', '    @property\n    def name(self):\n        return "diary"'))
+    assert Plugins(home).made("diary", {}, {}).name == "diary"
+    file.write_text(GOOD.replace('    name = "diary"', '    @property\n    def name(self):\n        return "other"'))
+    with pytest.raises(ConfigError, match="should be “diary”, like its file"):
+        Plugins(home).made("diary", {}, {})
+
+
+@pytest.mark.parametrize("where", ["", "class Options:\n    ", "class Slow(Diary):\n    "])
+def test_one_that_is_not_ready_in_time_is_a_sentence(home: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    monkeypatch.setattr("core.memory.plugins.LOADING_S", 0.05)
+    (home / "plugins").mkdir()
+    file = home / "plugins" / "diary.py"
+    file.write_text(f"{GOOD}\n\nimport threading\n{where}threading.Event().wait(1)\n")
+    with pytest.raises(ConfigError, match=r"it was not ready within 0\.05 s"):
+        Plugins(home).made("diary", {}, {})
+
+
+def test_two_providers_in_a_file_are_one_too_many(home: Path) -> None:
+    (home / "plugins").mkdir()
+    (home / "plugins" / "diary.py").write_text(f"{GOOD}\n\nclass Second(Diary):\n    pass\n")
+    with pytest.raises(ConfigError, match="should have one class of MemoryProvider; it has 2"):
+        Plugins(home).made("diary", {}, {})
+
+
+async def test_the_status_says_what_a_service_has_still_to_take(home: Path) -> None:
+    plugged(home, "diary")
+    async with open_corridor(home, ScriptedModel(says("k"), says("k")), "[memory.providers.diary]\n") as corridor:
+        await corridor.say("the boat is called Molly")
+        status = (await corridor.say("/status")).text
+        assert "diary: 1 message to it waits to be delivered" in status.replace("\\", "")
+
+
+async def test_what_is_asked_on_a_schedule_has_none_of_its_tools(home: Path) -> None:
+    plugged(home, "diary")
+    file = home / "plugins" / "diary.py"
+    hook = "\n    async def tools(self):\n        return [tool('read_day')]\n"
+    file.write_text(file.read_text().replace("Session, ToolContext", "Session, Tool, ToolContext") + hook + TOOLS)
+    model = ScriptedModel(says("k"), calls(("read_day", {"day": "Monday"})), says("done"))
+    async with open_corridor(home, model, "[memory.providers.diary]\n") as corridor:
+        await corridor.say("read my Monday")
+        due = Address(platform="cron", chat_id="1")
+        await corridor.say("what is on?", address=due, message_id="1@2")
+        ours, *scheduled = [[tool["name"] for tool in request.tools] for request in model.requests]
+        assert "read_day" in ours
+        assert [name for name in ours if name != "read_day"] == scheduled[0] == scheduled[1]
+        assert "asks a service outside, which is not done here" in str(model.requests[-1].messages)

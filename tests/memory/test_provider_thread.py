@@ -1,0 +1,124 @@
+"""Code of somebody else in a thread of its own: what it blocks is only itself."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from core.memory.guarded import room as room_of
+
+
+async def test_it_gives_what_came_of_it_and_raises_what_was_raised() -> None:
+    room = room_of("guest")
+
+    async def told() -> str:
+        return threading.current_thread().name
+
+    async def broken() -> None:
+        raise KeyError("x")
+
+    assert await room.do(told) == "memory guest"
+    with pytest.raises(KeyError):
+        await room.do(broken)
+    await room.close()
+    assert "memory guest" not in [thread.name for thread in threading.enumerate()]
+
+
+async def test_what_blocks_there_holds_up_nobody_here() -> None:
+    room, may_go = room_of("guest"), threading.Event()
+
+    async def blocking() -> bool:
+        return may_go.wait(10)
+
+    task = asyncio.ensure_future(room.do(blocking))
+    async with asyncio.timeout(5):
+        for _ in range(100):
+            await asyncio.sleep(0)
+    assert not task.done()
+    may_go.set()
+    assert await task
+    await room.close()
+
+
+async def test_who_is_cancelled_here_is_cancelled_there() -> None:
+    room, begun, ended = room_of("guest"), threading.Event(), threading.Event()
+
+    async def waiting() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    task = asyncio.ensure_future(room.do(waiting))
+    assert await asyncio.to_thread(begun.wait, 5)
+    task.cancel()
+    await asyncio.wait([task])
+    assert await asyncio.to_thread(ended.wait, 5)
+    await room.close()
+
+
+async def test_what_still_runs_ends_with_it_and_closing_twice_is_nothing() -> None:
+    room, begun, ended = room_of("guest"), threading.Event(), threading.Event()
+
+    async def waiting() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    task = asyncio.ensure_future(room.do(waiting))
+    assert await asyncio.to_thread(begun.wait, 5)
+    await room.close()
+    await room.close()
+    assert await asyncio.to_thread(ended.wait, 5)
+    await asyncio.wait([task])
+    assert task.cancelled()
+
+
+async def test_what_hangs_in_a_thread_of_its_own_does_not_keep_the_process() -> None:
+    room, begun, may_go = room_of("guest"), threading.Event(), threading.Event()
+    threads: list[threading.Thread] = []
+
+    def hanging() -> bool:
+        threads.append(threading.current_thread())
+        begun.set()
+        return may_go.wait(10)
+
+    async def handing() -> bool:
+        return await asyncio.to_thread(hanging)
+
+    async def failing() -> object:
+        return await asyncio.to_thread(int, "x")
+
+    with pytest.raises(ValueError, match="invalid literal"):
+        await room.do(failing)
+    task = asyncio.ensure_future(room.do(handing))
+    assert await asyncio.to_thread(begun.wait, 5)
+    assert threads[0].daemon
+    await room.close()
+    assert threads[0].is_alive()
+    may_go.set()
+    await asyncio.wait([task])
+
+
+async def test_who_stops_its_loop_stops_nobody_and_the_room_closes() -> None:
+    room, may_go = room_of("guest"), threading.Event()
+
+    async def waiting() -> str:
+        await asyncio.to_thread(may_go.wait, 10)
+        return "done"
+
+    async def stopping() -> str:
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0)
+        return "stopped"
+
+    task = asyncio.ensure_future(room.do(waiting))
+    assert await room.do(stopping) == "stopped"
+    may_go.set()
+    assert await task == "done"
+    await room.close()

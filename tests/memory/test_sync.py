@@ -1,0 +1,127 @@
+"""What a memory service is told, and when: each turn once, however it is put together, and the past on demand."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from core.memory.sync import PORTION
+from core.types import Scope
+from tests.fixtures.annals import Annals
+from tests.fixtures.memory_service import KEY, MemoryService, memory_service
+from tests.fixtures.remembrance import ANA, Remembrance, provider, remembrance
+
+pytestmark = pytest.mark.slow
+EVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[MemoryService]:
+    async with memory_service() as opened:
+        yield opened
+
+
+def life(home: Path, service: MemoryService, every: int = 1) -> AbstractAsyncContextManager[Remembrance]:
+    jotter = provider(home, "jotter", {"url": service.url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY})
+    jotter.sync_every_turns = every
+    return remembrance(home, [jotter])
+
+
+def asked(service: MemoryService) -> Sequence[str]:
+    """What people said, as the service has it, in order."""
+    texts = [text for _, text in service.held.values()]
+    return [line.removeprefix("user: ") for text in texts for line in text.split("\n") if line.startswith("user: ")]
+
+
+async def test_another_rhythm_tells_no_turn_twice(home: Path, service: MemoryService) -> None:
+    for every in (1, 3, 2, 1):
+        async with life(home, service, every) as one, one.working():
+            await one.memory.start()
+            for _ in range(3):
+                await one.turn(f"line {await _lines(one)}")
+            await one.watch.until(lambda: service.told != [])
+    async with life(home, service) as one, one.working():
+        session = await one.session()
+        await one.memory.on_session_end(session, await one.conversations.history(session, frozenset({ANA})))
+        await one.watch.until(lambda: len(asked(service)) >= 12)
+    assert asked(service) == [f"line {number}" for number in range(12)]
+
+
+async def _lines(one: Remembrance) -> int:
+    rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+    return sum(row.role == "user" for row in rows)
+
+
+async def test_what_lost_its_beginning_is_not_told_again(home: Path, service: MemoryService) -> None:
+    async with life(home, service) as one, one.working():
+        await one.turn("the secret", "and the rest")
+        await one.carried(1)
+        session = await one.session()
+        first = (await one.conversations.history(session, frozenset({ANA})))[0]
+        await Annals(one.database).execute(
+            "UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=first.id
+        )
+        await one.turn("something new")
+        await one.carried(2)
+    assert asked(service) == ["the secret", "and the rest", "something new"]
+
+
+async def test_the_past_is_told_on_demand_in_portions_and_once(home: Path, service: MemoryService) -> None:
+    many = PORTION + 5
+    async with life(home, service) as one:
+        for number in range(many):
+            await one.turn(f"long ago {number}", scope=Scope.account("telegram", str(100 + number)))
+        await one.turn("the task", platform="cron")
+        await Annals(one.database).execute("DELETE FROM outbox")
+        await Annals(one.database).execute("DELETE FROM told")
+        one.clock.advance(days=40)
+        await one.turn("lately")
+    async with life(home, service) as one, one.working():
+        one.clock.advance(days=40)
+        await one.memory.start()
+        await one.carried(1)
+        assert asked(service) == ["lately"], "what was said before is told to nobody unasked"
+        assert await one.errands.ask_past("jotter", EVER) == many + 1
+        await one.memory.notes_changed()
+        await one.carried(1 + many)
+        assert sorted(asked(service)) == sorted(["lately", *(f"long ago {number}" for number in range(many))])
+        assert await one.errands.past("jotter") is None
+        await one.errands.ask_past("jotter", EVER)
+        await one.memory.notes_changed()
+        assert (await one.errands.arrears("jotter")).waiting == 0, "all of it is known"
+    assert len(service.told) == len(service.held) == many + 1
+
+
+async def test_a_past_that_was_cut_short_goes_on_after_a_restart(home: Path, service: MemoryService) -> None:
+    async with life(home, service) as one:
+        for number in range(3):
+            await one.turn(f"long ago {number}", scope=Scope.account("telegram", str(100 + number)))
+        await Annals(one.database).execute("DELETE FROM outbox")
+        await Annals(one.database).execute("DELETE FROM told")
+        await one.errands.ask_past("jotter", EVER)
+    async with life(home, service) as one, one.working():
+        one.clock.advance(days=3)
+        await one.memory.start()
+        await one.carried(3)
+    assert sorted(asked(service)) == [f"long ago {number}" for number in range(3)]
+
+
+async def test_what_was_given_up_is_told_when_it_is_asked_for(home: Path, service: MemoryService) -> None:
+    async with life(home, service) as one, one.working():
+        service.mood = "refusing"
+        await one.turn("one")
+        await one.carried(1)
+        assert one.ends == ["buried"]
+        arrears = await one.errands.arrears("jotter")
+        assert (arrears.waiting, arrears.dead) == (0, 1)
+        assert "the service says 422" in arrears.reason
+        service.mood = "well"
+        assert await one.errands.revive("jotter") == 1
+        one.courier.wake()
+        await one.carried(2)
+        assert asked(service) == ["one"]
+        assert (await one.errands.arrears("jotter")).dead == 0

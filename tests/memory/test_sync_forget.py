@@ -1,0 +1,260 @@
+"""What was erased, edited or deleted here goes from the memory services as well, whoever runs and whatever fails."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from core.memory.forgotten import Forgotten
+from core.memory.provider import MemoryProvider
+from core.memory.sync_task import Errand, forgetting
+from core.records import NoteChange
+from core.types import Message, Session, ToolContext
+from gateway.delivery import Post
+from gateway.provider_delivery import MemoryDoor
+from tests.fixtures.annals import Annals
+from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
+from tests.fixtures.memory_service import KEY, MemoryService, memory_service
+from tests.fixtures.remembrance import ANA, BEN, Remembrance, plugged, provider, remembrance
+from tests.fixtures.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[MemoryService]:
+    async with memory_service() as opened:
+        yield opened
+
+
+def life(home: Path, service: MemoryService, every: int = 1) -> AbstractAsyncContextManager[Remembrance]:
+    jotter = provider(home, "jotter", {"url": service.url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY})
+    jotter.sync_every_turns = every
+    return remembrance(home, [jotter])
+
+
+async def ids(one: Remembrance, *texts: str) -> list[int]:
+    rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+    return [row.id for row in rows if row.text in texts]
+
+
+async def erase(one: Remembrance, *texts: str) -> str | None:
+    """As /forget does it: the services are asked, then the rows go."""
+    gone = await ids(one, *texts)
+    said = await one.copies.forget(frozenset({ANA}), gone)
+    for number in gone:
+        await Annals(one.database).execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=number)
+    return said
+
+
+def test_what_is_to_go_is_in_the_parcel_by_ids_and_read_back() -> None:
+    errand = forgetting("jotter", "12", ANA, [3, 4])
+    assert errand == forgetting("jotter", "12", ANA, [3, 4]), "asked again it is the same parcel"
+    assert errand.key != forgetting("jotter", "12", ANA, [3, 4], "later").key
+    assert Errand.parse(errand.key, errand.burden) == errand
+
+
+async def test_nobody_was_told_so_nobody_is_asked(home: Path) -> None:
+    async with remembrance(home) as one:
+        await one.turn("a secret")
+        assert await erase(one, "a secret") is None
+        assert await one.outbox.counts() == {"held": 0, "due": 0, "dead": 0}
+
+
+async def test_what_was_erased_goes_there_and_what_was_told_with_it_stays(home: Path, service: MemoryService) -> None:
+    async with life(home, service, every=2) as one, one.working():
+        await one.turn("my secret is blue")
+        await one.turn("my dog is Rex")
+        await one.carried(1)
+        assert len(service.held) == 1
+        said = await erase(one, "my secret is blue")
+        assert said is not None
+        assert said.startswith("jotter was told of it and is being asked to erase it")
+        one.courier.wake()
+        await one.carried(3)
+        assert one.ends == ["done"] * 3
+        assert ["secret" in text for _, text in service.held.values()] == [False]
+        assert "my dog is Rex" in str(service.held)
+
+
+async def test_it_is_asked_while_nobody_runs_and_after_failures(home: Path, service: MemoryService) -> None:
+    async with life(home, service) as one, one.working():
+        await one.turn("my secret is blue")
+        await one.carried(1)
+    async with remembrance(home) as one:
+        assert await erase(one, "my secret is blue"), "from the command line, say: no service is loaded there"
+        parcels = await Annals(one.database).execute("SELECT key, payload FROM outbox WHERE payload NOT NULL")
+        assert len(parcels) == 2
+        assert "secret" not in str(parcels)
+    async with life(home, service) as one, one.working():
+        service.mood = "failing"
+        one.courier.wake()
+        await one.carried(1)
+        service.mood = "well"
+        await one.later(seconds=2)
+        await one.carried(2)
+        await one.watch.until(lambda: service.held == {})
+
+
+async def test_an_edit_is_told_anew_and_a_deletion_only_forgotten(home: Path, service: MemoryService) -> None:
+    async with life(home, service) as one, one.working():
+        session = await one.session()
+        for number, text in (("8", "the key is red"), ("9", "the cat is Tom")):
+            said = Message(
+                role="user", text=text, session_id=session.id, created_at=one.clock.now(), external_id=number
+            )
+            answer = Message(role="assistant", text="k", session_id=session.id, created_at=one.clock.now())
+            await one.conversations.append([said, answer])
+            await one.over(session)
+        await one.carried(2)
+        await one.conversations.amend(session.address, "8", "the key is green")
+        await one.memory.amended(session.address, "8")
+        await one.carried(4)
+        assert sorted(text.split("\n")[0] for _, text in service.held.values()) == [
+            "user: the cat is Tom",
+            "user: the key is green",
+        ]
+        await one.conversations.amend(session.address, "9", None)
+        await one.memory.amended(session.address, "9")
+        await one.carried(6)
+        assert [text.split("\n")[0] for _, text in service.held.values()] == ["user: the key is green"]
+
+
+async def test_what_was_not_told_yet_is_not_forgotten_and_nothing_is_told_twice(
+    home: Path, service: MemoryService
+) -> None:
+    async with life(home, service) as one, one.working():
+        await one.turn("the boat is Molly")
+        await one.carried(1)
+        session = await one.session()
+        said = Message(
+            role="user", text="the cat is Tom", session_id=session.id, created_at=one.clock.now(), external_id="9"
+        )
+        await one.conversations.append([said])
+        for text in ("the cat is Max", None):
+            await one.conversations.amend(session.address, "9", text)
+            await one.memory.amended(session.address, "9")
+        assert await erase(one, "the cat is Tom") is None
+        assert (await one.errands.arrears("jotter")).waiting == 0
+        assert len(service.told) == 1
+
+
+class Scribe(MemoryProvider):
+    """Writes down what it is to forget."""
+
+    name = "scribe"
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.noted: list[int] = []
+        self.forgotten: list[Forgotten] = []
+
+    async def is_available(self) -> bool:
+        return True
+
+    async def initialize(self, folder: Path) -> None:
+        return None
+
+    async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
+        return ()
+
+    async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
+        self.told += [row.text for row in messages if row.role == "user"]
+
+    async def on_memory_write(self, change: NoteChange) -> None:
+        self.noted.append(change.id)
+
+    async def on_forget(self, forgotten: Forgotten) -> None:
+        self.forgotten.append(forgotten)
+
+
+async def test_changes_of_notes_are_forgotten_by_their_names(home: Path) -> None:
+    scribe = Scribe()
+    async with remembrance(home, [scribe]) as one, one.working():
+        for scope in (ANA, BEN):
+            change = NoteChange(scope=scope, target="user", action="add", before=None, after="tea", at=one.clock.now())
+            await one.notes.log(change)
+        await one.memory.notes_changed()
+        await one.carried(2)
+        assert await one.copies.forget(frozenset({ANA, BEN}), [], scribe.noted)
+        one.courier.wake()
+        await one.carried(4)
+    assert scribe.forgotten == [
+        Forgotten(scope=ANA, notes=(scribe.noted[0],)),
+        Forgotten(scope=BEN, notes=(scribe.noted[1],)),
+    ]
+
+
+class Keeper(Scribe):
+    """Has no way to forget."""
+
+    on_forget = MemoryProvider.on_forget
+
+
+async def test_one_that_cannot_forget_is_told_to_the_owner_once(home: Path) -> None:
+    async with remembrance(home, [Keeper()]) as one, one.working():
+        await one.turn("my secret is blue")
+        await one.turn("my secret is red")
+        await one.carried(2)
+        await erase(one, "my secret is blue")
+        await erase(one, "my secret is red")
+        one.courier.wake()
+        await one.watch.until(lambda: len(one.ends) >= 4)
+        assert "buried" in one.ends
+        assert len({key for key, _ in one.notices}) == 1
+        assert "My memory “scribe” did not erase what it was asked to" in one.notices[0][1]
+        arrears = await one.errands.arrears("scribe")
+        assert "has no way to erase what it was told" in arrears.reason
+
+
+@pytest.mark.parametrize(("kind", "told"), [(Keeper, ["the dog is Rex"]), (Scribe, ["the dog is Rex"] * 2)])
+async def test_what_was_told_with_it_is_told_anew_only_to_one_that_forgets(
+    home: Path, kind: type[Scribe], told: list[str]
+) -> None:
+    scribe = kind()
+    scribe.sync_every_turns = 2
+    async with remembrance(home, [scribe]) as one, one.working():
+        await one.turn("my secret is blue")
+        await one.turn("the dog is Rex")
+        await one.carried(1)
+        await erase(one, "my secret is blue")
+        one.courier.wake()
+        await one.carried(3)
+    assert scribe.told == ["my secret is blue", *told]
+
+
+async def delivered(corridor: Corridor) -> None:
+    """All that waits for a memory is brought to it."""
+    house, door = corridor.house, MemoryDoor(corridor.memory)
+    post = Post(house.inbox, house.outbox, house.clock)
+    while parcels := await house.outbox.due(house.clock.now(), ["memory"]):
+        for parcel in parcels:
+            assert parcel.answer is not None
+            reply = door.reply(parcel.address)
+            post.begin(parcel, reply)
+            assert await post.deliver(parcel, reply, parcel.answer)
+
+
+async def test_forget_and_edits_reach_the_files_of_a_plugin(home: Path) -> None:
+    plugged(home, "diary")
+    async with open_corridor(home, ScriptedModel(), "[memory.providers.diary]\n") as corridor:
+        await corridor.say("The drawer opens with zanzibar.")
+        rex = await corridor.say("My dog is called Rex.")
+        await delivered(corridor)
+        file = home / "providers" / "diary" / "account%3Atelegram%3A42.txt"
+        assert "zanzibar" in file.read_text()
+        await corridor.say("/forget zanzibar")
+        receipt = (await corridor.say("yes")).text
+        assert "diary was told of it and is being asked to erase it" in receipt
+        await delivered(corridor)
+        assert "zanzibar" not in file.read_text()
+        assert "Rex" in file.read_text()
+        assert rex.receipt is not None
+        edited = corridor.inbound("My dog is called Max.", kind="edit", message_id=rex.receipt.key.rpartition(":")[2])
+        await corridor.router.admit(edited, KeptReply())
+        await delivered(corridor)
+        assert "Rex" not in file.read_text()
+        assert "Max" in file.read_text()

@@ -1,0 +1,284 @@
+"""The door to the SDK, tried with the real client against the strict double."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from core.errors import ModelError
+from core.models.claude import Claude
+from core.types import Completion, Request, Usage
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.messages_api import MessagesApi, Reply
+from tests.fixtures.messages_rules import sign
+from tests.fixtures.model_reply import ModelReply
+
+pytestmark = pytest.mark.slow
+
+KEY = "sk-ant-secret-0123456789"
+MARK = {"type": "ephemeral"}
+TOOL = {
+    "name": "memory",
+    "description": "Keeps things.",
+    "input_schema": {"type": "object", "properties": {"content": {"type": "string"}}},
+}
+SENTENCE = "Ana lives in Porto — «olá» 🎂 and 日本."
+
+
+class Caller:
+    """A Claude with everything it says written down. Sleeping moves the clock."""
+
+    def __init__(self, url: str, **options: Any) -> None:
+        self.clock = SteadyClock()
+        self.slept: list[float] = []
+        self.texts: list[str] = []
+        self.waits: list[str] = []
+        options = {"api_key": KEY, "base_url": url, "sleep": self._sleep, **options}
+        self.claude = Claude(clock=self.clock, **options)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.clock.advance(seconds=seconds)
+
+    async def ask(self, *turns: Any, **options: Any) -> Completion:
+        return await self.claude.complete(request(*turns, **options), self.texts.append, self.waits.append)
+
+    async def fail(self, *turns: Any, **options: Any) -> ModelError:
+        with pytest.raises(ModelError) as caught:
+            await self.ask(*turns, **options)
+        return caught.value
+
+
+def text(words: str, **extra: Any) -> dict[str, Any]:
+    return {"type": "text", "text": words, **extra}
+
+
+def request(*turns: Any, **options: Any) -> Request:
+    """Turns are texts or block lists, the person's first."""
+    roles = ("user", "assistant")
+    messages = tuple(
+        {"role": roles[index % 2], "content": [text(turn)] if isinstance(turn, str) else list(turn)}
+        for index, turn in enumerate(turns or ("Hello",))
+    )
+    options = {"system": (text("You are Mneme."),), "model": "claude-sonnet-5-5", "tools": (TOOL,), **options}
+    return Request(messages=messages, **options)
+
+
+@asynccontextmanager
+async def calling(
+    replies: Callable[[dict[str, Any]], Reply] | Iterable[Reply], api: dict[str, Any] | None = None, **options: Any
+) -> AsyncIterator[tuple[MessagesApi, Caller]]:
+    async with MessagesApi(replies, **{"key": KEY, **(api or {})}) as double:
+        caller = Caller(double.url, **options)
+        try:
+            yield double, caller
+        finally:
+            await caller.claude.close()
+
+
+async def test_a_plain_answer() -> None:
+    async with calling(["Good day. "]) as (api, caller):
+        completion = await caller.ask("Hello")
+    assert completion.blocks == (text("Good day."),)
+    assert (completion.text, completion.stop_reason, completion.model) == ("Good day.", "end_turn", "claude-sonnet-5-5")
+    assert completion.usage.input > 0
+    assert completion.usage.output > 0
+    assert not api.refusals
+    sent = api.requests[0]
+    assert sorted(sent) == ["max_tokens", "messages", "model", "stream", "system", "tools"]
+    assert sent["max_tokens"] == 8192
+    assert "anthropic-beta" not in api.headers[0]
+    assert not caller.waits
+
+
+async def test_tools_and_system_are_left_out_when_there_are_none() -> None:
+    async with calling(["Hi"]) as (api, caller):
+        await caller.ask("Hello", system=(), tools=())
+    assert sorted(api.requests[0]) == ["max_tokens", "messages", "model", "stream"]
+
+
+@pytest.mark.parametrize("cut", [{"chunk_chars": 1}, {"chunk_chars": 5, "wire_bytes": 3}, {"is_utf16": True}])
+async def test_the_text_so_far_only_grows(cut: dict[str, Any]) -> None:
+    async with calling([ModelReply.say(SENTENCE, has_pings=True, **cut)]) as (_, caller):
+        completion = await caller.ask()
+    assert completion.text == SENTENCE
+    assert caller.texts[-1] == SENTENCE
+    assert all(later.startswith(earlier) for earlier, later in zip(caller.texts, caller.texts[1:], strict=False))
+    assert len(caller.texts) > 5
+
+
+async def test_half_a_character_that_never_gets_its_other_half_is_replaced() -> None:
+    async with calling([ModelReply.say("well \ud83d then", is_utf16=True)]) as (_, caller):
+        completion = await caller.ask("what \udc00?")
+        sent = caller.texts[-1]
+    assert completion.text == sent == "well \ufffd then"
+
+
+@pytest.mark.parametrize("is_escaped", [False, True])
+async def test_tool_calls_come_whole_however_they_are_cut(is_escaped: bool) -> None:
+    arguments = {"content": SENTENCE, "n": [1, 2.5, None, True]}
+    reply = ModelReply.call(
+        ("memory", arguments), ("memory", {}), text="Wait.", chunk_chars=1, is_escaped=is_escaped, wire_bytes=7
+    )
+    async with calling([reply, "Done."]) as (api, caller):
+        completion = await caller.ask("Remember")
+        said, first, second = completion.blocks
+        assert said == text("Wait.")
+        assert (first["name"], first["input"]) == ("memory", arguments)
+        assert second["input"] == {}
+        assert completion.stop_reason == "tool_use"
+        assert set(first) == {"type", "id", "name", "input"}
+        results = [{"type": "tool_result", "tool_use_id": call["id"], "content": "ok"} for call in (first, second)]
+        done = await caller.ask("Remember", completion.blocks, results)
+    assert done.text == "Done."
+    assert not api.refusals
+
+
+async def test_thinking_goes_back_signed_and_unsigned_thinking_does_not() -> None:
+    thought = {"type": "thinking", "thinking": "Porto, I think. " * 3}
+    hidden = {"type": "redacted_thinking", "data": "abc="}
+    replies = [
+        [thought, hidden, text("  "), text("In Porto."), text(" Surely.")],
+        [{**thought, "signature": ""}, text("Yes.")],
+    ]
+    async with calling([*replies, "End."]) as (api, caller):
+        first = await caller.ask("Where?")
+        assert first.blocks[0] == {**thought, "signature": sign(thought["thinking"])}
+        assert first.blocks[1:] == (hidden, text("In Porto."), text(" Surely."))
+        assert first.text == "In Porto. Surely."
+        second = await caller.ask("Where?", first.blocks, "Sure?")
+        assert second.blocks == (text("Yes."),)
+        await caller.ask("Where?", first.blocks, "Sure?", second.blocks, "Really?")
+    assert not api.refusals
+
+
+async def test_text_around_a_call_is_parted() -> None:
+    call = {"type": "tool_use", "name": "memory", "input": {}}
+    async with calling([[text("Before."), call, text("After.")]]) as (_, caller):
+        completion = await caller.ask()
+    assert completion.text == caller.texts[-1] == "Before.\n\nAfter."
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal", "model_context_window_exceeded"],
+)
+async def test_every_stop_reason_passes(reason: str) -> None:
+    async with calling([ModelReply.say("So far", stop_reason=reason)]) as (_, caller):
+        assert (await caller.ask()).stop_reason == reason
+
+
+async def test_stop_reasons_nobody_knows_and_answers_without_one_or_without_content() -> None:
+    replies = [
+        ModelReply.say("x", stop_reason="newly_invented"),
+        ModelReply.say("x", stop_reason=""),
+        ModelReply.call(("memory", {}), stop_reason=""),
+        ModelReply(stop_reason="refusal"),
+    ]
+    async with calling(replies) as (_, caller):
+        answers = [await caller.ask() for _ in replies]
+    assert [answer.stop_reason for answer in answers] == ["newly_invented", "end_turn", "tool_use", "refusal"]
+    assert (answers[3].blocks, answers[3].text) == ((), "")
+
+
+async def test_a_paused_turn_is_given_back_as_it_is() -> None:
+    async with calling([ModelReply.say("Looking ... ", stop_reason="pause_turn"), "Found."]) as (api, caller):
+        paused = await caller.ask("Look")
+        assert (await caller.ask("Look", paused.blocks)).text == "Found."
+    assert not api.refusals
+
+
+async def test_what_the_cache_saves_is_counted() -> None:
+    long = "All about Porto. " * 200
+    system = (text(long, cache_control=MARK),)
+    async with calling(lambda _: "Yes.") as (api, caller):
+        first = await caller.ask([text("One?", cache_control=MARK)], system=system)
+        second = await caller.ask("One?", "Yes.", [text("Two?", cache_control=MARK)], system=system)
+    assert first.usage.cache_read == 0
+    assert first.usage.cache_write > 900
+    assert second.usage.cache_read == first.usage.cache_write
+    assert 0 < second.usage.cache_write < 50
+    assert second.usage.input == 0
+    assert first.usage + second.usage == api.totals
+
+
+async def test_what_is_written_for_an_hour_is_told_apart() -> None:
+    system = (text("All about Porto. " * 200, cache_control={**MARK, "ttl": "1h"}),)
+    async with calling(lambda _: "Yes.") as (_, caller):
+        usage = (await caller.ask([text("One?", cache_control=MARK)], system=system)).usage
+    assert 900 < usage.cache_write_hour < usage.cache_write
+
+
+async def test_a_server_that_counts_nothing_of_the_cache() -> None:
+    async with calling(["Hi"], {"is_local": True}, api_key=None) as (api, caller):
+        usage = (await caller.ask(model="llama", tools=())).usage
+    assert usage.input > 0
+    assert usage == Usage(input=usage.input, output=usage.output)
+    assert api.headers[0]["authorization"] == "Bearer no-key"
+
+
+async def test_cache_marks_are_dropped_for_a_server_that_refuses_them() -> None:
+    marked = {"system": (text("S", cache_control=MARK),), "tools": ({**TOOL, "cache_control": MARK},)}
+    api: dict[str, Any] = {"is_local": True, "takes_marks": False}
+    async with calling(lambda _: "Yes.", api) as (double, caller):
+        first = await caller.ask([text("One?", cache_control=MARK)], **marked)
+        second = await caller.ask([text("One?", cache_control=MARK)], **marked)
+    assert (first.text, second.text) == ("Yes.", "Yes.")
+    assert len(double.requests) == 3
+    assert len(double.refusals) == 1
+    assert not caller.waits
+    assert "cache_control" not in str(double.requests[1:])
+
+
+async def test_a_refusal_that_has_nothing_to_do_with_marks_does_not_end_caching() -> None:
+    async with calling(lambda _: "Yes.") as (api, caller):
+        error = await caller.fail([text("One?", cache_control=MARK)], tools=(TOOL, TOOL))
+        assert "Tool names must be unique" in str(error)
+        await caller.ask([text("One?", cache_control=MARK)])
+    assert "cache_control" in api.requests[-1]["messages"][0]["content"][0]
+
+
+async def test_a_stop_in_the_middle_closes_the_connection() -> None:
+    never = asyncio.Event()
+    reply = ModelReply.say(SENTENCE * 5, hold=never, after_events=6)
+    async with calling([reply, "Again."]) as (api, caller):
+        task = asyncio.create_task(caller.ask())
+        await api.until(lambda: api.held == 1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await api.until(lambda: api.disconnects == 1)
+        assert (await caller.ask()).text == "Again."
+    assert not caller.waits
+
+
+async def test_deprecated_models_answer_without_a_warning() -> None:
+    async with calling(["Hi"]) as (_, caller):
+        assert (await caller.ask(model="claude-sonnet-4-5")).text == "Hi"
+
+
+async def test_the_key_shows_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    replies = [ModelReply.fail(401, f"invalid key {KEY}"), ModelReply.fail(400, f"bad {KEY}")]
+    async with calling(replies) as (api, caller):
+        shown = [repr(caller.claude), *[str(await caller.fail()) for _ in replies]]
+        illegal = Caller(api.url, api_key=f"{KEY}\nx")
+        error = await illegal.fail()
+        await illegal.claude.close()
+    assert str(error).startswith("The model's key has characters")
+    assert not error.is_retryable
+    shown += traceback.format_exception(error)
+    assert not [line for line in [*shown, caplog.text] if KEY in line]
+
+
+async def test_addresses_may_end_with_the_version() -> None:
+    async with MessagesApi(["Hi"]) as api:
+        caller = Caller(f"{api.url}/v1/")
+        assert (await caller.ask()).text == "Hi"
+        await caller.claude.close()

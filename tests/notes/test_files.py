@@ -1,0 +1,162 @@
+"""Files of notes that a person has edited are honoured and their edits logged; what is no notes is never touched."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import pytest
+
+from core.errors import Refused
+from core.notes.files import LIMIT_BYTES, Pages
+from core.notes.notebook import Notebook
+from core.store.notes import Notes
+from core.store.sqlite.database import Database
+from core.types import Scope
+from tests.fixtures.clock import SteadyClock
+
+ANA = Scope.account("telegram", "1")
+ANA_TOO = Scope.account("discord", "2")
+HERS = frozenset((ANA,))
+
+
+@pytest.fixture
+def notebook(home: Path, database: Database, clock: SteadyClock) -> Notebook:
+    return Notebook(home, Notes(database), clock, {"memory": 200, "user": 100})
+
+
+def page(home: Path, scope: str = "account%3Atelegram%3A1") -> Path:
+    return home / "memories" / scope / "MEMORY.md"
+
+
+async def logged(notebook: Notebook) -> list[tuple[str, str | None, str | None]]:
+    return [(change.action, change.before, change.after) for change in reversed(await notebook.history(HERS))]
+
+
+async def test_edits_by_hand_are_logged_as_nobodys(notebook: Notebook, home: Path) -> None:
+    await notebook.add(ANA, HERS, "memory", "lives in Lisbon")
+    page(home).write_text("lives in Porto\n")
+    assert await logged(notebook) == [("add", None, "lives in Lisbon"), ("edited", "lives in Lisbon", "lives in Porto")]
+    page(home).write_text("lives in Porto\n§\nlikes tea\n§\nlikes cake\n")
+    assert (await logged(notebook))[2:] == [("edited", None, "likes tea"), ("edited", None, "likes cake")]
+    last = (await notebook.history(HERS))[0]
+    assert last.account is None
+    assert last.message_id is None
+    await notebook.undo(await notebook.change(HERS), ANA, HERS)
+    assert await notebook.entries(HERS, "memory") == ["lives in Porto", "likes tea"]
+    page(home).unlink()
+    assert (await logged(notebook))[-2:] == [("edited", "lives in Porto", None), ("edited", "likes tea", None)]
+
+
+async def test_an_edit_is_logged_before_the_change_that_follows_it(notebook: Notebook, home: Path) -> None:
+    await notebook.add(ANA, HERS, "memory", "one")
+    page(home).write_text("two\n")
+    await notebook.replace(ANA, HERS, "memory", "two", "three")
+    assert (await logged(notebook))[1:] == [("edited", "one", "two"), ("replace", "two", "three")]
+    before = len(await logged(notebook))
+    assert len(await logged(notebook)) == before, "what is known is not logged again"
+
+
+async def test_an_order_of_entries_is_no_change(notebook: Notebook, home: Path) -> None:
+    await notebook.add(ANA, HERS, "memory", "one")
+    await notebook.add(ANA, HERS, "memory", "two")
+    page(home).write_text("§\ntwo\n§\none\n§\none\n§")
+    assert len(await logged(notebook)) == 2
+    assert await notebook.entries(HERS, "memory") == ["two", "one"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"caf\xe9 au lait\n", "it is not UTF-8 text (byte 4)"),
+        (b"one\n\0two\n", "it holds a NUL"),
+        (b"x" * (LIMIT_BYTES + 1), f"it is over {LIMIT_BYTES:,} bytes long"),
+    ],
+    ids=["latin", "NUL", "long"],
+)
+async def test_a_file_that_is_no_notes_is_copied_reported_and_left(
+    notebook: Notebook, home: Path, content: bytes, reason: str
+) -> None:
+    await notebook.add(ANA, HERS, "memory", "one")
+    page(home).write_bytes(content)
+    assert await notebook.entries(HERS, "memory") == []
+    with pytest.raises(Refused, match="cannot be read") as refusal:
+        await notebook.add(ANA, HERS, "memory", "two")
+    assert reason in str(refusal.value)
+    assert await notebook.troubles(HERS) == [str(refusal.value)]
+    assert page(home).read_bytes() == content
+    copies = [path for path in page(home).parent.iterdir() if ".unreadable-" in path.name]
+    assert [copy.read_bytes() for copy in copies] == [content], "one copy, however often it is read"
+    assert copies[0].name in str(refusal.value)
+    assert len(await logged(notebook)) == 1, "nobody has removed anything"
+    page(home).write_text("one\n§\ntwo\n")
+    assert await notebook.troubles(HERS) == []
+    assert (await logged(notebook))[1:] == [("edited", None, "two")]
+
+
+async def test_the_notes_of_another_account_go_on_and_the_reply_reports(notebook: Notebook, home: Path) -> None:
+    both = frozenset((ANA, ANA_TOO))
+    await notebook.add(ANA, HERS, "memory", "one")
+    page(home).write_bytes(b"\xff\xfe")
+    said = await notebook.add(ANA_TOO, both, "memory", "two")
+    assert "Noted: “two”." in said
+    assert "memories/account%3Atelegram%3A1/MEMORY.md cannot be read" in said
+    assert await notebook.entries(both, "memory") == ["two"]
+
+
+async def test_a_separator_may_have_blanks_around_it_and_lines_any_end(notebook: Notebook, home: Path) -> None:
+    await notebook.add(ANA, HERS, "memory", "one")
+    page(home).write_bytes("one\n § \ntwo\r\n\t§\r\nthree\r§\rfour § five\n".encode())
+    assert await notebook.entries(HERS, "memory") == ["one", "two", "three", "four § five"]
+    for content in ("six\n § \nseven", "six\r§\rseven"):
+        with pytest.raises(Refused, match="that is what separates the notes"):
+            await notebook.add(ANA, HERS, "memory", content)
+    await notebook.add(ANA, HERS, "memory", "six\r\r\nseven")
+    before = len(await logged(notebook))
+    assert (await notebook.entries(HERS, "memory"))[-1] == "six\n\nseven"
+    page(home).touch()
+    assert len(await logged(notebook)) == before, "what is read is what was kept"
+
+
+async def test_a_file_that_is_a_link_to_another_stays_one(notebook: Notebook, home: Path) -> None:
+    synced = home / "synced.md"
+    synced.write_text("one\n")
+    page(home).parent.mkdir(parents=True)
+    page(home).symlink_to(synced)
+    await notebook.add(ANA, HERS, "memory", "two")
+    assert page(home).is_symlink()
+    assert synced.read_text() == "one\n§\ntwo\n"
+
+
+@pytest.mark.parametrize("is_loop", [True, False])
+async def test_what_is_no_file_is_a_sentence(notebook: Notebook, home: Path, is_loop: bool) -> None:
+    (home / "memories").mkdir()
+    if is_loop:
+        page(home).parent.mkdir()
+        page(home).symlink_to(page(home))
+    else:
+        page(home).parent.write_text("a file where a folder should be")
+    with pytest.raises(Refused, match=r"MEMORY\.md cannot be read \(.+\); nothing is written there"):
+        await notebook.add(ANA, HERS, "memory", "likes tea")
+    assert await notebook.entries(HERS, "memory") == []
+    assert "MEMORY.md cannot be read" in (await notebook.troubles(HERS))[0]
+
+
+async def test_a_folder_that_cannot_be_used_is_a_sentence(notebook: Notebook, home: Path) -> None:
+    (home / "memories").write_text("a file where a folder should be")
+    with pytest.raises(Refused, match="The folder memories/ cannot be used"):
+        await notebook.add(ANA, HERS, "memory", "likes tea")
+
+
+def test_a_disk_that_takes_nothing_leaves_the_notes_as_they_were(tmp_path: Path) -> None:
+    pages = Pages(tmp_path)
+    pages.keep(ANA, "memory", ["likes tea"])
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(Refused, match=r"MEMORY\.md cannot be written \(File too large\); it is as it was"):
+            pages.keep(ANA, "memory", ["likes mate"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert pages.read(ANA, "memory") == ["likes tea"]
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["MEMORY.md"]

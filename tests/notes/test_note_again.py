@@ -1,0 +1,81 @@
+"""A command about notes that is done again: after a crash, or since something was forgotten while it was under way."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from core.records import Author
+from core.store.notes import Notes
+from core.types import Account, Address, Scope
+from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
+from tests.fixtures.forgetful import left_of
+
+pytestmark = pytest.mark.slow
+
+OWNER = Scope.account("telegram", "42")
+OWNERS = frozenset((OWNER,))
+
+
+def typed(message_id: str) -> Author:
+    """The owner, with a command of that name in his direct chat."""
+    address = Address(platform="telegram", chat_id="42")
+    return Author(account=Account(platform="telegram", user_id="42"), address=address, external_id=message_id)
+
+
+async def test_what_was_noted_before_a_crash_is_said_to_be_noted(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        notebook = corridor.house.notebook
+        await notebook.add(OWNER, OWNERS, "memory", "likes tea", typed("77"))
+        said = (await corridor.say("/memory add likes tea", message_id="77")).text
+        assert said == "Noted: “likes tea”. MEMORY.md is 0 % full, 9/2,200 characters."
+        await notebook.replace(OWNER, OWNERS, "memory", "tea", "likes mate", typed("78"))
+        said = (await corridor.say("/memory replace tea => likes mate", message_id="78")).text
+        assert said.startswith("Now noted: “likes mate”.")
+        assert "noted already" in (await corridor.say("/memory add likes mate", message_id="79")).text
+        assert len(await notebook.history(OWNERS)) == 2
+
+
+async def test_an_undoing_is_not_done_twice(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("/memory add likes tea")
+        await corridor.say("/memory add likes mate")
+        change = await corridor.house.notebook.change(OWNERS)
+        await corridor.house.notebook.undo(change, OWNER, OWNERS, typed("80"))
+        said = (await corridor.say("/memory undo", message_id="80")).text
+        assert said.startswith(f"Undone: change {change.id}. Removed: “likes mate”.")
+        assert await corridor.house.notebook.entries(OWNERS, "memory") == ["likes tea"]
+        assert "Removed: “likes tea”" in (await corridor.say("/memory undo", message_id="81")).text
+
+
+class _Crossed(Notes):
+    """Something is being erased as soon as it has been looked whether something is."""
+
+    def __init__(self, corridor: Corridor) -> None:
+        super().__init__(corridor.house.database)
+        self._corridor = corridor
+        self.erasing: asyncio.Task[KeptReply] | None = None
+
+    async def check(self) -> None:
+        await super().check()
+        if self.erasing is None:
+            self.erasing = asyncio.create_task(self._corridor.say("yes"))
+            while not await self._corridor.house.forgetting._erasure.begun():
+                await asyncio.wait({self.erasing}, timeout=0.01)
+
+
+async def test_a_note_that_an_erasure_overtakes_is_logged_as_whose_it_is_and_said_to_be_noted(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("I moved to Zanzibar in May.")
+        await corridor.say("/forget Zanzibar")
+        notes = corridor.house.notebook._notes = _Crossed(corridor)
+        elsewhere = Address(platform="telegram", chat_id="42", thread_id="9")
+        said = (await corridor.say("/memory add likes tea", address=elsewhere)).text
+        assert said.startswith("Noted: “likes tea”.")
+        assert notes.erasing is not None
+        assert "Nothing of it is left" in (await notes.erasing).text
+        (change,) = await corridor.house.notebook.history(OWNERS)
+        assert (change.action, change.account, change.address) == ("add", typed("1").account, elsewhere)
+        assert left_of("Zanzibar", corridor.house.database.path) == []

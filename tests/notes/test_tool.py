@@ -1,0 +1,126 @@
+"""The tool `memory`: several changes at once are all or none, and every reply tells how full the notes are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.errors import ToolError
+from core.notes.notebook import Notebook
+from core.notes.tool import memory_note
+from core.store.notes import Notes
+from core.store.sqlite.database import Database
+from core.types import Address, Json, Scope, Sender, Session, Tool, ToolContext
+from tests.fixtures.clock import SteadyClock
+
+ANA = Scope.account("telegram", "1")
+HERS = frozenset((ANA,))
+
+
+@pytest.fixture
+def notebook(home: Path, database: Database, clock: SteadyClock) -> Notebook:
+    return Notebook(home, Notes(database), clock, {"memory": 100, "user": 100})
+
+
+@pytest.fixture
+def tool(notebook: Notebook) -> Tool:
+    return memory_note(notebook)
+
+
+async def run(tool: Tool, arguments: Json) -> str:
+    now = SteadyClock().now()
+    session = Session(address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=now)
+    context = ToolContext(session=session, scope=ANA, scopes=HERS, sender=Sender(id="1", name="Ana"), now=now)
+    return await tool.run({"target": "memory", **arguments}, context)
+
+
+def operations(*named: tuple[str, str, str]) -> Json:
+    """As (action, old text, content)."""
+    return {"operations": [{"action": action, "old_text": old, "content": new} for action, old, new in named]}
+
+
+async def test_several_changes_are_judged_by_the_final_size(tool: Tool, notebook: Notebook) -> None:
+    await run(tool, {"action": "add", "content": "a" * 60})
+    await run(tool, {"action": "add", "content": "b" * 20})
+    with pytest.raises(ToolError, match="103 characters, over its limit of 100"):
+        await run(tool, {"action": "add", "content": "c" * 17})
+    said = await run(tool, operations(("add", "", "c" * 30), ("remove", "aaa", ""), ("replace", "bbb", "B" * 10)))
+    assert await notebook.entries(HERS, "memory") == ["B" * 10, "c" * 30]
+    assert f"Noted: “{'c' * 30}”. Removed: “{'a' * 60}”. Now noted: “{'B' * 10}”." in said
+    assert "MEMORY.md is 43 % full, 43/100 characters." in said
+    assert "nearly full" not in said
+    assert [change.action for change in await notebook.history(HERS, 3)] == ["replace", "remove", "add"]
+
+
+async def test_all_or_none(tool: Tool, notebook: Notebook) -> None:
+    await run(tool, {"action": "add", "content": "likes tea"})
+    for wrong, reason in (
+        (("remove", "coffee", ""), "Operation 2: No note contains “coffee”"),
+        (("add", "", " "), "nothing to note"),
+        (("add", "", "likes tea"), "Operation 2: That is noted already"),
+        (("add", "", "x" * 120), "over its limit"),
+    ):
+        with pytest.raises(ToolError, match=reason):
+            await run(tool, operations(("add", "", "likes cake"), wrong))
+    assert await notebook.entries(HERS, "memory") == ["likes tea"]
+    assert len(await notebook.history(HERS)) == 1
+
+
+async def test_a_later_operation_sees_what_an_earlier_one_did(tool: Tool, notebook: Notebook) -> None:
+    await run(tool, operations(("add", "", "likes tea"), ("replace", "tea", "likes mate"), ("add", "", "has a dog")))
+    assert await notebook.entries(HERS, "memory") == ["likes mate", "has a dog"]
+
+
+async def test_above_80_percent_the_reply_asks_to_consolidate(tool: Tool) -> None:
+    assert "nearly full" not in await run(tool, {"action": "add", "content": "a" * 80})
+    said = await run(tool, {"action": "replace", "old_text": "aaa", "content": "a" * 81})
+    assert "81 % full, 81/100 characters. It is nearly full: merge, shorten or remove entries now." in said
+    assert f"- 81 characters: {'a' * 81}" in said
+
+
+async def test_what_is_over_the_limit_by_hand_may_only_get_shorter(tool: Tool, notebook: Notebook, home: Path) -> None:
+    await run(tool, {"action": "add", "content": "a"})
+    path = home / "memories" / "account%3Atelegram%3A1" / "MEMORY.md"
+    path.write_text(f"{'a' * 150}\n§\n{'b' * 50}\n")
+    await run(tool, {"action": "remove", "old_text": "bbb"})
+    with pytest.raises(ToolError, match="over its limit"):
+        await run(tool, {"action": "replace", "old_text": "aaa", "content": "a" * 151})
+    await run(tool, {"action": "replace", "old_text": "aaa", "content": "a" * 149})
+    assert await notebook.entries(HERS, "memory") == ["a" * 149]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"operations": []}, {"action": "add", **operations(("add", "", "x"))}, operations(("list", "", ""))],
+)
+async def test_what_is_no_order_is_refused(tool: Tool, arguments: Json) -> None:
+    with pytest.raises(ToolError):
+        await run(tool, arguments)
+
+
+async def test_in_a_room_a_member_changes_only_what_he_had_noted(tool: Tool, notebook: Notebook) -> None:
+    room = Scope.room("telegram", "-100")
+    now = SteadyClock().now()
+    session = Session(address=Address(platform="telegram", chat_id="-100"), scope=room, started_at=now)
+
+    async def asks(who: str, **arguments: str) -> str:
+        sender = Sender(id=who, name=who)
+        context = ToolContext(session=session, scope=room, scopes=frozenset((room,)), sender=sender, now=now)
+        return await tool.run({"target": "memory", **arguments}, context)
+
+    await asks("1", action="add", content="The party is on Friday")
+    for change in ({"action": "remove"}, {"action": "replace", "content": "The party is off"}):
+        with pytest.raises(ToolError, match="In a room only who had something noted"):
+            await asks("666", old_text="party", **change)
+    await asks("1", action="replace", old_text="party", content="The party is on Saturday")
+    assert await notebook.entries(frozenset((room,)), "memory") == ["The party is on Saturday"]
+
+
+async def test_a_scheduled_session_notes_nothing(tool: Tool, notebook: Notebook) -> None:
+    now = SteadyClock().now()
+    session = Session(address=Address(platform="cron", chat_id="1"), scope=ANA, started_at=now)
+    context = ToolContext(session=session, scope=ANA, scopes=HERS, sender=Sender(id="1", name="Ana"), now=now)
+    with pytest.raises(ToolError, match="Nothing is noted in this conversation"):
+        await tool.run({"target": "memory", "action": "add", "content": "the weather is fine"}, context)
+    assert await notebook.entries(HERS, "memory") == []

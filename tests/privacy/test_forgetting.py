@@ -1,0 +1,42 @@
+"""The order of the work of forgetting, and what becomes of it when something stands in its way."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from filelock import FileLock
+
+from core.errors import Refused
+from core.notes import files
+from core.store.sqlite.database import Database
+from tests.fixtures.annals import Annals
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.forgetful import claim_of, forgetting_of, left_of
+
+pytestmark = pytest.mark.slow
+
+
+async def test_notes_that_another_program_holds_are_waited_for(
+    database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_LOCK_TIMEOUT_S", 0.05)
+    await Annals(database).session(["I moved to Zanzibar", "Fine"])
+    forgetting = forgetting_of(database, clock)
+    traces = await forgetting.look("Zanzibar", claim_of())
+    assert traces is not None
+    folder = database.path.parent / "memories"
+    folder.mkdir(exist_ok=True)
+    other = FileLock(folder / ".lock", thread_local=False)
+    await asyncio.to_thread(other.acquire)
+    try:
+        with pytest.raises(Refused, match="your yes counts, and I go on"):
+            await forgetting.erase(traces.token, claim_of())
+        assert await forgetting.resume() == 1, "a start is not kept up by it"
+        assert left_of("Zanzibar", database.path)
+    finally:
+        other.release()
+    clock.advance(seconds=40)
+    while await forgetting.tend():
+        pass
+    assert left_of("Zanzibar", database.path) == []

@@ -1,0 +1,290 @@
+"""An incognito conversation: answered like others, and nothing of it on the disk."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.agent.offline import Offline
+from core.errors import DeliveryError, ModelError
+from core.records import Parcel
+from core.types import Address, Answer, Scope, Usage
+from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+
+pytestmark = pytest.mark.slow
+
+BADGE = "🕶 _incognito_"
+ROOM: dict[str, Any] = {
+    "address": Address(platform="telegram", chat_id="-100"),
+    "scope": Scope.room("telegram", "-100"),
+    "is_direct": False,
+}
+LISTED = 'rooms = ["telegram:-100"]\n'
+
+
+def on_disk(home: Path, words: str) -> list[str]:
+    """The files under the home that hold these words, database, WAL and notes alike."""
+    return [str(path) for path in home.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]
+
+
+async def told(corridor: Corridor) -> list[Answer]:
+    """What waits to be delivered."""
+    due = await corridor.house.outbox.due(corridor.house.clock.now())
+    return [parcel.answer for parcel in due if parcel.answer is not None]
+
+
+async def test_nothing_of_it_reaches_the_disk(home: Path) -> None:
+    script = [
+        says("first"),
+        calls(("session_search", {"query": "xylophone lessons"})),
+        says("zanzibar it is"),
+        says("second"),
+    ]
+    model = ScriptedModel(*script)
+    async with open_corridor(home, model) as corridor:
+        await corridor.say("an ordinary message")
+        assert "nothing is written down" in (await corridor.say("/incognito")).text
+        assert (await corridor.say("my xylophone is at Dr. Quetzal's")).text == f"{BADGE}\n\nzanzibar it is"
+        assert "xylophone" in str(model.requests[-1])
+        assert (await corridor.say("and the second one")).text == f"{BADGE}\n\nsecond"
+        assert "my xylophone" in str(model.requests[-1]), "it goes on from turn to turn"
+        assert "ordinary" not in str(model.requests[-1].messages)
+        await corridor.say("/recall xylophone")
+        await corridor.say("/title Quetzal and zanzibar")
+        for words in ("xylophone", "Quetzal", "zanzibar", "second one"):
+            assert on_disk(home, words) == []
+        await corridor.say("/incognito off")
+        assert (await corridor.say("an ordinary one again")).text == "ok"
+        assert "ordinary message" in str(model.requests[-1]), "we are where we were before"
+        assert "xylophone" not in str(model.requests[-1])
+    for words in ("xylophone", "Quetzal", "zanzibar", "second one"):
+        assert on_disk(home, words) == []
+    assert on_disk(home, "ordinary one again")
+
+
+async def test_every_answer_has_a_badge_and_the_frames_too(home: Path) -> None:
+    async with open_corridor(home, ScriptedModel()) as corridor:
+        await corridor.say("/incognito on")
+        reply = await corridor.say("hello")
+        assert all(frame.startswith(BADGE) for frame in (*reply.frames, reply.text))
+        for command in ("/status", "/usage", "/help", "/recall hello", "/sessions", "/memory", "/title x", "/nonsense"):
+            assert (await corridor.say(command)).text.startswith(BADGE), command
+        assert not (await corridor.say("/incognito off")).text.startswith("we")
+        assert (await corridor.say("hello")).text == "ok"
+
+
+async def test_the_model_has_no_tool_that_writes(home: Path) -> None:
+    note = {"target": "memory", "action": "add", "content": "quetzal likes tea"}
+    model = ScriptedModel(calls(("memory", note)), says("noted?"))
+    async with open_corridor(home, model) as corridor:
+        await corridor.say("/incognito")
+        await corridor.say("remember that quetzal likes tea")
+        assert [tool["name"] for tool in model.requests[0].tools] == ["session_search"]
+        assert "incognito" in model.requests[0].system[0]["text"]
+        assert "incognito, so memory does nothing here" in str(model.requests[-1].messages)
+        scopes = frozenset((Scope.account("telegram", "42"),))
+        assert await corridor.house.notebook.entries(scopes, "memory") == []
+        assert await corridor.house.facts.page(scopes) == []
+
+
+@pytest.mark.parametrize("command", ["/memory add x", "/remind tomorrow at 9 x", "/sessions 1", "/forget x"])
+async def test_commands_that_write_are_refused_and_say_how_to_go_on(home: Path, command: str) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("hello")
+        await corridor.say("/incognito")
+        answer = (await corridor.say(command)).text
+        assert answer.startswith(BADGE)
+        assert "`/incognito off`" in answer
+
+
+async def test_without_a_model_it_does_not_say_that_it_keeps_anything(home: Path) -> None:
+    async with open_corridor(home, Offline("Europe/Lisbon")) as corridor:
+        await corridor.say("/incognito")
+        assert "I keep nothing of it" in (await corridor.say("my quetzal is green")).text
+        assert "I keep nothing of it" in (await corridor.say("remember that my quetzal is green")).text
+        assert "my quetzal is green" in (await corridor.say("what colour is my quetzal?")).text
+    assert on_disk(home, "quetzal") == []
+
+
+async def test_a_new_conversation_ends_it(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("/incognito")
+        await corridor.say("quetzal")
+        assert "Incognito is over" in (await corridor.say("/new")).text
+        assert (await corridor.say("hello")).text == "ok"
+        assert "hello" in (await corridor.say("/sessions")).text
+    async with open_corridor(home) as corridor:
+        assert await told(corridor) == [], "it was over before the restart"
+
+
+async def test_a_restart_ends_it_and_the_person_is_told(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("/incognito")
+        await corridor.say("quetzal")
+        await corridor.router.admit(corridor.inbound("the last words: quetzal"), KeptReply())
+    assert on_disk(home, "quetzal") == []
+    model = ScriptedModel()
+    async with open_corridor(home, model) as corridor:
+        [answer] = await told(corridor)
+        assert "our incognito conversation has ended" in answer.text
+        assert await corridor.router.resume(corridor.platforms["telegram"], timedelta(days=1)) == []
+        [parcel] = await corridor.house.outbox.due(corridor.house.clock.now())
+        await corridor.house.outbox.done(parcel.key)
+        assert (await corridor.say("hello", message_id="900")).text == "ok"
+        assert "quetzal" not in str(model.requests)
+    async with open_corridor(home) as corridor:
+        assert await told(corridor) == [], "once"
+
+
+async def test_the_same_event_again_is_known_by_its_id(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_corridor(home, model) as corridor:
+        await corridor.say("/incognito")
+        await corridor.say("quetzal", message_id="900")
+        assert (await corridor.say("quetzal", message_id="900")).answer is None
+        assert len(model.requests) == 1
+    async with open_corridor(home, model) as corridor:
+        assert (await corridor.say("quetzal", message_id="900")).answer is None
+
+
+async def test_what_waits_when_it_begins_is_taken_out_of_the_inbox(home: Path) -> None:
+    model = ScriptedModel()
+    model.gate = asyncio.Event()
+    async with open_corridor(home, model) as corridor, asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(corridor.say("hello"))
+        await model.began.wait()
+        waiting = []
+        for text in ("/incognito", "quetzal"):
+            reply = KeptReply()
+            number = await corridor.router.admit(corridor.inbound(text), reply)
+            assert number is not None
+            waiting.append((tasks.create_task(corridor.router.serve(number)), reply))
+        assert "quetzal" in str(await corridor.house.inbox.waiting())
+        model.gate.set()
+        await asyncio.wait([first, *(task for task, _ in waiting)])
+        assert waiting[1][1].text == f"{BADGE}\n\nok"
+        kept = await corridor.house.database.read(
+            lambda connection: connection.execute("SELECT count(*) FROM messages WHERE text = 'quetzal'").fetchone()[0]
+        )
+        assert kept == 0
+        while await corridor.house.forgetting.tend():
+            pass
+        assert on_disk(home, "quetzal") == []
+
+
+async def test_an_answer_that_does_not_arrive_is_never_written_down(home: Path) -> None:
+    async with open_corridor(home, ScriptedModel(says("zanzibar"))) as corridor:
+        await corridor.say("/incognito")
+        reply = KeptReply(DeliveryError("the platform is away"))
+        number = await corridor.router.admit(corridor.inbound("quetzal"), reply)
+        assert number is not None
+        await corridor.router.serve(number)
+        assert reply.answer is None
+        assert await told(corridor) == []
+        assert on_disk(home, "zanzibar") == []
+
+
+async def test_a_reminder_still_arrives_meanwhile(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("/incognito")
+        address = corridor.inbound("x").address
+        parcel = Parcel(key="job:1", kind="reminder", address=address, answer=Answer(text="tea"))
+        await corridor.post.hold(parcel)
+        await corridor.post.fill(parcel, Answer(text="tea"))
+        reply = KeptReply(DeliveryError("away"))
+        corridor.post.begin(parcel, reply)
+        assert not await corridor.post.deliver(parcel, reply, Answer(text="tea"))
+        assert await corridor.house.outbox.next_at() is not None, "it is tried again"
+
+
+async def test_a_failure_says_that_it_is_not_kept(home: Path) -> None:
+    model = ScriptedModel(ModelError("no"))
+    async with open_corridor(home, model) as corridor:
+        await corridor.say("/incognito")
+        assert "what you wrote is not kept" in (await corridor.say("quetzal")).text
+        assert on_disk(home, "quetzal") == []
+
+
+async def test_an_edit_and_a_deletion_reach_it(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_corridor(home, model) as corridor:
+        await corridor.say("/incognito")
+        await corridor.say("the quetzal", message_id="905")
+        await corridor.say("the kiwi", message_id="906")
+        said = replace(corridor.inbound("the emu"), message_id="905", kind="edit")
+        assert await corridor.router.admit(said, KeptReply()) is None
+        gone = replace(corridor.inbound(""), message_id="906", kind="delete")
+        assert await corridor.router.admit(gone, KeptReply()) is None
+        await corridor.say("go on")
+        sent = str(model.requests[-1].messages)
+        assert "emu" in sent
+        assert "quetzal" not in sent
+        assert "kiwi" not in sent
+        assert on_disk(home, "emu") == []
+
+
+async def test_it_goes_on_in_a_child_when_it_grows_too_long(home: Path) -> None:
+    model = ScriptedModel(says("ok"), says("ok", usage=Usage(input=7000, output=5)))
+    async with open_corridor(home, model, options="[model]\nwindow_tokens = 8000\n") as corridor:
+        await corridor.say("/incognito")
+        for number in range(3):
+            assert (await corridor.say(f"line {number} " + "quetzal " * 500)).text == f"{BADGE}\n\nok"
+        sent = str(model.requests[-1].messages)
+        assert "line 2 " in sent
+        assert "line 1 " in sent
+        assert "line 0 " not in sent
+    assert on_disk(home, "quetzal") == []
+
+
+async def test_in_a_room_it_is_the_owners_to_begin_and_end(home: Path) -> None:
+    async with open_corridor(home, options=LISTED) as corridor:
+        assert "only my owner" in (await corridor.say("/incognito", "7", **ROOM)).text
+        await corridor.say("/incognito", "42", **ROOM)
+        assert (await corridor.say("quetzal", "7", **ROOM)).text.startswith(BADGE)
+        for command in ("/incognito off", "/new"):
+            assert "only my owner" in (await corridor.say(command, "7", **ROOM)).text
+        assert (await corridor.say("hello", "7")).text == "ok", "elsewhere all is as always"
+        await corridor.say("/incognito off", "42", **ROOM)
+        assert (await corridor.say("hello", "7", **ROOM)).text == "ok"
+
+
+async def test_what_was_said_there_is_nobodys_elsewhere(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("/incognito")
+        await corridor.say("the quetzal is in the attic")
+        elsewhere: dict[str, Any] = {
+            "address": Address(platform="terminal", chat_id="local"),
+            "scope": Scope.account("terminal", "local"),
+        }
+        sender = replace(corridor.inbound("x").sender, id="local")
+        assert "attic" not in (await corridor.say("/recall quetzal", sender=sender, **elsewhere)).text
+        assert "quetzal" not in (await corridor.say("/sessions", sender=sender, **elsewhere)).text
+
+
+async def test_it_goes_on_where_a_group_has_moved_to(home: Path) -> None:
+    there = ROOM | {"address": Address(platform="telegram", chat_id="-200"), "scope": Scope.room("telegram", "-200")}
+    model = ScriptedModel()
+    async with open_corridor(home, model, LISTED) as corridor:
+        await corridor.say("/incognito", **ROOM)
+        await corridor.say("the plan is xylophone", **ROOM)
+        for _ in range(2):
+            await corridor.router.moved("telegram", "-100", "-200")
+        reply = await corridor.say("go on about the xylophone", **there)
+        assert BADGE in reply.text
+        assert "the plan is xylophone" in str(model.requests[-1].messages)
+        assert on_disk(home, "xylophone") == []
+        await corridor.say("/incognito off", **there)
+        assert BADGE not in (await corridor.say("and now a trumpet", **there)).text
+        assert on_disk(home, "trumpet")
+        assert BADGE not in (await corridor.say("at the old place", **ROOM)).text
+        await corridor.say("/incognito", **there)
+        await corridor.router.moved("telegram", "-200", "-300")
+    async with open_corridor(home, model, LISTED) as corridor:
+        due = await corridor.house.outbox.due(corridor.house.clock.now())
+        assert [parcel.address.chat_id for parcel in due] == ["-300"], "told once, where the chat is now"

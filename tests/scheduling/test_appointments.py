@@ -1,0 +1,187 @@
+"""One body for three faces: kept, limited, changed by who may, silent about what is somebody else's."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from core.errors import Refused
+from core.records import Job
+from core.scheduling.appointments import Appointments
+from core.store.jobs import Jobs
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
+from core.types import Account, Address, Scope, Session
+from tests.fixtures.clock import SteadyClock
+
+pytestmark = pytest.mark.slow
+
+ZONE = "Europe/Lisbon"
+CHAT = Address(platform="telegram", chat_id="42")
+ANA = Scope.account("telegram", "42")
+BOB = Scope.account("telegram", "43")
+MINE = frozenset((ANA,))
+
+
+class _Calls:
+    """Counts how often somebody was told of a change."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self) -> None:
+        self.count += 1
+
+
+@pytest.fixture
+def changes() -> _Calls:
+    return _Calls()
+
+
+@pytest.fixture
+async def appointments(database: Database, clock: SteadyClock, changes: _Calls) -> Appointments:
+    conversations = Conversations(database, clock)
+    for scope, chat_id in ((ANA, "42"), (BOB, "43")):
+        await conversations.create(_session(scope, chat_id, clock))
+    return Appointments(Jobs(database), clock, ZONE, changes, max_jobs=3)
+
+
+def _session(scope: Scope, chat_id: str, clock: SteadyClock) -> Session:
+    return Session(address=Address(platform="telegram", chat_id=chat_id), scope=scope, started_at=clock.now())
+
+
+async def _added(appointments: Appointments, line: str, origin: str | None = None) -> Job:
+    return await appointments.add(line, target=CHAT, scope=ANA, origin=origin)
+
+
+async def test_a_line_becomes_a_job(appointments: Appointments, changes: _Calls, clock: SteadyClock) -> None:
+    account = Account(platform="telegram", user_id="42")
+    job = await appointments.add("tomorrow at 9 call Ana", target=CHAT, scope=ANA, account=account)
+    assert (job.text, job.target, job.scope, job.account) == ("call Ana", CHAT, ANA, account)
+    assert job.next_at == job.schedule.at == datetime(2026, 11, 21, 9, tzinfo=UTC)
+    assert job.created_at == clock.now()
+    assert not job.is_prompt
+    assert changes.count == 1
+    assert await appointments.list(MINE) == [job]
+    assert appointments.describe(job) == f"{job.id}: Saturday 21 November 2026 at 09:00: call Ana"
+
+
+async def test_when_and_text_apart(appointments: Appointments) -> None:
+    wish = ("every monday at 8:30", "what is new at 5?")
+    job = await appointments.add(wish, target=CHAT, scope=ANA, is_prompt=True)
+    assert job.schedule.cron == "30 8 * * 1"
+    assert job.next_at == datetime(2026, 11, 23, 8, 30, tzinfo=UTC)
+    assert job.text == "what is new at 5?"
+    assert appointments.describe(job).endswith("every Monday at 08:30 (Europe/Lisbon): asks me: what is new at 5?")
+    with pytest.raises(Refused, match="what is 'call Bob'"):
+        await appointments.add(("tomorrow at 9 call Bob", "x"), target=CHAT, scope=ANA)
+
+
+async def test_a_doubt_can_be_asked_back(appointments: Appointments, changes: _Calls) -> None:
+    reading = await appointments.read("at 5 call Ana")
+    assert not reading.is_certain
+    assert appointments.exact(reading) == "2026-11-20 17:00 | call Ana"
+    assert changes.count == 0
+    assert await appointments.list(MINE) == []
+    job = await appointments.add(reading, target=CHAT, scope=ANA)
+    assert job.next_at == datetime(2026, 11, 20, 17, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("buy milk", "cannot see when"),
+        ("tomorrow at 9", "What should I remind you of"),
+        ("tomorrow at 9 | \0", "What should I remind you of"),
+        ("2020-01-01 10:00 call", "is past"),
+        ("tomorrow at 9 " + "x" * 2001, "2,001 characters long; a reminder holds 2,000"),
+    ],
+)
+async def test_refused(appointments: Appointments, changes: _Calls, line: str, sentence: str) -> None:
+    with pytest.raises(Refused, match=sentence):
+        await _added(appointments, line)
+    assert changes.count == 0
+
+
+async def test_text_as_long_as_may_be(appointments: Appointments) -> None:
+    job = await _added(appointments, "tomorrow at 9 " + "ö" * 2000)
+    assert job.text == "ö" * 2000
+    assert len(appointments.describe(job)) < 250
+
+
+async def test_handled_twice_is_one_job(appointments: Appointments, changes: _Calls, clock: SteadyClock) -> None:
+    job = await _added(appointments, "in 20 minutes tea", "telegram:42#5")
+    clock.advance(hours=1)
+    assert await _added(appointments, "in 20 minutes tea", "telegram:42#5") == job
+    assert await appointments.list(MINE) == [job]
+    assert changes.count == 1
+
+
+async def test_a_scope_holds_so_many(appointments: Appointments) -> None:
+    jobs = [await _added(appointments, f"in {minutes} minutes tea", f"o{minutes}") for minutes in (10, 20, 30)]
+    with pytest.raises(Refused, match="There are 3 reminders here already"):
+        await _added(appointments, "in 40 minutes tea")
+    assert await _added(appointments, "in 20 minutes tea", "o20") == jobs[1]
+    bobs = await appointments.add(
+        "in 5 minutes tea", target=Address(platform="telegram", chat_id="43"), scope=BOB, account=None
+    )
+    assert bobs.scope == BOB
+    await appointments.remove(jobs[0].id, MINE)
+    assert (await _added(appointments, "in 40 minutes tea")).text == "tea"
+
+
+async def test_paused_resumed_removed(appointments: Appointments, changes: _Calls, clock: SteadyClock) -> None:
+    job = await _added(appointments, "every day at 9 water")
+    paused = await appointments.pause(job.id, MINE)
+    assert paused.paused_at == clock.now()
+    assert "[paused]" in appointments.describe(paused)
+    assert await appointments.pause(job.id, MINE) == paused
+    clock.advance(days=3)
+    resumed = await appointments.resume(job.id, MINE)
+    assert resumed.paused_at is None
+    assert resumed.next_at == datetime(2026, 11, 24, 9, tzinfo=UTC)
+    assert await appointments.resume(job.id, MINE) == resumed
+    assert await appointments.remove(job.id, MINE) == resumed
+    assert await appointments.list(MINE) == []
+    assert changes.count == 4
+
+
+async def test_a_moment_that_passed_while_paused(appointments: Appointments, clock: SteadyClock) -> None:
+    job = await _added(appointments, "in 20 minutes tea")
+    await appointments.pause(job.id, MINE)
+    clock.advance(hours=1)
+    with pytest.raises(Refused, match="passed while it was paused"):
+        await appointments.resume(job.id, MINE)
+
+
+async def test_run_now(appointments: Appointments, changes: _Calls, clock: SteadyClock) -> None:
+    job = await _added(appointments, "every day at 9 water")
+    assert (await appointments.run(job.id, MINE)).next_at == clock.now()
+    assert changes.count == 2
+    await appointments.pause(job.id, MINE)
+    with pytest.raises(Refused, match="is paused"):
+        await appointments.run(job.id, MINE)
+
+
+async def test_what_is_not_yours_does_not_exist(appointments: Appointments, changes: _Calls) -> None:
+    job = await _added(appointments, "every day at 9 water")
+    told = changes.count
+    assert await appointments.list(frozenset((BOB,))) == []
+    assert await appointments.list(frozenset()) == []
+    for change in (appointments.pause, appointments.resume, appointments.remove, appointments.run):
+        for scopes in (frozenset((BOB,)), frozenset[Scope]()):
+            with pytest.raises(Refused, match=f"^There is no reminder {job.id} here\\.$"):
+                await change(job.id, scopes)
+        for missing in (job.id + 1, 0, -1, 10**30):
+            with pytest.raises(Refused, match=f"^There is no reminder {missing} here\\.$"):
+                await change(missing, MINE)
+    assert changes.count == told
+    await appointments.remove(job.id, MINE)
+    with pytest.raises(Refused, match="There is no reminder"):
+        await appointments.remove(job.id, MINE)
+
+
+async def test_not_where_others_would_hear_it(appointments: Appointments) -> None:
+    with pytest.raises(Refused, match="others would see it"):
+        await appointments.add("in 5 minutes x", target=CHAT, scope=BOB)

@@ -1,0 +1,178 @@
+"""What people type: every text gives expressions that FTS5 accepts, and operators mean what they say."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.search.query import LIMIT_TERMS, any_of, clean, is_plain_question, is_word_list, parse, route
+from core.store.query import Plan
+
+TYPED = st.one_of(
+    st.text(max_size=60),
+    st.lists(
+        st.sampled_from(
+            [
+                "ferry",
+                "OR",
+                "AND",
+                "NOT",
+                "-",
+                '"',
+                "*",
+                "(",
+                ")",
+                "a-b",
+                "c++",
+                "don't",
+                "foo:bar",
+                "^x",
+                "{y}",
+                "缓存",
+                "修改youer服务端",
+                "👍",
+                "ก",
+                "NEAR(a b, 3)",
+                "100%",
+                "�",
+                "\x00",
+                "-x",
+                '"two words"',
+                "pre*",
+                "ﷺ",
+                "😀*",
+            ]
+        ),
+        max_size=12,
+    ).map(" ".join),
+)
+TABLES = {"words": "words", "trigram": "runs", "pairs": "pairs"}
+
+
+@pytest.fixture(scope="module")
+def indexes() -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE words USING fts5(text, tools, tokenize = 'unicode61')")
+    connection.execute("CREATE VIRTUAL TABLE runs USING fts5(text, tools, tokenize = 'trigram')")
+    connection.execute("CREATE VIRTUAL TABLE pairs USING fts5(text, tools, tokenize = 'unicode61')")
+    yield connection
+    connection.close()
+
+
+def _ask(connection: sqlite3.Connection, plan: Plan) -> None:
+    clauses = [(path, text) for clauses in plan.alternatives for path, text, _ in clauses]
+    for path, text in [*clauses, *plan.ranking]:
+        table = TABLES[path]
+        connection.execute(
+            f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (f"{{text tools}} : ({text})",)
+        ).fetchall()
+
+
+@settings(max_examples=200, deadline=None)
+@given(TYPED)
+def test_any_text_is_accepted_by_fts5(indexes: sqlite3.Connection, text: str) -> None:
+    _ask(indexes, parse(text))
+    _ask(indexes, any_of(text))
+
+
+@pytest.mark.parametrize(
+    "text", ['"' * 1_000_000, "a" * 1_000_000, "(" * 1_000_000, "a OR " * 250_000, "-" * 1_000_000]
+)
+def test_a_megabyte_is_planned_in_an_instant(indexes: sqlite3.Connection, text: str) -> None:
+    started = time.perf_counter()
+    _ask(indexes, parse(text))
+    _ask(indexes, any_of(text))
+    assert time.perf_counter() - started < 1
+
+
+def test_words_are_all_required() -> None:
+    assert parse("ferry to Porto").single == ("words", '("ferry" AND "to" AND "Porto")')
+
+
+def test_operators() -> None:
+    assert parse("ferry OR boat -car").single == ("words", '("ferry") OR (("boat") NOT (("car")))')
+    assert parse("ferry NOT car").single == parse("ferry -car").single
+    assert parse('"ferry boat" pre*').single == ("words", '("ferry boat" AND "pre"*)')
+    assert parse('-"night train" ferry').single == ("words", '(("ferry") NOT (("night train")))')
+
+
+def test_what_is_only_left_out_is_a_plan_without() -> None:
+    plan = parse('-ferry NOT "night train" -修改redis')
+    assert (plan.alternatives, plan.is_typed) == ((), False)
+    assert plan.without == (
+        (("words", '"ferry"'),),
+        (("words", '"night train"'),),
+        (("pairs", '"修改"'), ("words", '"redis"')),
+    )
+    assert parse("ferry -car").without == parse("").without == ()
+
+
+def test_operators_without_operands_are_harmless() -> None:
+    assert parse("OR ferry OR").single == parse("AND ferry NOT").single == ("words", '("ferry")')
+    for text in ("OR", "NOT", "AND OR", '"', "*", "-", "%", "+++", "", " ", "-ferry", "NOT ferry"):
+        assert not parse(text).is_typed
+
+
+def test_an_operator_in_lower_case_is_a_word() -> None:
+    assert parse("this or that").single == ("words", '("this" AND "or" AND "that")')
+
+
+def test_punctuation_stays_inside_the_quotes() -> None:
+    assert parse("don't a-b c++").single == ("words", '("don\'t" AND "a-b" AND "c++")')
+    assert parse("--verbose").single == ("words", '("--verbose")')
+
+
+def test_three_routes() -> None:
+    assert [route("words", "ferry"), route("run", "数据库"), route("run", "数据"), route("symbol", "👍")] == [
+        "words",
+        "trigram",
+        "pairs",
+        "pairs",
+    ]
+    assert parse("数据库").single == ("trigram", '("数据库")')
+    assert parse("缓存").single == ("pairs", '("缓存")')
+    assert parse("缓").single == ("pairs", '("缓")')
+
+
+def test_mixed_scripts_are_taken_apart() -> None:
+    plan = parse("修改youer服务端")
+    assert plan.alternatives == (
+        (("words", '"youer"', False), ("trigram", '"服务端"', False), ("pairs", '"修改"', False)),
+    )
+    assert plan.terms == ("修改", "youer", "服务端")
+
+
+def test_full_width_is_folded() -> None:
+    full_width = "".join(chr(ord(letter) + 0xFEE0) for letter in "Redis")
+    assert parse(full_width).single == ("words", '("Redis")')
+
+
+def test_any_of_drops_stopwords_unless_nothing_is_left() -> None:
+    assert any_of("What did we decide about the ferry?").ranking == (("words", '"decide" OR "ferry"'),)
+    assert any_of("who are you").ranking == (("words", '"who" OR "are" OR "you"'),)
+    assert any_of("who are 你们").ranking == (("pairs", '"你们"'),)
+    assert any_of("服务端的缓存").ranking == (("pairs", '"服务" OR "务端" OR "缓存"'),)
+
+
+def test_many_terms_are_bounded() -> None:
+    assert parse(" ".join(f"w{n}" for n in range(1000))).ranking[0][1].count(" OR ") == LIMIT_TERMS - 1
+
+
+def test_clean_takes_out_what_sqlite_cannot_take() -> None:
+    assert clean("a\0b\ud800c") == "a b?c"
+
+
+@pytest.mark.parametrize("text", ["whens the ferry", "Where is it", "how did she go", "the blue ferry?"])
+def test_a_question_in_a_hurry_is_a_question(text: str) -> None:
+    assert is_plain_question(text)
+
+
+def test_three_plain_words_are_a_list() -> None:
+    assert is_word_list("caroline support group")
+    for text in ("ferry lisbon", "a OR b", "a -b c", '"a b c"', "ferr* to porto", "see core/search/recall.py now", ""):
+        assert not is_word_list(text), text

@@ -1,0 +1,98 @@
+"""Messages and sessions in the order of how well they answer."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from core.search.ranking import is_question, rank, weights
+from core.search.utterance import Utterance
+from core.text.terms import date_terms, moment_terms, query_terms, terms_of
+
+
+def _lines(session_id: int, *texts: str, day: date = date(2023, 5, 8), name: str = "Ana") -> list[Utterance]:
+    return [
+        Utterance(
+            message_id=session_id * 100 + number,
+            session_id=session_id,
+            block=0,
+            terms=terms_of(text),
+            name=tuple(terms_of(name)),
+            day=date_terms(day),
+            is_question=is_question(text),
+            is_wanted=True,
+        )
+        for number, text in enumerate(texts)
+    ]
+
+
+def _order(text: str, *sessions: list[Utterance], moments: frozenset[str] = frozenset()) -> tuple[list[int], list[int]]:
+    terms = query_terms(text)
+    counts = {
+        term: sum(any(term in (*one.terms, *one.name, *one.day) for one in s) for s in sessions) for term in terms
+    }
+    scores, scored = rank(weights(counts, len(sessions)), {s[0].session_id: s for s in sessions}, moments)
+    return list(scores), [one.message_id for _, one in scored]
+
+
+def test_the_session_and_the_message_with_the_rarer_words_win() -> None:
+    first = _lines(1, "we spoke of boats", "nothing here", "and nothing there")
+    second = _lines(2, "hello", "the ferry to Porto leaves at noon", "thanks")
+    assert _order("When does the ferry to Porto leave?", first, second) == ([2], [201, 202, 200])
+
+
+def test_an_answer_is_found_by_the_question_before_it() -> None:
+    lines = _lines(1, "x", "Which ferry did you take?", "The one at noon from the old harbour", "y")
+    messages = _order("Which ferry did Ben take?", lines)[1]
+    assert messages[0] == 101
+    assert messages[1] == 102
+
+
+def test_a_day_is_found_by_its_words() -> None:
+    early = _lines(1, "lunch with Ben", day=date(2023, 5, 8))
+    late = _lines(2, "lunch with Ben", day=date(2023, 7, 9))
+    assert _order("What about lunch in July?", early, late)[0][0] == 2
+
+
+def test_where_a_moment_is_asked_for_messages_that_name_one_gain() -> None:
+    lines = _lines(1, "ferry trip fine", "x", "y", "z", "ferry trip yesterday")
+    assert _order("ferry trip", lines)[1][0] == 100
+    assert _order("When was the ferry trip?", lines, moments=moment_terms())[1][0] == 104
+
+
+def test_unwanted_messages_lend_their_words_but_are_no_answer() -> None:
+    asked, answered = _lines(1, "Which ferry?", "At noon")
+    messages = _order("ferry", [asked._replace(is_wanted=False), answered])[1]
+    assert messages == [101]
+
+
+def test_nothing_to_rank() -> None:
+    assert rank({}, {}) == ({}, [])
+    assert _order("ferry", _lines(1, "boat")) == ([], [])
+
+
+def test_weights_are_never_negative() -> None:
+    assert all(weight >= 0 for weight in weights({"a": 0, "b": 5, "c": 10, "d": 99}, 10).values())
+
+
+def test_questions_of_several_scripts() -> None:
+    assert all(is_question(text) for text in ("so? ", "\u5417\uff1f", "\u0645\u0627\u061f"))
+    assert not is_question("no? yes.")
+
+
+def test_who_is_named_said_it() -> None:
+    lines = [*_lines(1, "the ferry", "x", "y", "z"), *_lines(1, "the ferry", "x", "y", "z", name="Ben")]
+    both = [one._replace(message_id=number) for number, one in enumerate(lines)]
+    assert _order("What did Ben say about the ferry?", both)[1][0] == 4
+    assert _order("What did Ana say about the ferry?", both)[1][0] == 0
+
+
+def test_words_that_stand_together_in_the_question_do_so_in_the_answer() -> None:
+    apart = "night falls and we go home by the slow ferry"
+    lines = _lines(1, apart, "x", "y", "z", "we go home by the slow night ferry and wait")
+    assert _order("night ferry", lines)[1][0] == 104
+
+
+def test_kin_of_a_word_counts_a_little() -> None:
+    lines = _lines(1, "hello there", "x", "y", "z", "an adoptive family", "x", "y", "z", "we adopt him")
+    assert _order("adopt", lines)[1][0] == 108
+    assert 104 in _order("adopt", lines)[1]

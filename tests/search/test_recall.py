@@ -1,0 +1,397 @@
+"""Recall over a real state.db: the shapes, the filters, the language, and that nobody sees what is not his."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.search.recall import Recall
+from core.search.remarks import LOOSE, UNTYPED, WORDLESS
+from core.store.search_types import Findings, Query
+from core.store.sqlite.database import Database
+from core.types import Scope, Window
+from tests.fixtures.annals import ANA, BEN, ROOM, START, Annals
+from tests.fixtures.clock import SteadyClock
+
+MINE = Query(scopes=frozenset({ANA}))
+
+
+@pytest.fixture
+def annals(database: Database) -> Annals:
+    return Annals(database)
+
+
+@pytest.fixture
+def recall(database: Database, clock: SteadyClock) -> Recall:
+    return Recall(database, clock)
+
+
+async def _ask(recall: Recall, text: str, **changes: object) -> Findings:
+    return await recall.recall(replace(MINE, text=text, **changes))  # type: ignore[arg-type]
+
+
+def _messages(findings: Findings) -> list[int]:
+    return [hit.message_id for found in findings.sessions for hit in found.matches]
+
+
+async def test_discovery_shows_match_window_and_bookends(annals: Annals, recall: Recall) -> None:
+    lines = [f"line {n}" for n in range(30)]
+    lines[15] = "We take the ferry from Porto at noon"
+    session, *ids = await annals.session(lines, title="Travel", external_id="s-7")
+    findings = await _ask(recall, "ferry")
+    (found,) = findings.sessions
+    assert findings.shape == "discovery"
+    assert findings.note is None
+    assert findings.took_ms > 0
+    assert (found.session.id, found.session.title, found.session.external_id) == (session, "Travel", "s-7")
+    assert [hit.message_id for hit in found.matches] == [ids[15]]
+    assert found.matches[0].snippet == "We take the >>>ferry<<< from Porto at noon"
+    assert found.matches[0].rank == found.score > 0
+    assert [item.message_id for item in found.window] == ids[10:21]
+    assert [item.message_id for item in found.window if item.is_anchor] == [ids[15]]
+    assert [item.text for item in found.bookend_start] == lines[:3]
+    assert [item.text for item in found.bookend_end] == lines[-3:]
+    assert (found.messages_before, found.messages_after) == (10, 9)
+    assert found.window[0].sender == "Ana"
+    assert found.window[1].sender is None
+
+
+async def test_the_best_sessions_come_first_and_are_limited(annals: Annals, recall: Recall) -> None:
+    for n in range(14):
+        await annals.session([f"ferry {'and other words ' * n}"])
+    assert [found.session.id for found in (await _ask(recall, "ferry")).sessions] == [1, 2, 3]
+    assert len((await _ask(recall, "ferry", limit=10**9)).sessions) == 10
+    assert len((await _ask(recall, "ferry", limit=-5)).sessions) == 1
+    flat = (await _ask(recall, "ferry", limit=1, messages=12)).messages
+    assert len(flat) == 12
+    assert [hit.rank for hit in flat] == sorted((hit.rank for hit in flat), reverse=True)
+
+
+async def test_a_lineage_is_one_result(annals: Annals, recall: Recall) -> None:
+    parent, first = await annals.session(["the ferry at noon"])
+    child, second = await annals.session(["ferry"], parent_id=parent)
+    other, third = await annals.session(["a ferry elsewhere, much longer than the others are"])
+    findings = await _ask(recall, "ferry")
+    assert [found.session.id for found in findings.sessions] == [child, other]
+    assert _messages(findings) == [second, first, third]
+
+
+async def test_windows_are_clamped(annals: Annals, recall: Recall) -> None:
+    session, *ids = await annals.session([f"line {n}" for n in range(5)])
+    for window, expected in ((-3, 1), (0, 1), (1, 3), (10**9, 5)):
+        findings = await recall.recall(replace(MINE, session=session, around=ids[2], window=window))
+        assert len(findings.sessions[0].window) == expected
+
+
+async def test_scroll(annals: Annals, recall: Recall) -> None:
+    session, *ids = await annals.session([f"line {n}" for n in range(20)])
+    other = (await annals.session(["elsewhere"]))[0]
+    findings = await recall.recall(replace(MINE, session=session, around=ids[8], window=2))
+    (found,) = findings.sessions
+    assert findings.shape == "scroll"
+    assert [item.message_id for item in found.window] == ids[6:11]
+    assert (found.messages_before, found.messages_after, found.matches) == (6, 9, ())
+    assert (await recall.recall(replace(MINE, around=ids[8]))).sessions[0].session.id == session
+    assert (await recall.recall(replace(MINE, session=other, around=ids[8]))).sessions == ()
+    assert (await recall.recall(replace(MINE, session=session, around=10**30))).sessions == ()
+
+
+async def test_scroll_goes_by_the_lineage(annals: Annals, recall: Recall) -> None:
+    parent, first = await annals.session(["the ferry"])
+    child, _second = await annals.session(["later"], parent_id=parent)
+    findings = await recall.recall(replace(MINE, session=child, around=first))
+    assert [found.session.id for found in findings.sessions] == [parent]
+
+
+async def test_read_shows_beginning_and_end(annals: Annals, recall: Recall) -> None:
+    session, *ids = await annals.session([f"line {n}" for n in range(50)])
+    findings = await recall.recall(replace(MINE, session=session))
+    (found,) = findings.sessions
+    assert findings.shape == "read"
+    assert [item.message_id for item in found.window] == ids[:20] + ids[-10:]
+    assert (found.messages_before, found.messages_after) == (0, 20)
+    short, *few = await annals.session(["a", "b"])
+    assert [item.message_id for item in (await recall.recall(replace(MINE, session=short))).sessions[0].window] == few
+
+
+async def test_browse_is_newest_first_with_previews(annals: Annals, recall: Recall) -> None:
+    first = (await annals.session(["How do I get\nto Porto?", "By ferry."], title="Travel"))[0]
+    second = (await annals.session(["What about the train?"]))[0]
+    await annals.session([])
+    await annals.session([("tool", "only a tool")])
+    findings = await recall.recall(replace(MINE, limit=10))
+    assert findings.shape == "browse"
+    assert [found.session.id for found in findings.sessions] == [second, first]
+    assert [found.preview for found in findings.sessions] == ["What about the train?", "How do I get to Porto?"]
+    assert len((await recall.recall(replace(MINE, limit=1))).sessions) == 1
+    await annals.say(first, "Thanks")
+    assert (await recall.recall(replace(MINE, limit=1))).sessions[0].session.id == first
+
+
+async def test_browse_shows_the_last_of_a_lineage(annals: Annals, recall: Recall) -> None:
+    parent = (await annals.session(["one"]))[0]
+    child = (await annals.session(["two"], parent_id=parent))[0]
+    assert [found.session.id for found in (await recall.recall(MINE)).sessions] == [child]
+
+
+async def test_filters_hold_before_the_limit(annals: Annals, recall: Recall) -> None:
+    _early, a = await annals.session(["ferry one"], platform="telegram", title="\uff34ravel plans", sender="Ana")
+    late, b, c, d = await annals.session(
+        ["ferry two", "ferry three", ("tool", "ferry four")], platform="discord", title="Work", sender="Börje"
+    )
+
+    async def ids(**changes: object) -> list[int]:
+        return sorted(_messages(await _ask(recall, "ferry", **changes)))
+
+    assert await ids() == [a, b, c]
+    assert await ids(roles=("tool",)) == [d]
+    assert await ids(roles=("user", "assistant", "tool"), platforms=("discord",)) == [b, c, d]
+    assert await ids(platforms=("telegram",)) == [a]
+    assert await ids(title="travel") == [a]
+    assert await ids(sender="BÖRJE") == [b]
+    assert await ids(session=late) == [b, c]
+    middle = datetime.fromtimestamp(START, UTC) + timedelta(seconds=90)
+    assert await ids(before=middle) == [a]
+    assert await ids(after=middle) == [b, c]
+    assert await ids(session=10**40) == await ids(title="\ud800") == await ids(sender="nobody") == []
+    for n in range(60):
+        await annals.session([f"ferry {n}"], platform="cron")
+    assert await ids(platforms=("discord",), limit=1) == [b, c]
+
+
+async def test_words_are_all_required_and_operators_mean_what_they_say(annals: Annals, recall: Recall) -> None:
+    _, both = await annals.session(["the ferry to Porto"])
+    _, one = await annals.session(["the train to Porto"])
+    _, two = await annals.session(["Lisbon by ferries"])
+
+    async def ids(text: str) -> list[int]:
+        findings = await _ask(recall, text)
+        assert findings.note is None
+        return sorted(_messages(findings))
+
+    assert await ids("ferry porto") == [both]
+    assert await ids("ferry AND porto") == [both]
+    assert await ids("train OR lisbon") == [one, two]
+    assert await ids("porto -ferry") == await ids("porto NOT ferry") == [one]
+    assert await ids('"to porto"') == [both, one]
+    assert await ids("ferr*") == [both, two]
+    assert await ids("PÓRTO -train") == [both]
+
+
+async def test_what_is_not_found_as_typed_is_searched_as_any_of_the_words(annals: Annals, recall: Recall) -> None:
+    _, best = await annals.session(["We decided to take the ferry"])
+    _, _other = await annals.session(["The train was late"])
+    for typed, note in (("What about the ferry or the bus?", None), ("ferry bus unicorn", LOOSE)):
+        findings = await _ask(recall, typed)
+        assert _messages(findings) == [best]
+        assert findings.note == note
+    assert findings.sessions[0].matches[0].snippet == "We decided to take the >>>ferry<<<"
+    await annals.session(["this AND that"])
+    assert (await _ask(recall, "AND")).note == UNTYPED
+    for text in ('"', "*", "%", "+++"):
+        findings = await _ask(recall, text)
+        assert (findings.sessions, findings.note) == ((), WORDLESS)
+    assert (await _ask(recall, "absent")).sessions == ()
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("don't", "I don't know"),
+        ("c++", "written in C++ and Rust"),
+        ("a-b", "the a-b test"),
+        ("100%", "it is 100% sure"),
+        ("foo:bar", "set foo:bar there"),
+        ("/etc/hosts", "edit /etc/hosts first"),
+        ("#ferry", "see #ferry"),
+        ("👍", "well done 👍🏽!"),
+        ("party🎉", "a party🎉 tonight"),
+        ("résumé", "my resume is here"),
+        ("北", "去北京"),
+        ("京", "去北京"),
+        ("北京", "去北京吧"),
+        ("服务端", "修改youer服务端"),
+        ("youer", "修改youer服务端"),
+        ("修改youer服务端", "修改youer服务端"),
+        ("Redis缓存", "把缓存放进 redis"),
+        ("ﾃｽﾄ", "テストです"),
+        ("회의", "내일 회의가 있다"),
+        ("ทำงาน", "ที่ทำงานของฉัน"),
+        ("कोड", "यह कोड है"),
+        ("كتاب", "هذا كِتَاب"),
+        ("ПРИВЕТ", "привет, мир"),
+        ("core/search/recall.py", "look at core/search/recall.py, line 3"),
+        ("recall.py", "look at core/search/recall.py, line 3"),
+        ("C:\\temp", "put it into C:\\temp\\new"),
+        ("C:\\temp\\new", "put it into C:\\temp\\new"),
+        ("https://x.org/a?b=c", "see https://x.org/a?b=c&d=e for more"),
+        ("x.org", "see https://x.org/a?b=c&d=e for more"),
+        ("#holiday", "the best #holiday ever"),
+        ("v2.3.1", "update to v2.3.1 now"),
+        ("2.3.1", "version 2.3.1 is out"),
+        ("snake_case_name", "call snake_case_name(x) twice"),
+        ("snake_case_name(x)", "call snake_case_name(x) twice"),
+        ("self.assertEqual(a, b)", "then self.assertEqual(a, b) fails"),
+        ("+351 912 345 678", "her number is +351 912 345 678"),
+        ("+351912345678", "her number is +351912345678"),
+        ("€1,299.50", "it costs €1,299.50 in all"),
+        ("ana@example.org", "write to ana@example.org"),
+        ("@ana_b", "ask @ana_b about it"),
+        ("192.168.0.1", "the router is 192.168.0.1"),
+        ("3f2b9c1e-77aa", "commit 3f2b9c1e-77aa-4f broke it"),
+        ("git push --force", "never git push --force"),
+        ("--verbose", "run it with --verbose"),
+        ("12:30", "the train at 12:30"),
+        ("2026-05-03", "on 2026-05-03 we go"),
+        ("$HOME/.config", "it is in $HOME/.config"),
+        ("<div class=x>", "the <div class=x> is wrong"),
+        ("x == y", "where x == y holds"),
+        ("🛶", "we rowed 🛶 all day"),
+        ("⏰", "set an ⏰ please"),
+        ("▶️", "press ▶️ there"),
+        ("❤️", "with ❤️"),
+        ("👨‍👩‍👧", "the 👨‍👩‍👧 came"),
+        ("🇵🇹", "to 🇵🇹 by train"),
+        ("1️⃣", "first 1️⃣ then two"),
+        ("thanks", "thanks🥰"),
+        ("great", "well👍🏽great"),
+        ("100", "it costs 100₽"),
+        ("100₽", "it costs 100₽"),
+        ("ana", "ask \u2068Ana\u2069 about it"),
+    ],
+)
+async def test_anything_typed_finds_it(annals: Annals, recall: Recall, typed: str, said: str) -> None:
+    await annals.session(["something else entirely"])
+    _, message = await annals.session([said])
+    findings = await _ask(recall, typed)
+    assert _messages(findings) == [message]
+    assert findings.note is None
+    assert ">>>" in findings.sessions[0].matches[0].snippet
+
+
+async def test_mixed_operators_over_several_indexes(annals: Annals, recall: Recall) -> None:
+    _, both = await annals.session(["redis 缓存 is full"])
+    _, one = await annals.session(["redis is full"])
+    _, two = await annals.session(["数据库备份 is done"])
+    assert _messages(await _ask(recall, "redis -缓存")) == [one]
+    assert _messages(await _ask(recall, 'redis -"redis 缓存"')) == [one]
+    assert sorted(_messages(await _ask(recall, "缓存 OR 数据库"))) == [both, two]
+    assert _messages(await _ask(recall, "redis AND 缓存 AND full")) == [both]
+    assert _messages(await _ask(recall, "redis 缓存 full")) == [both, one]
+    loose = await _ask(recall, "缓存的数据库 redis")
+    assert loose.note == LOOSE
+    assert sorted(_messages(loose)) == [both, one, two]
+
+
+async def test_the_window_of_the_model_is_left_out(annals: Annals, recall: Recall) -> None:
+    session, *ids = await annals.session(["ferry one", "ferry two", "ferry three"])
+    hidden = Window(spans=((session, ids[1], 2**63 - 1),))
+    findings = await _ask(recall, "ferry", hidden=hidden, messages=9)
+    assert _messages(findings) == [ids[0]] == [hit.message_id for hit in findings.messages]
+    (found,) = findings.sessions
+    assert [item.message_id for item in (*found.window, *found.bookend_start, *found.bookend_end)] == [ids[0]] * 3
+    assert (found.messages_before, found.messages_after) == (0, 0)
+    everything = Window(spans=((session, 0, 2**63 - 1),))
+    assert (await _ask(recall, "ferry", hidden=everything)).sessions == ()
+    assert (await recall.recall(replace(MINE, hidden=everything))).sessions == ()
+    assert len((await recall.recall(replace(MINE, hidden=hidden))).sessions) == 1
+
+
+async def test_nobody_sees_what_is_not_his(annals: Annals, recall: Recall) -> None:
+    session, *ids = await annals.session(["my ferry 数据库 缓存", "secret"], scope=ANA, title="ferry")
+    await annals.session(["room ferry"], scope=ROOM)
+    for scopes in (frozenset({BEN}), frozenset({ROOM}), frozenset[Scope]()):
+        asked = [
+            Query(scopes=scopes, text="my ferry", messages=50, limit=10),
+            Query(scopes=scopes, text="数据库", messages=50),
+            Query(scopes=scopes, text="缓存", messages=50),
+            Query(scopes=scopes, text="secret OR 数据库", messages=50),
+            Query(scopes=scopes, text="my secret question about something", messages=50),
+            Query(scopes=scopes, text="ferry", session=session),
+            Query(scopes=scopes, session=session),
+            Query(scopes=scopes, session=session, around=ids[0]),
+            Query(scopes=scopes, around=ids[0]),
+            Query(scopes=scopes),
+        ]
+        for query in asked:
+            findings = await recall.recall(query)
+            assert session not in [found.session.id for found in findings.sessions]
+            assert not set(ids) & {hit.message_id for hit in findings.messages}
+            shown = [item for found in findings.sessions for item in found.window]
+            assert not set(ids) & {item.message_id for item in shown}
+        absent = await recall.recall(Query(scopes=scopes, session=session, around=10**6))
+        present = await recall.recall(Query(scopes=scopes, session=session, around=ids[0]))
+        assert replace(absent, took_ms=0) == replace(present, took_ms=0)
+
+
+async def test_several_scopes_are_one_view(annals: Annals, recall: Recall) -> None:
+    mine = (await annals.session(["ferry"], scope=ANA))[0]
+    room = (await annals.session(["ferry boat"], scope=ROOM))[0]
+    await annals.session(["ferry"], scope=BEN)
+    query = Query(scopes=frozenset({ANA, ROOM}), text="ferry")
+    assert {found.session.id for found in (await recall.recall(query)).sessions} == {mine, room}
+    browsed = await recall.recall(Query(scopes=frozenset({ANA, ROOM}), limit=10))
+    assert [found.session.id for found in browsed.sessions] == [room, mine]
+
+
+async def test_commands_and_quotes_are_never_shown(annals: Annals, recall: Recall) -> None:
+    session, first = await annals.session(["ferry"])
+    hidden = [await annals.say(session, f"ferry {kind}", kind=kind) for kind in ("command", "quote", "notice")]
+    findings = await _ask(recall, "ferry", messages=50)
+    assert _messages(findings) == [first]
+    assert [item.message_id for item in findings.sessions[0].window] == [first]
+    for message in hidden:
+        assert (await recall.recall(replace(MINE, session=session, around=message))).sessions == ()
+
+
+async def test_a_tool_message_can_be_the_anchor(annals: Annals, recall: Recall) -> None:
+    _session, first, tool, last = await annals.session(["ask", ("tool", "ferry timetable"), ("assistant", "done")])
+    (found,) = (await _ask(recall, "timetable", roles=("tool",))).sessions
+    assert [(item.message_id, item.is_anchor) for item in found.window] == [(first, False), (tool, True), (last, False)]
+
+
+TYPED = st.one_of(
+    st.text(max_size=40),
+    st.lists(
+        st.sampled_from(["ferry", "OR", "NOT", "-", '"', "*", "数据库", "缓", "👍", "a-b", "\ud800", "\0", "\ue0001"]),
+        max_size=8,
+    ).map(" ".join),
+)
+
+
+async def test_nothing_typed_raises(tmp_path: Path, clock: SteadyClock) -> None:
+    asked: list[Query] = []
+
+    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(
+        TYPED, st.integers(), st.integers(), st.one_of(st.none(), st.integers()), st.one_of(st.none(), st.integers())
+    )
+    def collect(text: str, limit: int, window: int, session: int | None, around: int | None) -> None:
+        asked.append(
+            replace(MINE, text=text, limit=limit, window=window, session=session, around=around, messages=limit)
+        )
+
+    collect()
+    async with Database.open(tmp_path / "state.db") as database:
+        annals = Annals(database)
+        await annals.session(["the ferry 数据库 👍", "a-b"])
+        await annals.session(["other ferry"], scope=BEN)
+        recall = Recall(database, clock)
+        for query in asked:
+            findings = await recall.recall(query)
+            assert findings.query == query.text
+            assert all(found.session.scope == ANA for found in findings.sessions)
+        assert await recall.verify() == []
+        assert (await database.read(lambda c: c.execute("SELECT COUNT(*) FROM state_meta").fetchone()[0])) >= 1
+
+
+async def test_a_megabyte_is_answered_within_a_second(annals: Annals, recall: Recall) -> None:
+    await annals.session(["the ferry 数据库"])
+    for text in ('"' * 1_000_000, "ferry " * 200_000, "数" * 1_000_000, "((((" * 250_000 + "ferry"):
+        findings = await _ask(recall, text)
+        assert findings.took_ms < 1000

@@ -1,0 +1,90 @@
+"""Pages of results: together they are everything, nothing twice, and a lineage is one result on whichever page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.search import remarks
+from core.search.recall import Recall
+from core.store.search_types import Findings, Query
+from core.store.sqlite.database import Database
+from tests.fixtures.annals import ANA, BEN, Annals
+from tests.fixtures.clock import SteadyClock
+
+pytestmark = pytest.mark.slow
+
+MINE = Query(scopes=frozenset({ANA}), limit=3)
+
+
+@pytest.fixture
+async def roots(database: Database) -> dict[int, int]:
+    """Twenty conversations about the ferry, every second of them continued once or twice, by session id; each
+    session's root. Some of Ben's stand between."""
+    annals = Annals(database)
+    roots: dict[int, int] = {}
+    for number in range(20):
+        (first, *_) = await annals.session([f"ferry {number}", f"ferry answer {number}"])
+        roots[first] = parent = first
+        for generation in range(number % 3):
+            (child, *_) = await annals.session([f"ferry {number}, part {generation}", "what?"], parent_id=parent)
+            roots[child], parent = first, child
+        await annals.session(["the ferry of Ben"], scope=BEN)
+    return roots
+
+
+async def _pages(recall: Recall, query: Query) -> list[Findings]:
+    pages = [await recall.recall(query)]
+    while pages[-1].has_more:
+        pages.append(await recall.recall(replace(query, page=len(pages) + 1)))
+    return pages
+
+
+@pytest.mark.parametrize("text", ["ferry", "ferry OR boat", "What about the ferry?", "role:user", "from:Ana ferry", ""])
+@pytest.mark.parametrize("is_tended", [False, True])
+async def test_pages_together_are_everything_once(
+    database: Database, clock: SteadyClock, roots: dict[int, int], text: str, is_tended: bool
+) -> None:
+    recall = Recall(database, clock)
+    while is_tended and await recall.tend():
+        pass
+    pages = await _pages(recall, replace(MINE, text=text))
+    assert [len(page.sessions) for page in pages] == [3, 3, 3, 3, 3, 3, 2]
+    shown = [roots[found.session.id] for page in pages for found in page.sessions]
+    assert sorted(shown) == sorted(set(roots.values()))
+    said = [hit.message_id for page in pages for found in page.sessions for hit in found.matches]
+    assert len(said) == len(set(said))
+    whole = await recall.recall(replace(MINE, text=text, limit=10))
+    assert [found.session.id for found in whole.sessions] == [
+        found.session.id for page in pages[:4] for found in page.sessions
+    ][:10]
+
+
+async def test_a_page_behind_the_last_says_so(database: Database, clock: SteadyClock, roots: dict[int, int]) -> None:
+    recall = Recall(database, clock)
+    for text in ("page:8 ferry", "page:10", "page:11 ferry", "page:999999999999999999 ferry"):
+        findings = await recall.recall(replace(MINE, text=text))
+        assert findings.sessions == ()
+        assert not findings.has_more
+        assert findings.note is not None
+        assert "on page" in findings.note
+        assert "Without these limits there is something." in findings.note
+    assert len((await recall.recall(replace(MINE, text="page:7 ferry"))).sessions) == 2
+    assert roots
+
+
+@pytest.mark.parametrize("text", ["ferry", "", "role:user", "-boat", "What about the ferry?"])
+async def test_pages_end_at_the_tenth_and_that_is_said(
+    database: Database, clock: SteadyClock, roots: dict[int, int], text: str
+) -> None:
+    recall = Recall(database, clock)
+    last, behind = [await recall.recall(replace(MINE, text=text, limit=1, page=page)) for page in (10, 11)]
+    assert len(last.sessions) == 1
+    assert not last.has_more
+    assert last.note is not None
+    assert remarks.LAST_PAGE in last.note
+    assert behind.sessions == ()
+    assert behind.note is not None
+    assert "on page 11" in behind.note
+    assert len(set(roots.values())) > 11

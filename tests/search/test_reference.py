@@ -1,0 +1,104 @@
+"""Every route of recall gives what a slow reference finds that scans all that was said."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from core.search import recall
+from core.store.sqlite import chunk_index, message_search
+from tests.fixtures.plots import Tale, Wish, questions, tales, typed_wishes, wordless, words_of_any_kind
+from tests.fixtures.referee import judge_damaged, judge_often, judge_question, judge_typed, judge_wordless
+from tests.fixtures.saga import Stage, staged
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+# To explain a failure hypothesis traces every line, which takes longer than to find it.
+PHASES = (Phase.generate, Phase.shrink)
+QUICK = settings(
+    max_examples=25, deadline=None, derandomize=True, phases=PHASES, suppress_health_check=list(HealthCheck)
+)
+INDEXES = ("messages_fts", "messages_fts_trigram", "messages_fts_pairs", "chunks_fts")
+BREAKING = (
+    "UPDATE {index}_data SET block = x'ffffffffffffffffffff' WHERE id > 10",
+    "UPDATE {index}_data SET block = x'ffffffffffffffffffff'",
+    "DELETE FROM {index}_data WHERE id > 10",
+    "UPDATE {index}_config SET v = 99 WHERE k = 'version'",
+    "DROP TABLE {index}_idx",
+)
+STALE = "INSERT INTO state_meta VALUES ('index_stale', '1')"
+DAMAGES = (
+    STALE,
+    "UPDATE state_meta SET value = '0' WHERE key = 'index_version'",
+    *(statement.format(index=index) for index in INDEXES for statement in BREAKING),
+)
+
+TYPED = tales(typed_wishes)
+QUESTIONS = tales(questions)
+WORDLESS = tales(wordless)
+MIXED = tales(words_of_any_kind, ("halved", "tended"), most=3)
+
+
+async def compare(tale: Tale, judge: Callable[[Stage, Wish], Awaitable[object]]) -> None:
+    """Tells the history, asks for each of the wishes, and looks whether all indexes still agree with the messages."""
+    async with staged(tale.saga) as stage:
+        for wish in tale.wishes:
+            await judge(stage, wish)
+        assert await stage.recall.verify() == []
+
+
+async def compare_damaged(tale: Tale, damage: str) -> None:
+    """Asks in a store whose index is broken."""
+    async with staged(tale.saga, damage) as stage:
+        for wish in tale.wishes:
+            await judge_damaged(stage, wish)
+
+
+@QUICK
+@given(TYPED)
+async def test_what_is_typed_is_found_exactly(tale: Tale) -> None:
+    await compare(tale, judge_typed)
+
+
+@QUICK
+@given(TYPED)
+async def test_what_is_found_very_often_is_found_exactly(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
+    monkeypatch.setattr(message_search, "NEWEST", dict.fromkeys(message_search.NEWEST, 2))
+    await compare(tale, judge_often)
+
+
+@QUICK
+@given(QUESTIONS)
+async def test_a_question_finds_all_that_answers_it(tale: Tale) -> None:
+    await compare(tale, judge_question)
+
+
+@QUICK
+@given(QUESTIONS)
+async def test_a_question_asked_before_the_chunks_are_made_finds_all(
+    monkeypatch: pytest.MonkeyPatch, tale: Tale
+) -> None:
+    monkeypatch.setattr(chunk_index, "TAIL_MESSAGES", 6)
+    await compare(tale, judge_question)
+
+
+@QUICK
+@given(WORDLESS)
+async def test_without_words_all_is_shown_in_order(tale: Tale) -> None:
+    await compare(tale, judge_wordless)
+
+
+@QUICK
+@given(MIXED, st.sampled_from(DAMAGES))
+async def test_damage_costs_no_answer(tale: Tale, damage: str) -> None:
+    await compare_damaged(tale, damage)
+
+
+@QUICK
+@given(MIXED)
+async def test_a_scan_finds_all(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
+    monkeypatch.setattr(recall, "STEPS_BEFORE_SEARCH", 0)
+    await compare_damaged(tale, STALE)

@@ -1,0 +1,325 @@
+"""Recall with filters, without words, with slips of the pen, and what it says about all that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from core.search import remarks
+from core.search.recall import Recall
+from core.search.relaxed import Inquiry, completed
+from core.search.rendering import to_markdown
+from core.store.match import Match
+from core.store.search_types import Findings, Query
+from core.store.sqlite.database import Database
+from core.types import Account, Scope
+from tests.fixtures.annals import ANA, BEN, ROOM, START, Annals
+from tests.fixtures.clock import SteadyClock
+
+MINE = Query(scopes=frozenset({ANA}))
+BEGUN = datetime.fromtimestamp(START, UTC)
+
+
+@pytest.fixture
+def annals(database: Database) -> Annals:
+    return Annals(database)
+
+
+@pytest.fixture
+def clock() -> SteadyClock:
+    """An hour after the first message."""
+    return SteadyClock(BEGUN + timedelta(hours=1))
+
+
+@pytest.fixture
+def recall(database: Database, clock: SteadyClock) -> Recall:
+    return Recall(database, clock, "Europe/Lisbon")
+
+
+async def _ask(recall: Recall, text: str, **changes: object) -> Findings:
+    return await recall.recall(replace(MINE, text=text, **changes))  # type: ignore[arg-type]
+
+
+def _messages(findings: Findings) -> list[int]:
+    return sorted(hit.message_id for found in findings.sessions for hit in found.matches)
+
+
+async def _chunked(recall: Recall) -> None:
+    while await recall.tend():
+        pass
+
+
+async def test_typed_filters_hold_before_the_limit(annals: Annals, recall: Recall) -> None:
+    first, a, b = await annals.session(["ferry asked", "ferry answered"], title="Trip to Porto")
+    _, c = await annals.session(["ferry by Börje"], platform="discord", sender="Börje Diana", title="Work")
+    for n in range(50):
+        await annals.session([f"ferry {n} ferry ferry"], platform="cron", sender="Zoe")
+    for text, expected in (
+        ("ferry role:assistant", [b]),
+        ("ferry on:telegram", [a, b]),
+        ("platform:discord ferry", [c]),
+        ("ferry title:porto", [a, b]),
+        ('title:"trip to" ferry from:ana', [a]),
+        ("ferry from:borje", [c]),
+        ("ferry from:diana", [c]),
+        ("ferry from:an", [a]),
+        (f"in:{first} ferry", [a, b]),
+        ("ferry in:10000", []),
+        ("What about the ferry? on:discord", [c]),
+    ):
+        findings = await _ask(recall, text)
+        assert _messages(findings) == expected, text
+        assert findings.query == text
+    assert _messages(await _ask(recall, f"ferry before:{BEGUN + timedelta(seconds=120):%Y-%m-%dT%H:%M}")) == [a]
+    assert len(_messages(await _ask(recall, "ferry on:yesterday"))) == 0
+    assert len((await _ask(recall, "ferry on:today", limit=10)).sessions) == 10
+
+
+async def test_filters_without_words_list_the_newest(annals: Annals, recall: Recall) -> None:
+    first, a, b = await annals.session(["ferry asked", "ferry answered"], title="Trip")
+    second, c, tool = await annals.session(["train", ("tool", "timetable")], platform="discord", sender="Ben")
+    by_role = await _ask(recall, "role:assistant")
+    assert (by_role.shape, _messages(by_role)) == ("discovery", [b])
+    assert by_role.sessions[0].matches[0].snippet == "ferry answered"
+    assert _messages(await _ask(recall, "role:tool")) == [tool]
+    assert [found.session.id for found in (await _ask(recall, "role:all")).sessions] == [second, first]
+    assert _messages(await _ask(recall, "from:ben")) == [c]
+    assert _messages(await _ask(recall, "from:ana title:trip")) == [a]
+    assert _messages(await _ask(recall, "from:ana on:discord")) == []
+    listed = await _ask(recall, "on:discord")
+    assert (listed.shape, [found.session.id for found in listed.sessions]) == ("browse", [second])
+    assert (await _ask(recall, f"in:{first}")).shape == "read"
+    assert [found.session.id for found in (await _ask(recall, "title:TRIP")).sessions] == [first]
+
+
+async def test_what_is_only_left_out_lists_the_newest_without_it(annals: Annals, recall: Recall) -> None:
+    first, a, b = await annals.session(["the ferry and redis", "修改 redis"])
+    second, c, d = await annals.session(["the train", "修改 it"], platform="discord")
+    await annals.session(["the car"], scope=BEN)
+    for text, expected in (
+        ("-ferry", [b, c, d]),
+        ("NOT ferry", [b, c, d]),
+        ("-ferry -train", [b, d]),
+        ("-ferr* on:telegram", [b]),
+        (f"in:{first} -ferry", [b]),
+        ("from:ana -train", [a]),
+        ("-修改redis", [a, c, d]),
+        ('-"the train" -redis', [d]),
+    ):
+        findings = await _ask(recall, text)
+        assert (_messages(findings), findings.note) == (expected, remarks.WITHOUT), text
+    assert [found.session.id for found in findings.sessions] == [second]
+    said = await _ask(recall, "-ferry", is_prose=True)
+    assert (said.sessions[0].matches[0].message_id, said.note) == (a, remarks.UNTYPED), "who says it wants it"
+    nothing = await _ask(recall, "-redis on:telegram")
+    assert nothing.sessions == ()
+    assert nothing.note is not None
+    assert nothing.note.startswith("I looked through the latest conversations, on telegram.")
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+async def test_other_ways_to_write_it_are_found(annals: Annals, recall: Recall, is_chunked: bool) -> None:
+    number, *_ = await annals.session(["call me at +351 912 345 678"])
+    name, *_ = await annals.session(["getUserById fails with ABC-1234"])
+    egg, *_ = await annals.session(["たまごを買った"])
+    sight, *_ = await annals.session(["左眼四百五十度"])
+    price, *_ = await annals.session(["房租3000块"])
+    commit, *_ = await annals.session(["since f861fbd0c3dd24916e4ec7cf77d3db5294cc9fd4"])
+    await annals.session(["f861fbd99"], scope=BEN)
+    for _ in range(20 * is_chunked):
+        await annals.session(["about something else", "and nothing"])
+    if is_chunked:
+        await _chunked(recall)
+    for text, expected in (
+        ("912345678", number), ("abc1234", name), ("ABC 1234", name), ("get user by id", name),
+        ("タマゴ", egg), ("450度", sight), ("三千块", price), ("f861fbd", commit),
+    ):  # fmt: skip
+        findings = await _ask(recall, text)
+        assert [found.session.id for found in findings.sessions][:1] == [expected], text
+        assert not (findings.note or "").endswith(remarks.WEAK), text
+    assert ">>>たまご<<<" in (await _ask(recall, "タマゴ")).sessions[0].matches[0].snippet
+
+
+@pytest.mark.parametrize("asked", ["5月关于渡轮说了什么？", "五月渡轮说了什么", "渡輪 en mayo", "渡轮 5월"])
+async def test_a_month_in_another_language_helps(annals: Annals, recall: Recall, asked: str) -> None:
+    sessions = [(await annals.session(["渡轮九点开"]))[0] for _ in range(3)]
+    for number, session in enumerate(sessions):
+        said = datetime(2023, 4 + number, 10, tzinfo=UTC).timestamp()
+        await annals.execute("UPDATE messages SET created_at = :at WHERE session_id = :id", at=said, id=session)
+    assert (await _ask(recall, asked)).sessions[0].session.id == sessions[1]
+
+
+async def test_what_was_said_in_another_way_is_not_mended(annals: Annals, recall: Recall) -> None:
+    mode, *_ = await annals.session(["因为StrictMode的问题"])
+    await annals.session(["要比较Model的价格"])
+    findings = await _ask(recall, "strict mode")
+    assert findings.sessions[0].session.id == mode
+    assert findings.note == remarks.LOOSE
+    assert (await _ask(recall, "modle")).note == f"{remarks.LOOSE} “modle” was never said; I looked for “Model” too."
+
+
+async def test_a_time_alone_lists_the_conversations_of_that_time(annals: Annals, recall: Recall) -> None:
+    old = (await annals.session(["one"]))[0]
+    await annals.execute("UPDATE messages SET created_at = :at", at=START - 40 * 86400)
+    await annals.execute("UPDATE sessions SET started_at = :at", at=START - 40 * 86400)
+    # The session goes on today: its lifetime spans last week, but nothing was said then.
+    await annals.say(old, "two")
+    assert [found.session.id for found in (await _ask(recall, "on:today")).sessions] == [old]
+    assert (await _ask(recall, "during:last week")).sessions == ()
+    assert [found.session.id for found in (await _ask(recall, "before:last week")).sessions] == [old]
+    await annals.session(["goes on"], parent_id=old)
+    assert [found.session.id for found in (await _ask(recall, "before:last week")).sessions] == [old]
+
+
+async def test_me_and_you(annals: Annals, recall: Recall) -> None:
+    _, a, b = await annals.session(["my ferry", "your ferry"])
+    _, c, d = await annals.session(
+        ["room ferry", "answer in the room, ferry"], scope=ROOM, platform="discord", sender="9"
+    )
+    e = await annals.say(2, "another's ferry", sender="8")
+    everywhere = frozenset({ANA, ROOM})
+    asked = replace(MINE, scopes=everywhere, asker=Account(platform="discord", user_id="9"))
+
+    async def found(text: str, query: Query = asked) -> list[int]:
+        return _messages(await recall.recall(replace(query, text=text)))
+
+    assert await found("ferry from:me") == await found("from:me") == [a, c]
+    assert await found("ferry from:you") == await found("from:you") == [b, d]
+    assert await found("from:me", replace(asked, asker=None)) == [a]
+    assert await found("from:me", replace(asked, asker=None, scopes=frozenset({ROOM}))) == []
+    assert await found("from:me", replace(asked, scopes=frozenset({ROOM}))) == [c]
+    linked = frozenset({ROOM, Scope.account("discord", "8")})
+    assert await found("from:me", replace(asked, asker=None, scopes=linked)) == [e]
+
+
+async def test_nobody_gets_through_a_filter_to_what_is_not_his(annals: Annals, recall: Recall) -> None:
+    session, *_ = await annals.session(["the Lisbon ferry", "answered"], title="Trip", sender="Ana")
+    await _chunked(recall)
+    for scopes in (frozenset({BEN}), frozenset({ROOM}), frozenset[Scope]()):
+        for text in (
+            "from:ana", "role:assistant", "role:all", "title:trip", "on:telegram", f"in:{session}", "before:2030",
+            "ferry from:ana", "Lisbno", "What about Lisbno?", f"in:{session} ferry", "from:me", "lisbon title:trip",
+        ):  # fmt: skip
+            findings = await recall.recall(
+                Query(scopes=scopes, text=text, messages=9, asker=Account(platform="telegram", user_id="1"))
+            )
+            assert not findings.sessions, text
+            assert not findings.messages, text
+            assert "Lisbon" not in (findings.note or "").replace("lisbon", "")
+            assert "there is something" not in (findings.note or "")
+
+
+@pytest.mark.parametrize("is_tended", [True, False])
+async def test_a_slip_of_the_pen_finds_what_was_said(annals: Annals, recall: Recall, is_tended: bool) -> None:
+    _, a = await annals.session(["Ana met Bartholomew in Lisbon, near the restaurant"])
+    await annals.session(["Lisbet is a secret"], scope=BEN)
+    for n in range(20):
+        await annals.session([f"weather {n}", f"report {n}"])
+    if is_tended:
+        await _chunked(recall)
+    for typed, wrong, known in (
+        ("Lisbno", "Lisbno", "Lisbon"),
+        ("who met Bartholemew?", "Bartholemew", "Bartholomew"),
+        ("lisbon resturant", "resturant", "restaurant"),
+    ):
+        findings = await _ask(recall, typed)
+        assert _messages(findings)[0] == a
+        assert f"“{wrong}” was never said; I looked for “{known}” too." in (findings.note or "")
+        assert f">>>{known}<<<" in findings.sessions[0].matches[0].snippet
+    private = await _ask(recall, "Lisbeth")
+    assert (private.sessions, private.note) == ((), "I looked for “lisbeth”.")
+    assert (await _ask(recall, "xyz")).sessions == ()
+
+
+async def test_nothing_found_says_what_was_tried(annals: Annals, recall: Recall) -> None:
+    await annals.session(["the ferry"])
+    for text, note in (
+        ("absent", "I looked for “absent”."),
+        ("absent unicorn", "I looked for it as typed and for any of its words (absent, unicorn)."),
+        ("What about the absent unicorn?", "I looked for any of its words (absent, unicorn)."),
+        ("absent on:discord", "I looked for “absent”, on discord."),
+        ("ferry on:discord", "I looked for “ferry”, on discord. Without these limits there is something."),
+        ("from:ben",
+         "I looked through the latest conversations, said by ben. Without these limits there is something."),
+        ("ferry before:2020-05-01",
+         "I looked for “ferry”, before 1 May 2020. Without these limits there is something."),
+        ("role:banana x", "“banana” is no role (there are user, assistant and tool); “role:banana” was taken as words. "
+         "I looked for it as typed and for any of its words (role, banana, x)."),
+    ):  # fmt: skip
+        findings = await _ask(recall, text)
+        assert (findings.sessions, findings.note) == ((), note)
+        assert to_markdown(findings, UTC).startswith("Nothing found. ")
+    assert (await recall.recall(Query(scopes=frozenset({BEN})))).note is None
+
+
+async def test_a_weak_match_is_called_weak(annals: Annals, recall: Recall) -> None:
+    await annals.session(["The ferry to Lisbon leaves at noon", "Noted"])
+    for n in range(40):
+        await annals.session([f"report {n} on the weather of region {n * 7}", f"thanks {n}"])
+    await _chunked(recall)
+    weak = await _ask(recall, "What did the dragon say to the unicorn about the elephants and the weather?")
+    assert remarks.WEAK in (weak.note or "")
+    assert weak.sessions
+    strong = await _ask(recall, "When does the ferry to Lisbon leave?")
+    assert (strong.note, strong.sessions[0].session.id) == (None, 1)
+
+
+async def test_a_time_in_a_question_lifts_and_never_hides(annals: Annals, recall: Recall) -> None:
+    old = (await annals.session(["We take the ferry from the harbour", "Noted"]))[0]
+    await annals.execute("UPDATE messages SET created_at = created_at - :by", by=8 * 86400)
+    new = (await annals.session(["We take the ferry from the harbour", "Noted"]))[0]
+    for text, first in (
+        ("Did we say last week how to take the ferry?", old),
+        ("Did we say today how to take the ferry?", new),
+    ):
+        assert [found.session.id for found in (await _ask(recall, text)).sessions] == [
+            first,
+            {old: new, new: old}[first],
+        ]
+
+
+async def test_prose_is_only_words(annals: Annals, recall: Recall) -> None:
+    _, a = await annals.session(["the ferry role assistant"])
+    findings = await _ask(recall, "ferry role:assistant", is_prose=True)
+    assert (_messages(findings), findings.note) == ([a], None)
+
+
+async def test_what_is_to_be_left_out_is_not_offered_instead(annals: Annals, recall: Recall) -> None:
+    _, _car = await annals.session(["No car, just the bikes"])
+    for typed in ("boat -car", "boat NOT car", 'boat -"just the bikes"'):
+        findings = await _ask(recall, typed)
+        assert findings.sessions == ()
+        assert findings.note == "I looked for “boat”."
+
+
+@pytest.mark.parametrize("typed", ["елка", "θαλασσα", "احمد", "da nang", "lodz", "दिल्ली कब जाएंगे?"])
+async def test_words_typed_without_their_signs_find_it(annals: Annals, recall: Recall, typed: str) -> None:
+    _, said = await annals.session(["Ёлка, θάλασσα, أحمد, Đà Nẵng, Łódź, हम दिल्ली कब जाएंगे"])
+    findings = await _ask(recall, typed)
+    assert [hit.message_id for found in findings.sessions for hit in found.matches] == [said]
+    assert findings.note is None
+    assert ">>>" in findings.sessions[0].matches[0].snippet
+
+
+async def test_a_slip_in_a_very_long_text_is_harmless(annals: Annals, recall: Recall) -> None:
+    _, a = await annals.session(["the ferry to Lisbon"])
+    for text in ("lisbno " + "absenter " * 2_000, "lisbno? " + "z" * 20_000):
+        assert _messages(await _ask(recall, text)) == [a]
+
+
+def test_what_was_typed_comes_before_what_else_is_found() -> None:
+    found = Inquiry(
+        scores={1: 9.0, 2: 5.0, 3: 1.0},
+        matches=[Match(10, 1, 1, 8.0), Match(20, 2, 2, 4.0), Match(30, 3, 3, 1.0)],
+        text="x",
+        respelled={},
+        is_weak=True,
+    )
+    whole = completed([Match(30, 3, 3, -0.5), Match(31, 3, 3, -0.7)], found)
+    assert list(whole.scores) == [3, 1, 2]
+    assert [match.message_id for match in whole.matches] == [30, 31, 10, 20]
+    assert not whole.is_weak
+    for scores in (list(whole.scores.values()), [match.score for match in whole.matches]):
+        assert scores == sorted(scores, reverse=True)

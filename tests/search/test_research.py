@@ -1,0 +1,206 @@
+"""Recall with a model's help: the question keeps its filters, its searches are fused, and nothing needs the model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from core.errors import ModelError
+from core.ports import Model
+from core.search.recall import Recall
+from core.search.research import NO_MODEL, NOT_EXPANDED, Research
+from core.store.search_types import Findings, Query
+from core.store.sqlite.database import Database
+from core.store.transcripts import Transcripts
+from core.types import Window
+from tests.fixtures.annals import ANA, BEN, Annals
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.corridor import open_corridor
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+
+pytestmark = pytest.mark.slow
+
+MINE = Query(scopes=frozenset({ANA}), limit=5, is_expanded=True)
+
+
+@pytest.fixture
+def annals(database: Database) -> Annals:
+    return Annals(database)
+
+
+def _research(database: Database, model: Model | None) -> Research:
+    clock = SteadyClock()
+    return Research(Recall(database, clock), Transcripts(database), model, "small", clock, "UTC")
+
+
+async def _ask(database: Database, text: str, *searches: str, **changes: object) -> Findings:
+    model = ScriptedModel(says(json.dumps(searches)))
+    return await _research(database, model).recall(replace(MINE, text=text, **changes))  # type: ignore[arg-type]
+
+
+def _sessions(findings: Findings) -> list[int]:
+    return [found.session.id for found in findings.sessions]
+
+
+async def test_what_asks_for_no_help_gets_the_plain_answer(annals: Annals, database: Database) -> None:
+    await annals.session(["the ferry"])
+    model = ScriptedModel()
+    query = replace(MINE, text="ferry", is_expanded=False)
+    findings = await _research(database, model).recall(query)
+    assert replace(findings, took_ms=0.0) == replace(await Recall(database, SteadyClock()).recall(query), took_ms=0.0)
+    assert not model.requests
+    assert await _research(database, model).tend() in (True, False)
+
+
+async def test_searches_find_what_the_question_has_no_word_for(annals: Annals, database: Database) -> None:
+    boat, *_ = await annals.session(["the boat to Porto", "booked"])
+    ferry, *_ = await annals.session(["the ferry timetable"])
+    findings = await _ask(database, "What about the ferry?", "boat Porto", "role:assistant zeppelin")
+    assert _sessions(findings) == [ferry, boat]
+    assert findings.query == "What about the ferry?"
+    assert findings.note is not None
+    assert findings.note.endswith("I also searched for “boat Porto”, “role:assistant zeppelin”.")
+    assert findings.sessions[0].score > findings.sessions[1].score
+    nothing = await _ask(database, "What about the zeppelin?", "blimp")
+    assert nothing.sessions == ()
+    assert nothing.note is not None
+    assert nothing.note.startswith("I looked for")
+    rescued = await _ask(database, "What about the zeppelin?", "boat")
+    assert _sessions(rescued) == [boat]
+    assert rescued.note == "I also searched for “boat”.", "what was said of the empty question is not said"
+
+
+async def test_filters_typed_in_the_question_hold_for_every_search(annals: Annals, database: Database) -> None:
+    boat, _, answered = await annals.session(["the boat of Ana", "the boat is booked"])
+    await annals.session(["the boat of Ben"], platform="discord", sender="Ben")
+    await annals.session(["the boat of a stranger"], scope=BEN)
+    findings = await _ask(database, "ferry on:telegram role:assistant after:2023", "boat", messages=9)
+    assert _sessions(findings) == [boat]
+    assert [hit.message_id for hit in findings.messages] == [answered]
+    assert findings.query == "ferry on:telegram role:assistant after:2023"
+    wrong = await _ask(database, "ferry on:tele role:assistant", "boat")
+    assert wrong.note is not None
+    assert wrong.note.startswith("“tele” is neither a platform")
+    late = await _ask(database, "ferry", "boat", after=datetime(2024, 1, 1, tzinfo=UTC))
+    assert late.sessions == ()
+    hidden = await _ask(database, "ferry", "boat", hidden=Window(spans=((boat, 0, 2**62),)), platforms=("telegram",))
+    assert hidden.sessions == ()
+
+
+async def test_a_lineage_and_a_message_are_one_whichever_search_finds_them(annals: Annals, database: Database) -> None:
+    root, first = await annals.session(["the ferry"])
+    child, second = await annals.session(["the boat"], parent_id=root)
+    findings = await _ask(database, "ferry", "boat", "ferry", messages=9)
+    assert len(findings.sessions) == 1
+    assert {hit.message_id for hit in findings.sessions[0].matches} == {first, second}
+    assert [hit.message_id for hit in findings.messages] == [first, second]
+    assert {hit.session_id for hit in findings.messages} == {root, child}
+
+
+async def test_the_question_weighs_more_than_one_search_and_less_than_many(annals: Annals, database: Database) -> None:
+    ferry, *_ = await annals.session(["the ferry"])
+    boat, *_ = await annals.session(["the boat"])
+    assert _sessions(await _ask(database, "ferry", "boat")) == [ferry, boat]
+    assert _sessions(await _ask(database, "ferry", "boat", "the boat", "boats")) == [boat, ferry]
+
+
+async def test_pages_follow_each_other_without_asking_the_model_again(annals: Annals, database: Database) -> None:
+    made = [(await annals.session([f"{word} {number}"]))[0] for number in range(4) for word in ("ferry", "boat")]
+    model = ScriptedModel(says('["boat"]'))
+    research = _research(database, model)
+    pages = [await research.recall(replace(MINE, text=f"page:{page} ferry", limit=3)) for page in (1, 2, 3, 4)]
+    assert [len(page.sessions) for page in pages] == [3, 3, 2, 0]
+    assert [page.has_more for page in pages] == [True, True, False, False]
+    assert sorted(id_ for page in pages for id_ in _sessions(page)) == made
+    assert len(model.requests) == 1
+    assert pages[3].note is not None
+    assert "nothing more on page 4" in pages[3].note
+
+
+async def test_what_is_only_left_out_is_left_out_with_help_too(annals: Annals, database: Database) -> None:
+    await annals.session(["the ferry"])
+    boat, *_ = await annals.session(["the boat"])
+    query = replace(MINE, text="-ferry", is_expanded=False, is_summarized=True)
+    assert _sessions(await _research(database, None).recall(query)) == [boat]
+
+
+async def test_pages_go_on_behind_the_first_ten(annals: Annals, database: Database) -> None:
+    made = [(await annals.session([f"{word} {number}"]))[0] for number in range(14) for word in ("ferry", "boat")]
+    research = _research(database, ScriptedModel(says('["boat"]')))
+    pages = [await research.recall(replace(MINE, text=f"page:{page} ferry", limit=4)) for page in range(1, 9)]
+    assert [len(page.sessions) for page in pages] == [4, 4, 4, 4, 4, 4, 4, 0]
+    assert [page.has_more for page in pages] == [True] * 6 + [False] * 2
+    assert sorted(id_ for page in pages for id_ in _sessions(page)) == made
+    scores = [found.score for page in pages for found in page.sessions]
+    assert scores == sorted(scores, reverse=True)
+    whole = await research.recall(replace(MINE, text="ferry", limit=10))
+    assert _sessions(whole) == [id_ for page in pages[:3] for id_ in _sessions(page)][:10]
+
+
+async def test_texts_keep_the_budget_of_the_caller(annals: Annals, database: Database) -> None:
+    for word in ("ferry", "boat", "ferry", "boat"):
+        await annals.session([f"{word} " + "word " * 2000] * 3)
+    findings = await _ask(database, "ferry", "boat", budget_chars=2_000, limit=2)
+    items = [item for one in findings.sessions for item in (*one.bookend_start, *one.window, *one.bookend_end)]
+    assert 1_000 < sum(len(item.text) for item in items) < 2_200
+
+
+async def test_where_expanding_fails_the_question_is_searched_alone(annals: Annals, database: Database) -> None:
+    ferry, *_ = await annals.session(["the ferry"])
+    query = replace(MINE, text="ferry on:telegram")
+    for model, note in (
+        (ScriptedModel(ModelError("The model is overloaded.")), NOT_EXPANDED),
+        (ScriptedModel(says("No.")), NOT_EXPANDED),
+        (ScriptedModel(says("[]")), None),
+        (None, NO_MODEL),
+    ):
+        findings = await _research(database, model).recall(query)
+        assert (_sessions(findings), findings.note, findings.query) == ([ferry], note, query.text)
+    untouched = ScriptedModel()
+    for changes in ({"text": " "}, {"text": "on:telegram"}, {"text": "ferry", "around": 1}):
+        await _research(database, untouched).recall(replace(MINE, **changes))
+    assert not untouched.requests, "there is nothing to expand"
+
+
+async def test_expanded_and_summarised_at_once(annals: Annals, database: Database) -> None:
+    await annals.session(["the boat to Porto"])
+    model = ScriptedModel(says('["boat"]'), says("They took the boat."))
+    findings = await _research(database, model).recall(replace(MINE, text="ferry", is_summarized=True))
+    assert findings.sessions[0].summary == "They took the boat."
+    assert "What they look for: ferry" in model.sent()
+
+
+async def test_sessions_that_are_read_or_listed_are_summarised_too(annals: Annals, database: Database) -> None:
+    session, *_ = await annals.session(["the boat to Porto"])
+    for changes in ({"session": session}, {"text": f"in:{session}"}, {}):
+        model = ScriptedModel(says("About a boat."))
+        query = replace(MINE, is_expanded=False, is_summarized=True, **changes)
+        findings = await _research(database, model).recall(query)
+        assert [found.summary for found in findings.sessions] == ["About a boat."]
+        assert "nothing in particular" in model.sent()
+
+
+async def test_the_model_asks_for_summaries_within_a_turn(home: Path) -> None:
+    asked = {"query": "What about the ferry?", "summarize": True, "expand": True}
+    model = ScriptedModel(says("Noon it is."), calls(("session_search", asked)), says("At noon."))
+    titles = ScriptedModel(says("A trip"))
+    # The tool may take longer than others: its own limit holds.
+    async with open_corridor(home, model, "[model]\ntool_timeout_s = 30\n", titles=titles) as corridor:
+        await corridor.say("The boat leaves at noon.")
+        await corridor.say("/new")
+        titles.script += [says('["boat leaves"]'), says("They settled on noon.")]
+        reply = await corridor.say("When does the ferry leave?")
+        assert reply.text == "At noon."
+        (block,) = model.requests[-1].messages[-1]["content"]
+        result = json.loads(block["content"])
+        assert [session["summary"] for session in result["sessions"]] == ["They settled on noon."]
+        assert "I also searched for “boat leaves”." in result["note"]
+        used = corridor.house.settings.model.cheap
+        assert {request.model for request in titles.requests} == {used}
+        before = len(titles.requests)
+        assert "noon" in (await corridor.say("/recall boat")).text
+        assert len(titles.requests) == before, "nobody pays for what was not asked for"

@@ -1,0 +1,98 @@
+"""Indexing many messages at once: the indexes end up as the triggers would have left them, or not changed at all."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from core.search.recall import Recall
+from core.store import messages
+from core.store.sessions import Conversations
+from core.store.sqlite import index_maintenance
+from core.store.sqlite.bulk import indexed_at_once, reindexed_at_once
+from core.store.sqlite.database import Database
+from core.types import Message
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import message, opened
+
+TEXTS = ("the ferry to 東京都 leaves", "Ana 👍", "Привет", "plain words", "修改youer服务端")
+
+
+def _matching(word: str) -> Callable[[sqlite3.Connection], list[int]]:
+    statement = "SELECT rowid FROM messages_fts WHERE messages_fts MATCH :word ORDER BY rowid"
+    return lambda connection: [row[0] for row in connection.execute(statement, {"word": word})]
+
+
+def _adding(session_id: int, address_id: int, **changes: Any) -> Callable[[sqlite3.Connection], None]:
+    made: list[Message] = [message(session_id, text, **changes) for text in TEXTS]
+
+    def work(connection: sqlite3.Connection) -> None:
+        with indexed_at_once(connection):
+            messages.add(connection, made, address_id)
+
+    return work
+
+
+async def test_at_once_is_as_by_triggers(database: Database, clock: SteadyClock) -> None:
+    session = await opened(Conversations(database, clock), "the ferry before")
+    await database.write(_adding(session.id, 1))
+    await database.write(_adding(session.id, 1, kind="command"))
+    assert await database.read(_matching("ferry")) == [1, 2]
+    assert await database.write(index_maintenance.wrong) == []
+    assert not await database.read(index_maintenance.is_stale)
+
+
+async def test_what_fails_changes_nothing(database: Database, clock: SteadyClock) -> None:
+    session = await opened(Conversations(database, clock), "the ferry before")
+
+    def work(connection: sqlite3.Connection) -> None:
+        _adding(session.id, 1)(connection)
+        with indexed_at_once(connection):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await database.write(work)
+    assert await database.read(_matching("ferry")) == [1]
+    assert not await database.read(index_maintenance.is_stale)
+    assert await database.write(index_maintenance.wrong) == []
+
+
+async def test_what_waits_for_a_rebuild_goes_on_waiting(database: Database, clock: SteadyClock) -> None:
+    session = await opened(Conversations(database, clock), "the ferry before")
+    await database.write(index_maintenance.flag)
+    await database.write(_adding(session.id, 1))
+    assert await database.read(index_maintenance.is_stale)
+    assert await database.read(_matching("ferry")) == [1]
+    while await database.write(index_maintenance.rebuild):
+        pass
+    assert await database.read(_matching("ferry")) == [1, 2]
+    assert await database.write(index_maintenance.wrong) == []
+
+
+async def test_messages_that_change_places_take_the_indexes_along(database: Database, clock: SteadyClock) -> None:
+    recall = Recall(database, clock)
+    session = await opened(Conversations(database, clock), *TEXTS, *(f"more {number}" for number in range(40)))
+    while await recall.tend():
+        pass
+
+    def swap(connection: sqlite3.Connection) -> None:
+        with reindexed_at_once(connection, [1, 4]):
+            connection.execute("CREATE TEMPORARY TABLE two AS SELECT * FROM messages WHERE id IN (1, 4)")
+            connection.execute("DELETE FROM messages WHERE id IN (1, 4)")
+            connection.execute("UPDATE temp.two SET id = 5 - id")
+            connection.execute("INSERT INTO messages SELECT * FROM temp.two")
+
+    await database.write(swap)
+    assert await database.read(_matching("ferry")) == [4]
+    assert await database.read(_matching("plain")) == [1]
+    assert await recall.verify() == []
+    waiting = await database.read(
+        lambda connection: connection.execute("SELECT COUNT(*) FROM chunks WHERE is_indexed = 0").fetchone()[0]
+    )
+    assert waiting == 1, f"the chunk of session {session.id} that holds both is to be indexed again"
+    while await recall.tend():
+        pass
+    assert await recall.verify() == []

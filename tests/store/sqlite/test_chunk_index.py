@@ -1,0 +1,232 @@
+"""The chunk index keeps up with what is said, follows changes, and stays within scopes."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from dataclasses import replace
+
+import pytest
+
+from core.search import chunk_search
+from core.search.recall import Recall
+from core.store import messages
+from core.store.search_types import Query
+from core.store.sqlite import chunk_index
+from core.store.sqlite.chunk_terms import scoped
+from core.store.sqlite.database import Database
+from core.store.sqlite.text_index import register
+from core.text.normalize import SCOPE
+from core.types import Address, Window
+from tests.fixtures.annals import ANA, BEN, Annals
+from tests.fixtures.clock import SteadyClock
+
+ASK = Query(scopes=frozenset({ANA}), text="What did we decide about the ferry?", messages=20)
+
+
+@pytest.fixture
+def annals(database: Database) -> Annals:
+    return Annals(database)
+
+
+@pytest.fixture
+def recall(database: Database, clock: SteadyClock) -> Recall:
+    return Recall(database, clock)
+
+
+async def _all_taken_in(recall: Recall, database: Database) -> None:
+    while await database.write(chunk_index.advance):
+        pass
+    while await recall.tend():
+        pass
+
+
+async def _sizes(annals: Annals) -> list[object]:
+    rows = await annals.execute("SELECT messages FROM chunks ORDER BY session_id, place")
+    return [row[0] for row in rows]
+
+
+async def test_chunks_grow_and_are_sealed(annals: Annals, recall: Recall, database: Database) -> None:
+    session = (await annals.session([f"line {n}" for n in range(10)]))[0]
+    await _all_taken_in(recall, database)
+    assert await _sizes(annals) == [10]
+    for n in range(10):
+        await annals.say(session, f"more {n}")
+    await _all_taken_in(recall, database)
+    assert await _sizes(annals) == [8, 12]
+    await annals.session([f"other {n}" for n in range(50)])
+    await _all_taken_in(recall, database)
+    assert await _sizes(annals) == [8, 12, 8, 8, 8, 8, 8, 10]
+    assert await annals.execute("SELECT chunks FROM chunk_counts") == [(8,)]
+    assert await recall.verify() == []
+
+
+@pytest.mark.parametrize("step", [1, 7, 16, 40])
+async def test_chunks_do_not_depend_on_the_step(annals: Annals, recall: Recall, database: Database, step: int) -> None:
+    await annals.session([f"line {n}" for n in range(37)])
+    while await database.write(lambda connection: chunk_index.advance(connection, step)):
+        pass
+    assert await _sizes(annals) == [8, 8, 8, 13]
+    assert await recall.verify() == []
+
+
+async def test_what_is_in_no_chunk_yet_is_found_too(annals: Annals, recall: Recall, database: Database) -> None:
+    await annals.session(["nothing of the kind", "at all"])
+    _, old = await annals.session(["We decided against the ferry last year"])
+    await _all_taken_in(recall, database)
+    session, new = await annals.session(["We decided to take the ferry"])
+    findings = await recall.recall(ASK)
+    assert {hit.message_id for hit in findings.messages} == {old, new}
+    assert findings.sessions[0].session.id == session
+    assert findings.note is None
+    assert findings.sessions[0].matches[0].snippet == "We >>>decided<<< to take the >>>ferry<<<"
+
+
+async def test_a_changed_message_is_found_as_it_is_now(annals: Annals, recall: Recall, database: Database) -> None:
+    _, first, second = await annals.session(["We decided on the ferry", "fine"])
+    await _all_taken_in(recall, database)
+    await annals.execute("UPDATE messages SET text = 'We chose a train' WHERE id = :id", id=first)
+    assert (await recall.recall(ASK)).sessions == ()
+    assert await recall.verify() == []
+    await _all_taken_in(recall, database)
+    findings = await recall.recall(replace(ASK, text="Which train did we choose?"))
+    assert findings.messages[0].message_id == first
+    await annals.execute("DELETE FROM messages WHERE session_id = 1")
+    await _all_taken_in(recall, database)
+    assert (await recall.recall(ASK)).sessions == ()
+    assert second not in [row[0] for row in await annals.execute("SELECT id FROM messages")]
+    assert await recall.verify() == []
+
+
+async def test_erased_words_leave_the_index(annals: Annals, recall: Recall, database: Database) -> None:
+    _, first = await annals.session(["the zanzibar password"])
+    await _all_taken_in(recall, database)
+    assert await annals.execute("SELECT COUNT(*) FROM chunk_vocabulary WHERE term LIKE '%zanzibar'") == [(1,)]
+    await annals.execute("UPDATE messages SET text = '', kind = 'notice' WHERE id = :id", id=first)
+    assert await annals.execute("SELECT COUNT(*) FROM chunk_vocabulary WHERE term LIKE '%zanzibar'") == [(0,)]
+
+
+async def test_nobody_is_answered_from_what_is_not_his(annals: Annals, recall: Recall, database: Database) -> None:
+    mine = (await annals.session(["the ferry was decided"], scope=ANA))[0]
+    yours = (await annals.session(["we decided on the ferry, the ferry"], scope=BEN))[0]
+    for _ in range(2):
+        assert [found.session.id for found in (await recall.recall(ASK)).sessions] == [mine]
+        other = await recall.recall(replace(ASK, scopes=frozenset({BEN})))
+        assert [found.session.id for found in other.sessions] == [yours]
+        assert (await recall.recall(replace(ASK, scopes=frozenset()))).sessions == ()
+        both = await recall.recall(replace(ASK, scopes=frozenset({ANA, BEN})))
+        assert {found.session.id for found in both.sessions} == {mine, yours}
+        await _all_taken_in(recall, database)
+
+
+async def test_filters_and_the_models_window_hold_for_questions(
+    annals: Annals, recall: Recall, database: Database
+) -> None:
+    session, user, assistant = await annals.session(["Shall we decide on the ferry", "The ferry it is"])
+    _, other = await annals.session(["ferry tickets"], platform="discord", title="Tickets")
+    for _ in range(2):
+        found = await recall.recall(replace(ASK, roles=("assistant",)))
+        assert [hit.message_id for hit in found.messages] == [assistant]
+        found = await recall.recall(replace(ASK, platforms=("discord",)))
+        assert [hit.message_id for hit in found.messages] == [other]
+        found = await recall.recall(replace(ASK, title="ticket"))
+        assert [hit.message_id for hit in found.messages] == [other]
+        hidden = Window(spans=((session, assistant, assistant),))
+        found = await recall.recall(replace(ASK, hidden=hidden))
+        assert {hit.message_id for hit in found.messages} == {user, other}
+        await _all_taken_in(recall, database)
+
+
+async def test_a_rebuild_makes_the_same_index(annals: Annals, recall: Recall, database: Database) -> None:
+    await annals.session(["We decided on the ferry", *(f"line {n}" for n in range(40))])
+    await _all_taken_in(recall, database)
+    before = await recall.recall(ASK)
+    await recall.rebuild()
+    await _all_taken_in(recall, database)
+    after = await recall.recall(ASK)
+    assert replace(after, took_ms=0) == replace(before, took_ms=0)
+    assert await recall.verify() == []
+
+
+async def test_questions_in_chinese(annals: Annals, recall: Recall, database: Database) -> None:
+    await annals.session(["明天的会议取消了"])
+    session, answer = await annals.session(["我们决定把数据库迁移到新的服务器"])
+    for _ in range(2):
+        findings = await recall.recall(replace(ASK, text="数据库要迁移到哪里?"))
+        assert findings.sessions[0].session.id == session
+        assert findings.messages[0].message_id == answer
+        await _all_taken_in(recall, database)
+
+
+async def test_a_question_right_after_an_import_is_answered_from_all_of_it(
+    annals: Annals, recall: Recall, database: Database
+) -> None:
+    _, answer = await annals.session(["We decided to take the ferry"])
+    await annals.execute(
+        """
+        WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1200)
+        INSERT INTO messages (session_id, address_id, role, text, created_at)
+        SELECT 1, 1, 'user', 'line ' || n, n FROM numbers
+        """
+    )
+    assert (await recall.recall(ASK)).messages[0].message_id == answer
+
+
+async def test_an_owner_of_little_finds_the_same(annals: Annals, recall: Recall, database: Database) -> None:
+    _, mine, also = await annals.session(["my ferry 数据库 缓存", "other words"], scope=ANA)
+    for number in range(6):
+        await annals.session([f"ferry {n} 数据库 缓存 {number}" for n in range(20)], scope=BEN)
+    await _all_taken_in(recall, database)
+    for typed in ("ferry", "缓存", "数据库", "ferry 缓存", "ferry -words", "ferr*", "What about my ferry?"):
+        found = await recall.recall(replace(ASK, text=typed))
+        assert [hit.message_id for hit in found.messages][:1] == [mine]
+        assert {hit.message_id for hit in found.messages} <= {mine, also}
+    assert (await recall.recall(replace(ASK, text=f"{SCOPE}2"))).sessions == ()
+
+
+async def test_of_much_the_newest_comes_first_and_nothing_is_lost(
+    annals: Annals, recall: Recall, database: Database
+) -> None:
+    made = [(await annals.session([f"the ferry of day {n}", "ferry " * (9 - n)]))[0] for n in range(6)]
+    await _all_taken_in(recall, database)
+    expression = f'"{scoped(1, "ferri")}"'
+
+    def ranked(found: int, query: Query) -> list[int]:
+        with contextlib.closing(sqlite3.connect(database.path)) as connection:
+            register(connection)
+            return [root for _, root in chunk_index.best(connection, expression, found, query, most=2)]
+
+    assert ranked(2, ASK) == sorted(made)
+    assert ranked(6, ASK) == [*made[-2:], *made[:-2]]
+    assert ranked(6, replace(ASK, session=made[1])) == [made[1]]
+
+
+def test_in_a_large_store_rare_terms_lead() -> None:
+    assert chunk_search.telling({"ferri": 30, "ana": 900, "absent": 0}, 1_000) == (["absent", "ferri", "ana"], [])
+    assert chunk_search.telling({"ana": 2_000, "ferri": 30, "kayak": 1_500}, 10_000) == (["ferri", "kayak"], ["ana"])
+    assert chunk_search.telling({"ferri": 30, "ana": 9_000}, 10_000) == (["ferri"], [])
+    assert chunk_search.telling({"ana": 9_000, "absent": 0}, 10_000) == (["absent", "ana"], [])
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+async def test_what_was_empty_and_says_something_now_is_found(
+    annals: Annals, recall: Recall, database: Database, place: int
+) -> None:
+    texts = ["one", "two", "three"] if place < 3 else [""]
+    session, *ids = await annals.session([text if number != place else "" for number, text in enumerate(texts)])
+    await annals.session(["something else"])
+    await _all_taken_in(recall, database)
+    edited = ids[min(place, len(ids) - 1)]
+    await annals.execute("UPDATE messages SET external_id = 'e' WHERE id = :id", id=edited)
+    [(platform, chat)] = await annals.execute(
+        "SELECT platform, chat_id FROM addresses JOIN messages ON address_id = addresses.id WHERE messages.id = :id",
+        id=edited,
+    )
+    address = Address(platform=str(platform), chat_id=str(chat))
+    assert await database.write(lambda connection: messages.amend(connection, address, "e", "The ferry it is"))
+    for _ in range(2):
+        assert [hit.message_id for hit in (await recall.recall(ASK)).messages][:1] == [edited]
+        await _all_taken_in(recall, database)
+    await annals.say(session, "and more")
+    await _all_taken_in(recall, database)
+    assert await recall.verify() == []

@@ -1,0 +1,204 @@
+"""The file itself: rights, versions, damage; transactions that are whole or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from core.errors import StoreError
+from core.store.rows import keep_meta, meta
+from core.store.sqlite.database import Database
+from core.store.sqlite.schema import MIGRATIONS
+
+
+async def test_the_file_and_its_companions_are_for_the_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "home" / "state.db"
+    async with Database.open(path) as database:
+        await database.write(lambda connection: keep_meta(connection, "a", "1"))
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    assert modes == {"state.db": 0o600, "state.db-wal": 0o600, "state.db-shm": 0o600}
+
+
+async def test_what_was_written_is_there_after_opening_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        async with Database.open(tmp_path / "state.db") as database:
+            await database.write(lambda connection: keep_meta(connection, "a", "1"))
+    async with Database.open(tmp_path / "state.db") as database:
+        assert await database.read(lambda connection: meta(connection, "a")) == "1"
+        version = await database.read(lambda connection: connection.execute("PRAGMA user_version").fetchone()[0])
+    assert version == len(MIGRATIONS)
+
+
+async def test_a_checkpoint_leaves_no_log_behind(tmp_path: Path) -> None:
+    async with Database.open(tmp_path / "state.db") as database:
+        await database.write(lambda connection: keep_meta(connection, "a", "1"))
+        log = tmp_path / "state.db-wal"
+        assert log.stat().st_size > 0
+        assert await database.checkpoint()
+        assert log.stat().st_size == 0
+        assert await database.read(lambda connection: meta(connection, "a")) == "1"
+
+
+async def test_a_newer_file_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    async with Database.open(path):
+        pass
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    connection.close()
+    with pytest.raises(StoreError, match=r"newer version of Mneme .*Update Mneme"):
+        async with Database.open(path):
+            pass
+
+
+async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    path.write_bytes(b"Dear diary, " * 1000)
+    with pytest.raises(StoreError, match=r"is damaged .*mneme check"):
+        async with Database.open(path):
+            pass
+    assert path.read_bytes() == b"Dear diary, " * 1000
+    assert not [thread for thread in threading.enumerate() if "_connection_worker" in thread.name]
+
+
+async def test_a_place_that_cannot_hold_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file" / "state.db", tmp_path):
+        with pytest.raises(StoreError, match="cannot be opened for writing"):
+            async with Database.open(path):
+                pass
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+async def test_a_read_only_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    async with Database.open(path):
+        pass
+    path.chmod(0o400)
+    with pytest.raises(StoreError, match="cannot be opened for writing"):
+        async with Database.open(path):
+            pass
+
+
+async def test_a_full_disk_is_told_and_the_store_goes_on(database: Database) -> None:
+    def pages(limit: int | None) -> object:
+        def work(connection: sqlite3.Connection) -> int:
+            wanted = limit or int(connection.execute("PRAGMA page_count").fetchone()[0])
+            return int(connection.execute(f"PRAGMA max_page_count = {wanted}").fetchone()[0])
+
+        return work
+
+    await database.write(pages(None))  # type: ignore[arg-type]
+    with pytest.raises(StoreError, match=r"disk that holds .* is full"):
+        await database.write(lambda connection: keep_meta(connection, "big", "x" * 1_000_000))
+    await database.write(pages(1_000_000))  # type: ignore[arg-type]
+    assert await database.read(lambda connection: meta(connection, "big")) is None
+    await database.write(lambda connection: keep_meta(connection, "big", "x" * 1_000_000))
+
+
+async def test_readers_cannot_write(database: Database) -> None:
+    with pytest.raises(StoreError, match="is read-only"):
+        await database.read(lambda connection: keep_meta(connection, "a", "1"))
+
+
+async def test_an_exception_rolls_back_and_is_raised(database: Database) -> None:
+    def work(connection: sqlite3.Connection) -> None:
+        keep_meta(connection, "a", "1")
+        raise LookupError("no")
+
+    with pytest.raises(LookupError):
+        await database.write(work)
+    assert await database.read(lambda connection: meta(connection, "a")) is None
+    await database.write(lambda connection: keep_meta(connection, "a", "2"))
+
+
+async def test_a_cancelled_caller_leaves_a_whole_transaction_or_none(database: Database) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(connection: sqlite3.Connection) -> None:
+        keep_meta(connection, "a", "1")
+        begun.set()
+        assert go_on.wait(10)
+        keep_meta(connection, "b", "1")
+
+    writing = asyncio.create_task(database.write(work))
+    assert await asyncio.to_thread(begun.wait, 10)
+    waiting = asyncio.create_task(database.write(lambda connection: keep_meta(connection, "c", "1")))
+    await asyncio.sleep(0)
+    writing.cancel()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    await waiting
+    found = await database.read(lambda connection: [meta(connection, key) for key in ("a", "b", "c")])
+    assert found in (["1", "1", "1"], [None, None, "1"])
+
+
+async def test_a_reader_sees_one_moment_while_another_writes(database: Database) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def look(connection: sqlite3.Connection) -> list[str | None]:
+        before = meta(connection, "a")
+        begun.set()
+        assert go_on.wait(10)
+        return [before, meta(connection, "a")]
+
+    reading = asyncio.create_task(database.read(look))
+    assert await asyncio.to_thread(begun.wait, 10)
+    await database.write(lambda connection: keep_meta(connection, "a", "1"))
+    go_on.set()
+    assert await reading == [None, None]
+
+
+async def test_a_glance_sees_what_was_written(database: Database) -> None:
+    for value in ("1", "2"):
+        await database.write(lambda connection, value=value: keep_meta(connection, "a", value))  # type: ignore[misc]
+        assert await database.glance(lambda connection: meta(connection, "a")) == value
+    with pytest.raises(StoreError, match="is read-only"):
+        await database.glance(lambda connection: keep_meta(connection, "a", "3"))
+    with pytest.raises(ZeroDivisionError):
+        await database.glance(lambda connection: 1 / 0)
+    assert await database.glance(lambda connection: meta(connection, "a")) == "2"
+
+
+async def test_a_glance_that_takes_long_is_left_to_a_reader(database: Database) -> None:
+    threads = []
+
+    def count(connection: sqlite3.Connection) -> int:
+        threads.append(threading.current_thread())
+        numbers = (
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000) SELECT COUNT(*) FROM n"
+        )
+        return int(connection.execute(numbers).fetchone()[0])
+
+    assert await database.glance(count) == 1_000_000
+    assert len(threads) == 2
+    assert threads[0] is threading.main_thread()
+    assert threads[1] is not threads[0]
+
+
+async def test_a_change_by_another_process_is_noticed(database: Database) -> None:
+    before = await database.data_version()
+    await database.write(lambda connection: keep_meta(connection, "a", "1"))
+    assert await database.data_version() == before
+    async with Database.open(database.path) as other:
+        await other.write(lambda connection: keep_meta(connection, "a", "2"))
+    assert await database.data_version() != before
+    assert await database.read(lambda connection: meta(connection, "a")) == "2"
+
+
+async def test_two_processes_write_in_turn(database: Database) -> None:
+    def work(connection: sqlite3.Connection) -> None:
+        keep_meta(connection, "count", str(int(meta(connection, "count") or "0") + 1))
+
+    async with Database.open(database.path) as other, asyncio.TaskGroup() as group:
+        for _ in range(20):
+            group.create_task(database.write(work))
+            group.create_task(other.write(work))
+    assert await database.read(lambda connection: meta(connection, "count")) == "40"

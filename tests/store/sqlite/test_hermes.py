@@ -1,0 +1,168 @@
+"""The state.db of Hermes: its conversations as they were, nothing it hides, and not one byte written."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from core.errors import HistoryError
+from core.store.sqlite import hermes as hermes
+from core.store.sqlite.database import Database
+from core.transfer.choices import Choices
+from core.transfer.source import Source
+from tests.fixtures.exports import HERMES_TABLES, NOON, fill, hermes_store, zipped
+from tests.fixtures.taking import sorted_out, taken_from
+
+SESSION = {"id": "s1", "source": "telegram", "chat_id": "-100", "thread_id": "7", "title": "Boats"}
+
+
+def test_sessions_come_with_title_place_and_times(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "data:"}}]
+    path = hermes_store(
+        tmp_path / "state.db",
+        [SESSION, {"id": "s2", "started_at": NOON + 9}],
+        [
+            {"role": "user", "content": "hello", "timestamp": NOON + 0.5},
+            {"role": "assistant", "content": "ahoy"},
+            {"role": "user", "content": "\0json:" + json.dumps(parts)},
+            {"role": "tool", "content": "42 °C", "tool_name": "thermometer"},
+            {"role": "user", "content": "on the command line", "session_id": "s2"},
+        ],
+    )
+    taken, skipped = taken_from(path)
+    assert not skipped
+    assert [(line.role, line.text) for line in taken] == [
+        ("user", "hello"),
+        ("assistant", "ahoy"),
+        ("user", "look\n[image]"),
+        ("tool", "42 °C"),
+        ("user", "on the command line"),
+    ]
+    first, last = taken[0], taken[-1]
+    assert (first.session, first.title, first.id, first.address.key) == ("hermes:s1", "Boats", "1", "telegram:-100/7")
+    assert first.at == datetime(2026, 5, 3, 12, 0, 0, 500_000, tzinfo=UTC)
+    assert (last.session, last.title, last.address.key) == ("hermes:s2", None, "terminal:s2")
+
+
+def test_what_hermes_hides_is_counted_by_reason(tmp_path: Path) -> None:
+    path = hermes_store(
+        tmp_path / "state.db",
+        [SESSION, {"id": "sub", "source": "subagent"}],
+        [
+            {"role": "user", "content": "taken back", "active": 0},
+            {"role": "session_meta", "content": "{}"},
+            {"role": "assistant", "content": None, "tool_calls": "[]"},
+            {"role": "tool", "content": "found yourself", "tool_name": "session_search"},
+            {"role": "user", "content": "do this", "session_id": "sub"},
+            {"role": "user", "content": "kept"},
+        ],
+    )
+    taken, skipped = taken_from(path)
+    assert [line.text for line in taken] == ["kept"]
+    assert skipped == {
+        hermes.UNDONE: 1,
+        hermes.SYSTEM: 1,
+        hermes.EMPTY: 1,
+        hermes.RECALLED: 1,
+        hermes.HELPERS: 1,
+    }
+
+
+def test_a_compressed_conversation_is_taken_once(tmp_path: Path) -> None:
+    old = [
+        {"role": "user", "content": "one", "timestamp": NOON + 1},
+        {"role": "assistant", "content": "yes", "timestamp": NOON + 2},
+        {"role": "user", "content": "two", "timestamp": NOON + 3},
+    ]
+    archived = [{**row, "active": 0, "compacted": 1} for row in old]
+    summary = {"role": "user", "content": "[CONTEXT COMPACTION — REFERENCE ONLY] …", "timestamp": NOON + 60}
+    kept = [{**old[1], "timestamp": NOON + 60}, old[2]]
+    later = [{"role": "assistant", "content": "yes", "timestamp": NOON + 99}]
+    path = hermes_store(tmp_path / "state.db", [SESSION], [*archived, summary, *kept, *later])
+    taken, skipped = taken_from(path)
+    assert [line.text for line in taken] == ["one", "yes", "two", "yes"]
+    assert skipped == {hermes.SUMMARIES: 1, hermes.COPIES: 2}
+
+
+def test_columns_that_an_older_one_lacks_are_absent(tmp_path: Path) -> None:
+    tables = """
+        CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, started_at REAL NOT NULL);
+        CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content TEXT, timestamp REAL);
+    """
+    path = hermes_store(tmp_path / "old.db", [{"id": "s1"}], [{"role": "user", "content": "old"}], tables)
+    assert [line.text for line in taken_from(path)[0]] == ["old"]
+
+
+def test_nothing_is_written_beside_it_even_where_nothing_may_be(tmp_path: Path) -> None:
+    folder = tmp_path / "hermes"
+    folder.mkdir()
+    path = hermes_store(folder / "state.db", [SESSION], [{"role": "user", "content": "hello"}])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+    before = path.read_bytes()
+    path.chmod(0o400)
+    folder.chmod(0o500)
+    try:
+        assert len(taken_from(path)[0]) == 1
+        assert [file.name for file in folder.iterdir()] == ["state.db"]
+    finally:
+        folder.chmod(0o700)
+    assert path.read_bytes() == before
+
+
+def test_what_waits_in_the_log_of_a_running_hermes_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with closing(sqlite3.connect(path)) as running:
+        running.execute("PRAGMA journal_mode = WAL")
+        running.executescript(HERMES_TABLES)
+        fill(running, [SESSION], [{"role": "user", "content": "just said"}])
+        assert path.with_name("state.db-wal").stat().st_size
+        assert [line.text for line in taken_from(path)[0]] == ["just said"]
+
+
+def test_one_in_an_archive_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "backup"
+    folder.mkdir()
+    hermes_store(folder / "anything.bin", [SESSION], [{"role": "user", "content": "hello"}])
+    assert [line.text for line in taken_from(zipped(tmp_path / "b.zip", folder))[0]] == ["hello"]
+
+
+async def test_other_databases_are_told_apart(tmp_path: Path, database: Database) -> None:
+    with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
+        connection.execute("CREATE TABLE songs (id INTEGER)")
+    with pytest.raises(HistoryError, match="not of Hermes"):
+        taken_from(tmp_path / "other.db")
+    with pytest.raises(HistoryError, match="mneme export"):
+        sorted_out(hermes.read(database.path, "state.db", Choices()))
+
+
+async def test_another_database_is_refused_before_it_is_called_hermes(tmp_path: Path, database: Database) -> None:
+    with (
+        pytest.raises(HistoryError, match="of Mneme itself"),
+        Source.open(database.path, Choices()),
+    ):
+        pass
+
+
+def test_another_database_beside_history_is_passed_over(tmp_path: Path) -> None:
+    folder = tmp_path / "backup"
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / "another.db")) as connection:
+        connection.execute("CREATE TABLE songs (id INTEGER)")
+    hermes_store(folder / "state.db", [SESSION], [{"role": "user", "content": "hello"}])
+    for path in (folder, zipped(tmp_path / "b.zip", folder)):
+        assert [line.text for line in taken_from(path)[0]] == ["hello"]
+
+
+def test_a_damaged_one_is_one_sentence(tmp_path: Path) -> None:
+    path = hermes_store(tmp_path / "state.db", [SESSION], [{"role": "user", "content": "x" * 9000}] * 50)
+    raw = bytearray(path.read_bytes())
+    raw[100:4096] = b"\xff" * 3996
+    path.write_bytes(raw)
+    with pytest.raises(HistoryError, match=r"state\.db cannot be read"):
+        taken_from(path)

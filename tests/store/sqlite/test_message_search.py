@@ -1,0 +1,50 @@
+"""What is found very often is ranked in two stretches, the newest first; no filter loses the second."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.search import recall
+from core.search.recall import Recall
+from core.search.remarks import DAMAGED
+from core.store.search_types import Findings, Query
+from core.store.sqlite.database import Database
+from tests.fixtures.annals import ANA, Annals
+from tests.fixtures.clock import SteadyClock
+
+ASK = Query(scopes=frozenset({ANA}), text="缓存")
+
+
+def _ids(findings: Findings) -> set[int]:
+    return {hit.message_id for hit in findings.messages}
+
+
+async def test_of_much_the_newest_comes_first_and_all_is_reached(database: Database, clock: SteadyClock) -> None:
+    annals, searching = Annals(database), Recall(database, clock)
+    first = (await annals.session(["缓存"], sender="Eva"))[1]
+    other = (await annals.session(["then"]))[0]
+    await annals.execute(
+        """
+        WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 320)
+        INSERT INTO messages (session_id, address_id, role, text, sender_name, created_at)
+        SELECT :session, 2, 'user', '清空缓存的日志', 'Ana', n FROM numbers
+        """,
+        session=other,
+    )
+    assert first not in _ids(await searching.recall(replace(ASK, limit=1, messages=200)))
+    assert len(_ids(await searching.recall(replace(ASK, limit=1, messages=1_000)))) == 321
+    assert _ids(await searching.recall(replace(ASK, sender="Eva", messages=9))) == {first}
+
+
+async def test_without_an_index_accents_do_not_matter(
+    database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    annals = Annals(database)
+    message = (await annals.session(["her résumé"]))[1]
+    await annals.execute("INSERT INTO state_meta VALUES ('index_stale', '1')")
+    monkeypatch.setattr(recall, "STEPS_BEFORE_SEARCH", 0)
+    findings = await Recall(database, clock).recall(replace(ASK, text="Resume", messages=9))
+    assert findings.note == DAMAGED
+    assert _ids(findings) == {message}

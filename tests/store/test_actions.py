@@ -1,0 +1,52 @@
+"""The contract of Actions: a button does what it was made for, until it expires."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from core.errors import StoreError
+from core.records import Action
+from core.store.actions import Actions
+from core.store.sqlite.database import Database
+from core.types import Account, Command
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import ANA, NOON
+
+HOUR = NOON + timedelta(hours=1)
+
+
+def action(action_id: str, arguments: str = "Porto 2", account: Account | None = None) -> Action:
+    command = Command(name="recall", arguments=arguments)
+    return Action(id=action_id, scope=ANA, account=account, command=command, expires_at=HOUR)
+
+
+async def test_a_button_survives_a_restart_until_it_expires(database: Database, clock: SteadyClock) -> None:
+    stored = [action("a", account=Account(platform="telegram", user_id="4:2")), action("b", "")]
+    await Actions(database, clock).add(stored)
+    async with Database.open(database.path) as other:
+        actions = Actions(other, clock)
+        assert [await actions.find(found.id, NOON) for found in stored] == stored
+        assert await actions.find("a", HOUR) is None
+        assert await actions.find("c\ud800", NOON) is None
+
+
+async def test_a_button_never_changes_what_it_does(database: Database, clock: SteadyClock) -> None:
+    actions = Actions(database, clock)
+    await actions.add([action("a")])
+    with pytest.raises(StoreError):
+        await actions.add([action("b"), action("a", "other")])
+    assert await actions.find("a", NOON) == action("a")
+    assert await actions.find("b", NOON) is None
+    await actions.add([])
+
+
+async def test_expired_buttons_are_let_go(database: Database, clock: SteadyClock) -> None:
+    actions = Actions(database, clock)
+    await actions.add([action("a")])
+    clock.advance(hours=1)
+    await actions.add([replace(action("b"), expires_at=HOUR + timedelta(days=1))])
+    assert await actions.find("a", NOON) is None
+    assert await actions.find("b", clock.now()) is not None

@@ -1,0 +1,385 @@
+"""What is forgotten is found by nothing, and stands in no byte of state.db; what was not meant stays."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from collections.abc import Sequence
+
+import pytest
+
+from core.errors import Refused
+from core.records import Parcel
+from core.search.recall import Recall
+from core.store.outbox import Outbox
+from core.store.search_types import Query
+from core.store.sqlite.database import Database
+from core.types import Address, Answer, File, Scope
+from tests.fixtures.annals import ANA, BEN, ROOM, Annals
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.forgetful import claim_of, forget, forgetting_of, left_of
+
+pytestmark = pytest.mark.slow
+
+
+async def texts(database: Database) -> list[str]:
+    return await database.read(
+        lambda connection: [row[0] for row in connection.execute("SELECT text FROM messages ORDER BY id")]
+    )
+
+
+async def found(database: Database, clock: SteadyClock, text: str) -> int:
+    findings = await Recall(database, clock).recall(Query(text=text, scopes=frozenset({ANA, BEN, ROOM}), messages=100))
+    return len(findings.messages)
+
+
+async def tended(database: Database, clock: SteadyClock) -> None:
+    recall = Recall(database, clock)
+    while await recall.tend():
+        pass
+
+
+@pytest.mark.parametrize(
+    ("lines", "what", "word"),
+    [
+        (["I moved to Zanzibar in May.", "Zanzibar is far away!"], "Zanzibar", "Zanzibar"),
+        (["我们搬到了波尔图附近的海边", "好的"], "波尔图", "波尔图"),
+        (["ของฉันอยู่ที่ปอร์โต", "ok"], "ปอร์โต", "ปอร์โต"),
+        (["The key lies in the blue drawer", "Noted."], '"blue drawer"', "blue drawer"),
+        (["Mein Zimmer in Königsbrück", "ja"], "konigsbruck", "Königsbrück"),
+    ],
+)
+async def test_not_a_byte_is_left(
+    database: Database, clock: SteadyClock, lines: list[str], what: str, word: str
+) -> None:
+    annals = Annals(database)
+    for number in range(30):
+        await annals.session(
+            [f"Talk {number} about ferries and trains", "They leave at nine", *lines, f"Good {number}"]
+        )
+    await tended(database, clock)
+    assert left_of(word, database.path)
+    counts = await forget(forgetting_of(database, clock), what, claim_of())
+    assert counts["message"] >= 30
+    assert left_of(word, database.path) == []
+    assert await found(database, clock, what) == 0
+    await tended(database, clock)
+    assert left_of(word, database.path) == [], "indexing again does not bring it back"
+    assert await found(database, clock, "ferries") == 30
+    assert await Recall(database, clock).verify() == []
+
+
+async def test_free_pages_do_not_keep_it_either(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    ids = await annals.session(["We talk about boats", "Yes"])
+    long = "The Zanzibar plan. " * 3_000
+    for _ in range(5):
+        await annals.say(ids[0], long, kind="quote", role="tool")
+    await annals.execute("DELETE FROM messages WHERE kind = 'quote'")
+    assert left_of("Zanzibar", database.path)
+    await annals.say(ids[0], "Zanzibar it is")
+    assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {"message": 1}
+    assert left_of("Zanzibar", database.path) == []
+
+
+async def test_what_repeats_it_goes_along(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    first = await annals.session(
+        ["I moved to Zanzibar with my cat Tibby in the month of May", "How nice!"], title="I moved to Zanzibar…"
+    )
+    later = await annals.session(["Where do I live?", "Let me see"], title="Homes")
+    await annals.say(later[0], "This is what I found: > I moved to Zanzibar", role="assistant", kind="quote")
+    await annals.say(later[0], json.dumps({"text": "said\nZanzibar"}), role="tool", kind="quote")
+    await annals.say(later[0], "/recall Zanzibar", kind="command")
+    kept = await annals.say(first[0], "You came with your cat Tibby in the month of May.", role="assistant")
+    fence = f"<memory-context>\n- m{first[1]} 3 May: Ana: moved to Zanzibar\n</memory-context>"
+    blocks = [{"type": "text", "text": text} for text in ("[time]", "Where do I live?", fence)]
+    await annals.execute("UPDATE messages SET sent = :sent WHERE id = :id", id=later[1], sent=json.dumps(blocks))
+    await annals.execute(
+        "UPDATE sessions SET system_prompt = 'You know: lives in Zanzibar' WHERE id = :id", id=later[0]
+    )
+    assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {"message": 1}
+    assert left_of("Zanzibar", database.path) == []
+    said = await texts(database)
+    assert said.count("") == 5
+    assert said[kept - 1] == "", "a longer stretch is a quotation, whatever was looked for"
+    assert "How nice!" in said
+    titles = await annals.execute("SELECT title, system_prompt FROM sessions ORDER BY id")
+    assert titles == [(None, ""), ("Homes", "")]
+    (sent,) = (await annals.execute("SELECT sent FROM messages WHERE id = :id", id=later[1]))[0]
+    assert [block["text"] for block in json.loads(str(sent))] == ["[time]", "Where do I live?"]
+    causes = await annals.execute("SELECT session_id, cause FROM disturbances ORDER BY session_id")
+    assert causes == [(first[0], "forget"), (later[0], "forget")]
+
+
+async def test_a_title_goes_with_what_it_was_made_from_and_stays_with_what_it_was_not(
+    database: Database, clock: SteadyClock
+) -> None:
+    annals = Annals(database)
+    await annals.session(["My passport is in the blue drawer", "Fine"], title="Where important papers are kept")
+    await annals.session(["We go by train", "Fine", "The blue drawer it is", "Yes"], title="Travels")
+    await forget(forgetting_of(database, clock), '"blue drawer"', claim_of())
+    assert await annals.execute("SELECT title FROM sessions ORDER BY id") == [(None,), ("Travels",)]
+
+
+async def test_jobs_versions_buttons_and_parcels_go_along(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    await annals.session(["Zanzibar is where we go", "Fine"])
+    statements = (
+        "INSERT INTO jobs (scope_id, address_id, text, zone, created_at, next_at) "
+        "VALUES (1, 1, 'book Zanzibar', 'UTC', 0, 5)",
+        "INSERT INTO notes (scope_id, target, action, after, at) VALUES (1, 'memory', 'add', 'Goes to Zanzibar', 0)",
+        "INSERT INTO actions (id, scope_id, command, arguments, expires_at) "
+        "VALUES ('a', 1, 'recall', 'page:2 Zanzibar', 9e9)",
+        "INSERT INTO outbox (key, lane, kind, payload, created_at, next_at) "
+        "VALUES ('k', 'telegram:1', 'reminder', '{\"text\":\"book Zanzibar\"}', 0, 5)",
+        "INSERT INTO outbox (key, lane, kind, payload, created_at, next_at) "
+        "VALUES ('other', 'telegram:2', 'reminder', '{\"text\":\"book Zanzibar\"}', 0, 5)",
+    )
+    for statement in statements:
+        await annals.execute(statement)
+    counts = await forget(forgetting_of(database, clock), "Zanzibar", claim_of())
+    assert counts == {"message": 1, "job": 1}
+    assert await annals.execute("SELECT text, next_at, ended_at IS NULL FROM jobs") == [("", None, 0)]
+    assert await annals.execute("SELECT COUNT(*) FROM notes") == [(0,)]
+    assert await annals.execute("SELECT COUNT(*) FROM actions") == [(0,)]
+    left = await annals.execute("SELECT key, payload IS NULL, dead_at IS NULL FROM outbox ORDER BY key")
+    assert left == [("k", 1, 0), ("other", 0, 1)], "another's parcel is not his"
+
+
+async def test_a_file_on_its_way_goes_along(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    await annals.session(["Zanzibar is where we go", "Fine"])
+    line = b'{"text": "Zanzibar is where we go"}\n'
+    files = {
+        "plain": File(name="said.jsonl", content=line, mime="application/jsonl"),
+        "packed": File(name="said.jsonl.gz", content=gzip.compress(line), mime="application/gzip"),
+        "other": File(name="said.jsonl", content=b"{}", mime="application/jsonl"),
+    }
+    outbox = Outbox(database, clock)
+    for key, file in files.items():
+        await outbox.hold(Parcel(key=key, kind="answer", address=Address(platform="telegram", chat_id="1")))
+        await outbox.fill(key, Answer(text="All of it.", files=(file,)), clock.now())
+    await forget(forgetting_of(database, clock), "Zanzibar", claim_of())
+    left = await annals.execute("SELECT key FROM outbox WHERE payload IS NOT NULL")
+    assert left == [("other",)]
+
+
+async def test_an_update_that_failed_goes_in_whatever_letters(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    await annals.session(["Пароль сезам", "Хорошо"])
+    raw = json.dumps({"update_id": 5, "message": {"text": "Пароль сезам"}})
+    for number, text in ((5, raw), (6, "{}")):
+        await annals.execute(
+            f"INSERT INTO raw_updates (platform, update_id, raw, failed_at) VALUES ('telegram', {number}, '{text}', 0)"
+        )
+    await forget(forgetting_of(database, clock), "сезам", claim_of(is_owner=True))
+    assert await annals.execute("SELECT update_id FROM raw_updates") == [(6,)]
+
+
+async def test_of_updates_that_failed_one_takes_his_own(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    await annals.session(["Zanzibar is where we go", "Fine"])
+    ours = (
+        {"update_id": 1, "message": {"from": {"id": 1}, "text": "Zanzibar"}},
+        {"update_id": 2, "edited_message": {"from": {"id": 1}, "text": "Zanzibar"}},
+        {"update_id": 3, "callback_query": {"from": {"id": 1}, "data": "Zanzibar"}},
+    )
+    theirs: tuple[dict[str, object], ...] = (
+        {"update_id": 4, "message": {"from": {"id": 2}, "text": "Zanzibar"}},
+        {"update_id": 5, "message": {"from": {"id": 1}, "text": "Lisbon"}},
+        {"update_id": 6, "message": "Zanzibar"},
+    )
+    for update in (*ours, *theirs):
+        await annals.execute(
+            "INSERT INTO raw_updates VALUES ('telegram', :id, :raw, 'odd', 1)",
+            id=update["update_id"],
+            raw=json.dumps(update),
+        )
+    await annals.execute("INSERT INTO raw_updates VALUES ('telegram', 7, 'Zanzibar {', 'odd', 1)")
+    await forget(forgetting_of(database, clock), "Zanzibar", claim_of())
+    assert await annals.execute("SELECT update_id FROM raw_updates") == [(4,), (5,), (6,), (7,)]
+    await annals.say(1, "Zanzibar again")
+    await forget(forgetting_of(database, clock), "Zanzibar", claim_of(is_owner=True))
+    assert await annals.execute("SELECT update_id FROM raw_updates") == [(5,)], "the owner answers for what is nobody's"
+
+
+async def test_number_and_case_of_a_word_go_along(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    await annals.session(["Two ferries leave", "ok", "The ferry is late", "ok", "Fairy tales", "я в Москве", "Москва!"])
+    await annals.execute(
+        "INSERT INTO notes (scope_id, target, action, after, at) VALUES (1, 'memory', 'add', 'likes ferries', 0)"
+    )
+    assert await forget(forgetting_of(database, clock), "ferry", claim_of()) == {"message": 2}
+    assert await annals.execute("SELECT COUNT(*) FROM notes") == [(0,)]
+    assert await forget(forgetting_of(database, clock), '"москва"', claim_of()) == {"message": 1}
+    assert await forget(forgetting_of(database, clock), "москва", claim_of()) == {"message": 1}
+    assert [text for text in await texts(database) if text] == ["ok", "ok", "Fairy tales"]
+
+
+async def test_others_keep_what_is_theirs(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    await annals.session(["Zanzibar for me", "Yes"])
+    await annals.session(["Zanzibar for Ben", "Yes"], scope=BEN)
+    forgetting = forgetting_of(database, clock)
+    assert await forgetting.look("Zanzibar", claim_of(ROOM)) is None
+    traces = await forgetting.look("Zanzibar", claim_of())
+    assert traces is not None
+    with pytest.raises(Refused, match="nothing was erased"):
+        await forgetting.erase(traces.token, claim_of(BEN, who="2"))
+    await forgetting.erase(traces.token, claim_of())
+    assert await texts(database) == ["", "Yes", "Zanzibar for Ben", "Yes"]
+
+
+async def test_in_a_room_a_member_forgets_only_his_own_words(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    room = await annals.session(scope=ROOM, platform="discord")
+    await annals.say(room[0], "I like Zanzibar and its long white beaches a lot", sender="1")
+    await annals.say(room[0], "Zanzibar bores me", sender="2")
+    await annals.say(room[0], "One of you likes Zanzibar and its long white beaches.", role="assistant")
+    await annals.say(room[0], "Zanzibar is an island.", role="assistant")
+    await annals.execute(
+        "INSERT INTO notes (scope_id, target, action, after, account, at) VALUES "
+        "(1, 'memory', 'add', 'Zanzibar one', 'discord:2', 0), "
+        "(1, 'memory', 'add', 'Likes Zanzibar and its long white beaches', 'discord:1', 0)"
+    )
+    forgetting = forgetting_of(database, clock)
+    assert await forget(forgetting, "Zanzibar", claim_of(ROOM)) == {"message": 1}
+    assert await texts(database) == ["", "Zanzibar bores me", "", "Zanzibar is an island."]
+    assert await annals.execute("SELECT after FROM notes") == [("Zanzibar one",)]
+    assert await forget(forgetting, "Zanzibar", claim_of(ROOM, is_owner=True, who="9")) == {"message": 2}
+    assert left_of("Zanzibar", database.path) == []
+
+
+async def test_facts_go_with_the_words_they_were_taken_from(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    ids = await annals.session(["I moved to Zanzibar", "Fine"])
+    await annals.execute(
+        "INSERT INTO facts (scope_id, content, folded, kind, trust, created_at, last_at, message_id, origin) VALUES "
+        "(1, 'Lives far away', 'lives far away', 'identity', 0.6, 0, 0, :id, 'rule'), "
+        "(1, 'Zanzibar is home', 'zanzibar is home', 'identity', 0.6, 0, 0, NULL, 'rule'), "
+        "(1, 'Likes tea', 'likes tea', 'identity', 0.6, 0, 0, NULL, 'rule')",
+        id=ids[1],
+    )
+    await annals.execute(
+        "INSERT INTO fact_changes (scope_id, fact_id, action, reason, at) VALUES (1, 3, 'close', 'Zanzibar is home', 0)"
+    )
+    assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {"message": 1, "fact": 2}
+    assert await annals.execute("SELECT content FROM facts") == [("Likes tea",)]
+    assert await annals.execute("SELECT COUNT(*) FROM fact_changes") == [(0,)]
+    assert left_of("Zanzibar", database.path) == []
+
+
+@pytest.mark.parametrize("what", ["?!", "Atlantis", "zanzi", '"moved Zanzibar"', "before:2020"])
+async def test_nothing_is_found_that_is_not_meant(database: Database, clock: SteadyClock, what: str) -> None:
+    await Annals(database).session(["I moved to Zanzibar", "Fine"])
+    assert await forgetting_of(database, clock).look(what, claim_of()) is None
+    with pytest.raises(Refused, match="/forget Porto"):
+        await forgetting_of(database, clock).look("  ", claim_of())
+
+
+async def test_filters_and_operators_say_what_is_meant(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    await annals.session(["ferry to Lisbon", "ferry it is", "train to Lisbon", "fine", "a boat", "fine"])
+    forgetting = forgetting_of(database, clock)
+    assert await forget(forgetting, "ferry role:assistant", claim_of()) == {"message": 1}
+    assert await forget(forgetting, "lisbon -train", claim_of()) == {"message": 1}
+    assert await forget(forgetting, "what did I say about the boat?", claim_of()) == {"message": 1}
+    assert await texts(database) == ["", "", "train to Lisbon", "fine", "", "fine"]
+
+
+async def test_while_an_index_is_rebuilt_nothing_is_overlooked(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    await annals.session(["I moved to Zanzibar", "Fine"])
+    await annals.execute("INSERT INTO state_meta (key, value) VALUES ('index_stale', '1')")
+    with pytest.raises(Refused, match="built anew"):
+        await forgetting_of(database, clock).look("Zanzibar", claim_of())
+
+
+async def test_an_open_reader_keeps_the_bytes_until_it_is_done(database: Database, clock: SteadyClock) -> None:
+    await Annals(database).session(["I moved to Zanzibar", "Fine"])
+    await database.checkpoint()
+    reader = sqlite3.connect(database.path, isolation_level=None)
+    try:
+        reader.execute("PRAGMA busy_timeout = 0")
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT COUNT(*) FROM state_meta").fetchone()
+        forgetting = forgetting_of(database, clock)
+        traces = await forgetting.look("Zanzibar", claim_of())
+        assert traces is not None
+        receipt = await forgetting.erase(traces.token, claim_of())
+        assert not receipt.is_clean
+        assert await found(database, clock, "Zanzibar") == 0
+    finally:
+        reader.close()
+    while await forgetting.tend():
+        pass
+    assert left_of("Zanzibar", database.path) == []
+
+
+async def test_what_was_begun_is_finished_after_a_restart(database: Database, clock: SteadyClock) -> None:
+    annals = Annals(database)
+    for _ in range(60):
+        await annals.session(["I moved to Zanzibar", "Zanzibar!", "x", "y"])
+    forgetting = forgetting_of(database, clock)
+    asked = await forgetting.look("Zanzibar", claim_of())
+    other = await forgetting.look("Zanzibar", claim_of())
+    assert asked is not None
+    assert other is not None
+    await forgetting._erasure.begin(asked.token, claim_of())
+    assert await forgetting._erasure.step(asked.token)
+    async with Database.open(database.path) as again:
+        after = forgetting_of(again, clock)
+        assert await after.resume() == 1
+        assert await after.resume() == 0
+        while await after.tend():
+            pass
+        receipt = await after.erase(asked.token, claim_of())
+        assert dict(receipt.counts) == {"message": 120}, "the same yes once more is answered the same"
+    assert left_of("Zanzibar", database.path) == []
+    lists = await annals.execute("SELECT list FROM erasures")
+    assert "Zanzibar" not in str(lists)
+
+
+async def test_a_member_forgets_the_commands_he_gave_and_what_they_showed_of_his(
+    database: Database, clock: SteadyClock
+) -> None:
+    annals = Annals(database)
+    room = await annals.session(scope=ROOM, platform="discord")
+    await annals.say(room[0], "Zanzibar is mine", sender="1")
+    for who in ("1", "2"):
+        await annals.say(room[0], "/recall Zanzibar", kind="command", sender=who)
+    await annals.say(room[0], "> **Zanzibar** is mine", kind="command", role="assistant")
+    await annals.say(room[0], "> **Zanzibar** is ours", kind="command", role="assistant")
+    assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of(ROOM)) == {"message": 1}
+    assert await texts(database) == ["", "", "/recall Zanzibar", "", "> **Zanzibar** is ours"]
+
+
+async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
+    database: Database, clock: SteadyClock
+) -> None:
+    class Service:
+        def __init__(self) -> None:
+            self.told: list[tuple[frozenset[Scope], list[int]]] = []
+            self.is_let_go = False
+
+        async def forget(
+            self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
+        ) -> str | None:
+            self.told.append((scopes, list(message_ids)))
+            return "honcho forgets it within a day."
+
+        def let_go(self) -> None:
+            self.is_let_go = True
+
+    ids = await Annals(database).session(["I moved to Zanzibar", "Fine"])
+    service = Service()
+    forgetting = forgetting_of(database, clock, [service])
+    traces = await forgetting.look("Zanzibar", claim_of())
+    assert traces is not None
+    assert service.told == [], "nobody has said yes yet"
+    receipt = await forgetting.erase(traces.token, claim_of())
+    assert receipt.pending == ("honcho forgets it within a day.",)
+    assert service.told == [(frozenset({ANA}), [ids[1]])]
+    assert service.is_let_go

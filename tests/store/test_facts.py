@@ -1,0 +1,378 @@
+"""What is known, row by row: said again, contradicted, corrected, undone, forgotten; and nobody else's business."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.errors import Refused
+from core.facts.facts_role import Ledger
+from core.facts.search_role import Lookup
+from core.records import Author, Fact
+from core.store.fact_search import FactSearch
+from core.store.facts import Facts
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
+from core.types import Account, Scope
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import ANA, BOB, CHAT, NOON, message, opened
+
+pytestmark = pytest.mark.slow
+
+OWN = frozenset((ANA,))
+WRONG = (frozenset[Scope](), frozenset((BOB,)), frozenset((Scope.account("discord", "42"),)))
+ME = Account(platform="telegram", user_id="42")
+
+
+def fact(content: str, **changes: Any) -> Fact:
+    """Something that Ana said at noon."""
+    return Fact(
+        **{
+            "scope": ANA,
+            "content": content,
+            "kind": "identity",
+            "origin": "rule",
+            "created_at": NOON,
+            "account": ME,
+            "speaker": "Ana",
+            **changes,
+        }
+    )
+
+
+def home(place: str, **changes: Any) -> Fact:
+    return fact(f"I live in {place}", attribute="me|home", value=place.lower(), entities=(place,), **changes)
+
+
+@pytest.fixture
+def facts(database: Database, clock: SteadyClock) -> Facts:
+    return Facts(database, clock)
+
+
+@pytest.fixture
+def search(database: Database) -> FactSearch:
+    return FactSearch(database)
+
+
+async def test_what_is_learned_is_found_by_its_id(facts: Facts) -> None:
+    learned = await facts.learn(home("Porto", message_id=7, valid_from=NOON, grain="month"))
+    assert await facts.find(learned.id, OWN) == replace(learned, last_at=NOON)
+    assert learned.entities == ("Porto",)
+    assert [step.action for step in await facts.history(learned.id, OWN)] == ["learn"]
+
+
+async def test_the_same_said_again_counts_and_makes_surer(facts: Facts) -> None:
+    first = await facts.learn(home("Porto", message_id=1))
+    later = NOON + timedelta(days=1)
+    again = await facts.learn(replace(home("Porto"), content="i live in porto!", message_id=2, created_at=later))
+    assert (again.id, again.said, again.message_id, again.last_at) == (first.id, 2, 2, later)
+    assert first.trust < again.trust < 1
+    assert await facts.learn(home("Porto", message_id=2)) == again, "the same message twice is once"
+    assert len(await facts.page(OWN)) == 1
+
+
+async def test_a_contradiction_closes_the_old_and_keeps_both(facts: Facts) -> None:
+    lisbon = await facts.learn(home("Lisbon"))
+    may = datetime(2026, 5, 1, tzinfo=UTC)
+    porto = await facts.learn(home("Porto", valid_from=may, message_id=2))
+    closed = await facts.find(lisbon.id, OWN)
+    assert closed is not None
+    assert (closed.closed_by, closed.valid_to, closed.is_open) == (porto.id, may, False)
+    assert [known.content for known in await facts.page(OWN)] == ["I live in Porto", "I live in Lisbon"]
+    closing = (await facts.history(lisbon.id, OWN))[-1]
+    assert (closing.action, closing.reason, closing.message_id, closing.account) == (
+        "close", f"fact {porto.id}", 2, ME,
+    )  # fmt: skip
+    back = await facts.learn(home("Lisbon", message_id=3))
+    assert back.id not in (lisbon.id, porto.id)
+    assert [known.is_open for known in await facts.page(OWN)] == [True, False, False]
+    await facts.learn(home("Porto", valid_from=may, message_id=2))
+    assert (await facts.page(OWN))[0].id == back.id, "an old message replayed brings nothing back"
+
+
+async def test_what_was_so_before_is_kept_as_such(facts: Facts) -> None:
+    now = await facts.learn(home("Porto", valid_from=datetime(2024, 1, 1, tzinfo=UTC)))
+    before = await facts.learn(home("Lisbon", valid_from=datetime(2019, 1, 1, tzinfo=UTC)))
+    assert (before.is_open, before.valid_to) == (False, now.valid_from)
+    assert [known.content for known in await facts.page(OWN) if known.is_open] == ["I live in Porto"]
+
+
+async def test_what_is_learned_late_does_not_close_what_was_said_after_it(facts: Facts) -> None:
+    now = await facts.learn(home("Porto", created_at=NOON + timedelta(days=2), message_id=9))
+    late = await facts.learn(home("Lisbon", message_id=1))
+    assert (late.is_open, late.closed_by, late.valid_to) == (False, now.id, now.created_at)
+    again = await facts.learn(home("Porto", created_at=NOON + timedelta(days=1), message_id=5))
+    assert (again.id, again.last_at, again.message_id) == (now.id, now.created_at, 9)
+    year = await facts.learn(home("Faro", created_at=NOON + timedelta(days=3), valid_from=YEARS[2026], grain="year"))
+    assert year.is_open, "this year is not before what was said this year"
+
+
+async def test_a_birthday_without_its_year_says_the_same(facts: Facts) -> None:
+    whole = await facts.learn(fact("I was born on 3 May 1990", attribute="me|birthday", value="3.5.1990"))
+    again = await facts.learn(fact("My birthday is 3 May", attribute="me|birthday", value="3.5", message_id=2))
+    assert (again.id, again.said, again.content) == (whole.id, 2, whole.content)
+    other = await facts.learn(fact("My birthday is 3 June", attribute="me|birthday", value="3.6", message_id=3))
+    assert [known.id for known in await facts.page(OWN) if known.is_open] == [other.id]
+
+
+YEARS = {year: datetime(year, 1, 1, tzinfo=UTC) for year in range(2015, 2027)}
+
+
+async def _moves(facts: Facts, *moves: tuple[str, int]) -> dict[str, int]:
+    """Learns of moves in this order, from a message each; the ids by place."""
+    found = {}
+    for number, (place, year) in enumerate(moves, 1):
+        known = await facts.learn(home(place, valid_from=YEARS[year], grain="year", message_id=number))
+        found[place] = known.id
+    return found
+
+
+async def _spans(facts: Facts) -> dict[str, tuple[int | None, int | None]]:
+    """From which year to which, by place; no second year: it is still so."""
+    known = await facts.page(OWN)
+    return {
+        one.value: (
+            one.valid_from.year if one.valid_from else None,
+            None if one.is_open or one.valid_to is None else one.valid_to.year,
+        )
+        for one in known
+    }
+
+
+async def test_what_lies_between_takes_its_place_and_leaves_it_to_what_came_next(facts: Facts) -> None:
+    ids = await _moves(facts, ("Lisbon", 2015), ("Porto", 2020), ("Faro", 2024), ("Braga", 2017))
+    chain = {"lisbon": (2015, 2017), "braga": (2017, 2020), "porto": (2020, 2024), "faro": (2024, None)}
+    assert await _spans(facts) == chain
+    await facts.forget([ids["Porto"]], OWN)
+    assert await _spans(facts) == {"lisbon": (2015, 2017), "braga": (2017, 2024), "faro": (2024, None)}
+    await facts.forget([ids["Braga"]], OWN)
+    assert await _spans(facts) == {"lisbon": (2015, 2024), "faro": (2024, None)}
+    await facts.forget([ids["Faro"]], OWN)
+    assert await _spans(facts) == {"lisbon": (2015, None)}
+
+
+async def test_nobody_closes_what_another_has_said(facts: Facts, search: FactSearch) -> None:
+    room = Scope.room("telegram", "-9")
+    hers = await facts.learn(fact("Ana lives in Porto", scope=room, attribute="ana|home", value="porto"))
+    other = Account(platform="telegram", user_id="7")
+    his = await facts.learn(
+        fact("Ana lives in Rome", scope=room, attribute="ana|home", value="rome", account=other, speaker="Bob")
+    )
+    sight = frozenset((room,))
+    assert {known.id for known in await facts.page(sight) if known.is_open} == {hers.id, his.id}
+    assert [{known.id for known in group} for group in await search.conflicts(sight)] == [{hers.id, his.id}]
+
+
+async def test_feedback_moves_trust(facts: Facts) -> None:
+    known = await facts.learn(home("Porto"))
+    surer = await facts.feedback(known.id, OWN, True)
+    assert surer is not None
+    doubted = await facts.feedback(known.id, OWN, False, Author(account=ME))
+    assert doubted is not None
+    assert surer.trust > known.trust
+    assert doubted.trust == pytest.approx(surer.trust / 2)
+
+
+async def test_a_person_puts_a_fact_right_and_takes_it_back(facts: Facts, search: FactSearch) -> None:
+    known = await facts.learn(home("Lisbon"))
+    corrected = await facts.correct(known.id, OWN, "  I live  in Braga ", Author(account=ME, message_id=9))
+    assert corrected is not None
+    assert (corrected.content, corrected.origin, corrected.entities) == ("I live in Braga", "person", ("Braga",))
+    assert await search.of_entities(["lisbon"], OWN) == []
+    step = (await facts.changes(OWN))[0]
+    assert (step.action, step.before, step.after, step.message_id) == (
+        "correct", "I live in Lisbon", "I live in Braga", 9,
+    )  # fmt: skip
+    undone = await facts.undo(step.id, OWN)
+    assert undone is not None
+    assert (undone.content, undone.trust, undone.origin) == ("I live in Lisbon", known.trust, "rule")
+    assert [found.id for found in await search.of_entities(["lisbon"], OWN)] == [known.id]
+    assert await search.candidates(["braga"], [], OWN) == []
+    with pytest.raises(Refused, match="empty"):
+        await facts.correct(known.id, OWN, "  ")
+
+
+async def test_a_correction_that_is_known_already_is_refused(facts: Facts) -> None:
+    await facts.learn(fact("I like tea"))
+    other = await facts.learn(fact("I like coffee"))
+    with pytest.raises(Refused, match="known already"):
+        await facts.correct(other.id, OWN, "I like tea.")
+
+
+async def test_undoing_what_changed_again_is_refused(facts: Facts) -> None:
+    known = await facts.learn(home("Lisbon"))
+    await facts.pin(known.id, OWN)
+    await facts.correct(known.id, OWN, "I live in Braga")
+    pinned = next(step for step in await facts.changes(OWN) if step.action == "pin")
+    with pytest.raises(Refused, match="changed again since"):
+        await facts.undo(pinned.id, OWN)
+    assert await facts.undo(10_000, OWN) is None
+
+
+async def test_undoing_takes_back_that_change_and_no_other(facts: Facts) -> None:
+    known = await facts.learn(home("Porto"))
+    await facts.pin(known.id, OWN)
+    judged = await facts.feedback(known.id, OWN, is_right=False)
+    pinning = (await facts.history(known.id, OWN))[1]
+    undone = await facts.undo(pinning.id, OWN)
+    assert undone is not None
+    assert judged is not None
+    assert (undone.is_pinned, undone.trust) == (False, judged.trust)
+
+
+async def test_undoing_a_lesson_takes_it_away_and_opens_what_it_closed(facts: Facts) -> None:
+    lisbon = await facts.learn(home("Lisbon"))
+    porto = await facts.learn(home("Porto"))
+    lesson = (await facts.history(porto.id, OWN))[0]
+    assert await facts.undo(lesson.id, OWN) is not None
+    assert await facts.find(porto.id, OWN) is None
+    reopened = await facts.find(lisbon.id, OWN)
+    assert reopened is not None
+    assert reopened.is_open
+    assert reopened.valid_to is None
+
+
+async def test_duplicates_are_merged_and_parted_again(facts: Facts, search: FactSearch) -> None:
+    one = await facts.learn(home("Porto"))
+    other = await facts.learn(fact("My home is Porto", attribute="me|home", value="porto"))
+    pinned = await facts.learn(fact("Porto is my home", attribute="me|home", value="porto"))
+    await facts.pin(pinned.id, OWN)
+    assert [{known.id for known in group} for group in await search.duplicates(OWN)] == [{one.id, other.id, pinned.id}]
+    merged = await facts.merge(one.id, [other.id, pinned.id, one.id, 999], OWN, "they say the same")
+    assert merged is not None
+    assert merged.said == 2
+    assert [known.id for known in await facts.page(OWN)] == [pinned.id, one.id, other.id], "nothing is deleted"
+    step = next(step for step in await facts.changes(OWN) if step.action == "merge" and step.fact_id == other.id)
+    assert step.reason == "they say the same"
+    parted = await facts.undo(step.id, OWN)
+    assert parted is not None
+    assert parted.is_open
+
+
+async def test_what_is_likely_over_is_stale(facts: Facts, search: FactSearch, clock: SteadyClock) -> None:
+    await facts.learn(home("Porto"))
+    week = await facts.learn(fact("I am in Rome this week", kind="working"))
+    kept = await facts.learn(fact("The code is 4711", kind="working"))
+    wrong = await facts.learn(fact("I like olives", trust=0.4))
+    await facts.pin(kept.id, OWN)
+    await facts.feedback(wrong.id, OWN, False)
+    clock.advance(days=20)
+    assert {known.id for known in await search.stale(OWN, clock.now())} == {week.id, wrong.id}
+    flagged = await facts.flag(week.id, OWN, "said 20 days ago")
+    assert flagged is not None
+    assert flagged.is_open
+    assert (await facts.changes(OWN, 1))[0].reason == "said 20 days ago"
+
+
+async def test_what_is_forgotten_leaves_nothing(facts: Facts, search: FactSearch, database: Database) -> None:
+    lisbon = await facts.learn(home("Lisbon"))
+    porto = await facts.learn(home("Porto"))
+    assert await facts.forget([porto.id, porto.id, 999, 1 << 70], OWN) == 1
+    assert await facts.forget([lisbon.id], frozenset((BOB,))) == 0
+    assert [known.content for known in await facts.page(OWN)] == ["I live in Lisbon"]
+    assert (await facts.page(OWN))[0].is_open
+    assert await search.candidates(["porto"], ["porto"], OWN) == []
+    assert await facts.forget([lisbon.id], OWN) == 1
+    left = await database.read(
+        lambda connection: [
+            connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
+            for table in ("facts", "entities", "fact_entities", "fact_changes", "facts_fts")
+        ]
+    )
+    assert left == [0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("text", [None, "I moved to Braga"])
+async def test_a_fact_goes_with_the_message_it_came_from(
+    facts: Facts, search: FactSearch, database: Database, clock: SteadyClock, text: str | None
+) -> None:
+    conversations = Conversations(database, clock)
+    session = await opened(conversations)
+    said = (await conversations.append([message(session.id, "I moved to Porto", external_id="1")]))[0]
+    await facts.learn(home("Lisbon"))
+    porto = await facts.learn(home("Porto", message_id=said.id))
+    assert [known.id for known in await search.of_messages([said.id], OWN)] == [porto.id]
+    assert await conversations.amend(CHAT, "1", text)
+    assert [(known.content, known.is_open) for known in await facts.page(OWN)] == [("I live in Lisbon", True)]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=("nobody", "another", "another platform"))
+async def test_what_is_not_theirs_does_not_exist(facts: Facts, search: FactSearch, wrong: frozenset[Scope]) -> None:
+    known = await facts.learn(home("Porto", message_id=5, trust=0.1))
+    await facts.learn(fact("My home is Lisbon", attribute="ana|home", value="lisbon", entities=("Porto", "Lisbon")))
+    await facts.learn(fact("I said hello", scope=BOB, entities=("Hello",)))
+    assert await facts.find(known.id, wrong) is None
+    assert await facts.history(known.id, wrong) == []
+    assert all(fact.scope != ANA for fact in await facts.page(wrong))
+    assert all(step.scope != ANA for step in await facts.changes(wrong))
+    assert await facts.feedback(known.id, wrong, True) is None
+    assert await facts.pin(known.id, wrong) is None
+    assert await facts.correct(known.id, wrong, "x") is None
+    assert await facts.flag(known.id, wrong, "x") is None
+    assert await facts.merge(known.id, [], wrong, "x") is None
+    assert await facts.undo(1, wrong) is None
+    assert await facts.forget([known.id], wrong) == 0
+    assert await search.candidates(["porto", "live"], ["porto"], wrong) == []
+    assert await search.of_entities(["porto"], wrong) == []
+    assert await search.related(["porto"], wrong) == []
+    assert await search.replaced("me|home", wrong) == []
+    assert await search.conflicts(wrong) == []
+    assert await search.duplicates(wrong) == []
+    assert await search.stale(wrong, NOON) == []
+    assert await search.of_messages([5], wrong) == []
+    assert (await facts.find(known.id, OWN)) == replace(known, last_at=NOON)
+
+
+async def test_names_are_asked_alone_and_together(facts: Facts, search: FactSearch) -> None:
+    both = await facts.learn(fact("Ana and Ben share a flat", entities=("Ana", "Ben")))
+    await facts.learn(fact("Ana likes tea", entities=("Ana",)))
+    await facts.learn(fact("Ben met Clara in Gaia", entities=("Ben", "Clara", "Gaia")))
+    assert [known.id for known in await search.of_entities(["ana", "ben"], OWN)] == [both.id]
+    assert len(await search.of_entities(["ana"], OWN)) == 2
+    assert await search.of_entities(["ana", "nobody"], OWN) == []
+    assert await search.of_entities([], OWN) == []
+    assert await search.related(["ben"], OWN) == [("Ana", 1), ("Clara", 1), ("Gaia", 1)]
+
+
+async def test_of_a_message_that_was_erased_meanwhile_nothing_is_learned(
+    facts: Facts, database: Database, clock: SteadyClock
+) -> None:
+    conversations = Conversations(database, clock)
+    session = await opened(conversations)
+    (said,) = await conversations.append([message(session.id, "I live in Porto", external_id="9")])
+    await conversations.amend(CHAT, "9", None)
+    await facts.learn(home("Porto", message_id=said.id))
+    assert await facts.page(OWN) == []
+
+
+@pytest.mark.parametrize("term", ['"', "*", "a OR b", "", "()", "x\0", "端"])
+async def test_no_term_breaks_the_search(facts: Facts, search: FactSearch, term: str) -> None:
+    await facts.learn(home("Porto"))
+    assert await search.candidates([term], [term], OWN) == []
+
+
+async def test_the_store_fills_its_roles(facts: Facts, search: FactSearch) -> None:
+    ledger: Ledger = facts
+    lookup: Lookup = search
+    assert (ledger, lookup) == (facts, search)
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(places=st.lists(st.sampled_from(["Porto", "Lisbon", "Faro", "Braga"]), min_size=1, max_size=12))
+async def test_of_one_attribute_exactly_one_is_open_and_it_is_the_last(
+    facts: Facts, database: Database, places: list[str]
+) -> None:
+    await facts.forget([known.id for known in await facts.page(OWN, limit=100)], OWN)
+    for number, place in enumerate(places, 1):
+        at = NOON + timedelta(days=number)
+        await facts.learn(home(place, message_id=number, created_at=at))
+    known = await facts.page(OWN, limit=100)
+    assert [found.entities for found in known if found.is_open] == [(places[-1],)]
+    assert all(
+        found.valid_to is not None and found.valid_to >= found.created_at for found in known if not found.is_open
+    )

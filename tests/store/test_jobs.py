@@ -1,0 +1,179 @@
+"""The contract of Jobs: kept as given, only where they may be heard, each due time once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from core.errors import Refused
+from core.records import Job, Schedule
+from core.store.jobs import Jobs
+from core.store.people import People
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
+from core.types import Account, Address, Scope
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import ANA, BOB, CHAT, NOON, opened, session
+
+MINE = frozenset((ANA,))
+SOON = NOON + timedelta(minutes=5)
+ONCE = Schedule(zone="Europe/Lisbon", at=SOON)
+WEEKLY = Schedule(zone="Europe/Lisbon", cron="0 9 * * 1")
+LOCAL = Scope.account("terminal", "local")
+
+
+@pytest.fixture
+async def conversations(database: Database, clock: SteadyClock) -> Conversations:
+    made = Conversations(database, clock)
+    await opened(made, "hello")
+    return made
+
+
+@pytest.fixture
+def jobs(database: Database, conversations: Conversations) -> Jobs:
+    return Jobs(database)
+
+
+def job(**changes: Any) -> Job:
+    return Job(
+        **{
+            "schedule": ONCE,
+            "text": "ferry",
+            "target": CHAT,
+            "scope": ANA,
+            "created_at": NOON,
+            "next_at": SOON,
+            **changes,
+        }
+    )
+
+
+async def test_a_job_comes_back_as_it_was_given(jobs: Jobs) -> None:
+    wanted = job(
+        schedule=Schedule(zone="Asia/Tokyo", every_s=3600, start_at=NOON),
+        text="",
+        is_prompt=True,
+        account=Account(platform="telegram", user_id="42"),
+        origin="telegram:42#5",
+    )
+    stored = await jobs.add(wanted)
+    assert stored == replace(wanted, id=stored.id)
+    assert await jobs.find(stored.id, MINE) == stored
+    assert await jobs.add(replace(wanted, text="handled twice")) == stored
+    other = await jobs.add(job())
+    assert other == replace(job(), id=other.id)
+    assert await jobs.active() == [stored, other]
+
+
+async def test_a_job_must_have_the_scope_of_its_target(jobs: Jobs, conversations: Conversations) -> None:
+    group = Address(platform="telegram", chat_id="-5")
+    room = Scope.room("telegram", "-5")
+    await conversations.create(session(address=group, scope=room))
+    assert (await jobs.add(job(target=group, scope=room))).target == group
+    for target, scope in ((CHAT, BOB), (group, ANA), (CHAT, room)):
+        with pytest.raises(Refused, match="others would see it"):
+            await jobs.add(job(target=target, scope=scope))
+    with pytest.raises(Refused, match="Nobody has spoken with me at telegram:8"):
+        await jobs.add(job(target=Address(platform="telegram", chat_id="8"), scope=Scope.account("telegram", "8")))
+    assert len(await jobs.active()) == 1
+
+
+@pytest.mark.parametrize("platform", ["cron", "terminal"])
+async def test_where_nobody_spoke_only_the_terminals_jobs_go(jobs: Jobs, platform: str) -> None:
+    target = Address(platform=platform, chat_id="local")
+    assert (await jobs.add(job(target=target, scope=LOCAL))).scope == LOCAL
+    with pytest.raises(Refused):
+        await jobs.add(job(target=target))
+
+
+async def test_an_imported_session_does_not_decide_who_hears(jobs: Jobs, conversations: Conversations) -> None:
+    await conversations.create(session(scope=BOB, ended_at=NOON, end_reason="import"))
+    await jobs.add(job())
+    with pytest.raises(Refused):
+        await jobs.add(job(scope=BOB))
+    past = Address(platform="telegram", chat_id="77")
+    await conversations.create(session(address=past, ended_at=NOON, end_reason="import"))
+    with pytest.raises(Refused):
+        await jobs.add(job(target=past))
+
+
+async def test_a_job_whose_target_is_somebody_elses_by_now_does_not_run(
+    jobs: Jobs, conversations: Conversations
+) -> None:
+    stored = await jobs.add(job())
+    await conversations.create(session(scope=BOB))
+    with pytest.raises(Refused):
+        await jobs.start(stored.id, SOON, SOON)
+
+
+async def test_lists_are_by_next_time_and_without_the_ended(jobs: Jobs) -> None:
+    late = await jobs.add(job(next_at=SOON + timedelta(hours=1)))
+    never = await jobs.add(job(next_at=None))
+    soon = await jobs.add(job())
+    gone = await jobs.add(job())
+    await jobs.remove(gone.id, NOON)
+    assert await jobs.of(MINE) == [soon, late, never]
+    assert await jobs.find(gone.id, MINE) == replace(gone, ended_at=NOON, next_at=None)
+
+
+async def test_a_paused_job_rests_until_it_is_resumed(jobs: Jobs) -> None:
+    stored = await jobs.add(job())
+    await jobs.pause(stored.id, NOON)
+    await jobs.pause(stored.id, SOON)
+    assert await jobs.active() == []
+    assert await jobs.of(MINE) == [replace(stored, paused_at=NOON)]
+    await jobs.resume(stored.id, SOON + timedelta(days=1))
+    assert await jobs.active() == [replace(stored, next_at=SOON + timedelta(days=1))]
+    await jobs.remove(stored.id, NOON)
+    await jobs.resume(stored.id, SOON)
+    await jobs.pause(stored.id, SOON)
+    assert await jobs.find(stored.id, MINE) == replace(stored, next_at=None, ended_at=NOON)
+
+
+async def test_each_due_time_runs_once_also_when_killed_between(jobs: Jobs) -> None:
+    stored = await jobs.add(job(schedule=WEEKLY))
+    week = SOON + timedelta(days=7)
+    assert await jobs.start(stored.id, SOON, SOON)
+    assert await jobs.start(stored.id, SOON, SOON + timedelta(minutes=9))
+    await jobs.finish(stored.id, SOON, SOON, week)
+    assert not await jobs.start(stored.id, SOON, SOON)
+    assert await jobs.start(stored.id, week, week)
+    assert await jobs.active() == [replace(stored, next_at=week)]
+
+
+async def test_a_job_of_one_moment_has_ended_after_it(jobs: Jobs) -> None:
+    once, weekly = await jobs.add(job()), await jobs.add(job(schedule=WEEKLY))
+    for stored in (once, weekly):
+        assert await jobs.start(stored.id, SOON, SOON)
+        await jobs.finish(stored.id, SOON, SOON + timedelta(seconds=1), None)
+    assert await jobs.active() == [replace(weekly, next_at=None)]
+    assert await jobs.find(once.id, MINE) == replace(once, next_at=None, ended_at=SOON + timedelta(seconds=1))
+    assert not await jobs.start(once.id, SOON, SOON)
+
+
+async def test_a_removed_or_unknown_job_does_not_start(jobs: Jobs) -> None:
+    stored = await jobs.add(job())
+    await jobs.remove(stored.id, NOON)
+    assert not await jobs.start(stored.id, SOON, SOON)
+    assert not await jobs.start(99, SOON, SOON)
+    await jobs.finish(99, SOON, SOON, None)
+
+
+async def test_a_number_no_job_can_have(jobs: Jobs) -> None:
+    assert await jobs.find(10**30, MINE) is None
+
+
+async def test_what_is_planned_for_a_room_follows_it_when_it_moves(
+    database: Database, conversations: Conversations, jobs: Jobs
+) -> None:
+    room = Scope.room("telegram", "-5")
+    old, new = Address(platform="telegram", chat_id="-5"), Address(platform="telegram", chat_id="-1005")
+    await conversations.create(session(address=old, scope=room))
+    planned = await jobs.add(job(target=old, scope=room))
+    await People(database).moved("telegram", "-5", "-1005")
+    [moved] = await jobs.active()
+    assert (moved.id, moved.target, moved.scope) == (planned.id, new, room)
+    assert await jobs.start(planned.id, SOON, SOON) is True

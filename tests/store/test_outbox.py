@@ -1,0 +1,251 @@
+"""The contract of Outbox: each parcel leaves once, in the order of its address, also across a crash."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from core.errors import StoreError
+from core.records import Parcel
+from core.search.recall import Recall
+from core.store.inbox import Inbox
+from core.store.outbox import Outbox
+from core.store.search_types import Query
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
+from core.types import Address, Answer, Button, Command, File
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import ANA, CHAT, NOON, inbound, message, opened
+
+OTHER = Address(platform="discord", chat_id="9", thread_id="8")
+ANSWER = Answer(
+    text="done",
+    buttons=(Button(label="Next", command=Command(name="recall", arguments="x"), id="b1"),),
+    files=(File(name="a.bin", content=b"\0\xff"),),
+    is_private=True,
+)
+LATER = NOON + timedelta(minutes=1)
+
+
+@pytest.fixture
+def outbox(database: Database, clock: SteadyClock) -> Outbox:
+    return Outbox(database, clock)
+
+
+def parcel(key: str, address: Address = CHAT) -> Parcel:
+    return Parcel(key=key, kind="answer", address=address)
+
+
+async def filled(outbox: Outbox, *keys: str, address: Address = CHAT) -> None:
+    for key in keys:
+        await outbox.hold(parcel(key, address))
+        await outbox.fill(key, ANSWER, NOON)
+
+
+async def due(outbox: Outbox, *platforms: str) -> list[str]:
+    return [found.key for found in await outbox.due(NOON, platforms or None)]
+
+
+async def test_a_parcel_is_held_until_it_is_filled(outbox: Outbox) -> None:
+    wanted = replace(parcel("a", OTHER), reply_to="", kind="reminder")
+    held = await outbox.hold(replace(wanted, next_at=NOON))
+    assert held == replace(wanted, id=held.id)
+    assert await outbox.due(NOON) == []
+    assert await outbox.next_at() is None
+    await outbox.fill("a", ANSWER, NOON)
+    assert await outbox.due(NOON - timedelta(microseconds=1)) == []
+    assert await outbox.due(NOON) == [replace(held, answer=ANSWER, next_at=NOON)]
+    with pytest.raises(StoreError, match="no parcel 'b'"):
+        await outbox.fill("b", ANSWER, NOON)
+
+
+async def test_what_was_posted_is_found_by_the_next_process(outbox: Outbox) -> None:
+    await outbox.hold(parcel("a"))
+    for message_id in ("501", "502", "501", "0501"):
+        await outbox.record("a", message_id)
+    assert (await outbox.hold(parcel("a"))).posted == ("501", "502", "0501")
+
+
+async def test_one_parcel_an_address_leaves_at_a_time_in_order(outbox: Outbox) -> None:
+    await filled(outbox, "a1", "a2")
+    await filled(outbox, "b1", "b2", address=OTHER)
+    assert await due(outbox) == ["a1", "b1"]
+    assert [found.key for found in await outbox.due(NOON, limit=1)] == ["a1"]
+    await outbox.done("a1")
+    assert await due(outbox) == ["a2", "b1"]
+    await outbox.claim("b1")
+    assert await due(outbox) == ["a2"]
+    await outbox.bury("b1", "gone")
+    assert await due(outbox) == ["a2", "b2"]
+
+
+async def test_a_turn_at_work_holds_up_nobody(outbox: Outbox) -> None:
+    await outbox.hold(parcel("working"))
+    await filled(outbox, "reminder")
+    assert await due(outbox) == ["reminder"]
+    await outbox.fill("working", ANSWER, NOON)
+    assert await due(outbox) == ["working"]
+
+
+async def test_what_is_for_other_platforms_takes_no_place(outbox: Outbox) -> None:
+    for number in range(60):
+        await filled(outbox, f"d{number}", address=Address(platform="discord", chat_id=str(number)))
+    await filled(outbox, "t")
+    await outbox.hold(parcel("later", Address(platform="terminal", chat_id="local")))
+    await outbox.fill("later", ANSWER, LATER)
+    assert await due(outbox, "telegram") == ["t"]
+    assert await due(outbox, "telegram", "terminal") == ["t"]
+    assert len(await due(outbox, "telegram", "discord")) == 50
+    assert len(await due(outbox)) == 50
+    assert await outbox.due(NOON, ()) == []
+    assert await due(outbox, "tele", "disco%") == []
+    assert await outbox.next_at(("terminal",)) == LATER
+    assert await outbox.next_at(("terminal", "telegram")) == NOON
+    assert await outbox.next_at(("cron",)) is None
+    assert await outbox.next_at(()) is None
+    assert await outbox.next_at() == NOON
+
+
+async def test_an_answer_is_behind_older_ones_of_its_address_that_have_yet_to_leave(outbox: Outbox) -> None:
+    await outbox.hold(parcel("working"))
+    await filled(outbox, "a1", "a2")
+    await filled(outbox, "b", address=OTHER)
+    assert [await outbox.is_behind(key) for key in ("working", "a1", "a2", "b", "unknown")] == [
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
+    await outbox.claim("a1")
+    assert await outbox.is_behind("a2")
+    await outbox.postpone("a1", LATER, "429")
+    assert await outbox.is_behind("a2")
+    await outbox.done("a1")
+    assert not await outbox.is_behind("a2")
+    await outbox.fill("working", ANSWER, None)
+    assert await outbox.is_behind("a2")
+    await outbox.bury("working", "gone")
+    assert not await outbox.is_behind("a2")
+
+
+async def test_a_failed_delivery_waits_and_counts(outbox: Outbox) -> None:
+    await filled(outbox, "a1", "a2")
+    await outbox.postpone("a1", LATER, "429")
+    assert await outbox.due(NOON) == []
+    assert await outbox.next_at() == LATER
+    (found,) = await outbox.due(LATER)
+    assert (found.key, found.attempts, found.answer) == ("a1", 1, ANSWER)
+
+
+async def test_nothing_leaves_twice(outbox: Outbox, database: Database) -> None:
+    await filled(outbox, "a")
+    await outbox.done("a")
+    again = await outbox.hold(parcel("a"))
+    assert again.is_over
+    assert again.answer is None
+    await outbox.fill("a", ANSWER, NOON)
+    await outbox.postpone("a", NOON, "late")
+    await outbox.recover(NOON)
+    assert await outbox.due(NOON) == []
+    payloads = await database.read(lambda connection: connection.execute("SELECT payload FROM outbox").fetchall())
+    assert [tuple(row) for row in payloads] == [(None,)]
+
+
+async def test_what_cannot_be_delivered_is_kept_for_the_owner(outbox: Outbox) -> None:
+    await filled(outbox, "a")
+    await outbox.bury("a", "the bot was blocked")
+    assert await outbox.due(NOON) == []
+    dead = await outbox.hold(parcel("a"))
+    assert dead.is_over
+    assert dead.answer == ANSWER
+
+
+async def test_a_dead_process_gives_its_parcels_back(outbox: Outbox) -> None:
+    await filled(outbox, "claimed", "postponed")
+    await outbox.claim("claimed")
+    await outbox.postpone("postponed", LATER, "429")
+    await outbox.hold(replace(parcel("turn", OTHER), kind="reminder"))
+    assert await outbox.due(LATER) == []
+    await outbox.recover(NOON)
+    assert await due(outbox) == ["claimed"]
+    await outbox.done("claimed")
+    assert await outbox.next_at() == LATER
+    assert await outbox.counts() == {"held": 1, "due": 1, "dead": 0}
+
+
+async def test_an_answer_that_nothing_works_on_any_more_is_buried(
+    outbox: Outbox, database: Database, clock: SteadyClock
+) -> None:
+    """An interaction's entry is closed before its answer leaves, and the answer is kept nowhere."""
+    inbox = Inbox(database, clock)
+    waiting = Address(platform="telegram", chat_id="42", thread_id="7")
+    assert await inbox.accept(inbound("1", address=waiting), NOON) is not None
+    await outbox.hold(parcel("turn:telegram:42/7:message:1", waiting))
+    await outbox.hold(parcel("turn:discord:9/8:message:77", OTHER))
+    await outbox.hold(parcel("turn:telegram:42:message:2"))
+    await outbox.hold(replace(parcel("job:1:x"), kind="reminder"))
+    await filled(outbox, "filled")
+    await outbox.recover(NOON)
+    assert await outbox.counts() == {"held": 2, "due": 1, "dead": 2}
+    dead = await database.read(
+        lambda connection: [
+            tuple(row)
+            for row in connection.execute("SELECT key, error FROM outbox WHERE dead_at IS NOT NULL ORDER BY key")
+        ]
+    )
+    assert dead == [
+        ("turn:discord:9/8:message:77", "expired: the process ended before it was answered"),
+        ("turn:telegram:42:message:2", "expired: the process ended before it was answered"),
+    ]
+    await inbox.close([entry.id for entry in await inbox.waiting()])
+    await outbox.recover(NOON)
+    assert await outbox.counts() == {"held": 1, "due": 1, "dead": 3}
+
+
+async def test_delivered_keys_are_let_go_after_a_month(outbox: Outbox, clock: SteadyClock) -> None:
+    await filled(outbox, "a", "b")
+    await outbox.done("a")
+    await outbox.bury("b", "gone")
+    clock.advance(days=29)
+    await outbox.recover(clock.now())
+    assert (await outbox.hold(parcel("a"))).is_over
+    clock.advance(days=2)
+    await outbox.recover(clock.now())
+    assert not (await outbox.hold(parcel("a"))).is_over
+    assert await outbox.counts() == {"held": 1, "due": 0, "dead": 1}
+
+
+async def test_an_empty_outbox(outbox: Outbox) -> None:
+    assert await outbox.counts() == {"held": 0, "due": 0, "dead": 0}
+    assert await outbox.next_at() is None
+    for change in (outbox.done("x"), outbox.claim("x"), outbox.bury("x", ""), outbox.record("x", "1")):
+        await change
+    assert await outbox.due(NOON) == []
+
+
+async def test_an_answer_that_has_left_can_be_opened_on_its_platform(database: Database, clock: SteadyClock) -> None:
+    outbox, inbox, recall = Outbox(database, clock), Inbox(database, clock), Recall(database, clock)
+    conversations = Conversations(database, clock)
+    base = "https://discord.com/channels/5/9/"
+    await inbox.accept(inbound("700", link_base=base), NOON)
+    opened_session = await opened(conversations)
+    asked = message(opened_session.id, "when does the ferry leave?", external_id="700")
+    answer = message(opened_session.id, "the ferry leaves at nine", role="assistant", sender=None)
+    await conversations.append([asked, answer], parcel=replace(parcel("a"), answer=ANSWER))
+    query = Query(scopes=frozenset({ANA}), text="ferry", messages=2)
+
+    async def links() -> set[str | None]:
+        return {hit.link for hit in (await recall.recall(query)).messages}
+
+    assert await links() == {f"{base}700", None}
+    for posted in ("701", "702"):
+        await outbox.record("a", posted)
+    await outbox.done("a")
+    assert await links() == {f"{base}700", f"{base}701"}
+    ids = {hit.external_id for hit in (await recall.recall(query)).messages}
+    assert ids == {"700", None}, "what an import goes by stays as it is"
+    (window,) = [found.window for found in (await recall.recall(replace(query, text="in:1"))).sessions]
+    assert [item.link for item in window] == [f"{base}700", f"{base}701"]

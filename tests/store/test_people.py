@@ -1,0 +1,202 @@
+"""The contract of People: who is the owner, who was admitted, and what is seen where."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from core.errors import Refused
+from core.store.people import ALPHABET, People
+from core.store.sqlite.database import Database
+from core.types import Account, Scope
+from tests.fixtures.samples import NOON
+
+pytestmark = pytest.mark.slow
+
+TERMINAL = Account(platform="terminal", user_id="local")
+TELEGRAM = Account(platform="telegram", user_id="1")
+DISCORD = Account(platform="discord", user_id="1")
+STRANGER = Account(platform="telegram", user_id="99")
+ROOM = Scope.room("telegram", "-5")
+OWN = Scope.room("telegram", "-6")
+
+
+@pytest.fixture
+def people(database: Database) -> People:
+    return People(database)
+
+
+def of(*accounts: Account) -> frozenset[Scope]:
+    return frozenset(Scope.account(account.platform, account.user_id) for account in accounts)
+
+
+async def seen(people: People, account: Account) -> frozenset[Scope]:
+    return await people.scopes(Scope.account(account.platform, account.user_id))
+
+
+async def code_for(people: People, account: Account) -> str:
+    pairing = await people.ask(account, "name", NOON)
+    assert pairing is not None
+    return pairing.code
+
+
+async def test_the_owner_is_who_the_settings_name_and_the_terminal(people: People) -> None:
+    assert await people.is_owner(TERMINAL)
+    assert not await people.is_owner(TELEGRAM)
+    await people.set_owner([TELEGRAM, DISCORD], [OWN])
+    for account in (TERMINAL, TELEGRAM, DISCORD):
+        assert await people.is_owner(account)
+        assert await seen(people, account) == of(TERMINAL, TELEGRAM, DISCORD) | {OWN}
+    assert not await people.is_owner(STRANGER)
+    assert not await people.is_owner(Account(platform="telegram", user_id="local"))
+
+
+async def test_an_account_not_listed_any_more_becomes_its_own_person(people: People) -> None:
+    await people.set_owner([TELEGRAM, DISCORD], [OWN])
+    await people.set_owner([DISCORD], [])
+    assert not await people.is_owner(TELEGRAM)
+    assert await seen(people, TELEGRAM) == of(TELEGRAM)
+    assert await seen(people, DISCORD) == of(TERMINAL, DISCORD)
+    assert await people.scopes(OWN) == {OWN}
+    await people.set_owner([TELEGRAM], [])
+    assert await seen(people, TERMINAL) == of(TERMINAL, TELEGRAM)
+
+
+async def test_naming_the_same_owner_again_writes_nothing(people: People, database: Database) -> None:
+    await people.set_owner([TELEGRAM], [OWN])
+    async with Database.open(database.path) as other:
+        before = await database.data_version()
+        await People(other).set_owner([TELEGRAM], [OWN])
+        assert await database.data_version() == before
+        await People(other).set_owner([], [OWN])
+        assert await database.data_version() != before
+
+
+async def test_a_room_sees_itself_unless_it_is_the_owners_own(people: People) -> None:
+    await people.set_owner([TELEGRAM], [OWN])
+    assert await people.scopes(ROOM) == {ROOM}
+    assert await people.scopes(OWN) == of(TERMINAL, TELEGRAM) | {OWN}
+
+
+@pytest.mark.parametrize(
+    "key", ["", "account", "account:", "account:telegram", "account:telegram:", "person:1", "rooms:x"]
+)
+async def test_what_is_no_scope_sees_nothing(people: People, key: str) -> None:
+    await people.set_owner([TELEGRAM], [OWN])
+    assert await people.scopes(Scope(key=key)) == frozenset()
+
+
+async def test_an_unknown_account_sees_its_own_scope(people: People) -> None:
+    assert await seen(people, STRANGER) == of(STRANGER)
+    assert await people.scopes(Scope(key="account:telegram:a:b")) == {Scope(key="account:telegram:a:b")}
+
+
+async def test_a_greeted_account_is_a_person_but_not_admitted(people: People, database: Database) -> None:
+    for name in ("Bob", "Bob the \ud800"):
+        await people.greet(STRANGER, name)
+    assert not await people.is_admitted(STRANGER)
+    assert await seen(people, STRANGER) == of(STRANGER)
+    found = await database.read(lambda connection: connection.execute("SELECT name FROM accounts").fetchall())
+    assert [row["name"] for row in found] == ["Bob the \ufffd"]
+    await people.greet(TELEGRAM, "Ana")
+    await people.set_owner([TELEGRAM], [])
+    assert await people.is_owner(TELEGRAM)
+
+
+async def test_a_stranger_is_admitted_by_code(people: People) -> None:
+    pairing = await people.ask(STRANGER, "Bob", NOON)
+    assert pairing is not None
+    assert len(pairing.code) == 8
+    assert set(pairing.code) <= set(ALPHABET)
+    assert await people.pending(NOON) == [pairing]
+    assert not await people.is_admitted(STRANGER)
+    typed = f" {pairing.code[:4].lower()}-{pairing.code[4:]} "
+    assert await people.approve(typed, NOON) == pairing
+    assert await people.is_admitted(STRANGER)
+    assert not await people.is_owner(STRANGER)
+    assert await people.pending(NOON) == []
+    assert await people.approve(pairing.code, NOON) is None
+
+
+async def test_a_code_is_good_for_an_hour_and_there_is_one_an_hour(people: People) -> None:
+    pairing = await people.ask(STRANGER, "Bob", NOON)
+    assert pairing is not None
+    almost, hour = NOON + timedelta(minutes=59), NOON + timedelta(hours=1)
+    assert pairing.expires_at == hour
+    assert await people.ask(STRANGER, "Bob", almost) is None
+    assert await people.ask(Account(platform="discord", user_id="99"), "Bob", almost) is not None
+    assert await people.approve(pairing.code, hour) is None
+    again = await people.ask(STRANGER, "Bob", hour)
+    assert again is not None
+    assert again.code != pairing.code
+    assert await people.approve(again.code, hour) == again
+
+
+async def test_at_most_twenty_requests_are_pending(people: People) -> None:
+    asked = [await people.ask(Account(platform="telegram", user_id=str(n)), "x", NOON) for n in range(21)]
+    assert [pairing is None for pairing in asked] == [False] * 20 + [True]
+    assert asked[0] is not None
+    await people.approve(asked[0].code, NOON)
+    assert await people.ask(STRANGER, "x", NOON) is not None
+    assert len(await people.pending(NOON)) == 20
+    assert await people.pending(NOON + timedelta(hours=1)) == []
+    assert await people.ask(TELEGRAM, "x", NOON + timedelta(hours=1)) is not None
+
+
+async def test_wrong_codes_are_limited_also_across_a_restart(people: People, database: Database) -> None:
+    code = await code_for(people, STRANGER)
+    for minute in range(10):
+        assert await people.approve("WRONG" * 10**6, NOON + timedelta(minutes=minute)) is None
+    with pytest.raises(Refused, match="Try again in 50 minutes"):
+        await People(database).approve(code, NOON + timedelta(minutes=10))
+    assert not await people.is_admitted(STRANGER)
+    again = await people.ask(TELEGRAM, "x", NOON + timedelta(minutes=30))
+    assert again is not None
+    assert await people.approve(again.code, NOON + timedelta(minutes=61)) == again
+
+
+async def test_an_owner_approved_at_the_command_line_stays_across_starts(people: People) -> None:
+    await people.set_owner([TELEGRAM], [])
+    await people.approve(await code_for(people, DISCORD), NOON, is_owner=True)
+    for listed in ([TELEGRAM], [TELEGRAM, DISCORD], []):
+        await people.set_owner(listed, [])
+        assert await people.is_owner(DISCORD)
+        assert await people.is_admitted(DISCORD)
+        assert await seen(people, TERMINAL) == of(TERMINAL, DISCORD, *listed)
+    assert not await people.is_owner(TELEGRAM)
+
+
+async def test_a_moved_room_keeps_its_scope(people: People) -> None:
+    assert await people.room(ROOM) == ROOM
+    await people.moved("telegram", "-5", "-1005")
+    await people.moved("telegram", "-1005", "-2005")
+    await people.moved("telegram", "-1005", "-2005")
+    for chat in ("-5", "-1005", "-2005"):
+        assert await people.room(Scope.room("telegram", chat)) == ROOM
+        assert await people.scopes(Scope.room("telegram", chat)) == {ROOM}
+    assert await people.room(Scope.room("discord", "-1005")) == Scope.room("discord", "-1005")
+    account = Scope.account("telegram", "-1005")
+    assert await people.room(account) == account
+
+
+async def test_moves_told_backwards_or_in_a_circle_end_somewhere(people: People) -> None:
+    await people.moved("telegram", "b", "c")
+    await people.moved("telegram", "a", "b")
+    assert await people.room(Scope.room("telegram", "c")) == Scope.room("telegram", "a")
+    await people.moved("telegram", "c", "a")
+    await people.moved("telegram", "a", "a")
+    assert await people.room(Scope.room("telegram", "c")) == Scope.room("telegram", "a")
+
+
+async def test_an_own_room_stays_the_owners_through_a_move(people: People) -> None:
+    everything = of(TERMINAL, TELEGRAM) | {OWN}
+    await people.set_owner([TELEGRAM], [OWN])
+    await people.moved("telegram", "-6", "-1006")
+    moved = Scope.room("telegram", "-1006")
+    assert await people.scopes(moved) == everything
+    await people.set_owner([TELEGRAM], [moved])
+    assert await people.scopes(moved) == everything
+    await people.set_owner([TELEGRAM], [Scope.room("telegram", "-1007")])
+    await people.moved("telegram", "-6", "-1007")
+    assert await people.scopes(OWN) == everything

@@ -1,0 +1,199 @@
+"""The one scope predicate, and every reading method of the nouns tried by the wrong person."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from core.notes.operation import Operation
+from core.records import Author, Call, Job, NoteChange, Schedule
+from core.review.pending import PendingNote
+from core.store.jobs import Jobs
+from core.store.notes import Notes
+from core.store.pending_notes import PendingNotes
+from core.store.scope_filter import scope_parameter, visible
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
+from core.store.transcripts import Transcripts
+from core.store.usage import Calls
+from core.types import Payer, Scope, Session, Usage
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import ANA, BOB, CHAT, NOON, message, opened
+
+Scopes = frozenset[Scope]
+
+WRONG: dict[str, Scopes] = {
+    "nobody": frozenset(),
+    "another account": frozenset((BOB,)),
+    "the same number on another platform": frozenset((Scope.account("discord", "42"),)),
+    "a room of the same number": frozenset((Scope.room("telegram", "42"),)),
+    "a prefix": frozenset((Scope(key="account:telegram:4"),)),
+    "a longer key": frozenset((Scope(key="account:telegram:421"), Scope(key="account:telegram:42 "))),
+    "a NUL behind the key": frozenset((Scope(key="account:telegram:42\0"), Scope(key="account:telegram:42\0x"))),
+    "another case": frozenset((Scope(key="Account:Telegram:42"),)),
+    "patterns": frozenset((Scope(key="%"), Scope(key="*"), Scope(key="account:telegram:__"))),
+    "SQL and JSON": frozenset((Scope(key="') OR 1=1 --"), Scope(key='"]'), Scope(key='","account:telegram:42","'))),
+    "no Unicode": frozenset((Scope(key="account:telegram:42\ud800"),)),
+    "nothing": frozenset((Scope(key=""),)),
+    "everybody else": frozenset(Scope.account("telegram", str(n)) for n in range(1000) if n != 42),
+}
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What is in the store, and by which ids."""
+
+    session: Session
+    job_id: int
+    readers: dict[str, Callable[[int, int, Scopes], Awaitable[Any]]]
+
+
+@pytest.fixture
+async def kept(database: Database, clock: SteadyClock) -> _Kept:
+    """One of everything, all of it Ana's; and something of Bob's, so that the wrong scopes exist too."""
+    conversations, transcripts = Conversations(database, clock), Transcripts(database)
+    jobs, notes, pending = Jobs(database), Notes(database), PendingNotes(database)
+    session = await opened(conversations, "secret", title="secret title")
+    await conversations.append([message(session.id, "more", usage=Usage(input=1))])
+    calls = Calls(database)
+    used, payer = Usage(input=1), Payer(session_id=session.id)
+    await calls.keep(Call(kind="chat", model="m", usage=used, at=NOON, payer=payer, miss="first", missed=1))
+    schedule = Schedule(zone="UTC", at=NOON)
+    job = await jobs.add(Job(schedule=schedule, text="x", target=CHAT, scope=ANA, created_at=NOON, next_at=NOON))
+    for scope in (ANA, BOB):
+        change = NoteChange(scope=scope, target="user", action="add", before=None, after="x", at=NOON)
+        await notes.log(replace(change, is_insisted=True, message_id=1, address=CHAT, external_id="7"))
+        aside = PendingNote(scope=scope, target="user", operations=(Operation(action="add"),), reason="x", at=NOON)
+        assert await pending.put(aside)
+    await database.write(lambda connection: connection.execute("DELETE FROM notes WHERE id = 2").close())
+    await pending.drop(2)
+
+    async def history(session_id: int, _: int, scopes: Scopes) -> Any:
+        found = await conversations.find(session_id, frozenset((ANA,)))
+        return await conversations.history(
+            found or Session(id=session_id, address=CHAT, scope=ANA, started_at=NOON), scopes
+        )
+
+    return _Kept(
+        session=session,
+        job_id=job.id,
+        readers={
+            "find": lambda session_id, _, scopes: conversations.find(session_id, scopes),
+            "history": history,
+            "transcript": lambda session_id, _, scopes: transcripts.transcript(session_id, scopes),
+            "recent": lambda _, __, scopes: transcripts.recent(scopes, 10),
+            "recent by text": lambda _, __, scopes: transcripts.recent(scopes, 10, "secret"),
+            "bills": lambda session_id, _, scopes: calls.bills(scopes, session_id=session_id),
+            "misses": lambda session_id, _, scopes: calls.misses(scopes, session_id=session_id),
+            "sessions with bills": lambda _, __, scopes: calls.sessions(scopes, 10),
+            "the first bill": lambda _, __, scopes: calls.began(scopes),
+            "jobs of": lambda _, __, scopes: jobs.of(scopes),
+            "find a job": lambda _, job_id, scopes: jobs.find(job_id, scopes),
+            "changes": lambda _, __, scopes: notes.changes(scopes),
+            "changes since": lambda session_id, __, scopes: notes.since(scopes, session_id, NOON),
+            "find a change": lambda _, __, scopes: notes.find(scopes, 1),
+            "what can be undone": lambda _, __, scopes: notes.undoable(scopes),
+            "sources of changes": lambda _, __, scopes: _sources(notes, scopes),
+            "made by a command": lambda _, __, scopes: notes.made(scopes, Author(address=CHAT, external_id="7")),
+            "kept anyway": lambda _, __, scopes: _insisted(notes, scopes),
+            "put aside": lambda _, __, scopes: pending.waiting(scopes),
+            "turns since a note": lambda session_id, __, scopes: _turns_since(notes, session_id, scopes),
+            "where a note is from": lambda _, __, scopes: _change_of(notes, scopes),
+        },
+    )
+
+
+async def _change_of(notes: Notes, scopes: Scopes) -> NoteChange | None:
+    return (await notes.origin(scopes, "x")).change
+
+
+async def _sources(notes: Notes, scopes: Scopes) -> list[str]:
+    """What is told of the message that Ana's note came from."""
+    change = await notes.find(frozenset((ANA,)), 1)
+    assert change is not None
+    return [found.said for found in await notes.sources(scopes, [change]) if found.said]
+
+
+async def _insisted(notes: Notes, scopes: Scopes) -> list[str]:
+    return sorted(await notes.insisted(scopes))
+
+
+async def _turns_since(notes: Notes, session_id: int, scopes: Scopes) -> int | None:
+    turns, latest = await notes.idle(scopes, session_id)
+    return turns or latest or None
+
+
+async def test_the_right_person_reads_everything(kept: _Kept) -> None:
+    for name, read in kept.readers.items():
+        assert await read(kept.session.id, kept.job_id, frozenset((ANA, BOB))) not in (None, [], Usage()), name
+
+
+@pytest.mark.parametrize("who", WRONG)
+async def test_what_is_not_yours_answers_like_what_does_not_exist(kept: _Kept, who: str) -> None:
+    for name, read in kept.readers.items():
+        refused = await read(kept.session.id, kept.job_id, WRONG[who])
+        absent = await read(987_654, 987_654, WRONG[who])
+        assert refused == absent, name
+        assert refused in (None, [], Usage()), name
+
+
+async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Kept) -> None:
+    taking = {
+        f"{noun.__name__}.{name}"
+        for noun in (Calls, Conversations, Transcripts, Jobs, Notes, PendingNotes)
+        for name, method in vars(noun).items()
+        if "scopes" in getattr(method, "__annotations__", {})
+    }
+    assert taking == {
+        "Conversations.find",
+        "Conversations.history",
+        "Transcripts.transcript",
+        "Transcripts.recent",
+        "Calls.bills",
+        "Calls.misses",
+        "Calls.sessions",
+        "Calls.began",
+        "Jobs.of",
+        "Jobs.find",
+        "Notes.changes",
+        "Notes.since",
+        "Notes.find",
+        "Notes.undoable",
+        "Notes.sources",
+        "Notes.idle",
+        "Notes.insisted",
+        "Notes.made",
+        "PendingNotes.waiting",
+        "Notes.origin",
+    }
+
+
+def test_the_predicate_is_made_of_constants_only() -> None:
+    assert visible() == (
+        "sessions.scope_id IN (SELECT id FROM scopes WHERE key IN (SELECT value FROM json_each(:scopes)))"
+    )
+    assert visible("jobs.scope_id").startswith("jobs.scope_id IN (")
+    for column in ("", "1", "a b", "a.", "scope_id OR 1=1", "a;b"):
+        with pytest.raises(ValueError, match="not a column"):
+            visible(column)
+
+
+def test_the_parameter_is_a_list_of_keys() -> None:
+    assert scope_parameter(frozenset()) == "[]"
+    assert scope_parameter(frozenset((BOB, ANA))) == '["account:telegram:42", "account:telegram:7"]'
+
+
+async def test_the_predicate_goes_through_the_index(database: Database) -> None:
+    def work(connection: Any) -> str:
+        plan = connection.execute(
+            f"EXPLAIN QUERY PLAN SELECT id FROM sessions WHERE {visible()} AND last_at > 0",
+            {"scopes": scope_parameter(frozenset((ANA,)))},
+        )
+        return "\n".join(row["detail"] for row in plan)
+
+    plan = await database.read(work)
+    assert "sessions_by_scope (scope_id=? AND last_at>?)" in plan
+    assert "SCAN sessions" not in plan

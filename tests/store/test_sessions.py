@@ -1,0 +1,397 @@
+"""The contract of Conversations: what is written once is read back exactly, by those it belongs to."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from core.errors import StoreError
+from core.records import Parcel
+from core.store.inbox import Inbox
+from core.store.outbox import Outbox
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
+from core.types import Address, Answer, Message, Sender, Usage
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import ANA, BOB, CHAT, NOON, inbound, message, opened, session
+
+MINE = frozenset((ANA,))
+ELSEWHERE = Address(platform="discord", chat_id="9")
+LATER = NOON + timedelta(hours=1)
+LATE = timedelta(hours=20)
+"""What waits on a platform while we are not there is heard after it was said."""
+
+
+@pytest.fixture
+def conversations(database: Database, clock: SteadyClock) -> Conversations:
+    return Conversations(database, clock)
+
+
+async def ask(database: Database, statement: str) -> list[tuple[Any, ...]]:
+    """What an outsider reads in the file."""
+    return await database.read(lambda connection: [tuple(row) for row in connection.execute(statement)])
+
+
+def texts(messages: list[Message]) -> list[str]:
+    return [row.text for row in messages]
+
+
+async def test_a_session_comes_back_as_it_was_made(conversations: Conversations) -> None:
+    wanted = session(system_prompt="You are.", model="m", title="Ferry \ud83d", external_id="x1")
+    made = await conversations.create(wanted)
+    assert made == replace(wanted, id=made.id, root_id=made.id, last_at=NOON, title="Ferry \ufffd")
+    assert await conversations.current(CHAT) == made
+    assert await conversations.find(made.id, MINE) == made
+    assert await conversations.current(ELSEWHERE) is None
+
+
+async def test_a_new_session_ends_the_open_one_of_its_address_only(conversations: Conversations) -> None:
+    first = await opened(conversations, "one")
+    thread = await conversations.create(session(address=Address(platform="telegram", chat_id="42", thread_id="7")))
+    second = await conversations.create(session(started_at=LATER))
+    ended = await conversations.find(first.id, MINE)
+    assert ended is not None
+    assert (ended.end_reason, ended.ended_at) == ("new", LATER)
+    assert await conversations.current(CHAT) == second
+    assert await conversations.current(thread.address) == thread
+
+
+async def test_an_end_keeps_its_first_reason(conversations: Conversations) -> None:
+    made = await opened(conversations)
+    await conversations.end(made.id, "length", LATER)
+    await conversations.end(made.id, "cron", LATER + timedelta(hours=1))
+    await conversations.create(session())
+    ended = await conversations.find(made.id, MINE)
+    assert ended is not None
+    assert (ended.end_reason, ended.ended_at) == ("length", LATER)
+
+
+async def test_an_import_stands_beside_the_open_session_and_is_made_once(conversations: Conversations) -> None:
+    current = await opened(conversations)
+    past = session(ended_at=NOON, end_reason="import", external_id="old-1", started_at=NOON - timedelta(days=9))
+    imported = await conversations.create(past)
+    assert await conversations.current(CHAT) == current
+    assert await conversations.create(past) == imported
+    assert (await conversations.create(replace(past, scope=BOB))).id != imported.id
+
+
+async def test_reopening_continues_with_the_stored_prompt_and_ends_the_other(conversations: Conversations) -> None:
+    first = await opened(conversations, "one", system_prompt="as it was")
+    second = await opened(conversations)
+    again = await conversations.reopen(first.id, LATER)
+    assert again == replace(first, ended_at=None, end_reason=None)
+    assert await conversations.current(CHAT) == again
+    other = await conversations.find(second.id, MINE)
+    assert other is not None
+    assert (other.end_reason, other.ended_at) == ("resumed", LATER)
+    assert await conversations.reopen(first.id, LATER) == again
+    with pytest.raises(StoreError, match="no session 99"):
+        await conversations.reopen(99, LATER)
+
+
+async def test_titles_and_prompts(conversations: Conversations) -> None:
+    made = await opened(conversations)
+    await conversations.retitle(made.id, "Ferry")
+    assert (await conversations.keep_prompt(made.id, "first")).system_prompt == "first"
+    kept = await conversations.keep_prompt(made.id, "second")
+    assert (kept.system_prompt, kept.title) == ("first", "Ferry")
+
+
+async def test_lineages_share_a_root(conversations: Conversations) -> None:
+    first = await opened(conversations, "one")
+    child = await conversations.create(session(parent_id=first.id))
+    grandchild = await conversations.create(session(parent_id=child.id))
+    assert (first.root_id, child.root_id, grandchild.root_id) == (first.id, first.id, first.id)
+    with pytest.raises(StoreError):
+        await conversations.create(session(parent_id=99))
+    assert await conversations.current(CHAT) == grandchild
+
+
+async def test_a_message_comes_back_as_it_was_said(conversations: Conversations) -> None:
+    made = await opened(conversations)
+    said = message(
+        made.id,
+        "Grüße \0 из 東京 \U0001f600",
+        blocks=({"type": "text", "text": "other"}, {"type": "image", "source": {"data": "AA=="}}),
+        sent=({"type": "text", "text": "Friday"},),
+        external_id="5",
+        sender=Sender(id="-100", name="", is_nobody=True),
+        tool_name="session_search",
+        tools="",
+        kind="quote",
+        usage=Usage(input=1, output=2, cache_read=3, cache_write=4),
+    )
+    bare = message(made.id, "", blocks=(), sender=None, role="assistant")
+    stored = await conversations.append([said, bare])
+    assert stored == [replace(said, id=stored[0].id), replace(bare, id=stored[1].id)]
+    assert await conversations.history(made, MINE) == stored
+
+
+async def test_only_what_differs_from_the_text_is_stored_twice(
+    conversations: Conversations, database: Database
+) -> None:
+    made = await opened(conversations)
+    plain = ({"type": "text", "text": "hello"},)
+    picture = ({"type": "image", "source": {}}, {"type": "text", "text": "hello"})
+    stored = await conversations.append(
+        [message(made.id, blocks=plain, sent=plain), message(made.id, blocks=picture, sent=picture)]
+    )
+    assert [(row.blocks, row.sent) for row in stored] == [(None, None), (picture, None)]
+    await conversations.keep_sent([(stored[0].id, plain), (stored[1].id, plain)])
+    assert [row.sent for row in await conversations.history(made, MINE)] == [None, plain]
+    await conversations.keep_sent([(stored[0].id, (*plain, *plain)), (stored[1].id, picture), (99, plain)])
+    assert [row.sent for row in await conversations.history(made, MINE)] == [(*plain, *plain), None]
+    await conversations.end(made.id, "new", LATER)
+    assert await ask(database, "SELECT COUNT(*) FROM messages WHERE sent IS NOT NULL") == [(0,)]
+
+
+async def test_the_sent_form_of_what_was_erased_meanwhile_is_not_kept(
+    conversations: Conversations, database: Database
+) -> None:
+    made = await opened(conversations)
+    (said,) = await conversations.append([message(made.id, "the vault code", external_id="5")])
+    await conversations.amend(CHAT, "5", None)
+    await conversations.keep_sent([(said.id, ({"type": "text", "text": "[now] the vault code"},))])
+    assert await ask(database, "SELECT COUNT(*) FROM messages WHERE sent IS NOT NULL") == [(0,)]
+
+
+async def test_what_the_session_counts(conversations: Conversations) -> None:
+    made = await opened(conversations)
+    await conversations.append(
+        [
+            message(made.id, external_id="1"),
+            message(made.id, role="assistant", created_at=LATER),
+            message(made.id, "/help", kind="command"),
+        ]
+    )
+    await conversations.append([message(made.id, external_id="1"), message(made.id)])
+    found = await conversations.find(made.id, MINE)
+    assert found is not None
+    assert (found.messages, found.last_at) == (3, LATER)
+
+
+async def test_a_session_began_with_its_oldest_message(conversations: Conversations) -> None:
+    made = await opened(conversations)
+    await conversations.append([message(made.id, created_at=LATER), message(made.id, created_at=NOON - LATE)])
+    found = await conversations.find(made.id, MINE)
+    assert found is not None
+    assert (found.started_at, found.last_at) == (NOON - LATE, LATER)
+
+
+async def test_a_redelivered_message_is_returned_as_it_stands(conversations: Conversations) -> None:
+    first = await opened(conversations)
+    (stored,) = await conversations.append([message(first.id, "first", external_id="5")])
+    second = await conversations.create(session())
+    thread = await conversations.create(session(address=ELSEWHERE))
+    again = await conversations.append(
+        [message(second.id, "again", external_id="5"), message(thread.id, "other chat", external_id="5")]
+    )
+    assert again[0] == stored
+    assert again[1].id != stored.id
+    assert await conversations.history(second, MINE) == []
+
+
+async def test_an_answer_its_entries_and_its_parcel_are_one_transaction(
+    conversations: Conversations, database: Database, clock: SteadyClock
+) -> None:
+    inbox, outbox = Inbox(database, clock), Outbox(database, clock)
+    made = await opened(conversations)
+    entries = [await inbox.accept(inbound(number), NOON) for number in ("1", "2")]
+    assert None not in entries
+    held = await outbox.hold(Parcel(key="turn:1", kind="answer", address=CHAT, reply_to="1"))
+    await outbox.record("turn:1", "501")
+    parcel = replace(held, answer=Answer(text="done"), next_at=NOON)
+    with pytest.raises(StoreError, match="no session 99"):
+        await conversations.append([message(made.id), message(99)], [e for e in entries if e], parcel)
+    assert await conversations.history(made, MINE) == []
+    assert len(await inbox.waiting()) == 2
+    assert await outbox.due(NOON) == []
+    await conversations.append([message(made.id)], [e for e in entries if e], parcel)
+    assert await inbox.waiting() == []
+    assert await outbox.due(NOON) == [replace(parcel, posted=("501",))]
+    await outbox.done("turn:1")
+    await conversations.append([], (), parcel)
+    assert await outbox.due(NOON) == []
+
+
+async def test_a_parcel_nobody_held_is_made(conversations: Conversations, outbox: Outbox) -> None:
+    parcel = Parcel(key="late", kind="notice", address=CHAT, answer=Answer(text="x"), next_at=NOON)
+    await conversations.append([], (), parcel)
+    (due,) = await outbox.due(NOON)
+    assert due == replace(parcel, id=due.id)
+
+
+@pytest.fixture
+def outbox(database: Database, clock: SteadyClock) -> Outbox:
+    return Outbox(database, clock)
+
+
+async def test_history_shows_what_the_model_may_see(conversations: Conversations) -> None:
+    made = await opened(conversations)
+    kinds = ("chat", "command", "quote", "notice")
+    await conversations.append([message(made.id, kind, kind=kind) for kind in kinds])
+    assert texts(await conversations.history(made, MINE)) == ["chat", "quote"]
+
+
+async def test_history_of_a_child_begins_where_it_opens(conversations: Conversations) -> None:
+    sent = ({"type": "text", "text": "as sent"},)
+    first = await opened(conversations)
+    a, b, c = await conversations.append([message(first.id, text, sent=sent) for text in "abc"])
+    child = await conversations.create(session(parent_id=first.id, opens_at=b.id))
+    await conversations.append([message(child.id, text, sent=sent) for text in "de"])
+    rows = await conversations.history(child, MINE)
+    assert texts(rows) == list("bcde")
+    assert [row.sent for row in rows] == [None, None, sent, sent]
+    grandchild = await conversations.create(session(parent_id=child.id, opens_at=c.id))
+    await conversations.append([message(grandchild.id, "f")])
+    assert texts(await conversations.history(grandchild, MINE)) == list("cdef")
+    orphan = await conversations.create(session(parent_id=first.id))
+    await conversations.append([message(orphan.id, "g")])
+    below = await conversations.create(session(parent_id=orphan.id, opens_at=a.id))
+    assert texts(await conversations.history(below, MINE)) == ["g"]
+
+
+async def test_what_a_parent_says_later_does_not_enter_the_childs_prefix(conversations: Conversations) -> None:
+    parent = await opened(conversations, "a", "b")
+    opens_at = (await conversations.history(parent, MINE))[0].id
+    child = await conversations.create(session(parent_id=parent.id, opens_at=opens_at, address=ELSEWHERE))
+    await conversations.append([message(child.id, "c")])
+    await conversations.append([message(parent.id, "said meanwhile")])
+    await conversations.append([message(child.id, "d")])
+    assert texts(await conversations.history(child, MINE)) == list("abcd")
+
+
+async def test_every_ancestor_must_be_of_the_scopes(conversations: Conversations) -> None:
+    theirs = await opened(conversations, "secret", scope=BOB, address=ELSEWHERE)
+    (opens_at,) = [row.id for row in await conversations.history(theirs, frozenset((BOB,)))]
+    child = await conversations.create(session(parent_id=theirs.id, opens_at=opens_at))
+    await conversations.append([message(child.id, "mine")])
+    assert texts(await conversations.history(child, MINE)) == ["mine"]
+    assert texts(await conversations.history(child, frozenset((ANA, BOB)))) == ["secret", "mine"]
+    assert await conversations.history(child, frozenset((BOB,))) == []
+
+
+async def test_an_edit_takes_the_old_words_back(conversations: Conversations, database: Database) -> None:
+    made = await opened(conversations)
+    picture = {"type": "image", "source": {"data": "AA=="}}
+    await conversations.append(
+        [
+            message(made.id, "my pin is 4711", external_id="5", sent=({"type": "text", "text": "at noon 4711"},)),
+            message(
+                made.id,
+                "look 4711",
+                external_id="6",
+                blocks=(picture, {"type": "text", "text": "look"}, picture, {"type": "text", "text": "4711"}),
+            ),
+        ]
+    )
+    assert await conversations.amend(CHAT, "5", "my pin is secret")
+    assert await conversations.amend(CHAT, "6", "look \ud800")
+    assert not await conversations.amend(CHAT, "7", "unknown")
+    assert not await conversations.amend(ELSEWHERE, "5", "another chat")
+    first, second = await conversations.history(made, MINE)
+    assert (first.text, first.blocks, first.sent) == ("my pin is secret", None, None)
+    assert second.blocks == (picture, {"type": "text", "text": "look \ufffd"}, picture)
+    assert "4711" not in str(await ask(database, "SELECT * FROM messages"))
+
+
+async def test_a_title_that_was_made_of_old_words_goes_with_them(conversations: Conversations) -> None:
+    async def retold(title: str, text: str | None, *typed: str) -> str | None:
+        made = await opened(conversations)
+        await conversations.append([message(made.id, "/help", kind="command", external_id=f"{title} before")])
+        await conversations.append([message(made.id, f"the pin for {title}", external_id=title)])
+        await conversations.append([message(made.id, one, kind="command") for one in typed])
+        await conversations.append([message(made.id, "more", external_id=f"{title} later")])
+        await conversations.retitle(made.id, title)
+        assert await conversations.amend(CHAT, f"{title} later", "less")
+        assert await conversations.amend(CHAT, f"{title} before", None)
+        assert await conversations.amend(CHAT, title, text)
+        found = await conversations.find(made.id, MINE)
+        await conversations.end(made.id, "new", NOON)
+        return None if found is None else found.title
+
+    assert await retold("Banks", "the tea") is None
+    assert await retold("Doors", None) is None
+    assert await retold("Ships", "the tea", "/title Ships") == "Ships", "the person gave it"
+    assert await retold("Trees", "the pin for Trees") == "Trees", "nothing was changed"
+
+
+async def test_an_edit_that_changes_nothing_keeps_the_prefix(conversations: Conversations) -> None:
+    made = await opened(conversations)
+    sent = ({"type": "text", "text": "at noon: hello"},)
+    await conversations.append([message(made.id, "hello", external_id="5", sent=sent)])
+    assert await conversations.amend(CHAT, "5", "hello")
+    assert (await conversations.history(made, MINE))[0].sent == sent
+
+
+async def test_an_erased_message_is_gone_and_never_taken_again(
+    conversations: Conversations, database: Database, clock: SteadyClock
+) -> None:
+    made = await opened(conversations)
+    await conversations.append([message(made.id, "forget this", external_id="5"), message(made.id, "stays")])
+    for _ in range(2):
+        assert await conversations.amend(CHAT, "5", None)
+    assert await conversations.amend(CHAT, "5", "an edit that arrives too late")
+    assert texts(await conversations.history(made, MINE)) == ["stays"]
+    found = await conversations.find(made.id, MINE)
+    assert found is not None
+    assert found.messages == 1
+    assert "forget this" not in str(await ask(database, "SELECT * FROM messages"))
+    assert await Inbox(database, clock).accept(inbound("5"), NOON) is None
+
+
+async def test_the_arguments_of_an_edited_command_are_not_kept(
+    conversations: Conversations, database: Database
+) -> None:
+    made = await opened(conversations)
+    await conversations.append([message(made.id, "/approve", external_id="5", kind="command")])
+    assert await conversations.amend(CHAT, "5", "/approve K7WX2MAA")
+    assert await ask(database, "SELECT text FROM messages") == [("/approve",)]
+
+
+async def test_what_is_not_yours_is_as_if_it_did_not_exist(conversations: Conversations) -> None:
+    made = await opened(conversations, "hello")
+    for scopes in (frozenset[Any](), frozenset((BOB,))):
+        assert await conversations.find(made.id, scopes) is None
+        assert await conversations.history(made, scopes) == []
+    assert await conversations.find(10**30, MINE) is None
+
+
+async def test_fifty_appends_at_once_are_all_kept(conversations: Conversations) -> None:
+    made = await opened(conversations)
+    stored = await asyncio.gather(
+        *(conversations.append([message(made.id, str(n), external_id=str(n % 40))]) for n in range(50))
+    )
+    rows = await conversations.history(made, MINE)
+    assert len(rows) == 40
+    assert {batch[0].id for batch in stored} == {row.id for row in rows}
+    found = await conversations.find(made.id, MINE)
+    assert found is not None
+    assert found.messages == 40
+
+
+async def test_a_cancelled_append_is_whole_or_nothing(conversations: Conversations) -> None:
+    made = await opened(conversations)
+    tasks = [asyncio.create_task(conversations.append([message(made.id, text) for text in "abc"])) for _ in range(20)]
+    await tasks[3]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    rows = texts(await conversations.history(made, MINE))
+    assert rows == list("abc") * (len(rows) // 3)
+    assert len(rows) >= 12
+
+
+async def test_a_second_process_reads_what_the_first_has_written(
+    conversations: Conversations, database: Database, clock: SteadyClock
+) -> None:
+    made = await opened(conversations, "from the gateway")
+    async with Database.open(database.path) as other:
+        beside = Conversations(other, clock)
+        assert texts(await beside.history(made, MINE)) == ["from the gateway"]
+        await beside.append([message(made.id, "from the command line")])
+    assert texts(await conversations.history(made, MINE)) == ["from the gateway", "from the command line"]

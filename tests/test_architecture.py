@@ -1,0 +1,187 @@
+"""Rules of the house that no linter knows: doors for third-party packages, broad catches, stillness at import, budgets.
+
+Floors and rooms are contracts of import-linter, complexity is radon's and ruff's (`pyproject.toml`).
+"""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FLOORS = ("config", "core", "adapters", "gateway")
+LINES, FILES, LINES_A_MODULE = 53_000, 395, 400
+
+DOORS: Mapping[str, tuple[str, ...]] = {
+    "telegram": ("adapters/telegram/*.py",),
+    "httpx": ("adapters/telegram/*.py",),
+    "discord": ("adapters/discord/*.py",),
+    "aiohttp": ("adapters/discord/*.py",),
+    "yarl": ("adapters/discord/*.py",),
+    "anthropic": ("core/models/claude.py",),
+    "httpx2": ("core/models/claude.py",),
+    "aiosqlite": ("core/store/*.py", "core/search/*.py", "core/privacy/*.py", "core/transfer/*.py"),
+    "sqlite3": ("core/store/*.py", "core/search/*.py", "core/privacy/*.py", "core/transfer/*.py"),
+    "ijson": ("core/transfer/json_stream.py",),
+    "numpy": ("core/facts/hrr.py",),
+    "apscheduler": ("gateway/scheduler.py",),
+    "cronsim": ("core/scheduling/schedule.py",),
+    "cron_descriptor": ("core/scheduling/schedule.py",),
+    "dateparser": ("core/scheduling/schedule.py",),
+    "markdown_it": ("core/markup/*.py",),
+    "typer": ("gateway/cli/*.py",),
+    "rich": ("adapters/terminal/*.py", "gateway/cli/*.py"),
+    "prompt_toolkit": ("adapters/terminal/*.py", "gateway/cli/*.py"),
+    "pydantic_settings": ("config/settings.py",),
+    "tomllib": ("config/settings.py", "config/options_file.py"),
+    "tenacity": ("*",),
+    "pydantic": ("*",),
+    "structlog": ("*",),
+    "filelock": ("*",),
+    "tzlocal": ("*",),
+}
+BROAD_CATCHES = ("gateway/router.py", "core/agent/tool_runner.py", "core/memory/guarded.py", "gateway/supervisor.py")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of the product: its path from the root with slashes, its text, its tree."""
+
+    path: PurePosixPath
+    text: str
+    tree: ast.Module
+
+    def imports(self) -> Iterator[tuple[int, str]]:
+        """Line and dotted name of everything imported, at any depth; ``from a import b`` counts as ``a.b``."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                yield from ((node.lineno, alias.name) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield from ((node.lineno, f"{'.' * node.level}{node.module or ''}.{a.name}") for a in node.names)
+
+
+Rule = Callable[[Sequence[Source]], Iterator[str]]
+
+
+def source(path: str, text: str) -> Source:
+    return Source(PurePosixPath(path), text, ast.parse(text, path))
+
+
+def doors(sources: Sequence[Source]) -> Iterator[str]:
+    """Each third-party package and the environment come in at one place; tests and mocks never."""
+    for file in sources:
+        for line, name in file.imports():
+            package = name.split(".")[0]
+            if package in DOORS:
+                if not any(fnmatch.fnmatch(str(file.path), door) for door in DOORS[package]):
+                    yield f"{file.path}:{line} imports {package}: its door is {' or '.join(DOORS[package])}, ask there"
+            elif package not in FLOORS and package not in sys.stdlib_module_names:
+                yield f"{file.path}:{line} imports {name}: give the package a door here and in pyproject.toml"
+        if str(file.path) != "config/settings.py":
+            for line in _environment(file):
+                yield f"{file.path}:{line} reads the environment: make it a setting in config/settings.py"
+
+
+def _environment(file: Source) -> Iterator[int]:
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os":
+            if node.attr in ("environ", "environb", "getenv"):
+                yield node.lineno
+        elif isinstance(node, ast.ImportFrom) and node.module == "os":
+            yield from (node.lineno for alias in node.names if alias.name in ("environ", "environb", "getenv"))
+
+
+def catches(sources: Sequence[Source]) -> Iterator[str]:
+    """Everything is caught in four places only."""
+    for file in sources:
+        if str(file.path) in BROAD_CATCHES:
+            continue
+        for node in ast.walk(file.tree):
+            if isinstance(node, ast.ExceptHandler) and _is_broad(node.type) and not _raises_again(node):
+                yield f"{file.path}:{node.lineno} catches everything: name what can go wrong (core/errors.py)"
+            elif isinstance(node, ast.Call) and _suppresses_all(node):
+                yield f"{file.path}:{node.lineno} suppresses everything: name what can go wrong (core/errors.py)"
+
+
+def _suppresses_all(call: ast.Call) -> bool:
+    return ast.unparse(call.func).endswith("suppress") and any(_is_broad(kind) for kind in call.args)
+
+
+def _is_broad(kind: ast.expr | None) -> bool:
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any(one is None or ast.unparse(one) in ("Exception", "BaseException") for one in kinds)
+
+
+def _raises_again(handler: ast.ExceptHandler) -> bool:
+    last = handler.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None
+
+
+def stillness(sources: Sequence[Source]) -> Iterator[str]:
+    """Importing a module runs no loop and no bare call; no function keeps state in a global."""
+    for file in sources:
+        for node in file.tree.body:
+            is_call = isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant)
+            if is_call or isinstance(node, ast.For | ast.While | ast.With):
+                yield f"{file.path}:{node.lineno} runs at import: move it into a function that somebody calls"
+        for inner in ast.walk(file.tree):
+            if isinstance(inner, ast.Global):
+                yield f"{file.path}:{inner.lineno} keeps state in a global: give it to an object that has an owner"
+
+
+BAD_SAMPLES: Sequence[tuple[Rule, str, str]] = (
+    (doors, "core/agent/turn.py", "import anthropic\n"),
+    (doors, "gateway/app.py", "from telegram.ext import Application\n"),
+    (doors, "core/agent/turn.py", "import left_pad\n"),
+    (doors, "core/agent/turn.py", "from tests.fixtures.clock import SteadyClock\n"),
+    (doors, "core/agent/turn.py", "from . import types\n"),
+    (doors, "core/agent/turn.py", "import os\n\nHOME = os.environ['HOME']\n"),
+    (doors, "core/agent/turn.py", "from os import getenv\n"),
+    (catches, "core/agent/turn.py", "try:\n    x()\nexcept Exception:\n    pass\n"),
+    (catches, "core/agent/turn.py", "try:\n    x()\nexcept:\n    pass\n"),
+    (catches, "core/agent/turn.py", "try:\n    x()\nexcept (ValueError, BaseException) as e:\n    log(e)\n"),
+    (catches, "core/agent/turn.py", "with contextlib.suppress(Exception):\n    x()\n"),
+    (stillness, "core/agent/turn.py", "print('hello')\n"),
+    (stillness, "core/agent/turn.py", "for name in NAMES:\n    pass\n"),
+    (stillness, "core/agent/turn.py", "def f():\n    global STORE\n    STORE = 1\n"),
+)
+
+
+@pytest.fixture(scope="module")
+def product() -> list[Source]:
+    files = [path for floor in FLOORS for path in sorted((ROOT / floor).rglob("*.py"))]
+    return [source(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")) for path in files]
+
+
+@pytest.mark.parametrize("rule", [doors, catches, stillness], ids=lambda rule: rule.__name__)
+def test_the_product_keeps_the_rule(rule: Rule, product: list[Source]) -> None:
+    broken = list(rule(product))
+    assert not broken, f"{(rule.__doc__ or '').strip()}\n" + "\n".join(broken)
+
+
+@pytest.mark.parametrize(("rule", "path", "text"), BAD_SAMPLES)
+def test_a_rule_is_not_blind(rule: Rule, path: str, text: str) -> None:
+    assert len(list(rule([source(path, text)]))) == 1
+
+
+def test_budgets(product: list[Source]) -> None:
+    """What each is for stands in docs/architecture.md; a raised budget says what a user gets for it."""
+    sizes = {str(file.path): file.text.count("\n") for file in product}
+    assert sum(sizes.values()) <= LINES
+    assert len(sizes) <= FILES
+    assert not {path: lines for path, lines in sizes.items() if lines > LINES_A_MODULE}
+
+
+def test_no_file_speaks_of_a_machine() -> None:
+    """Neither a home folder nor a package index belongs into a file that everybody gets."""
+    traces = ("/root/", "/home/", "/Users/", "find-links", "extra-index")
+    kept = ("Makefile", "setup.sh", "constraints.txt", "pyproject.toml", ".ci/run", "config/default.toml", "LICENSE")
+    for name in kept:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert not [trace for trace in traces if trace in text], name

@@ -1,0 +1,91 @@
+"""The compared form of text."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.text.han import SIMPLIFIED, VARIANTS
+from core.text.normalize import SCOPE, fold, plain, spaced_words, unspaced_pairs, unspaced_runs, words_of
+
+
+def test_words_and_runs_are_kept_apart() -> None:
+    assert spaced_words("修改youer服务端").split() == ["youer"]
+    assert unspaced_runs("修改youer服务端", None, "ﾃｽﾄ") == "修改 服务端 テスト"
+    assert unspaced_pairs("数据库 👍", "x") == "数据 据库 数 据 库 u1f44d"
+    assert unspaced_runs("plain words") == unspaced_pairs("plain words") == ""
+
+
+def test_marks_that_are_optional_in_writing_do_not_count() -> None:
+    assert fold("كِتَاب") == "كتاب"
+    assert fold("שָׁלוֹם") == "שלום"
+
+
+def test_traditional_and_japanese_forms_count_as_simplified() -> None:
+    assert fold("資料庫裡的圖書館，後來發現頭髮") == "资料库里的图书馆,后来发现头发"
+    assert fold("図書館") == fold("圖書館") == fold("图书馆")
+    assert fold("駅と気と桜と渋谷") == "驿と气と樱と涩谷"
+    assert fold("帳號") == fold("账号")
+    assert fold("計畫") == fold("計劃") == fold("计划")
+    assert fold("働く込む畑欠弁才沪") == "働く込む畑欠弁才沪"
+
+
+def test_each_variant_has_one_simplified_form() -> None:
+    assert len(VARIANTS) == len(SIMPLIFIED) == len(set(VARIANTS))
+    assert not set(VARIANTS) & set(SIMPLIFIED)
+    assert all(unicodedata.normalize("NFKC", one) == one for one in VARIANTS + SIMPLIFIED)
+
+
+@pytest.mark.parametrize("text", ["，？！：\u3000；（）\uff21\uff11", "ﾊﾟｽﾜｰﾄﾞ", "ﬁne ½", "한글", "\uff1a\u0338"])
+def test_wide_signs_fold_as_unicode_says(text: str) -> None:
+    assert fold(text) == unicodedata.normalize("NFKC", text)
+
+
+@given(st.text(st.sampled_from(VARIANTS + SIMPLIFIED + "，？aあ가ﾊﾞ゛\u0651\u200d")))
+def test_folding_twice_is_folding_once(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+
+
+def test_what_is_written_in_several_signs_is_compared_as_one() -> None:
+    assert plain("ﾊﾟｽﾜｰﾄﾞを") == ("パスワードを", [0, 2, 3, 4, 5, 7])
+    assert plain(unicodedata.normalize("NFD", "비밀 가")) == ("비밀 가", [0, 2, 5, 6])
+    assert plain("資料庫") == ("资料库", None)
+
+
+def test_nobody_can_write_the_word_of_a_scope() -> None:
+    assert fold(f"{SCOPE}7") == "7"
+
+
+def test_thai_keeps_its_vowels() -> None:
+    assert unspaced_runs("ที่ทำงาน at 9") == fold("ที่ทำงาน")
+
+
+@given(st.text())
+def test_plain_knows_where_each_character_came_from(text: str) -> None:
+    compared, origins = plain(text)
+    places = list(range(len(text))) if origins is None else origins
+    assert len(places) == len(compared)
+    assert all(0 <= place < len(text) for place in places)
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("written", "typed"),
+    [
+        ("Ёлка", "Елка"),
+        ("θάλασσα", "θαλασσα"),
+        ("أحمد إلى", "احمد الي"),
+        ("کتاب", "كتاب"),
+        ("Đà", "Dà"),
+        ("Łódź", "Lódź"),
+    ],
+)
+def test_letters_that_are_often_typed_without_their_sign_are_one(written: str, typed: str) -> None:
+    assert fold(written) == fold(typed)
+
+
+def test_a_word_of_an_indian_script_is_not_cut_at_its_vowels() -> None:
+    assert words_of(fold("हम दिल्ली कब जाएंगे? தமிழ்")) == ["हम", "दिल्ली", "कब", "जाएंगे", "தமிழ்"]

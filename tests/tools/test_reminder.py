@@ -1,0 +1,142 @@
+"""The model's face of appointments: what it may say, what it reads, and what it is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.errors import ToolError
+from core.scheduling.appointments import Appointments
+from core.store.jobs import Jobs
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
+from core.tools.reminder import reminder
+from core.types import Account, Address, Scope, Sender, Session, Tool, ToolContext
+from tests.fixtures.clock import SteadyClock
+
+ANA = Scope.account("telegram", "42")
+CHAT = Address(platform="telegram", chat_id="42")
+
+
+@pytest.fixture
+async def context(database: Database, clock: SteadyClock) -> ToolContext:
+    session = await Conversations(database, clock).create(Session(address=CHAT, scope=ANA, started_at=clock.now()))
+    return ToolContext(
+        session=session,
+        scope=ANA,
+        scopes=frozenset((ANA,)),
+        sender=Sender(id="42", name="Ana"),
+        now=clock.now(),
+        message_id=5,
+    )
+
+
+@pytest.fixture
+def appointments(database: Database, clock: SteadyClock) -> Appointments:
+    return Appointments(Jobs(database), clock, "Europe/Lisbon", lambda: None)
+
+
+@pytest.fixture
+def tool(appointments: Appointments) -> Tool:
+    return reminder(appointments)
+
+
+def test_the_schema_is_the_one_arguments_are_read_with(tool: Tool) -> None:
+    assert tool.name == "reminder"
+    assert set(tool.schema["properties"]) == {"action", "when", "text", "job_id", "is_prompt"}
+    assert tool.schema["required"] == ["action"]
+    assert tool.schema["additionalProperties"] is False
+    assert tool.schema["properties"]["action"]["enum"] == ["add", "list", "pause", "resume", "remove"]
+    assert not tool.is_quote
+
+
+async def test_set_list_pause_resume_remove(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
+    said = await tool.run({"action": "add", "when": "tomorrow at 09:00", "text": "call Bob"}, context)
+    assert said == "Reminder 1 is set: Saturday 21 November 2026 at 09:00: call Bob"
+    (job,) = await appointments.list(context.scopes)
+    assert (job.target, job.scope, job.account) == (CHAT, ANA, Account(platform="telegram", user_id="42"))
+    assert await tool.run({"action": "list"}, context) == "1: Saturday 21 November 2026 at 09:00: call Bob"
+    assert "Paused" in await tool.run({"action": "pause", "job_id": 1}, context)
+    assert "[paused]" in await tool.run({"action": "list"}, context)
+    assert "Resumed" in await tool.run({"action": "resume", "job_id": "1"}, context)
+    assert "Removed" in await tool.run({"action": "remove", "job_id": 1}, context)
+    assert await tool.run({"action": "list"}, context) == "There are no reminders here."
+
+
+async def test_a_prompt(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
+    await tool.run({"action": "add", "when": "0 9 * * 1-5", "text": "the news?", "is_prompt": True}, context)
+    (job,) = await appointments.list(context.scopes)
+    assert (job.is_prompt, job.schedule.cron) == (True, "0 9 * * 1-5")
+
+
+async def test_a_doubt_is_said(tool: Tool, context: ToolContext) -> None:
+    said = await tool.run({"action": "add", "when": "at 5", "text": "call Bob"}, context)
+    assert said.startswith("Reminder 1 is set: Friday 20 November 2026 at 17:00: call Bob")
+    assert "another reading" in said
+
+
+async def test_a_whole_line(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
+    """As the offline answer passes it on: only what leaves no doubt is taken."""
+    said = await tool.run({"action": "add", "when": "to call Bob tomorrow at 9", "text": ""}, context)
+    assert said == "Reminder 1 is set: Saturday 21 November 2026 at 09:00: call Bob"
+    with pytest.raises(ToolError) as refusal:
+        await tool.run({"action": "add", "when": "to call Bob at 5", "text": ""}, context)
+    assert str(refusal.value).endswith("say: remind me 2026-11-20 17:00 | call Bob")
+    assert len(await appointments.list(context.scopes)) == 1
+
+
+async def test_a_turn_done_again_makes_no_second_one(
+    tool: Tool, appointments: Appointments, context: ToolContext
+) -> None:
+    wish = {"action": "add", "when": "tomorrow at 9", "text": "call Bob"}
+    first = await tool.run(wish, context)
+    assert await tool.run(wish, context) == first
+    await tool.run({**wish, "text": "call Eve"}, context)
+    await tool.run(wish, replace(context, message_id=6))
+    assert len(await appointments.list(context.scopes)) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({}, "action: Field required"),
+        ({"action": "explode"}, "action: Input should be"),
+        ({"action": "list", "colour": "red"}, "colour: Extra inputs"),
+        ({"action": "add", "text": "call"}, "needs when"),
+        ({"action": "add", "when": "tomorrow at 9", "text": "x" * 2001}, "a reminder holds 2,000"),
+        ({"action": "add", "when": "someday", "text": "call"}, "cannot see when"),
+        ({"action": "add", "when": "yesterday at 9", "text": "call"}, "is past"),
+        ({"action": "add", "when": "every 10 seconds", "text": "call"}, "Once a minute"),
+        ({"action": "remove"}, "needs job_id"),
+        ({"action": "remove", "job_id": "seven"}, "job_id: Input should be"),
+        ({"action": "remove", "job_id": 7}, "There is no reminder 7 here."),
+    ],
+)
+async def test_refused(tool: Tool, context: ToolContext, arguments: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ToolError) as refusal:
+        await tool.run(arguments, context)
+    assert sentence in str(refusal.value)
+
+
+async def test_somebody_else_sees_nothing(tool: Tool, context: ToolContext) -> None:
+    await tool.run({"action": "add", "when": "tomorrow at 9", "text": "call Bob"}, context)
+    bob = Scope.account("telegram", "43")
+    stranger = replace(context, scope=bob, scopes=frozenset((bob,)))
+    assert await tool.run({"action": "list"}, stranger) == "There are no reminders here."
+    with pytest.raises(ToolError, match="There is no reminder 1 here"):
+        await tool.run({"action": "remove", "job_id": 1}, stranger)
+
+
+async def test_a_scheduled_session_makes_none_but_may_end_its_own(tool: Tool, context: ToolContext) -> None:
+    await tool.run({"action": "add", "when": "every day at 9", "text": "news?", "is_prompt": True}, context)
+    inside = replace(context, session=replace(context.session, address=Address(platform="cron", chat_id="1")))
+    with pytest.raises(ToolError, match="cannot make reminders"):
+        await tool.run({"action": "add", "when": "in 5 minutes", "text": "again"}, inside)
+    assert "Removed" in await tool.run({"action": "remove", "job_id": 1}, inside)
+
+
+async def test_nobody_is_no_account(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
+    webhook = replace(context, sender=Sender(id="1", name="hook", is_nobody=True))
+    await tool.run({"action": "add", "when": "tomorrow at 9", "text": "call"}, webhook)
+    assert (await appointments.list(context.scopes))[0].account is None

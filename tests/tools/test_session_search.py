@@ -1,0 +1,157 @@
+"""The model's way into recall."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from core.errors import ToolError
+from core.search.expansion import LIMIT_S as EXPANSION_S
+from core.search.recall import Recall
+from core.search.research import Research
+from core.search.summaries import LIMIT_S as SUMMARIES_S
+from core.store.sqlite.database import Database
+from core.store.transcripts import Transcripts
+from core.tools.session_search import BUDGET_CHARS, session_search
+from core.types import Address, Sender, Session, Tool, ToolContext, Window
+from tests.fixtures.annals import ANA, BEN, Annals
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.scripted_model import ScriptedModel, says
+
+
+@pytest.fixture
+def annals(database: Database) -> Annals:
+    return Annals(database)
+
+
+@pytest.fixture
+def tool(database: Database, clock: SteadyClock) -> Tool:
+    return session_search(Recall(database, clock))
+
+
+@pytest.fixture
+def context(clock: SteadyClock) -> ToolContext:
+    session = Session(id=99, address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=clock.now())
+    return ToolContext(
+        session=session, scope=ANA, scopes=frozenset({ANA}), sender=Sender(id="1", name="Ana"), now=clock.now()
+    )
+
+
+def test_the_schema_is_a_schema_and_the_result_is_never_indexed(tool: Tool) -> None:
+    Draft202012Validator.check_schema(dict(tool.schema))
+    assert tool.name == "session_search"
+    assert tool.is_quote
+    assert set(tool.schema["properties"]) == {
+        "query", "role_filter", "before", "after", "title", "sender", "platform", "limit", "session_id",
+        "around_message_id", "window", "budget_chars", "page", "expand", "summarize",
+    }  # fmt: skip
+
+
+async def test_it_finds_reads_scrolls_and_browses(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    session, first, second = await annals.session(["the ferry at noon", "noted"], title="Travel")
+    found = json.loads(await tool.run({"query": "ferry"}, context))
+    assert found["shape"] == "discovery"
+    assert found["sessions"][0]["matches"][0]["message_id"] == first
+    assert json.loads(await tool.run({"session_id": session}, context))["shape"] == "read"
+    scrolled = json.loads(await tool.run({"session_id": session, "around_message_id": second, "window": 1}, context))
+    assert [item["message_id"] for item in scrolled["sessions"][0]["window"]] == [first, second]
+    browsed = json.loads(await tool.run({}, context))
+    assert browsed["shape"] == "browse"
+    assert browsed["sessions"][0]["title"] == "Travel"
+
+
+async def test_roles_as_list_or_line(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    _, _mine, yours = await annals.session(["ferry asked", "ferry answered"])
+    for roles in (["assistant"], "assistant", " Assistant "):
+        found = json.loads(await tool.run({"query": "ferry", "role_filter": roles, "limit": None}, context))
+        assert [match["message_id"] for match in found["sessions"][0]["matches"]] == [yours]
+    with pytest.raises(ToolError, match="use user, assistant or tool"):
+        await tool.run({"query": "ferry", "role_filter": "system"}, context)
+
+
+async def test_nothing_found_says_what_to_try(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    note = json.loads(await tool.run({"query": "absent"}, context))["note"]
+    assert note == "Nothing found. I looked for “absent”. Try other words, fewer words, or OR between them."
+    assert "no such" in json.loads(await tool.run({"session_id": 12345}, context))["note"]
+    assert "no earlier" in json.loads(await tool.run({}, context))["note"]
+
+
+async def test_wrong_arguments_are_sentences(tool: Tool, context: ToolContext) -> None:
+    with pytest.raises(ToolError, match="limit"):
+        await tool.run({"query": "x", "limit": "many"}, context)
+    with pytest.raises(ToolError, match="before: 'banana' is no time"):
+        await tool.run({"query": "x", "before": "banana"}, context)
+    with pytest.raises(ToolError, match="colour"):
+        await tool.run({"colour": "red"}, context)
+
+
+async def test_long_messages_are_cut_to_the_budget(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    await annals.session([f"ferry {n} " + "word " * 2000 for n in range(12)])
+    result = await tool.run({"query": "ferry"}, context)
+    assert len(result) < 2 * BUDGET_CHARS
+
+
+async def test_the_model_states_its_budget(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    await annals.session([f"ferry {n} " + "word " * 2000 for n in range(12)])
+    sizes = [len(await tool.run({"query": "ferry", "budget_chars": chars}, context)) for chars in (-5, 20_000, 10**9)]
+    assert sizes[0] < 6_000 < sizes[1] < sizes[2] < 120_000
+
+
+async def test_filters_as_parameters(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    _, a, b = await annals.session(["ferry asked", "ferry answered"], title="Trip to Porto", sender="Ana")
+    _, c = await annals.session(["ferry noted"], platform="discord", title="Work", sender="Ben")
+    begun = "2023-11-14"
+    for arguments, expected in (
+        ({"title": "porto"}, {a, b}),
+        ({"sender": "ben"}, {c}),
+        ({"sender": "assistant"}, {b}),
+        ({"sender": "user"}, {a, c}),
+        ({"platform": "discord"}, {c}),
+        ({"platform": ["Telegram", "cron"]}, {a, b}),
+        ({"after": begun, "before": "today"}, {a, b, c}),
+        ({"before": begun}, set()),
+        ({"after": "2023-11-15"}, set()),
+        ({"query": "ferry from:ben"}, {c}),
+    ):
+        found = json.loads(await tool.run({"query": "ferry", **arguments}, context))
+        assert {match["message_id"] for one in found["sessions"] for match in one["matches"]} == expected, arguments
+    newest = json.loads(await tool.run({"sender": "ana"}, context))
+    assert [one["matches"][0]["snippet"] for one in newest["sessions"]] == ["ferry asked"]
+    listed = json.loads(await tool.run({"platform": "discord"}, context))
+    assert [one["title"] for one in listed["sessions"]] == ["Work"]
+    other = replace(context, scope=BEN, scopes=frozenset({BEN}))
+    for asked in ({"sender": "ana"}, {"title": "porto"}, {"query": "ferry", "sender": "user"}, {"after": begun}):
+        assert json.loads(await tool.run(asked, other))["sessions"] == []
+
+
+async def test_pages_follow_each_other(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    made = [(await annals.session([f"ferry {number}"]))[0] for number in range(3)]
+    pages = [json.loads(await tool.run({"query": "ferry", "limit": 2, "page": page}, context)) for page in (1, 2)]
+    assert sorted(one["session_id"] for page in pages for one in page["sessions"]) == made
+    assert [page.get("has_more", False) for page in pages] == [True, False]
+
+
+async def test_help_of_a_model(annals: Annals, database: Database, clock: SteadyClock, context: ToolContext) -> None:
+    await annals.session(["the boat", "noted"])
+    model = ScriptedModel(says('["boat"]'), says("They took the boat."))
+    research = Research(Recall(database, clock), Transcripts(database), model, "small", clock)
+    tool = session_search(research)
+    found = json.loads(await tool.run({"query": "ferry", "expand": True, "summarize": True}, context))
+    assert [one["summary"] for one in found["sessions"]] == ["They took the boat."]
+    assert "“boat”" in found["note"]
+    plain = json.loads(await tool.run({"query": "boat"}, context))
+    assert "summary" not in plain["sessions"][0]
+    assert len(model.requests) == 2
+    assert tool.patience_s > EXPANSION_S + SUMMARIES_S
+
+
+async def test_the_wrong_person_and_the_models_own_window(annals: Annals, tool: Tool, context: ToolContext) -> None:
+    session, first = await annals.session(["ferry"])
+    other = replace(context, scope=BEN, scopes=frozenset({BEN}))
+    assert json.loads(await tool.run({"query": "ferry"}, other))["sessions"] == []
+    assert json.loads(await tool.run({"session_id": session, "around_message_id": first}, other))["sessions"] == []
+    hidden = replace(context, window=Window(spans=((session, 0, 2**63 - 1),)))
+    assert json.loads(await tool.run({"query": "ferry"}, hidden))["sessions"] == []

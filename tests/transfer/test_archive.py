@@ -1,0 +1,346 @@
+"""History in and out: taken once however often it comes, bad lines refused by number, nothing seen out of scope."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.records import ImportReport
+from core.search.recall import Recall
+from core.store.search_types import Query
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
+from core.store.transcripts import Transcripts
+from core.transfer import archive as archive_module
+from core.transfer.archive import Archive
+from core.transfer.record import HOME, Chronicle
+from core.types import Address, Message, Scope, Sender, Session
+from tests.fixtures.clock import SteadyClock
+
+HOME_SCOPES = frozenset({HOME})
+
+
+def line(text: str = "hello", **values: Any) -> str:
+    fields = {"session": "s1", "role": "user", "text": text, "at": "2026-05-03T10:00:00"} | values
+    return json.dumps({key: value for key, value in fields.items() if value is not None})
+
+
+async def take(database: Database, lines: Iterable[str | bytes]) -> ImportReport:
+    return await Archive(database).import_lines(lines, lambda _: None)
+
+
+async def exported(database: Database, scopes: frozenset[Scope] = HOME_SCOPES) -> list[dict[str, Any]]:
+    return [json.loads(one) async for one in Archive(database).export(scopes)]
+
+
+async def sessions(database: Database) -> list[dict[str, Any]]:
+    def work(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+        return [dict(row) for row in connection.execute("SELECT * FROM sessions ORDER BY id")]
+
+    return await database.read(work)
+
+
+async def test_a_session_comes_in_ended_and_titled(database: Database) -> None:
+    report = await take(
+        database,
+        [
+            line("Where does Ana live?  " + "long " * 30, id="m1", sender="Tom"),
+            line("In Porto.", id="m2", role="assistant", at="2026-05-03T12:30:00+02:00"),
+        ],
+    )
+    assert report == ImportReport(lines=2, taken=2, sessions=1, scopes=((HOME.key, 2),))
+    (session,) = await sessions(database)
+    assert session["external_id"] == "s1"
+    assert session["end_reason"] == "import"
+    assert session["title"].startswith("Where does Ana live? long")
+    assert len(session["title"]) < 70
+    assert session["messages"] == 2
+    assert datetime.fromtimestamp(session["ended_at"], UTC) == datetime(2026, 5, 3, 10, 30, tzinfo=UTC)
+    first, second = await exported(database)
+    assert (first["sender"], first["id"], first["platform"]) == ("Tom", "m1", "terminal")
+    assert "chat" not in first, "the session's name stands for it"
+    assert first["scope"] == "account:terminal:local"
+    assert second["at"] == "2026-05-03T10:30:00+00:00"
+
+
+async def test_what_is_imported_is_in_the_index(database: Database) -> None:
+    await take(database, [line("the ferry leaves at noon")])
+
+    def work(connection: sqlite3.Connection) -> int:
+        found = connection.execute("SELECT COUNT(*) FROM messages_fts WHERE messages_fts MATCH 'ferry'")
+        return int(found.fetchone()[0])
+
+    assert await database.read(work) == 1
+
+
+async def test_with_ids_a_line_is_known_by_session_and_id(database: Database) -> None:
+    lines = [line("one", id="1"), line("two", id="2"), line("other session", session="s2", id="1")]
+    assert (await take(database, lines)).taken == 3
+    again = await take(database, [*lines, line("three", id="3")])
+    assert (again.taken, again.known, again.sessions) == (1, 3, 2)
+
+
+async def test_equal_ids_of_two_sessions_in_one_chat_are_two_messages(database: Database) -> None:
+    lines = [line("one", session=name, id="1", platform="telegram", chat="42") for name in ("s1", "s2")]
+    assert (await take(database, lines)).taken == 2
+    other_scope = line("one", session="s1", id="1", scope="account:telegram:42")
+    assert (await take(database, [other_scope])).taken == 1
+
+
+async def test_without_ids_the_nth_equal_line_is_the_nth_equal_message(database: Database) -> None:
+    assert (await take(database, [line("ok"), line("ok")])).taken == 2
+    assert (await take(database, [line("ok"), line("ok"), line("ok")])).taken == 1
+    assert (await take(database, [line("ok")])).known == 1
+    assert (await take(database, [line("ok", role="assistant"), line("ok", at="2026-05-03T10:00:01")])).taken == 2
+    assert len(await exported(database)) == 5
+
+
+async def test_lines_of_sessions_may_come_in_any_order_and_in_pieces(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_module, "BUFFER_LINES", 3)
+    lines = [line(f"{number // 2}", session=f"s{number % 2}") for number in range(20)] * 2
+    assert (await take(database, lines)).taken == 40
+    again = await take(database, lines)
+    assert (again.taken, again.known) == (0, 40)
+    assert [session["messages"] for session in await sessions(database)] == [20, 20]
+
+
+async def test_messages_stand_in_the_order_of_their_times(database: Database) -> None:
+    await take(database, [line("second", at="2026-05-03T11:00:00"), line("first", at="2026-05-03T10:00:00Z")])
+    assert [one["text"] for one in await exported(database)] == ["first", "second"]
+
+
+async def test_a_file_out_of_order_over_many_buffers_reads_in_the_order_of_times(
+    database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_module, "BUFFER_LINES", 7)
+    numbers = [number * 37 % 101 for number in range(101)]
+    lines = [line(f"part {number}", at=f"2026-05-03T10:{number // 60:02}:{number % 60:02}") for number in numbers]
+    assert (await take(database, lines)).taken == 101
+    wanted = [f"part {number}" for number in range(101)]
+    assert [one["text"] for one in await exported(database)] == wanted
+    again = await take(database, lines)
+    assert (again.taken, again.known) == (0, 101)
+    assert [one["text"] for one in await exported(database)] == wanted
+
+
+async def test_older_history_that_comes_later_is_read_first(database: Database, clock: SteadyClock) -> None:
+    recall = Recall(database, clock)
+    newer = [line(f"newer ferry {number}", id=f"n{number}") for number in range(40)]
+    older = [line(f"older boat {number}", id=f"o{number}", at="2026-05-02T10:00:00") for number in range(40)]
+    await take(database, [*newer, line("elsewhere", session="s2")])
+    while await recall.tend():
+        pass
+    await take(database, older)
+    texts = [f"older boat {number}" for number in range(40)] + [f"newer ferry {number}" for number in range(40)]
+    assert [one["text"] for one in await exported(database)] == [*texts, "elsewhere"]
+    (session, _) = await sessions(database)
+    assert [one.text for one in await Transcripts(database).transcript(session["id"], HOME_SCOPES)] == texts
+    while await recall.tend():
+        pass
+    assert await recall.verify() == []
+    (found,) = (await recall.recall(Query(text='"boat 39"', scopes=HOME_SCOPES, window=1))).sessions
+    assert [item.text for item in found.window] == ["older boat 38", "older boat 39", "newer ferry 0"]
+    assert (found.bookend_start[0].text, found.bookend_end[-1].text) == ("older boat 0", "newer ferry 39")
+    (asked,) = (await recall.recall(Query(text="what about boat 7?", scopes=HOME_SCOPES))).sessions
+    assert asked.matches[0].snippet.startswith("older")
+
+
+async def test_a_session_that_was_gone_on_with_keeps_its_ids(database: Database, clock: SteadyClock) -> None:
+    await take(database, [line("newer", id="1")])
+    (row,) = await sessions(database)
+    conversations = Conversations(database, clock)
+    session = await conversations.reopen(row["id"], clock.now())
+    said = Message(role="user", text="and now", session_id=session.id, created_at=clock.now())
+    await conversations.append([said])
+    before = await conversations.history(session, HOME_SCOPES)
+    await take(database, [line("older", id="0", at="2026-05-02T10:00:00")])
+    after = await conversations.history(session, HOME_SCOPES)
+    assert after[: len(before)] == before, "what the model has seen stays as it is"
+    assert [one.text for one in after] == ["newer", "and now", "older"]
+
+
+async def test_the_title_is_what_was_said_first(database: Database) -> None:
+    await take(database, [line("second", at="2026-05-03T11:00:00"), line("first")])
+    assert (await sessions(database))[0]["title"] == "first"
+
+
+async def test_the_report_says_whose_the_messages_are(database: Database) -> None:
+    lines = [line("a", scope="room:discord:7"), line("b", session="s2"), line("c", session="s3")]
+    scopes = ((HOME.key, 2), ("room:discord:7", 1))
+    assert (await take(database, lines)).scopes == scopes
+    assert (await take(database, lines)).scopes == scopes, "known messages are somebody's too"
+
+
+async def test_a_bad_line_is_refused_with_its_number_and_the_rest_is_kept(database: Database) -> None:
+    bad: list[str | bytes] = [
+        "{",
+        "[]",
+        b'{"session": "\xff"}',
+        "[" * 100_000,
+        line(session=None),
+        line(role="system"),
+        line(text="  "),
+        line(text=3),  # type: ignore[arg-type]
+        line(at="yesterday"),
+        line(at="0001-01-01T00:00:00+09:00"),
+        line(at=None),
+        line(scope="everyone"),
+        line(id=7),
+    ]
+    report = await take(database, ["\ufeff" + line("first"), "", *bad, "   \n", line("last") + "\r\n"])
+    assert (report.taken, report.refused) == (2, len(bad))
+    assert [reason.partition(":")[0] for reason in report.reasons] == [f"line {n + 3}" for n in range(len(bad))]
+    assert [one["text"] for one in await exported(database)] == ["first", "last"]
+
+
+async def test_odd_text_never_breaks_an_import(database: Database) -> None:
+    odd = [
+        '{"session":"s","role":"user","text":"\\ud83d and \\u0000 nul","at":"2026-05-03"}',
+        line("修改youer服务端 🎉"),
+    ]
+    assert (await take(database, odd)).taken == 2
+    assert (await take(database, odd)).known == 2
+
+
+async def test_export_comes_back_as_it_was_in_another_home(database: Database, tmp_path: Path) -> None:
+    scope = Scope.room("telegram", "-1001")
+    await take(
+        database,
+        [
+            line("a", title="Trip", platform="telegram", chat="-1001/7", scope=scope.key, sender="Ana", id="1"),
+            line("b", title="Trip", platform="telegram", chat="-1001/7", scope=scope.key, role="assistant"),
+            line("mine"),
+        ],
+    )
+    every = frozenset({scope, HOME})
+    out = [one async for one in Archive(database).export(every)]
+    async with Database.open(tmp_path / "other.db") as other:
+        assert (await take(other, out)).taken == 3
+        assert [one async for one in Archive(other).export(every)] == out
+    parsed = Chronicle.parse(out[0])
+    assert parsed.address == Address(platform="telegram", chat_id="-1001", thread_id="7")
+
+
+async def test_export_shows_the_given_scopes_only(database: Database) -> None:
+    await take(database, [line("mine"), line("hers", session="s2", scope="account:telegram:7")])
+    assert [one["text"] for one in await exported(database)] == ["mine"]
+    assert await exported(database, frozenset()) == []
+    assert await exported(database, frozenset({Scope.account("telegram", "8")})) == []
+
+
+async def test_own_sessions_come_back_as_themselves_and_tools_are_left_out(
+    database: Database, clock: SteadyClock
+) -> None:
+    conversations = Conversations(database, clock)
+    session = await conversations.create(
+        Session(address=Address(platform="terminal", chat_id="local"), scope=HOME, started_at=clock.now())
+    )
+    use = {"type": "tool_use", "id": "t1", "name": "reminder", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "done"}
+    await conversations.append(
+        [
+            Message(
+                role="user",
+                text="remind me",
+                session_id=session.id,
+                created_at=clock.now(),
+                external_id="x1",
+                sender=Sender(id="local", name="Tom"),
+            ),
+            Message(
+                role="assistant",
+                text="Yes.",
+                session_id=session.id,
+                created_at=clock.now(),
+                blocks=({"type": "text", "text": "Yes."}, use),
+                tools="reminder",
+            ),
+            Message(role="tool", text="done", session_id=session.id, created_at=clock.now(), blocks=(result,)),
+            Message(role="user", text="/new", session_id=session.id, created_at=clock.now(), kind="command"),
+        ]
+    )
+    out = await exported(database)
+    assert [one["text"] for one in out] == ["remind me", "Yes."]
+    assert await Archive(database).left_out(HOME_SCOPES) == 2, "the result and the command"
+    assert await Archive(database).left_out(HOME_SCOPES, session.id) == 2
+    assert await Archive(database).left_out(HOME_SCOPES, session.id + 1) == 0
+    assert await Archive(database).left_out(frozenset()) == 0
+    report = await take(database, [json.dumps(one) for one in out])
+    assert (report.taken, report.known) == (0, 2)
+    foreign = [json.dumps(one | {"scope": "account:telegram:7"}) for one in out]
+    assert (await take(database, foreign)).taken == 2, "another scope's line must not meet this session"
+
+
+async def test_an_answer_that_quotes_history_goes_out_and_comes_back_without_being_found(
+    database: Database, clock: SteadyClock, tmp_path: Path
+) -> None:
+    conversations = Conversations(database, clock)
+    session = await conversations.create(
+        Session(address=Address(platform="terminal", chat_id="local"), scope=HOME, started_at=clock.now())
+    )
+    asked = Message(role="user", text="When is the ferry?", session_id=session.id, created_at=clock.now())
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "ferry"}
+    call = {"type": "tool_use", "id": "t1", "name": "session_search", "input": {}}
+    await conversations.append(
+        [
+            asked,
+            replace(asked, role="assistant", text="", blocks=(call,)),
+            replace(asked, role="tool", text="ferry", kind="quote", blocks=(result,)),
+            replace(asked, role="assistant", text="You said: the ferry is at noon.", kind="quote"),
+            replace(asked, text="gone", kind="command", external_id="x"),
+        ]
+    )
+    await conversations.amend(session.address, "x", None)
+    archive = Archive(database)
+    out = [one async for one in archive.export(HOME_SCOPES)]
+    assert [json.loads(one)["text"] for one in out] == ["When is the ferry?", "You said: the ferry is at noon."]
+    assert set(json.loads(out[1])) <= {"session", "platform", "chat", "scope", "role", "text", "at", "id"}
+    assert await archive.left_out(HOME_SCOPES) == 2, "the call and its result; of what was erased there is nothing"
+    again = await take(database, out)
+    assert (again.taken, again.known) == (0, 2)
+    async with Database.open(tmp_path / "other.db") as other:
+        assert (await take(other, out)).taken == 2
+        assert (await take(other, out)).known == 2
+        (there,) = await sessions(other)
+        shown = await Transcripts(other).transcript(there["id"], HOME_SCOPES)
+        assert [(one.role, one.kind) for one in shown] == [("user", "chat"), ("assistant", "quote")]
+        found = await Recall(other, clock).recall(Query(text="ferry", scopes=HOME_SCOPES, messages=9))
+        assert [hit.role for hit in found.messages] == ["user"]
+        assert there["messages"] == 1
+        back = [one async for one in Archive(other).export(HOME_SCOPES)]
+        titles = [{**json.loads(one), "title": None} for one in back]
+        assert titles == [{**json.loads(one), "title": None} for one in out]
+    assert (await take(database, back)).known == 2
+
+
+async def test_progress_is_heard(database: Database) -> None:
+    heard: list[int] = []
+    await Archive(database).import_lines([line(str(number)) for number in range(2500)], heard.append)
+    assert heard == [1000, 2000, 2500]
+
+
+async def test_a_long_export_is_whole_and_in_order(database: Database) -> None:
+    count = archive_module.PAGE_MESSAGES + 3
+    await take(database, [line(str(number), session=f"s{number % 3}") for number in range(count)])
+    assert len({(one["session"], one["text"]) for one in await exported(database)}) == count
+
+
+@given(st.text(), st.text(), st.datetimes())
+def test_any_line_is_read_or_refused(session: str, text: str, at: datetime) -> None:
+    try:
+        parsed = Chronicle.parse(json.dumps({"session": session, "role": "user", "text": text, "at": at.isoformat()}))
+    except ValueError:
+        assert not session or not text.strip()
+        return
+    assert Chronicle.parse(parsed.line()) == parsed

@@ -1,0 +1,80 @@
+"""The streaming JSON door: the same values as the standard parser, mended bytes, clear sentences, no deep holes."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import HistoryError
+from core.transfer import json_stream
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+class _Drops:
+    """A stream that gives `size` bytes at a time, whatever is asked."""
+
+    def __init__(self, raw: bytes, size: int) -> None:
+        self._raw = io.BytesIO(raw)
+        self._size = size
+
+    def read(self, _: int = -1) -> bytes:
+        return self._raw.read(self._size)
+
+
+def parsed(raw: bytes, size: int = 1 << 16) -> Any:
+    rest = json_stream.events(_Drops(raw, size), "it")  # type: ignore[arg-type]
+    value = json_stream.value(next(rest), rest)
+    assert list(rest) == []
+    return value
+
+
+@given(JSON, st.integers(1, 9))
+def test_values_are_those_of_the_standard_parser(value: Any, size: int) -> None:
+    assert parsed(json.dumps(value, ensure_ascii=False).encode(errors="replace"), size) == json.loads(
+        json.dumps(value, ensure_ascii=False).encode(errors="replace")
+    )
+
+
+@given(JSON)
+def test_passing_over_a_value_takes_exactly_that_value(value: Any) -> None:
+    rest = json_stream.events(io.BytesIO(json.dumps([value, "next"]).encode()), "it")
+    next(rest)
+    json_stream.skip(next(rest), rest)
+    assert next(rest) == ("string", "next")
+
+
+@pytest.mark.parametrize("size", range(1, 12))
+def test_control_characters_of_telegram_are_mended_wherever_a_buffer_ends(size: int) -> None:
+    raw = rb'{"a": "x\x0By", "b": "\\x0B", "c": "\\\\\x1F\n\"", "d": "\\"}'
+    assert parsed(raw, size) == {"a": "x\x0by", "b": "\\x0B", "c": '\\\\\x1f\n"', "d": "\\"}
+
+
+def test_a_mark_in_front_is_no_part_of_it() -> None:
+    assert parsed(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [
+        (b"", "breaks off"),
+        (b'{"a": [1, 2', "breaks off"),
+        (b'{"a": "\\x0', "broken|breaks off"),
+        (b'{"a": NaN}', "not valid JSON"),
+        (b'{"a": "\xff"}', "not valid JSON"),
+        (b"[1] [2]", "not valid JSON"),
+        (b"[" * 10_000, "nested too deeply"),
+    ],
+)
+def test_what_is_broken_is_one_sentence(raw: bytes, sentence: str) -> None:
+    with pytest.raises(HistoryError, match=sentence):
+        parsed(raw)

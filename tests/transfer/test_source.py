@@ -1,0 +1,198 @@
+"""What is brought to an import is recognised by its content, wherever it lies, and refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.errors import HistoryError
+from core.store.sqlite.database import Database
+from core.transfer import telegram as telegram_export
+from core.transfer.archive import Archive
+from core.transfer.choices import Choices
+from core.transfer.source import KINDS, Source
+from core.types import Scope
+from tests.fixtures.exports import (
+    chatgpt_conversation,
+    chatgpt_node,
+    claude_conversation,
+    claude_message,
+    discord_package,
+    hermes_store,
+    telegram_account,
+    telegram_chat,
+    telegram_message,
+    write,
+    zipped,
+)
+from tests.fixtures.taking import taken_from
+
+LINE = {"session": "s1", "role": "user", "text": "hello", "at": "2026-05-03"}
+SERVICE = {"id": 9, "type": "service", "date_unixtime": "1", "action": "pin_message", "text": ""}
+
+
+def telegram(path: Path) -> Path:
+    return write(path, telegram_chat([telegram_message(1)]))
+
+
+def account(path: Path) -> Path:
+    return write(path, telegram_account([telegram_chat([telegram_message(1)])]))
+
+
+def chatgpt(path: Path) -> Path:
+    return write(path, [chatgpt_conversation([chatgpt_node("1", "root", text="hello")], "1")])
+
+
+def claude(path: Path) -> Path:
+    return write(path, [{"uuid": "empty"}, claude_conversation([claude_message(1)])])
+
+
+def hermes(path: Path) -> Path:
+    return hermes_store(path, [{"id": "s1"}], [{"role": "user", "content": "hello"}])
+
+
+def lines(path: Path) -> Path:
+    path.write_text("not a line\n" + json.dumps(LINE) + "\n")
+    return path
+
+
+def object_lines(path: Path) -> Path:
+    path.write_bytes(b"\xef\xbb\xbf" + f"{json.dumps(LINE)}\n{json.dumps(LINE)}\n".encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("made", "kind"),
+    [
+        (telegram, "telegram"),
+        (account, "telegram"),
+        (chatgpt, "chatgpt"),
+        (claude, "claude"),
+        (hermes, "hermes"),
+        (lines, "lines"),
+        (object_lines, "lines"),
+    ],
+)
+def test_the_name_says_nothing_and_the_content_everything(
+    made: Callable[[Path], Path], kind: str, tmp_path: Path
+) -> None:
+    with Source.open(made(tmp_path / "download (3)"), Choices()) as source:
+        assert source.kinds == (kind,)
+        assert kind in KINDS
+        taken = [record for record in source.records() if record is not None]
+        assert any(getattr(record, "text", "") == "hello" for record in taken)
+        if kind != "hermes":
+            assert source.done_bytes == source.size_bytes
+
+
+def test_a_minified_export_is_not_taken_for_lines(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(telegram_chat([telegram_message(1)])))
+    assert taken_from(path)[0][0].session == "telegram:42"
+
+
+def test_in_folders_and_archives_everything_that_is_history_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "export"
+    (folder / "chats" / "photos").mkdir(parents=True)
+    telegram(folder / "chats" / "result.json")
+    chatgpt(folder / "conversations-000.json")
+    object_lines(folder / "old.jsonl")
+    write(folder / "user.json", {"id": "u", "email": "tom@example.org"})
+    write(folder / "shared_conversations.json", [{"id": "x", "conversation_id": "c"}])
+    (folder / "chats" / "photos" / "photo.jpg").write_bytes(b"\xff\xd8\xff" + bytes(100))
+    (folder / "README.txt").write_text("read me")
+    wanted = {"telegram:42", "chatgpt:c-1", "s1"}
+    for path in (folder, zipped(tmp_path / "all.zip", folder)):
+        assert {line.session for line in taken_from(path)[0]} == wanted
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [
+        (b'{"name": "Ana", "type": "personal_chat", "id": 1, "mess', "breaks off"),
+        (b'[{"title": "x", "create', "breaks off"),
+        (b'{"colour": "blue"}', "nothing that can be imported"),
+        (b"[1, 2, 3]", "nothing that can be imported"),
+        (b"[]", "nothing that can be imported"),
+        (b"{nonsense}", "not valid JSON"),
+        (b"<!DOCTYPE html><html>", "Machine-readable JSON"),
+        (b"PK\x03\x04 and no archive", "damaged"),
+        (b"PK\x05\x06" + bytes(18), "nothing that can be imported"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF\0\n\n", "nothing that can be imported"),
+        (b"SQLite format 3\0" + bytes(500), "cannot be read"),
+    ],
+)
+def test_what_cannot_be_imported_is_one_sentence(raw: bytes, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(raw)
+    with pytest.raises(HistoryError, match=sentence) as raised:
+        taken_from(path)
+    assert str(path) in str(raised.value)
+
+
+def test_a_missing_file_and_an_empty_folder_are_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="no such file"):
+        taken_from(tmp_path / "missing")
+    with pytest.raises(HistoryError, match="nothing that can be imported"):
+        taken_from(tmp_path)
+
+
+def test_a_damaged_archive_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("result.json", json.dumps(telegram_chat([telegram_message(1)])))
+    raw = bytearray(path.read_bytes())
+    raw[60] ^= 0xFF
+    path.write_bytes(raw)
+    with pytest.raises(HistoryError, match=r"result\.json in .*export\.zip is damaged"):
+        taken_from(path)
+
+
+async def take(database: Database, path: Path, scope: Scope | None = None) -> dict[str, object]:
+    with Source.open(path, Choices(scope=scope) if scope else Choices()) as source:
+        report = await Archive(database).import_records(source.records(), lambda _: None)
+    names = ("taken", "known", "sessions", "broken")
+    return {name: getattr(report, name) for name in names} | {"skipped": dict(report.skipped)}
+
+
+@pytest.mark.parametrize("made", [telegram, account, chatgpt, claude, hermes, discord_package])
+async def test_twice_is_once(made: Callable[[Path], Path], tmp_path: Path, database: Database) -> None:
+    path = made(tmp_path / "export")
+    first = await take(database, path)
+    again = await take(database, path)
+    assert (first["known"], again["taken"], again["known"]) == (0, 0, first["taken"])
+    assert first["taken"]
+    assert again["sessions"] == first["sessions"]
+
+
+async def test_a_longer_export_of_the_same_chat_adds_what_is_new(tmp_path: Path, database: Database) -> None:
+    path = tmp_path / "result.json"
+    await take(database, telegram(path))
+    write(path, telegram_chat([telegram_message(1), SERVICE, telegram_message(2, "new")]))
+    report = await take(database, path)
+    assert (report["taken"], report["known"], report["sessions"]) == (1, 1, 1)
+    assert report["skipped"] == {telegram_export.SERVICE: 1}
+
+
+async def test_what_comes_before_the_end_of_a_broken_file_is_taken(tmp_path: Path, database: Database) -> None:
+    path = tmp_path / "result.json"
+    raw = json.dumps(telegram_chat([telegram_message(number) for number in range(30)]))
+    path.write_text(raw[: raw.index('"id": 20,')])
+    report = await take(database, path)
+    assert report["taken"] == 20
+    assert "breaks off" in str(report["broken"])
+    path.write_text(raw)
+    report = await take(database, path)
+    assert (report["taken"], report["known"], report["broken"]) == (10, 20, None)
+
+
+async def test_a_scope_is_a_wall(tmp_path: Path, database: Database) -> None:
+    bob = Scope.account("telegram", "7")
+    await take(database, object_lines(tmp_path / "a"), bob)
+    await take(database, telegram(tmp_path / "b"), bob)
+    assert [line async for line in Archive(database).export(frozenset({Scope.account("terminal", "local")}))] == []
+    assert len([line async for line in Archive(database).export(frozenset({bob}))]) == 3

@@ -1,0 +1,184 @@
+"""Telegram Desktop's result.json: chats at their own addresses, texts whole, media as lines, the rest counted."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from core.transfer import telegram
+from core.transfer.choices import Choices
+from core.transfer.record import Chronicle
+from core.types import Scope
+from tests.fixtures.exports import NOT_INCLUDED, telegram_account, telegram_chat, telegram_message
+from tests.fixtures.taking import sorted_out
+
+
+def read(export: Any, choices: Choices | None = None) -> tuple[list[Chronicle], dict[str, int]]:
+    raw = export if isinstance(export, bytes) else json.dumps(export).encode()
+    return sorted_out(telegram.read(io.BytesIO(raw), "result.json", choices or Choices()))
+
+
+def test_a_chat_is_a_session_of_its_people() -> None:
+    taken, skipped = read(
+        telegram_chat([telegram_message(1), telegram_message(2, "hi Tom", **{"from": "Ana", "from_id": "user42"})])
+    )
+    assert not skipped
+    first, second = taken
+    assert (first.session, first.title, first.address.key) == ("telegram:42", "Ana", "telegram:42")
+    assert (first.role, first.sender, first.id, first.text) == ("user", "Tom", "1", "hello")
+    assert first.at == datetime(2026, 5, 3, 12, 1, tzinfo=UTC)
+    assert (second.role, second.sender) == ("user", "Ana")
+    assert first.scope == Scope.account("terminal", "local")
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "address"),
+    [
+        ("personal_chat", 42, "telegram:42"),
+        ("private_group", 42, "telegram:-42"),
+        ("private_supergroup", 1234567890, "telegram:-1001234567890"),
+        ("public_channel", 9, "telegram:-1000000000009"),
+        ("saved_messages", 777, "telegram:777"),
+    ],
+)
+def test_a_chat_has_the_address_that_bots_know(kind: str, number: int, address: str) -> None:
+    (line,), _ = read(telegram_chat([telegram_message(1)], number, kind))
+    assert line.address.key == address
+    assert line.title == ("Saved Messages" if kind == "saved_messages" else "Ana")
+
+
+def test_the_whole_account_is_all_its_chats() -> None:
+    chats = [telegram_chat([telegram_message(1)], 42), telegram_chat([telegram_message(1)], 43, name=None)]
+    left = [telegram_chat([telegram_message(5)], 44, "private_supergroup", "Old club"), "no chat"]
+    taken, _ = read(telegram_account(chats, left))
+    assert [(line.session, line.title) for line in taken] == [
+        ("telegram:42", "Ana"),
+        ("telegram:43", "Deleted account"),
+        ("telegram:-1000000000044", "Old club"),
+    ]
+
+
+def test_pieces_of_text_are_joined_and_links_kept() -> None:
+    pieces = [
+        "see ",
+        {"type": "link", "text": "https://example.org"},
+        " and ",
+        {"type": "text_link", "text": "this", "href": "https://example.org/timetable"},
+        {"type": "bold", "text": "!"},
+        7,
+    ]
+    (line,), _ = read(telegram_chat([telegram_message(1, pieces)]))
+    assert line.text == "see https://example.org and this (https://example.org/timetable)!"
+
+
+def test_entities_stand_in_for_a_missing_text() -> None:
+    message = telegram_message(1, "kept")
+    del message["text"]
+    (line,), _ = read(telegram_chat([message]))
+    assert line.text == "kept"
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"photo": "photos/photo_1@03-05-2026.jpg", "width": 10}, "[photo: photo_1@03-05-2026.jpg]\nlook"),
+        ({"photo": NOT_INCLUDED}, "[photo]\nlook"),
+        ({"file": "files/a.pdf", "mime_type": "application/pdf"}, "[file: a.pdf]\nlook"),
+        ({"file": NOT_INCLUDED, "file_name": "plan.odt"}, "[file: plan.odt]\nlook"),
+        ({"file": "stickers/s.webp", "media_type": "sticker", "sticker_emoji": "🎉"}, "[sticker: 🎉]\nlook"),
+        (
+            {"file": "v.mp3", "media_type": "audio_file", "performer": "Amália", "title": "Barco"},
+            "[audio: Amália – Barco]\nlook",
+        ),
+        ({"file": NOT_INCLUDED, "media_type": "voice_message", "duration_seconds": 3}, "[voice message]\nlook"),
+        (
+            {"contact_information": {"first_name": "Rui", "last_name": "", "phone_number": "+351 1"}},
+            "[contact: Rui +351 1]\nlook",
+        ),
+        (
+            {"place_name": "Pier", "address": "Rua 1", "location_information": {"latitude": 41.15, "longitude": -8.6}},
+            "[location: Pier, Rua 1, 41.15, -8.6]\nlook",
+        ),
+        (
+            {"poll": {"question": "When?", "answers": [{"text": "noon"}, {"text": "nine"}]}},
+            "[poll: When? — noon / nine]\nlook",
+        ),
+        ({"forwarded_from": "Rui"}, "[forwarded from Rui]\nlook"),
+    ],
+)
+def test_what_came_along_is_a_line(values: dict[str, Any], text: str) -> None:
+    (line,), _ = read(telegram_chat([telegram_message(1, "look", **values)]))
+    assert line.text == text
+
+
+def test_a_picture_alone_is_taken_and_an_empty_message_is_not() -> None:
+    messages = [
+        telegram_message(1, "", photo=NOT_INCLUDED),
+        telegram_message(2, ""),
+        telegram_message(3, "", forwarded_from="Rui"),
+    ]
+    (line,), skipped = read(telegram_chat(messages))
+    assert line.text == "[photo]"
+    assert skipped == {telegram.EMPTY: 2}
+
+
+def test_what_is_not_taken_is_counted_by_reason() -> None:
+    timeless = telegram_message(9)
+    del timeless["date_unixtime"]
+    timeless["date"] = "once"
+    odd: list[Any] = [
+        {"id": 1, "type": "service", "date_unixtime": "1", "actor": "Ana", "action": "pin_message", "text": ""},
+        {"id": 2, "type": "service", "date_unixtime": "1", "action": "phone_call", "text": ""},
+        {"id": 3, "type": "unsupported"},
+        timeless,
+        "nothing",
+        {"id": "x"},
+        telegram_message(10, date_unixtime="9" * 400, date="2026-05-03T13:00:00"),
+    ]
+    taken, skipped = read(telegram_chat(odd))
+    assert [line.id for line in taken] == ["10"]
+    assert skipped == {
+        telegram.SERVICE: 2,
+        telegram.UNSUPPORTED: 1,
+        telegram.TIMELESS: 1,
+        telegram.SHAPELESS: 2,
+    }
+
+
+def test_local_times_of_old_exports_are_of_the_persons_zone() -> None:
+    message = telegram_message(1)
+    del message["date_unixtime"]
+    (line,), _ = read(telegram_chat([message]), Choices(zone=ZoneInfo("Europe/Lisbon")))
+    assert line.at == datetime(2026, 5, 3, 12, 1, tzinfo=UTC)
+
+
+def test_the_bot_of_a_chat_is_the_assistant_and_others_by_name_or_id() -> None:
+    def roles(kind: str, **choices: Any) -> list[str]:
+        messages = [
+            telegram_message(1),
+            telegram_message(2, **{"from": "Helper", "from_id": "user42"}),
+            telegram_message(3, **{"from": None, "from_id": "user9"}),
+        ]
+        return [line.role for line in read(telegram_chat(messages, 42, kind), Choices(**choices))[0]]
+
+    assert roles("bot_chat") == ["user", "assistant", "user"]
+    assert roles("private_group") == ["user", "user", "user"]
+    assert roles("private_group", assistants=frozenset({"helper"})) == ["user", "assistant", "user"]
+    assert roles("private_group", assistants=frozenset({"9"})) == ["user", "user", "assistant"]
+
+
+def test_control_characters_as_telegram_writes_them_are_read() -> None:
+    raw = json.dumps(telegram_chat([telegram_message(1, "a?b \\x0B c"), telegram_message(2, "end")])).encode()
+    taken, _ = read(raw.replace(b'"a?b', b'"a\\x0Bb'))
+    assert [line.text for line in taken] == ["a\x0bb \\x0B c", "end"]
+
+
+def test_a_scope_is_kept() -> None:
+    scope = Scope.account("telegram", "777")
+    (line,), _ = read(telegram_chat([telegram_message(1)]), Choices(scope=scope))
+    assert line.scope == scope

@@ -1,0 +1,82 @@
+"""Why a prefix missed, through the whole house against the strict double: what the books say agrees with the server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from core.models.claude import Claude
+from core.types import Scope
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.slow
+
+MINE = frozenset({Scope.account("telegram", "42")})
+
+
+@asynccontextmanager
+async def _house(home: Path, api: MessagesApi, options: str = "") -> AsyncIterator[Corridor]:
+    claude = Claude(api_key="k", base_url=api.url, clock=SteadyClock(), says_why=True)
+    try:
+        async with open_corridor(home, claude, options) as corridor:
+            yield corridor
+    finally:
+        await claude.close()
+
+
+async def _causes(corridor: Corridor) -> dict[str, int]:
+    return {miss.cause: miss.times for miss in await corridor.house.calls.misses(MINE)}
+
+
+async def test_an_edit_and_an_erasure_miss_once_each(home: Path) -> None:
+    async with MessagesApi() as api, _house(home, api) as corridor:
+        await corridor.say("The ferry leaves at nine.", message_id="m1")
+        await corridor.say("My dog is called Zorro.", message_id="m2")
+        await corridor.say("Good.", message_id="m3")
+        assert await _causes(corridor) == {"first": 1}
+        await corridor.say("The ferry leaves at ten.", message_id="m1", kind="edit")
+        for text in ("And now?", "Thanks for that."):
+            await corridor.say(text)
+        assert await _causes(corridor) == {"first": 1, "edit": 1}
+        await corridor.say("/forget Zorro")
+        await corridor.say("yes")
+        for text in ("What do you know?", "Thanks again for that."):
+            await corridor.say(text)
+        assert "Zorro" not in str(api.requests[-1])
+        assert await _causes(corridor) == {"first": 1, "edit": 1, "forget": 1}
+        assert api.refusals == []
+
+
+async def test_a_restart_misses_nothing(home: Path) -> None:
+    async with MessagesApi() as api:
+        for number, text in enumerate(("The ferry leaves at nine.", "And back?", "Good.")):
+            async with _house(home, api) as corridor:
+                await corridor.say(text, message_id=f"m{number}")
+                causes = await _causes(corridor)
+    assert causes == {"first": 1}
+    assert len(api.usages) == 3
+
+
+async def test_a_long_conversation_goes_on_in_a_fresh_one(home: Path) -> None:
+    async with MessagesApi() as api, _house(home, api, "[model]\nwindow_tokens = 12000\n") as corridor:
+        for number in range(5):
+            await corridor.say(f"[long 9000] {number}")
+        causes = await _causes(corridor)
+    assert causes["first"] == 1
+    assert causes["length"] >= 1
+    assert set(causes) == {"first", "length"}
+
+
+async def test_every_kind_of_call_is_in_the_books(home: Path) -> None:
+    async with open_corridor(home, ScriptedModel(), titles=ScriptedModel()) as corridor:
+        await corridor.say("My sister Ana lives in Porto and takes the ferry.")
+        await corridor.say("/new")
+        await corridor.say("/recall --summary --expand where does Ana live")
+        kinds = {bill.kind: bill.calls for bill in await corridor.house.calls.bills(MINE)}
+    assert kinds == {"chat": 1, "title": 1, "facts": 1, "expansion": 1, "summary": 1}
