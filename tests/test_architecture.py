@@ -39,7 +39,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "rich": ("adapters/terminal/*.py", "gateway/cli/*.py"),
     "prompt_toolkit": ("adapters/terminal/*.py", "gateway/cli/*.py"),
     "pydantic_settings": ("config/settings.py",),
-    "tomllib": ("config/settings.py", "config/options_file.py"),
+    "tomllib": ("config/settings.py", "config/options_file.py", "core/guard/guard.py"),
     "tenacity": ("*",),
     "pydantic": ("*",),
     "structlog": ("*",),

@@ -1,133 +1,120 @@
-"""Looks at text that is about to enter the system prompt for what does not belong there.
+"""Looks at text that is about to become durable for what no honest text has; wordings of attacks are not chased.
 
-Notes, SOUL.md and AGENTS.md are read by the model as its own instructions, so text that came from elsewhere must not
-give orders there. Says what is wrong; never changes text, never decides what happens then.
+Who said a thing decides what becomes of it (see `core.types.Origin`); this is the look at how it is made. Says what is
+wrong in a phrase that follows "it contains"; decides nothing. Patterns are data in `patterns.toml`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 
-from core.guard import decode, normalize
-from core.guard.invisible import unseen
-from core.guard.threat import Threat
-from core.memory.lures.apart import APART
-from core.memory.lures.arabic import ARABIC
-from core.memory.lures.arabic_words import ARABIC_WORDS
-from core.memory.lures.chinese import CHINESE
-from core.memory.lures.chinese_words import CHINESE_WORDS
-from core.memory.lures.distant_words import (
-    HINDI_WORDS,
-    ITALIAN_WORDS,
-    KOREAN_WORDS,
-    PERSIAN_WORDS,
-    PORTUGUESE_WORDS,
-    TURKISH_WORDS,
-)
-from core.memory.lures.english import ENGLISH
-from core.memory.lures.english_harm import ENGLISH_HARM
-from core.memory.lures.english_leaks import ENGLISH_LEAKS
-from core.memory.lures.english_roles import ENGLISH_ROLES
-from core.memory.lures.english_words import ENGLISH_WORDS
-from core.memory.lures.french import FRENCH
-from core.memory.lures.french_words import FRENCH_WORDS
-from core.memory.lures.german import GERMAN
-from core.memory.lures.german_words import GERMAN_WORDS
-from core.memory.lures.hindi import HINDI
-from core.memory.lures.italian import ITALIAN
-from core.memory.lures.japanese import JAPANESE
-from core.memory.lures.japanese_words import JAPANESE_WORDS
-from core.memory.lures.korean import KOREAN
-from core.memory.lures.machine import MACHINE
-from core.memory.lures.neighbours import NEIGHBOURS
-from core.memory.lures.portuguese import PORTUGUESE
-from core.memory.lures.russian import RUSSIAN
-from core.memory.lures.russian_words import RUSSIAN_WORDS
-from core.memory.lures.spanish import SPANISH
-from core.memory.lures.spanish_words import SPANISH_WORDS
-from core.memory.lures.tongue import compiled
+from core.guard.fence import neutralise
+from core.guard.normalize import hidden, mixed_word, without_hidden
 
 LIMIT_CHARS = 50_000
-"""Longer text is a threat by itself: what is not looked at does not enter the prompt."""
+"""Longer text is not looked at: that is a finding by itself."""
+_WORD_END = re.compile(r"[)\s]")
 
-_TONGUES = (
-    *(ENGLISH, ENGLISH_ROLES, ENGLISH_LEAKS, ENGLISH_HARM, ENGLISH_WORDS),
-    *(GERMAN, FRENCH, SPANISH, PORTUGUESE, ITALIAN, NEIGHBOURS),
-    *(RUSSIAN, CHINESE, JAPANESE, KOREAN, ARABIC, HINDI),
-    *(GERMAN_WORDS, FRENCH_WORDS, SPANISH_WORDS, RUSSIAN_WORDS, CHINESE_WORDS, JAPANESE_WORDS, ARABIC_WORDS),
-    *(PORTUGUESE_WORDS, ITALIAN_WORDS, TURKISH_WORDS, KOREAN_WORDS, HINDI_WORDS, PERSIAN_WORDS),
-)
+REASONS = {
+    "length": f"more than {LIMIT_CHARS:,} characters, which is more than can be looked at",
+    "control": "control characters",
+    "invisible": "invisible characters",
+    "direction": "characters that turn the direction of reading",
+    "lookalike": "a word with letters of another alphabet that look the same",
+    "forgery": "what looks like a message of this program's own",
+    "exfiltration": "an address that data would be sent to",
+    "secret": "a key or a link with a secret in it",
+}
+STRIPPED = frozenset(("control", "invisible", "direction", "forgery"))
+"""What `cleaned` takes out of a text. All else may be meant and is asked about."""
 
-_WINDOW_CHARS = 4_000
-_OVERLAP_CHARS = 800
-"""Long text is read in pieces, so that the time grows with its length and never with the square of it."""
 
-_TORN_CHARS = 5
-"""So many letters at the start of an order must have been torn."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was found: `name` is a key of REASONS, `reason` a noun phrase."""
 
-_SHORT_VERBS = ("donot", "send", "post", "show", "tell", "give", "leak", "dump")
-"""Verbs that have a blank of their own among their first letters, or behind them."""
+    name: str
+    reason: str
 
-_SHORT_ORDERS = frozenset({"command", "role"})
-"""Of so few letters that harmless words make them by chance."""
 
-_DEPTH = 2
-"""How often something encoded may be encoded again."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """Found where `then` matches behind a match of `first`: in the same line, or in the same word where `is_word`.
+    Two searches that go on where the other ended keep the time linear. `needs`: without one of these (in small
+    letters) nothing is searched."""
+
+    name: str
+    needs: tuple[str, ...]
+    first: re.Pattern[str]
+    then: re.Pattern[str] | None
+    is_word: bool
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text holds it."""
+        found = self.first.search(text)
+        while found is not None and self.then is not None:
+            begin = found.end()
+            line_end = text.find("\n", begin)
+            end = line_end if line_end >= 0 else len(text)
+            if self.is_word and (word_end := _WORD_END.search(text, begin, end)):
+                end = word_end.start()
+            if self.then.search(text, begin, end):
+                return True
+            found = self.first.search(text, end)
+        return found is not None
+
+
+def inspect(text: str) -> Finding | None:
+    """The first thing in `text` that no honest text has; None when there is nothing."""
+    if len(text) > LIMIT_CHARS:
+        return _finding("length")
+    if found := hidden(text):
+        return _finding(*found)
+    if neutralise(text) != text:
+        return _finding("forgery")
+    if word := mixed_word(text):
+        return _finding("lookalike", f"“{word[:40]}”")
+    lowered = text.lower()
+    for pattern in _patterns():
+        if any(one in lowered for one in pattern.needs) and pattern.is_in(text):
+            return _finding(pattern.name)
+    return None
 
 
 def suspicion(text: str) -> str | None:
-    """What makes `text` unfit for the system prompt, as a noun phrase; None when nothing does."""
-    found = threat(text)
+    """The reason of `inspect` alone."""
+    found = inspect(text)
     return None if found is None else found.reason
 
 
-def threat(text: str) -> Threat | None:
-    """The first threat in `text`: what is hidden, what reads like an order, what is encoded. None when none is."""
-    if len(text) > LIMIT_CHARS:
-        return Threat.of("length", f"over {LIMIT_CHARS:,} characters")
-    return unseen(text) or _spelled_out(text) or _encoded(text, _DEPTH) or _blob(text)
+def cleaned(text: str) -> str:
+    """`text` without hidden characters, and with round brackets around what looks like a fence of ours."""
+    return neutralise(without_hidden(text))
 
 
-def _spelled_out(text: str) -> Threat | None:
-    for begin in range(0, max(1, len(text) - _OVERLAP_CHARS), _WINDOW_CHARS - _OVERLAP_CHARS):
-        if found := _read(text[begin : begin + _WINDOW_CHARS]):
-            return found
-    return None
+def _finding(name: str, detail: str = "") -> Finding:
+    return Finding(name=name, reason=f"{REASONS[name]} ({detail})" if detail else REASONS[name])
 
 
-def _read(text: str) -> Threat | None:
-    if name := _first(normalize.seen(text), MACHINE):
-        return Threat.of(name)
-    for number, reading in enumerate(normalize.readings(text)):
-        for tongue in _TONGUES:
-            if name := tongue.threat_in(reading):
-                return Threat.of(name, is_disguised=number > 0)
-    for letters in normalize.set_apart(text):
-        if name := _first(letters, APART):
-            return Threat.of(name, is_disguised=True)
-    return _torn(text)
+@cache
+def _patterns() -> tuple[Pattern, ...]:
+    tables = tomllib.loads(files("core.guard").joinpath("patterns.toml").read_text("utf-8"))["pattern"]
+    return tuple(
+        Pattern(
+            name=table["name"],
+            needs=tuple(table["needs"]),
+            first=_compiled(table["first"], table),
+            then=_compiled(table["then"], table) if "then" in table else None,
+            is_word=table.get("is_word", False),
+        )
+        for table in tables
+    )
 
 
-def _torn(text: str) -> Threat | None:
-    """An order whose words hold blanks (``igno re al l``): whole words are judged where they stand."""
-    plain = normalize.folded(text)
-    for name, pattern in APART:
-        for found in compiled(pattern).finditer(normalize.joined(text)) if name not in _SHORT_ORDERS else ():
-            if found[0][:_TORN_CHARS] not in plain and not found[0].startswith(_SHORT_VERBS):
-                return Threat.of(name, is_disguised=True)
-    return None
-
-
-def _encoded(text: str, depth: int) -> Threat | None:
-    for inner in decode.decoded(text):
-        if inner != text and (found := _spelled_out(inner) or (_encoded(inner, depth - 1) if depth > 1 else None)):
-            return Threat.of(found.name, is_disguised=True)
-    return None
-
-
-def _blob(text: str) -> Threat | None:
-    return Threat.of("blob") if decode.has_blob(text) else None
-
-
-def _first(text: str, lures: Iterable[tuple[str, str]]) -> str | None:
-    return next((name for name, pattern in lures if compiled(pattern).search(text)), None)
+def _compiled(pattern: str, table: Mapping[str, object]) -> re.Pattern[str]:
+    return re.compile(pattern, re.MULTILINE if table.get("is_case_sensitive") else re.MULTILINE | re.IGNORECASE)

@@ -1,178 +1,130 @@
-"""Takes the disguise off a text: gives the forms in which its words may be meant, for patterns to be tried on.
+"""What the eye does not see or takes for something else: controls that no script needs, look-alike letters in a word.
 
-Pure. The first form is the text as a reader sees it, folded; the others are there only when the text holds what they
-undo: letters that look like others, markup inside words, digits for letters, letters set apart, swapped or turned.
+Joiners of Persian, Indic scripts and emoji, marks of Arabic and Hebrew, flags and soft hyphens are left alone. Reads
+characters only, never words; every check is linear in the length of the text.
 """
 
 from __future__ import annotations
 
-import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import groupby
 
-from core.guard.lookalikes import FROM_LEET, TO_CYRILLIC, TO_LATIN
+RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+JOINING = f"{RIGHT_TO_LEFT}\u0900-\u0dff\u0e00-\u109f\u1780-\u18af\u1950-\u19df\u1a00-\u1aaf\u1b00-\u1c4f\ua800-\ua9ff"
+"""Scripts whose letters join: Arabic, Syriac, N'Ko, those of India, Tibetan, Khmer, Mongolian and their neighbours."""
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df"
+"""Thai, Lao, Burmese, Khmer, Tai: a zero-width space is where a line may break."""
+EMOJI = "\u00a9\u00ae\u200d\u203c-\u3299\ufe0f\U0001f000-\U0001faff\U000e007f"
 
-_SOFT_BREAK = re.compile(r"(?<=[^\W_]) ?\n[> ]{0,4}(?=[^\W_])")
-"""Where a line was wrapped inside a sentence; a list or a heading begins otherwise."""
-
-_TORN = re.compile(r"(?<=[^\W\d_])\n(?=[^\W\d_])")
-_TORN_CHARS = 18
-"""Where words were torn over lines, lines are short; a poem or a list has longer ones."""
-
-_BLANKS = re.compile(r"[^\S\n]+")
-_ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
-_ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")
-_ARABIC = str.maketrans(
-    "\u0622\u0623\u0625\u0671\u0649\u06cc\u0626\u06a9\u0629\u06c0\u0624",
-    "\u0627\u0627\u0627\u0627\u064a\u064a\u064a\u0643\u0647\u0647\u0648",
+_TURNING = "\u202a\u202b\u202d\u202e\u2066-\u2068"
+_TURNS = re.compile(f"[{_TURNING}]")
+_LETTER = "A-Za-z\u00c0-\u052f\u1e00-\u1fff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0"
+_ALWAYS = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u17b4\u17b5\u180e\u202a\u202b\u202d\u202e\u2060-\u2068\u206a-\u206f"
+    "\ufff9-\ufffb\U000e0000-\U000e01ef"
 )
-"""Alef with and without hamza, the yeh and kaf of Arabic and Persian, teh marbuta: written either way."""
-
-_PLAIN = str.maketrans(
-    "\u2018\u2019\u201b\u02bc\u0060\u00b4\u2028\u2029\x85\x0b\x0c\u00f8\u0142\u0111\u0131\u0451",
-    "''''''\n\n\n\n\nold\u0069\u0435",
+_HIDDEN = re.compile(
+    # The class stands first, so that the search skips over plain text; what follows looks back at it.
+    f"[{_ALWAYS}{_BLANK}\u061c\u200b-\u200f\ufe00-\ufe0f\ufeff](?:(?<=[{_ALWAYS}])"
+    # joiners that neither a letter beside them nor an emoji needs
+    f"|(?<=[\u200c\u200d])(?<![{JOINING}].)(?<![{JOINING}][\u200c\u200d].)(?![\u200c\u200d]?[{JOINING}])"
+    f"(?!(?<=[{EMOJI}].)[{EMOJI}])"
+    f"|(?<=\u200b)(?<![{UNSPACED}].)(?![{UNSPACED}])"
+    f"|(?<=[\u061c\u200e\u200f])(?:(?<=[{_LETTER}].)(?=[{_LETTER}])|(?=[\u061c\u200e\u200f]{{2}}))"
+    f"|(?<=[\ufe00-\ufe0f])(?=[\ufe00-\ufe0f])|(?<=[{_BLANK}])(?=[{_BLANK}])|(?<=.\ufeff))",
+    re.DOTALL,
 )
-_SHORT = (
-    (re.compile(r"\b(?:can't|cant|cannot)\b"), "can not"),
-    (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"\b(d(?:o|oes|id)|must|should|would|could|is|are|was|were|ha(?:ve|s)|need|shall)n'?t\b"), r"\1 not"),
-    (re.compile(r"\b(you|they|we)'?re\b(?<!were)"), r"\1 are"),
-    (re.compile(r"\b(you|they|we|i)'ve\b"), r"\1 have"),
-    (re.compile(r"\b(it|that|what|here|there)'s\b"), r"\1 is"),
+_NEEDED = (
+    # the flags of Scotland and its like
+    re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"),
+    # the one sign that chooses among the printed forms of a Han character
+    re.compile("(?<=[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"),
+    # a phone number that address books keep from turning in right-to-left text
+    re.compile(f"[{_TURNING}]{{1,4}}[0-9 +()./\u00a0\u2011-]{{3,24}}[\u202c\u2069]{{1,4}}"),
 )
-
-_MARKED = re.compile(r"(?<=[^\W_])[*_~^|\\]{1,4}(?=[^\W_])|(?<=\w)</?[bisu]>(?=\w)")
-_JOINED = re.compile(r"(?<=[^\W_])[_\-.+/|=~*,;:#\u2013\u2014\u2026!?]{1,4}(?=[^\W_])")
-_QUOTED = re.compile(r"[\"\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a()\[\]{}*_~]")
-_TALL_I = re.compile(r"(?<=[^\W\d_A-Z])I(?=[^\W\d_A-Z])")
-"""A capital I inside a word of small letters: it looks like an l."""
-
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
-_HUMPS = re.compile(r"\b[A-Za-z][a-z]+(?:[A-Z][a-z]+){2,}")
-_LEET = re.compile(r"[a-z][0-9@$!|\u20ac]+[a-z]|\b[013457@$]+[a-z]{2}|[a-z]{2}[013457@$]+\b")
-_APART = re.compile(r"(?<![^\W_])(?:[^\W\d_](?:[ .\-_*/|,\u00b7\u3000]{1,4}|\n)){6,}[^\W\d_](?![^\W_])")
-_NEAR = re.compile(r"(?<![^\W_])(?:[^\W\d_][ .\-_*/|]){3,}[^\W\d_](?![^\W_])")
-_GAPS = re.compile(r"[\W_]+")
-_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_CJK_APART = re.compile(rf"(?:[{_UNSPACED}][ .\-_*/|,\u00b7\u3000]+){{3,}}[{_UNSPACED}]")
-_CYRILLIC_WORD = re.compile("[a-z\u0400-\u04ff]+")
-_ONLY_CYRILLIC = re.compile("[\u0431\u0433\u0434\u0436\u0437\u0438\u0439\u043b\u043f\u0444\u0446-\u044f]")
-_WORD = re.compile(r"\b[a-z]{1,14}\b")
-
-_TURNED = re.compile("erongi|drageretsid|snoitcurtsn|tpmorp|tegrof|laever|suoiverp|diputs|etucexe|drowssap")
-_ROT13 = re.compile("vtaber|vafgehpgvba|cebzcg|qvfertneq|sbetrg|erirny|cerivbhf|cnffjbeq|rkrphgr|flfgrz")
-_OFTEN_SCRAMBLED = (
-    "ignore disregard forget override bypass previous instructions instruction system prompt prompts reveal guidelines "
-    "execute command password passwords secret secrets everything unrestricted assistant"
+_BALANCED = re.compile(
+    "([\u2066-\u2068])[^\u2066-\u2069\u202a-\u202e\n]{0,200}\u2069"
+    "|([\u202a\u202b])[^\u2066-\u2069\u202a-\u202e\n]{0,200}\u202c"
 )
-_SCRAMBLED = {(word[0], word[-1], "".join(sorted(word[1:-1]))): word for word in _OFTEN_SCRAMBLED.split()}
-"""Words by their first and last letter and the sorted rest: ``ignroe`` is read as easily as ``ignore``."""
+"""A piece that is read in a direction of its own, as right-to-left text needs it; its first sign."""
+_RIGHT_TO_LEFT = re.compile(f"[{RIGHT_TO_LEFT}]")
 
-_SHORTEST_SCRAMBLED = 5
-
-_IN_HASTE = {"u": "you", "ur": "your", "pls": "please", "plz": "please", "prev": "previous", "r": "are"}
-_HASTY = _IN_HASTE | {
-    word[:at] + word[at + 1 :]: word
-    for word in _OFTEN_SCRAMBLED.split()
-    if len(word) > 5 and word != "reveal"
-    for at in range(1, len(word))
-    if word[at] != "s" or at < len(word) - 1
-}
-"""Words as they are typed in haste, short or with a letter left out."""
-
-
-def seen(text: str) -> str:
-    """The characters that are drawn, in their plain shapes (NFKC); case and accents as they are."""
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFKC", "".join(sign for sign in text if unicodedata.category(sign) != "Cf"))
+LATIN_LIKE = frozenset(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501\u051b\u051d\u0433\u043a\u043f\u0438"
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0408\u0405\u0432\u043c\u0442"
+    "\u03b1\u03b5\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c"
+    "\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u0570\u0578\u057d\u0581\u0585\u13a0\u13a1\u13a2\u13aa\u13ac\u13d2\u13da"
+)
+"""Letters of Cyrillic, Greek, Armenian and Cherokee that are drawn like Latin ones."""
+_CYRILLIC_LIKE = frozenset("aceopxyikmtbhnurABCEHKMOPTXY")
+_WORD = re.compile(r"[^\W\d_]{3,100}")
+_MIXED = re.compile("[A-Za-z][\u0370-\u058f\u13a0-\u13f5]|[\u0370-\u058f\u13a0-\u13f5][A-Za-z]")
 
 
-def folded(text: str) -> str:
-    """What patterns for words are written against: small letters without accents, Arabic in one spelling, English
-    contractions in full, one blank between words, wrapped lines joined."""
-    text = seen(text).casefold().translate(_PLAIN).replace("\r\n", "\n")
-    if not text.isascii():
-        text = _ACCENTS.sub("", unicodedata.normalize("NFKC", text))
-        text = "".join(map(_bare, text)).replace("\u00e6", "ae").replace("\u0153", "oe")
-        text = _ARABIC_MARKS.sub("", text).translate(_ARABIC)
-    text = _SOFT_BREAK.sub(" ", _BLANKS.sub(" ", text))
-    for pattern, full in _SHORT:
-        text = pattern.sub(full, text)
-    return text
+def hidden(text: str) -> tuple[str, str] | None:
+    """The first character that hides something or turns the text around, as (``invisible``, ``direction`` or
+    ``control``, its code point); None when there is none."""
+    place = next(_places(text), None)
+    if place is None:
+        return None
+    sign = text[place]
+    if unicodedata.category(sign) == "Cc":
+        return "control", f"U+{ord(sign):04X}"
+    return "direction" if _TURNS.match(sign) else "invisible", f"U+{ord(sign):04X}"
 
 
-def _bare(sign: str) -> str:
-    """A Latin or Greek letter without its accents; anything else as it is, for there they are letters."""
-    parts = unicodedata.decomposition(sign)
-    while parts and parts[0] != "<":
-        first = parts.split()[0]
-        if int(first, 16) >= 0x400:
-            break
-        sign = chr(int(first, 16))
-        parts = unicodedata.decomposition(sign)
-    return sign
+def without_hidden(text: str) -> str:
+    """`text` without the characters that `hidden` finds; what scripts and emoji need stays."""
+    left_out = set(_places(text))
+    return "".join(sign for place, sign in enumerate(text) if place not in left_out) if left_out else text
 
 
-def readings(text: str) -> Iterator[str]:
-    """The folded text, then of each other form that it may be read in the lines that are not known yet."""
-    first = folded(text)
-    known = set(first.split("\n"))
-    yield first
-    for other in _others(text, first):
-        if lines := [line for line in other.split("\n") if line not in known]:
-            known.update(lines)
-            yield "\n".join(lines)
+def mixed_word(text: str) -> str | None:
+    """The first word in which letters of one alphabet stand for those of another that look the same, as in a forged
+    name; None when there is none. An ending in the alphabet of the sentence (Telegram + Cyrillic) is no such word."""
+    if text.isascii() or _MIXED.search(text) is None:
+        return None
+    for found in _WORD.finditer(text):
+        if not found[0].isascii() and _is_forged([(run[0], "".join(run[1])) for run in groupby(found[0], _alphabet)]):
+            return found[0]
+    return None
 
 
-def _others(text: str, first: str) -> Iterator[str]:
-    latin = first
-    if not first.isascii():
-        latin = folded(seen(text).translate(TO_LATIN))
-        yield latin
-        yield _CYRILLIC_WORD.sub(_cyrillic, first)
-        if _CJK_APART.search(first):
-            yield _CJK_APART.sub(lambda found: _GAPS.sub("", found[0]), first)
-    if _MARKED.search(latin):
-        yield _MARKED.sub("", latin)
-    if _NEAR.search(latin):
-        yield _NEAR.sub(lambda found: _GAPS.sub("", found[0]), latin)
-    yield _QUOTED.sub("", _JOINED.sub(" ", latin))
-    if _TALL_I.search(text):
-        yield folded(_TALL_I.sub("l", seen(text)).translate(TO_LATIN))
-    if _HUMPS.search(text):
-        yield folded(_HUMP.sub(" ", text))
-    if _LEET.search(latin):
-        for one in ("i", "l"):
-            yield latin.translate(FROM_LEET | {ord("1"): one})
-    if len(_TORN.findall(text)) > 1 and max(map(len, text.split("\n"))) <= _TORN_CHARS:
-        yield folded(_TORN.sub("", text))
-    yield _WORD.sub(_unscrambled, latin)
-    if _TURNED.search(latin):
-        yield latin[::-1]
-    if _ROT13.search(latin):
-        yield codecs.encode(latin, "rot13")
+def _places(text: str) -> Iterator[int]:
+    """Where the characters stand that hide something."""
+    if text.isascii() and text.isprintable():
+        return
+    needed: set[int] | None = None
+    for found in _HIDDEN.finditer(text):
+        if needed is None:
+            needed = {place for pattern in _NEEDED for one in pattern.finditer(text) for place in range(*one.span())}
+            if _RIGHT_TO_LEFT.search(text):
+                needed |= {one.start() for one in _BALANCED.finditer(text)}
+        if found.start() not in needed:
+            yield found.start()
 
 
-def set_apart(text: str) -> Iterator[str]:
-    """Runs of single letters (``i g n o r e``), joined without blanks: words of them have no borders any more."""
-    for found in _APART.finditer(seen(text)):
-        yield folded(_GAPS.sub("", found[0]).translate(TO_LATIN))
-        yield folded(_GAPS.sub("", found[0]))
+def _alphabet(letter: str) -> str:
+    if letter < "\u0370":
+        return "latin"
+    return "other" if letter < "\u0590" or "\u13a0" <= letter <= "\u13f5" else ""
 
 
-def joined(text: str) -> str:
-    """The folded text without blanks and signs: words that were torn by blanks are whole again."""
-    return _GAPS.sub("", folded(text))
+def _is_forged(runs: list[tuple[str, str]]) -> bool:
+    if "" in dict(runs) or len(runs) == 1:
+        return False
+    imitations = list(_imitations(runs))
+    if len(runs) > 2:
+        return any(imitations)
+    # One change only: a foreign beginning is forged ("p" of "paypal"), a foreign ending is grammar.
+    return imitations[0] and runs[1][1].islower() and len(runs[1][1]) > 2
 
 
-def _cyrillic(word: re.Match[str]) -> str:
-    return word[0].translate(TO_CYRILLIC) if _ONLY_CYRILLIC.search(word[0]) else word[0]
-
-
-def _unscrambled(word: re.Match[str]) -> str:
-    letters = word[0]
-    if len(letters) < _SHORTEST_SCRAMBLED:
-        return _HASTY.get(letters, letters)
-    return _HASTY.get(letters) or _SCRAMBLED.get((letters[0], letters[-1], "".join(sorted(letters[1:-1]))), letters)
+def _imitations(runs: list[tuple[str, str]]) -> Iterator[bool]:
+    """Of each run, whether all its letters are drawn like some of the other alphabet."""
+    for alphabet, letters in runs:
+        known = _CYRILLIC_LIKE if alphabet == "latin" else LATIN_LIKE
+        yield all(letter in known for letter in letters)

@@ -1,6 +1,6 @@
 """Prints what Mneme costs and how well it finds, each figure as a ratio to something measured in the same run.
 
-``python -m tests.bench [--only cache|facts|guard|recall|hurry|owner|speed] [--sessions N] [--peer PYTHON]``. The last
+``python -m tests.bench [--only cache|facts|recall|hurry|owner|speed] [--sessions N] [--peer PYTHON]``. The last
 four need the project's shared benchmark folder beside the checkout (or where MNEME_SHARED says); without it they are
 left out, visibly. The peer, hermes-agent 0.19.0, takes part in speed when the interpreter of its own environment is
 named: here, or as MNEME_PEER_PYTHON. Mneme then answers from a process of its own (`proxy.py`).
@@ -19,12 +19,12 @@ from pathlib import Path
 
 import structlog
 
-from tests.bench import guarding, knowing
+from tests.bench import knowing
 from tests.bench.cache import measure
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-BENCHES = ["cache", "facts", "guard", "recall", "hurry", "owner", "speed"]
+BENCHES = ["cache", "facts", "recall", "hurry", "owner", "speed"]
 
 
 def main() -> int:
@@ -53,9 +53,6 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             sys.stdout.write(asyncio.run(knowing.quality(Path(folder))) + "\n\n")
             sys.stdout.write(asyncio.run(knowing.scale(Path(folder))) + "\n\n")
-        sys.stdout.flush()
-    if "guard" in which:
-        sys.stdout.write("## The guard: attacks caught, innocent refused\n\n" + guarding.measure() + "\n\n")
         sys.stdout.flush()
     if "recall" in which:
         data = shared / "data" / "locomo-dev.json"

@@ -18,8 +18,7 @@ def run(script: str) -> tuple[int, str, str]:
 def test_a_command_loads_nothing_that_only_others_need() -> None:
     named = (*LATER, *OURS_LATER)
     script = (
-        "import sys, gateway.cli.main as main\nmain.app()\n"
-        f"print(*(name for name in {named} if name in sys.modules))"
+        f"import sys, gateway.cli.main as main\nmain.app()\nprint(*(name for name in {named} if name in sys.modules))"
     )
     assert run(script) == (0, "\n", "")
 
