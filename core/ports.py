@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Protocol
 
 from core.records import Action, Entry, Job, Pairing, Parcel, RawUpdate
-from core.store.search_types import Findings, Query
+from core.store.query import Findings, Query
 from core.types import (
     Account,
     Address,

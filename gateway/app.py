@@ -18,38 +18,32 @@ from filelock import FileLock, Timeout
 
 from adapters.terminal.adapter import Terminal
 from config.settings import SOUL, Settings
-from core.agent.agent import Agent
-from core.agent.budget import Budget
 from core.agent.offline import Offline
 from core.agent.post_turn import Aftercare
 from core.agent.prompt import Prompt
 from core.agent.sessions import Lineage
 from core.agent.titles import Titler
 from core.agent.tool_runner import Toolbox
+from core.agent.turn import Agent, Budget
 from core.agent.user_message import Envelope
 from core.errors import ConfigError
 from core.facts.curator import Curator
 from core.facts.dictation import Dictation
-from core.facts.extraction import Extraction
+from core.facts.extraction import Extraction, Reader
 from core.facts.heard import Heard
-from core.facts.knowledge import Knowledge
 from core.facts.provider import Holographic
-from core.facts.ranking import Blend
-from core.facts.reader import Reader
-from core.memory.external import Services
-from core.memory.manager import Memory
+from core.facts.ranking import Blend, Knowledge
+from core.memory.manager import Memory, Services
 from core.memory.provider import MemoryProvider
-from core.memory.sync import Relay
-from core.memory.sync_forget import Copies
+from core.memory.sync import Copies, Relay
 from core.models.fallback import Fallback
 from core.notes.provider import Curated
 from core.ports import Adapter, Model
+from core.search.expansion import Research
 from core.search.provider import Recollection
-from core.search.research import Research
 from core.store.epoch_guard import Lookout
-from core.store.fact_backlog import FactBacklog
-from core.store.fact_rota import FactRota
-from core.store.originals import Originals
+from core.store.fact_search import FactBacklog, FactRota
+from core.store.messages import Originals
 from core.store.sqlite.fact_index import FactIndex
 from core.store.sync_queue import Errands
 from core.store.sync_source import Turns
@@ -60,31 +54,25 @@ from gateway.access import Access
 from gateway.commands.confirmations import Confirmations
 from gateway.commands.export import ExportCommands
 from gateway.commands.facts import FactCommands
-from gateway.commands.family import Family
 from gateway.commands.forget import ForgetCommands
 from gateway.commands.incognito import IncognitoCommands, tell_of_restart
 from gateway.commands.jobs import JobCommands
 from gateway.commands.links import ASKED, LinkCommands
 from gateway.commands.memory import MemoryCommands
-from gateway.commands.people import HouseCommands
 from gateway.commands.recall import RecallCommands
-from gateway.commands.registry import Commands
+from gateway.commands.registry import Commands, Family
 from gateway.commands.sessions import SessionCommands
+from gateway.commands.status import HouseCommands, Report
 from gateway.commands.usage import UsageCommands
-from gateway.curation import Curation
 from gateway.delivery import Post
-from gateway.maintenance import Caretaker
-from gateway.model_client import client
+from gateway.maintenance import Caretaker, Curation
 from gateway.outbox_worker import Courier
-from gateway.owner_notices import Doorbell
+from gateway.owner_notices import Doorbell, Summons
 from gateway.provider_delivery import MemoryDoor
-from gateway.providers import chosen
 from gateway.retry import Attempts
-from gateway.review_notices import Summons
 from gateway.router import Router
 from gateway.scheduler import Cron
-from gateway.services import House
-from gateway.status import Report
+from gateway.services import House, chosen, client
 from gateway.supervisor import Supervisor
 
 DRAIN_S = 20.0

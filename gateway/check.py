@@ -1,6 +1,12 @@
 """What `mneme check` finds out: what is right, what is wrong, and what to do about it. Repairs nothing.
 
 Names no platform and no model: what can be asked outside comes as probes.
+
+One thing that `mneme check` looked at.
+How a memory service stands with what it is to be told, in one sentence: for /status, `mneme check` and
+`mneme memory providers`.
+What `mneme check` asks the memory services of one's choice: whether each can be loaded, has its options, is
+available, and has taken what it was told.
 """
 
 from __future__ import annotations
@@ -8,16 +14,35 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
-from config.settings import ENVIRONMENT
+from config.settings import ENVIRONMENT, Settings
 from core.errors import ConfigError, MnemeError, StoreError
-from core.store.sqlite import health
+from core.memory.guarded_provider import foreign, room
+from core.memory.provider import MemoryProvider
+from core.memory.sync_queue import Satchel
+from core.memory.sync_task import Arrears, Past
+from core.store.sqlite import erase_bytes
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import FactIndex
-from gateway.finding import Finding
+from core.store.sync_queue import Errands
 from gateway.packages import assert_own_packages
+from gateway.services import House, examined
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """`state`: right, wrong, or off (not set up, which is nobody's fault). `advice`: what to do, where there is
+    anything to do."""
+
+    subject: str
+    state: Literal["right", "wrong", "off"]
+    text: str
+    advice: str = ""
+
 
 PROBE_S = 30.0
 RESTORE = "Stop Mneme and restore a backup; where only the indexes are damaged, mneme check --repair is enough."
@@ -81,21 +106,21 @@ class Checkup:
         return Finding(subject="packages", state="right", text="They are Mneme's own, from one folder.")
 
     def _sqlite(self) -> Finding:
-        if missing := health.missing_features():
+        if missing := erase_bytes.missing_features():
             return Finding(
                 subject="sqlite",
                 state="wrong",
-                text=f"SQLite {health.version()} lacks {', '.join(missing)}.",
+                text=f"SQLite {erase_bytes.version()} lacks {', '.join(missing)}.",
                 advice="Use a Python that was built with a newer SQLite; those from python.org are.",
             )
         return Finding(
-            subject="sqlite", state="right", text=f"Version {health.version()} with full-text and trigram search."
+            subject="sqlite", state="right", text=f"Version {erase_bytes.version()} with full-text and trigram search."
         )
 
     async def _store(self) -> AsyncIterator[Finding]:
         try:
             async with self._opened() as (database, recall):
-                wrong = await health.damage(database)
+                wrong = await erase_bytes.damage(database)
                 yield Finding(
                     subject="state.db",
                     state="wrong" if wrong else "right",
@@ -137,3 +162,72 @@ def _remedy(problem: str) -> str:
     """Where to put a problem of the settings right: its first word is an option, or the variable that it came from."""
     name = problem.partition(":")[0]
     return f"Set {name}." if name in ENVIRONMENT.values() else "Put it right in mneme.toml."
+
+
+async def standing(satchel: Satchel, name: str) -> str:
+    """What waits for a service, what was given up, how much of the past is told; empty when all is told."""
+    arrears, past = await satchel.arrears(name), await satchel.past(name)
+    return "; ".join(filter(None, (waiting(arrears), given_up(arrears), _past(past))))
+
+
+def waiting(arrears: Arrears) -> str:
+    """``3 messages wait (the last try: …)``; empty for none."""
+    if not arrears.waiting:
+        return ""
+    tried = f" (the last try: {arrears.reason})" if arrears.reason and not arrears.dead else ""
+    return f"{_counted(arrears.waiting)} wait{'s' * (arrears.waiting == 1)} to be delivered{tried}"
+
+
+def given_up(arrears: Arrears) -> str:
+    """``1 message was given up (…)``; empty for none."""
+    if not arrears.dead:
+        return ""
+    return f"{_counted(arrears.dead)} {'was' if arrears.dead == 1 else 'were'} given up ({arrears.reason})"
+
+
+def _past(past: Past | None) -> str:
+    if past is None:
+        return ""
+    return f"of the past {(past.next_id - 1) * 100 // max(past.last_id, 1)} % is on its way"
+
+
+def _counted(number: int) -> str:
+    return f"{number:,} message{'' if number == 1 else 's'} to it"
+
+
+AVAILABLE_S = 5.0
+
+
+def provider_probes(settings: Settings) -> dict[str, Probe]:
+    """A probe for each service that the settings switch on, by subject."""
+    named = [name for name, table in settings.memory.providers.items() if table.enabled]
+    return {f"memory {name}": partial(_probe, settings, name) for name in named}
+
+
+async def _probe(settings: Settings, name: str) -> str:
+    found, wrong = await asyncio.to_thread(examined, settings)
+    if name in wrong:
+        raise ConfigError(wrong[name])
+    await _available(next(one for one in found if one.name == name))
+    async with House.open(settings) as house:
+        errands = Errands(house.database, house.clock)
+        arrears = await errands.arrears(name)
+        if arrears.dead:
+            raise ConfigError(f"{given_up(arrears).capitalize()}. `mneme memory sync {name}` sends it again.")
+        still = await standing(errands, name)
+    return f"It can be used; {still}." if still else "It can be used, and has taken all that it was told."
+
+
+async def _available(provider: MemoryProvider) -> None:
+    """Raises ConfigError unless the provider says in time that it has what it needs."""
+    apart = room(provider.name)
+    try:
+        async with asyncio.timeout(AVAILABLE_S):
+            with foreign(f"The memory {provider.name}"):
+                is_available = await apart.do(provider.is_available)
+    except TimeoutError as error:
+        raise ConfigError(f"It did not say within {AVAILABLE_S:g} s whether it is available.") from error
+    finally:
+        await apart.close()
+    if not is_available:
+        raise ConfigError(f"It says that it is not available. `mneme memory setup {provider.name}` sets it up.")

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from adapters.discord.probe import probe_discord
-from adapters.telegram.probe import probe_telegram
+from adapters.discord.client import probe_discord
+from adapters.telegram.adapter import probe_telegram
 from config.settings import Settings
 from core.models.claude import Claude
 from core.ports import Clock
 from core.search.recall import Recall
 from core.store.sqlite.database import Database
-from gateway.check import Checkup, Probe
-from gateway.provider_probes import provider_probes
+from gateway.check import Checkup, Probe, provider_probes
 from gateway.services import House
 
 ADVICE = {

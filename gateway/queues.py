@@ -1,6 +1,8 @@
 """One lane for each address: its turns run one after the other, in order of arrival; other lanes run beside it.
 
 Plain messages that waited while a turn ran are taken together. `/stop` reaches into a running turn from outside.
+
+One admitted event on its way through the house.
 """
 
 from __future__ import annotations
@@ -11,8 +13,25 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from core.types import Address, Inbound
-from gateway.pending_event import Ticket
+from core.ports import Reply
+from core.records import Entry
+from core.types import Address, Inbound, Scope
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Ticket:
+    """An entry with the way back beside it. Plain ones (no commands) may be taken together with their neighbours; an
+    overheard one is kept without an answer. `is_stopped`: its turn was, and is not begun anew."""
+
+    entry: Entry
+    reply: Reply
+    scope: Scope
+    is_plain: bool
+    is_overheard: bool = False
+    is_taken: bool = False
+    has_begun: bool = False
+    is_stopped: bool = False
+    is_answered: bool = False
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import structlog
 
-from core.agent.turn import Turn
+from core.agent.user_message import Turn
 from core.errors import Overtaken
 from core.ports import Inbox
 from core.store.epoch_guard import Lookout

@@ -1,6 +1,8 @@
 """Every event passes here once: admitted (access, written down), then served (a command, or a turn in its lane).
 
 One of the few places that compose what a person reads; and the one that catches what a turn could not.
+
+An event as it may be shown: what somebody calls himself is his own choice, and what he passes on is not his word.
 """
 
 from __future__ import annotations
@@ -15,25 +17,34 @@ from itertools import count
 
 import structlog
 
-from core.agent.agent import Agent
 from core.agent.post_turn import Aftercare
-from core.agent.turn import Turn
+from core.agent.turn import Agent
+from core.agent.user_message import Turn
 from core.errors import DeliveryError, Refused, StoreError
 from core.ports import Adapter, Clock, Reply
 from core.records import Entry
+from core.text.sanitize import on_one_line
 from core.types import Answer, Command, Inbound, Scope
 from gateway import excuses
-from gateway.access import Access
+from gateway.access import Access, Doorstep
 from gateway.commands.confirmations import is_dictated
 from gateway.commands.context import Caller
 from gateway.commands.registry import Commands
 from gateway.delivery import Post
-from gateway.pairing import Doorstep
-from gateway.pending_event import Ticket
-from gateway.queues import Lanes
+from gateway.queues import Lanes, Ticket
 from gateway.retry import Attempts
-from gateway.sanitize import presentable
 from gateway.supervisor import contained
+
+NAME_CHARS = 100
+
+
+def presentable(inbound: Inbound) -> Inbound:
+    """People choose their names themselves: on one line, without anything that a terminal would obey. And what somebody
+    passes on is not his command, whatever it looks like."""
+    name = on_one_line(inbound.sender.name)[:NAME_CHARS] or inbound.sender.id
+    if inbound.is_forward:
+        inbound = replace(inbound, command=None)
+    return replace(inbound, sender=replace(inbound.sender, name=name))
 
 
 class Router:

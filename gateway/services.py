@@ -1,47 +1,54 @@
-"""The house without its doors to the world: settings, state.db and what stands on it. The command line lives in it."""
+"""The house without its doors to the world: settings, state.db and what stands on it. The command line lives in it.
+
+The client of the model's server, as the settings describe it; none where they name neither key nor server.
+The memories that the settings name, made; with a sentence for each that cannot be had.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from config.settings import Settings
-from core.memory.sync_forget import Copies
+from config.settings import ProviderOptions, Settings
+from core.errors import ConfigError
+from core.memory.plugins import Plugins
+from core.memory.provider import MemoryProvider
+from core.memory.sync import Copies
 from core.notes.notebook import Notebook
 from core.notes.owner_files import Charter
+from core.ports import Clock
 from core.privacy.files import Papers
 from core.privacy.forgetting import Forgetting
-from core.privacy.incognito import Incognito
-from core.privacy.incognito_registry import Veil
+from core.privacy.incognito import Incognito, Veil
 from core.scheduling.appointments import Appointments
 from core.search.recall import Recall
 from core.store.actions import Actions
-from core.store.approvals import Approvals
 from core.store.erasure import Erasure
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
 from core.store.inbox import Inbox
-from core.store.incognito import Veils
 from core.store.jobs import Jobs
 from core.store.links import Links
-from core.store.notes import Notes
+from core.store.notes import Approvals, Notes, PendingNotes
 from core.store.outbox import Outbox
-from core.store.pending_notes import PendingNotes
 from core.store.people import People
 from core.store.personal_data import Holdings
-from core.store.sessions import Conversations
-from core.store.sqlite.compaction import Compaction
+from core.store.sessions import Conversations, Transcripts, Veils
 from core.store.sqlite.database import Database
+from core.store.sqlite.erase_bytes import Compaction
 from core.store.sync_queue import Errands
 from core.store.sync_source import Turns
-from core.store.transcripts import Transcripts
 from core.store.usage import Calls
 from core.transfer.archive import Archive
 from core.types import Account, Scope
-from core.usage.prices import Prices
-from core.usage.report import Books
+from core.usage.report import Books, Prices
+
+if TYPE_CHECKING:
+    from core.models.claude import Claude
+
 
 STATE = "state.db"
 
@@ -144,3 +151,56 @@ class House:
 def _account(key: str) -> Account:
     platform, _, user_id = key.partition(":")
     return Account(platform=platform, user_id=user_id)
+
+
+def client(settings: Settings, clock: Clock) -> Claude | None:
+    """A client that the caller closes. It serves any model of that server, by the name in the request."""
+    if settings.anthropic_api_key is None and settings.anthropic_base_url is None:
+        return None
+    # The vendor's package takes a second or two to load: only who needs it waits.
+    from core.models.claude import Claude
+
+    key = settings.anthropic_api_key
+    return Claude(
+        api_key=key.get_secret_value() if key else None,
+        base_url=settings.anthropic_base_url,
+        clock=clock,
+        tries=settings.model.tries,
+        patience_s=settings.model.patience_s,
+    )
+
+
+def chosen(settings: Settings) -> tuple[list[MemoryProvider], list[str]]:
+    """The providers that are on, in the order of mneme.toml, and what is wrong with the others."""
+    found, wrong = examined(settings)
+    return found, list(wrong.values())
+
+
+def examined(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, str]]:
+    """The providers that are on, in the order of mneme.toml, and by name what is wrong with the others."""
+    plugins = Plugins(settings.home)
+    found: list[MemoryProvider] = []
+    wrong: dict[str, str] = {}
+    for name, table in settings.memory.providers.items():
+        if not table.enabled:
+            continue
+        if len(found) >= settings.memory.max_external:
+            wrong[name] = (
+                f"The memory {name} is off: no more than {settings.memory.max_external} may be on at a time, and "
+                f"{', '.join(one.name for one in found) or 'that is none'} comes first. Set enabled = false for one of "
+                "them, or raise memory.max_external."
+            )
+            continue
+        try:
+            found.append(_made(plugins, settings, name, table))
+        except ConfigError as error:
+            wrong[name] = str(error)
+    return found, wrong
+
+
+def _made(plugins: Plugins, settings: Settings, name: str, table: ProviderOptions) -> MemoryProvider:
+    variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}
+    provider = plugins.made(name, table.model_extra or {}, variables)
+    provider.mode = table.mode
+    provider.sync_every_turns = table.sync_every_turns
+    return provider

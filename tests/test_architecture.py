@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("config", "core", "adapters", "gateway")
-LINES, FILES, LINES_A_MODULE = 53_000, 395, 400
+LINES, FILES, LINES_A_MODULE = 52_000, 305, 700
 
 DOORS: Mapping[str, tuple[str, ...]] = {
     "telegram": ("adapters/telegram/*.py",),
@@ -46,7 +46,12 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "filelock": ("*",),
     "tzlocal": ("*",),
 }
-BROAD_CATCHES = ("gateway/router.py", "core/agent/tool_runner.py", "core/memory/guarded.py", "gateway/supervisor.py")
+BROAD_CATCHES = (
+    "gateway/router.py",
+    "core/agent/tool_runner.py",
+    "core/memory/guarded_provider.py",
+    "gateway/supervisor.py",
+)
 
 
 @dataclass(frozen=True)
@@ -136,20 +141,20 @@ def stillness(sources: Sequence[Source]) -> Iterator[str]:
 
 
 BAD_SAMPLES: Sequence[tuple[Rule, str, str]] = (
-    (doors, "core/agent/turn.py", "import anthropic\n"),
+    (doors, "core/agent/user_message.py", "import anthropic\n"),
     (doors, "gateway/app.py", "from telegram.ext import Application\n"),
-    (doors, "core/agent/turn.py", "import left_pad\n"),
-    (doors, "core/agent/turn.py", "from tests.fixtures.clock import SteadyClock\n"),
-    (doors, "core/agent/turn.py", "from . import types\n"),
-    (doors, "core/agent/turn.py", "import os\n\nHOME = os.environ['HOME']\n"),
-    (doors, "core/agent/turn.py", "from os import getenv\n"),
-    (catches, "core/agent/turn.py", "try:\n    x()\nexcept Exception:\n    pass\n"),
-    (catches, "core/agent/turn.py", "try:\n    x()\nexcept:\n    pass\n"),
-    (catches, "core/agent/turn.py", "try:\n    x()\nexcept (ValueError, BaseException) as e:\n    log(e)\n"),
-    (catches, "core/agent/turn.py", "with contextlib.suppress(Exception):\n    x()\n"),
-    (stillness, "core/agent/turn.py", "print('hello')\n"),
-    (stillness, "core/agent/turn.py", "for name in NAMES:\n    pass\n"),
-    (stillness, "core/agent/turn.py", "def f():\n    global STORE\n    STORE = 1\n"),
+    (doors, "core/agent/user_message.py", "import left_pad\n"),
+    (doors, "core/agent/user_message.py", "from tests.fixtures.clock import SteadyClock\n"),
+    (doors, "core/agent/user_message.py", "from . import types\n"),
+    (doors, "core/agent/user_message.py", "import os\n\nHOME = os.environ['HOME']\n"),
+    (doors, "core/agent/user_message.py", "from os import getenv\n"),
+    (catches, "core/agent/user_message.py", "try:\n    x()\nexcept Exception:\n    pass\n"),
+    (catches, "core/agent/user_message.py", "try:\n    x()\nexcept:\n    pass\n"),
+    (catches, "core/agent/user_message.py", "try:\n    x()\nexcept (ValueError, BaseException) as e:\n    log(e)\n"),
+    (catches, "core/agent/user_message.py", "with contextlib.suppress(Exception):\n    x()\n"),
+    (stillness, "core/agent/user_message.py", "print('hello')\n"),
+    (stillness, "core/agent/user_message.py", "for name in NAMES:\n    pass\n"),
+    (stillness, "core/agent/user_message.py", "def f():\n    global STORE\n    STORE = 1\n"),
 )
 
 

@@ -20,8 +20,8 @@ from adapters.discord.client import DiscordClient
 from adapters.discord.commands import announce
 from adapters.discord.errors import UNREACHABLE, UNREADABLE
 from adapters.discord.events import DEFER_AFTER_S, DiscordIntake
+from adapters.discord.interactions import DiscordReply
 from adapters.discord.messages import DiscordCanvas
-from adapters.discord.reply import DiscordReply
 from adapters.streaming import Painter
 from core.errors import ConfigError, DeliveryError
 from core.ports import Clock, Reply, Sink

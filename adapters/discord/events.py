@@ -15,9 +15,8 @@ import discord
 
 from adapters.discord.channels import DiscordPlace, direct, place_of, room
 from adapters.discord.errors import UNREACHABLE, UNREADABLE
-from adapters.discord.interactions import DiscordInteraction
+from adapters.discord.interactions import DiscordInteraction, DiscordReply
 from adapters.discord.normalize import from_command, from_delete, from_edit, from_message, from_press
-from adapters.discord.reply import DiscordReply
 from adapters.streaming import Painter
 from core.errors import DeliveryError, MnemeError
 from core.ports import Clock, Reply, Sink

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import discord
 
-from adapters.discord import context_menu
+from adapters.discord import commands
 from adapters.discord.channels import DiscordPlace
 from adapters.discord.commands import joined
 from core.types import Attachment, Command, CommandSpec, Inbound, Sender
@@ -98,9 +98,9 @@ def from_command(
     message, what that says."""
     data = dict(interaction.data or {})
     name, target_id = str(data["name"]), None
-    if (spec := context_menu.chosen(data, specs)) is not None:
+    if (spec := commands.chosen(data, specs)) is not None:
         name = spec.name
-        arguments, target_id = context_menu.said(data, str(interaction.user.id))
+        arguments, target_id = commands.said(data, str(interaction.user.id))
     else:
         arguments = joined(data.get("options"), specs.get(name))
     return Inbound(

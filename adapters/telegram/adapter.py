@@ -2,6 +2,8 @@
 
 Polls by itself: an update is stored as it came, committed, and only then confirmed to Telegram. What is left from
 before a restart is worked off first. Decides nothing about who is served; that is the router's part.
+
+Asks Telegram who we are: whether the token is valid and the server in reach. Takes in and sends nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from adapters.telegram.errors import delay_s
 from adapters.telegram.messages import TelegramCanvas
 from adapters.telegram.normalize import PLATFORM, moved, normalise
 from adapters.telegram.request import TelegramRequest
-from core.errors import ConfigError
+from core.errors import ConfigError, DeliveryError
 from core.ports import Clock, Inbox, Reply, Sink
 from core.records import RawUpdate
 from core.types import Address, CommandSpec, Inbound, Json
@@ -279,3 +281,20 @@ def _hush() -> None:
     for name in ("httpx", "httpcore"):
         logger = logging.getLogger(name)
         logger.setLevel(max(logger.level, logging.WARNING))
+
+
+async def probe_telegram(token: str, api_url: str | None) -> str:
+    """A sentence that names the bot. Raises ConfigError when the token is refused, DeliveryError when out of reach."""
+    root = (api_url or API_URL).rstrip("/")
+    request = TelegramRequest(token, connections=1)
+    try:
+        bot = Bot(token, base_url=f"{root}/bot", request=request, get_updates_request=request)
+        await request.initialize()
+        me = await bot.get_me()
+    except InvalidToken as error:
+        raise ConfigError("Telegram refuses the token. Set TELEGRAM_BOT_TOKEN to the one from @BotFather.") from error
+    except TelegramError as error:
+        raise DeliveryError(f"Telegram cannot be reached at {root}: {error.message}") from error
+    finally:
+        await request.shutdown()
+    return f"The token is valid; the bot is @{me.username}."

@@ -10,7 +10,7 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import TextIO
 
-from adapters.terminal.hints import hints
+from adapters.terminal.screen import hints
 from core.errors import DeliveryError
 from core.markup.render import legible, to_plain
 from core.ports import Receipt, Reply

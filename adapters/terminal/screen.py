@@ -1,6 +1,8 @@
 """The terminal when a person sits at it: a prompt with history and completion, answers as they are written, rendered.
 
 One line is edited or one answer is shown at a time; what arrives meanwhile (a reminder) is printed above.
+
+What stands for buttons in a terminal: the lines that do the same when they are typed.
 """
 
 from __future__ import annotations
@@ -28,10 +30,16 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from adapters.terminal.hints import hints
 from core.markup.render import legible
 from core.ports import Receipt, Reply
 from core.types import Answer, CommandSpec, File
+
+
+def hints(answer: Answer) -> list[str]:
+    """One line a button: ``More: /recall page:2 ferry``."""
+    lines = (f"{button.label}: /{button.command.name} {button.command.arguments}" for button in answer.buttons)
+    return [legible(line).rstrip() for line in lines]
+
 
 PAINTS_PER_S = 8
 WELCOME = "Write a message and press Enter. /help lists what I can do, /quit leaves, Ctrl-C stops an answer."

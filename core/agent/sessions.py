@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.agent.prompt import Prompt
-from core.agent.turn import Turn
+from core.agent.user_message import Turn
 from core.errors import Refused
 from core.memory.manager import Memory
 from core.ports import Clock, Conversations

@@ -1,19 +1,46 @@
 """Puts what a person said into the form in which it is sent: a time line, the untouched text, the memory fence.
 
 The sent form is stored before the first request and reused ever after; it is never shown, indexed or exported.
+
+Tells that a memory says nothing but what stands in the conversation, word for word, and need not be sent again.
+What one turn is about: who asked what, where, within which scopes, and which rows its answer closes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from core.agent.repetition import Repetition
 from core.guard.fence import fence, neutralise
 from core.memory.provider import MemoryProvider
-from core.types import Attachment, Json, Message, ToolContext
+from core.records import Entry, Parcel
+from core.types import Address, Attachment, Json, Message, Scope, Sender, ToolContext
+
+SURE_CHARS = 12
+"""Less is in every longer text somewhere."""
+_SENTENCE = re.compile(r"[.!?;:…\n。！？；：]+")
+_WORD = re.compile(r"\w+")
+_SPEAKERS = frozenset(("user", "assistant", "human", "ai", "bot", "person", "you", "me"))
+
+
+class Repetition:
+    """`texts` are what is there."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._said = "\n".join(map(_folded, texts))
+
+    def has(self, text: str) -> bool:
+        """Whether each of its sentences is there."""
+        parts = [part for part in map(_folded, _SENTENCE.split(text)) if part and part not in _SPEAKERS]
+        return sum(map(len, parts)) >= SURE_CHARS and all(part in self._said for part in parts)
+
+
+def _folded(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))
+
 
 _TOKEN = re.compile(r"^- (\S+) ", re.MULTILINE)
 
@@ -92,3 +119,27 @@ def _text(text: str) -> Json:
 
 def _one_line(text: str) -> str:
     return neutralise(" ".join(text.replace("[", "(").replace("]", ")").split()))[:80]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One or several waiting messages, answered together. `entries` are in order of arrival; `parcel` is where the
+    answer leaves through; `hint` is the platform's, for a new session's prompt; `is_fresh` asks for a new session."""
+
+    address: Address
+    scope: Scope
+    scopes: frozenset[Scope]
+    entries: tuple[Entry, ...]
+    parcel: Parcel
+    hint: str = ""
+    is_fresh: bool = False
+
+    @property
+    def sender(self) -> Sender:
+        """Who spoke last."""
+        return self.entries[-1].inbound.sender
+
+    @property
+    def text(self) -> str:
+        """All that was said, joined."""
+        return "\n".join(entry.inbound.text for entry in self.entries)

@@ -1,5 +1,5 @@
 """What the core needs of the store to miss no fact: which messages were not read for facts yet, durably.
-`core.store.fact_backlog` fills it."""
+`core.store.fact_search` fills it."""
 
 from __future__ import annotations
 

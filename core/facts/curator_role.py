@@ -1,5 +1,5 @@
 """What the curator needs of the store besides the facts: whose turn it is, and whether anybody is there.
-`core.store.fact_rota` fills it."""
+`core.store.fact_search` fills it."""
 
 from __future__ import annotations
 

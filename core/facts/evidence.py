@@ -14,7 +14,7 @@ from functools import lru_cache
 from core.facts import speech
 from core.facts.attributes import HINTS, ME, is_first_person
 from core.facts.numerals import figures_of, month_of
-from core.facts.patterns_english import KIN
+from core.facts.patterns import KIN
 from core.facts.rules import LIMIT_CHARS
 from core.search.query import STOPWORDS
 from core.text.names import entity_key, names_in

@@ -9,14 +9,12 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from core.facts.extraction import Reader
 from core.facts.facts_role import Ledger
-from core.facts.facts_tool import fact_tool
 from core.facts.heard import Heard
-from core.facts.knowledge import Knowledge
-from core.facts.question import Question
-from core.facts.reader import Reader
-from core.facts.remember_tool import remember_this
+from core.facts.ranking import Knowledge, Question
 from core.facts.search_role import Lookup
+from core.facts.tools import fact_tool, remember_this
 from core.memory.provider import MemoryProvider
 from core.records import Fact
 from core.types import Account, Message, Session, Tool, ToolContext

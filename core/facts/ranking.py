@@ -2,18 +2,76 @@
 
 The weights are those of the evaluation in `tests/bench/knowing.py`. Similarity of holographic vectors (`hrr.py`) added
 nothing there to text and names, so its weight is 0 and no vector is made. Pure.
+
+A question as facts are asked: its terms, what in it may be a name, who asks, and whether it is about themselves.
+What is known, as it is asked for and told: facts in order of how well they answer, each in one line with its dates.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
-from core.facts.attributes import hints_of
-from core.facts.question import Question
-from core.records import Fact, FactKind
-from core.text.terms import terms_of
+from core.facts.attributes import ME, hints_of, is_first_person
+from core.facts.search_role import Lookup
+from core.records import Fact, FactKind, Grain
+from core.text.names import keys_in
+from core.text.terms import query_terms, terms_of
+from core.types import Account, Scope
+
+QUESTION_CHARS = 2_000
+_PAST = re.compile(
+    r"\b(?:before|previous|previously|formerly|former|earlier|used to|was|were|did|past|old|once|until|antes|"
+    r"antigamente|früher|vorher|avant|autrefois)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Make one with `Question.of`. `asker` None: nobody in particular, as at the command line."""
+
+    terms: tuple[str, ...]
+    keys: tuple[str, ...]
+    is_own: bool
+    is_past: bool
+    scopes: frozenset[Scope]
+    now: datetime
+    asker: Account | None = None
+
+    @classmethod
+    def of(cls, text: str, scopes: frozenset[Scope], now: datetime, asker: Account | None = None) -> Question:
+        """Reads what was typed."""
+        asked = text[:QUESTION_CHARS]
+        return cls(
+            terms=tuple(query_terms(asked)),
+            keys=keys_in(asked),
+            is_own=is_first_person(asked),
+            is_past=_PAST.search(asked) is not None,
+            scopes=scopes,
+            now=now,
+            asker=asker,
+        )
+
+    def wants(self, fact: Fact) -> bool:
+        """Whether a fact is worth telling beside a newer one that replaces it: it is the newer one, it is named, or the
+        question is about what was."""
+        return fact.is_open or self.is_past or not set(self.terms).isdisjoint(terms_of(fact.value))
+
+    def aims_at(self, fact: Fact) -> bool:
+        """Whether the fact is about who the question is about: whoever asks, or somebody whom it names."""
+        subject, _, what = (fact.attribute or "").partition("|")
+        is_named = bool(what) and subject in self.keys
+        is_me = subject == ME if what else is_first_person(fact.content)
+        if fact.scope.is_room:
+            is_me = (
+                (is_me or (bool(what) and ":" in subject)) and fact.account is not None and fact.account == self.asker
+            )
+        return is_named or (self.is_own and is_me)
+
 
 Similarity = Callable[[Sequence[Fact]], Sequence[float]]
 """Gives each fact a number from 0 to 1 for one question."""
@@ -68,3 +126,68 @@ def shared(terms: Sequence[str], fact: Fact) -> float:
     held = set(terms_of(fact.content))
     both = asked & (held | set(hints_of(fact.attribute)))
     return len(both) / len(asked | held) if asked else 0.0
+
+
+WORTH = 0.35
+"""A fact that scores less than this part of the best is left out."""
+
+
+class Knowledge:
+    """Asks `lookup`, puts in order with `blend`; `zone` (an IANA name) is for dates."""
+
+    def __init__(self, lookup: Lookup, blend: Blend, zone: str) -> None:
+        self._lookup = lookup
+        self._blend = blend
+        self.zone = ZoneInfo(zone)
+
+    async def search(self, question: Question, limit: int = 10) -> list[Fact]:
+        """The facts that answer a question best, best first; none where no word and no name of it is known."""
+        found = await self._lookup.candidates(question.terms, question.keys, question.scopes)
+        ranked = self._blend.ranked(_held(found), question)
+        best = ranked[0][1] if ranked else 0.0
+        worth = [fact for fact, score in ranked if score >= WORTH * best]
+        current = {fact.attribute for fact in worth if fact.attribute and fact.is_open}
+        return [fact for fact in worth if fact.attribute not in current or question.wants(fact)][:limit]
+
+    def told(self, fact: Fact) -> str:
+        """A fact in one line, with who said it where several do, and when."""
+        content = fact.content.rstrip(" .")
+        who = f"{fact.speaker}: " if fact.scope.is_room and fact.speaker else ""
+        return f"{who}{content} ({'; '.join((*self.span(fact), f'said on {self.day(_said_at(fact))}'))})"
+
+    def span(self, fact: Fact) -> tuple[str, ...]:
+        """``since May 2026``, ``until May 2026, no longer so``, as far as it is known."""
+        details = []
+        if fact.valid_from is not None:
+            details.append(f"since {self.day(fact.valid_from, fact.grain)}")
+        if fact.valid_to is not None and not fact.is_open:
+            details.append(f"until {self.day(fact.valid_to, 'month')}, no longer so")
+        elif not fact.is_open:
+            details.append("no longer so")
+        return tuple(details)
+
+    def day(self, at: datetime, grain: Grain = "day") -> str:
+        """A date in words, as exactly as it is known: ``3 May 2026``, ``May 2026``, ``2026``."""
+        local = at.astimezone(self.zone)
+        if grain == "year":
+            return f"{local:%Y}"
+        return f"{local:%B %Y}" if grain == "month" else f"{local.day} {local:%B %Y}"
+
+
+def _held(found: Sequence[tuple[Fact, float, int]]) -> list[tuple[Fact, float, int]]:
+    """Without open facts that a later one of the same attribute contradicts in another scope of the same person."""
+    latest: dict[str, Fact] = {}
+    for fact, _, _ in found:
+        if fact.attribute and fact.is_open and not fact.scope.is_room:
+            other = latest.get(fact.attribute)
+            if other is None or _said_at(fact) > _said_at(other):
+                latest[fact.attribute] = fact
+    return [item for item in found if (other := latest.get(item[0].attribute or "")) is None or _agrees(item[0], other)]
+
+
+def _agrees(fact: Fact, latest: Fact) -> bool:
+    return fact.scope.is_room or not fact.is_open or fact.value == latest.value
+
+
+def _said_at(fact: Fact) -> datetime:
+    return fact.last_at or fact.created_at

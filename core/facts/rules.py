@@ -20,10 +20,20 @@ from core.dates.periods import read
 from core.dates.scanner import MONTHS, WEEKDAYS, Phrase
 from core.facts.attributes import ME, attribute_of
 from core.facts.claims import Claim
-from core.facts.patterns import Telling, fitting
-from core.facts.patterns_eastern import NO_UNSPACED, NO_UNSPACED_NAME, NO_UNSPACED_PLACE, TELLINGS_EASTERN
-from core.facts.patterns_english import APPOSED, MANY_KIN, TELLINGS
-from core.facts.patterns_european import LEADS_ABROAD, MONTHS_ABROAD, TELLINGS_ABROAD
+from core.facts.patterns import (
+    APPOSED,
+    LEADS_ABROAD,
+    MANY_KIN,
+    MONTHS_ABROAD,
+    NO_UNSPACED,
+    NO_UNSPACED_NAME,
+    NO_UNSPACED_PLACE,
+    TELLINGS,
+    TELLINGS_ABROAD,
+    TELLINGS_EASTERN,
+    Telling,
+    fitting,
+)
 from core.facts.speech import HANDED_OVER
 from core.records import Grain
 from core.text.names import entity_key, names_in

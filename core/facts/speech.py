@@ -9,7 +9,7 @@ import re
 from functools import cache
 
 from core.dates.scanner import MONTHS
-from core.facts.patterns_european import MONTHS_ABROAD
+from core.facts.patterns import MONTHS_ABROAD
 
 _COUNTED = (
     "one first um uma primeiro un una uno primero ein eine eins erste ersten une premier один первого",

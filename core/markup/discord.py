@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.markup.parse import MarkupNode
 from core.markup.telegram import inline_text
 from core.markup.text import addresses, table_lines
-from core.markup.tree import MarkupNode
 
 _ESCAPED = frozenset("*~`|")
 _MARKS = {"bold": "**", "italic": "*", "strikethrough": "~~"}

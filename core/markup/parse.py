@@ -2,6 +2,8 @@
 
 Read the way people write in chats: raw HTML and reference definitions are text, a line break is a line break, a `*`
 inside a word (``2*3*4``) is a star, and a bare web address is left alone. Takes any text, in about linear time.
+
+The document tree of a Markdown text: one frozen node for blocks and inlines alike.
 """
 
 from __future__ import annotations
@@ -9,16 +11,59 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from core.markup.text import is_cjk, url_end, well_formed
-from core.markup.tree import MarkupKind, MarkupNode
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_block import StateBlock
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
+
+
+MarkupKind = Literal[
+    "paragraph",
+    "heading",
+    "list",
+    "item",
+    "quote",
+    "table",
+    "row",
+    "cell",
+    "code",
+    "rule",
+    "text",
+    "code_span",
+    "bold",
+    "italic",
+    "strikethrough",
+    "link",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkupNode:
+    """One node. Leaves carry `text`, the others `children`.
+
+    paragraph, heading (`level`), cell (`align`): inlines. list (`start` is the first number, None for bullets): items;
+    item, quote: blocks. table: rows, the first is the head. code (`language`): `text` without the last line break.
+    link: `url` is absolute. `text` of a text node may hold line breaks. is_apart: a blank line stands before the block.
+    source: the Markdown of a top-level block as it was written, None for one that was put together.
+    """
+
+    kind: MarkupKind
+    text: str = ""
+    children: tuple[MarkupNode, ...] = ()
+    url: str | None = None
+    language: str | None = None
+    start: int | None = None
+    level: int = 1
+    align: str = ""
+    is_tight: bool = True
+    is_apart: bool = True
+    source: str | None = None
+
 
 _DEEPEST_BLOCK = 14
 _DEEPEST_PARSED = 20

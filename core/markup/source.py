@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.markup.parse import parse
+from core.markup.parse import MarkupNode, parse
 from core.markup.text import addresses, well_formed
-from core.markup.tree import MarkupNode
 
 Leaf = tuple[MarkupNode, tuple[MarkupNode, ...]]
 """A text or code_span node and the nodes around it, outermost first."""

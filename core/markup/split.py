@@ -14,10 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from core.markup.parse import parse
+from core.markup.parse import MarkupNode, parse
 from core.markup.source import Leaf, blocks_source, grown, leaves, visible
 from core.markup.text import CJK_CLOSERS, CJK_PAUSES, CJK_STOPS, grapheme_ends, well_formed
-from core.markup.tree import MarkupNode
 
 _Nodes = tuple[MarkupNode, ...]
 _Fill = Callable[[_Nodes], float]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.markup.entity import Span, SpanKind
+from core.markup.parse import MarkupNode
 from core.markup.text import table_lines, utf16_length
-from core.markup.tree import MarkupNode
 
 MOST_SPANS = 100
 _WEIGHT = {"text_link": 0, "pre": 1}

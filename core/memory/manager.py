@@ -2,6 +2,8 @@
 
 The agent cannot tell one from many. What is built in comes first; a service of the user's choice is told through the
 outbox. A memory that fails or hangs is skipped, and left alone for a while when it goes on so; the turn goes on.
+
+The memories of the user's choice, with all that the house needs to live with them.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -19,18 +21,29 @@ import structlog
 
 from core.errors import ConfigError, DeliveryError, MnemeError
 from core.memory import provider_text
-from core.memory.attention import is_remembered
-from core.memory.breaker import Breaker
-from core.memory.external import Services
-from core.memory.guarded import Seat
+from core.memory.guarded_provider import Breaker, Seat
 from core.memory.provider import MemoryProvider, implements
-from core.memory.smalltalk import is_smalltalk
-from core.memory.sync import Relay
+from core.memory.smalltalk import is_remembered, is_smalltalk
+from core.memory.sync import Copies, Relay
 from core.memory.sync_task import Errand
 from core.ports import Clock
 from core.records import NoteChange
 from core.text.sanitize import on_one_line
 from core.types import Address, Message, Scope, Session, Tool, ToolContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """`providers` with mode and rhythm set; `relay` puts into the outbox what they are to be told, `copies` what they
+    are to forget; under `home` they keep what is theirs; `tell` is given a key, unique for ever, and a sentence for the
+    owner."""
+
+    providers: tuple[MemoryProvider, ...]
+    relay: Relay
+    copies: Copies
+    home: Path
+    tell: Callable[[str, str], Awaitable[None]]
+
 
 T = TypeVar("T")
 
@@ -227,7 +240,7 @@ class Memory(MemoryProvider):
     async def forget(
         self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
     ) -> str | None:
-        """See `core.privacy.roles.Keeper`. What services keep is asked for by `core.memory.sync_forget`, also where
+        """See `core.privacy.roles.Keeper`. What services keep is asked for by `core.memory.sync`, also where
         nobody runs."""
         self.let_go()
         return None

@@ -1,6 +1,8 @@
 """The options of a provider as a form: which there are, what may be written into each, and the provider's own value.
 
 Reads a dataclass, never a file or the environment.
+
+An option that nobody may read: a key, a token.
 """
 
 from __future__ import annotations
@@ -8,10 +10,18 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from core.errors import ConfigError
-from core.memory.secret import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A value from the environment, kept out of every repr. In mneme.toml stands the name of its variable only."""
+
+    value: str = dataclasses.field(repr=False)
+
 
 RESERVED = ("enabled", "mode", "sync_every_turns")
 """What every table of a provider has, and none may call its own."""

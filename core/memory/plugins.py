@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from core.errors import ConfigError, MnemeError
-from core.memory.guarded import foreign
+from core.memory.guarded_provider import foreign
 from core.memory.options import Form
 from core.memory.provider import MemoryProvider
 

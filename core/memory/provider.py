@@ -1,19 +1,32 @@
 """The one interface of everything that remembers beyond the conversation: what a memory may do, and when it is asked.
 
 `name`, `is_available`, `initialize` and `prefetch` must be written; every other hook does nothing until it is needed.
+
+What a memory is to erase: named by ids, because the words are gone.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from core.errors import ToolError
-from core.memory.forgotten import Forgotten
 from core.records import NoteChange
-from core.types import Json, Message, Session, Tool, ToolContext
+from core.types import Json, Message, Scope, Session, Tool, ToolContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """`messages` are ids of rows as `sync_turn` gave them, all of one session of `scope`; `notes` are ids of changes as
+    `on_memory_write` gave them. A copy that was made of several goes when one of them does."""
+
+    scope: Scope
+    messages: tuple[int, ...] = ()
+    notes: tuple[int, ...] = ()
+
 
 Mode = Literal["hybrid", "context", "tools"]
 """hybrid: it is asked before a turn, and the model has its tools. context: only the former. tools: only the latter."""
@@ -35,7 +48,7 @@ class MemoryProvider(ABC):
     sync_every_turns: int = 1
     """So many turns are given to `sync_turn` together. Both are set from the settings before `initialize`."""
     options: ClassVar[type[Any] | None] = None
-    """A frozen dataclass of str, int, float, bool and `core.memory.secret.Secret`; `mneme memory setup NAME` asks for
+    """A frozen dataclass of str, int, float, bool and `core.memory.options.Secret`; `mneme memory setup NAME` asks for
     its fields, whose metadata may have a ``help``."""
     is_searching: bool = True
     """Whether `prefetch` looks up what the text is about, so that it need not be asked about "ok, thanks"."""

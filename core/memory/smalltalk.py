@@ -2,6 +2,8 @@
 
 Nothing needs to be remembered for the latter, and none of the budget should be spent on it. A word that may also be
 somebody's name, or a question, is no small talk: looking it up for nothing costs less than not looking it up.
+
+Which sessions a memory hears of. The one place that decides it.
 """
 
 # ruff: noqa: RUF001
@@ -9,6 +11,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+
+from core.types import Session
 
 _LONGEST_CHARS = 80
 """Whoever writes more has something to say."""
@@ -111,3 +115,14 @@ def _is_made_of_pieces(run: str) -> bool:
             ends = range(start + 1, min(start + _LONGEST_PIECE_CHARS, len(run)) + 1)
             reached.update(end for end in ends if run[start:end] in _PIECES)
     return len(run) in reached
+
+
+def is_remembered(session: Session) -> bool:
+    """Whether memories may keep anything of the session: not of what was scheduled, nor of what is incognito."""
+    return session.address.platform != "cron" and not session.is_incognito
+
+
+def may_consult(session: Session) -> bool:
+    """Whether a service outside may be asked on behalf of the session: it learns the question. Its tools may also keep
+    something, so that they need more: `is_remembered`."""
+    return not session.is_incognito

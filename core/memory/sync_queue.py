@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from core.memory.backfill import Past
-from core.memory.backlog_counts import Arrears
-from core.memory.sync_task import Errand
+from core.memory.sync_task import Arrears, Errand, Past
 
 
 class Satchel(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from core.memory.backfill import Past
+from core.memory.sync_task import Past
 from core.records import NoteChange
 from core.types import Address, Message, Scope, Session
 

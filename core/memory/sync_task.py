@@ -1,4 +1,8 @@
-"""What a parcel to a memory says: which hook of whom, about what. All of it are ids; words are in none."""
+"""What a parcel to a memory says: which hook of whom, about what. All of it are ids; words are in none.
+
+How much of what was said before a memory service was there it has still to be told.
+What lies in the outbox for one memory service.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Literal
 
 from core.types import Address, Scope
@@ -79,3 +84,21 @@ def forgetting(provider: str, session: str, scope: Scope, ids: Sequence[int], st
     return Errand(
         provider=provider, session=session, turn=f"forgotten.{name}", hook="on_forget", scope=scope, ids=tuple(ids)
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """The sessions from `next_id` to `last_id` that something was said in since then are to be told."""
+
+    since: datetime
+    next_id: int
+    last_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrears:
+    """How many parcels are `waiting` and were given up (`dead`), and why the latest of them failed."""
+
+    waiting: int = 0
+    dead: int = 0
+    reason: str = ""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from core.errors import Refused
 from core.notes.files import FILES, SEPARATOR, has_separator, with_plain_lines
-from core.notes.operation import Operation
+from core.review.review import Operation
 from core.types import Scope
 
 UNSAID = "Say which note: give a part of its text that no other note has."

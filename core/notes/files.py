@@ -2,16 +2,21 @@
 
 Read anew each time; written beside, forced to the disk and renamed. A file that cannot be read as notes is copied with
 a time stamp and left alone. Knows nothing of limits, of versions, or of who may see what.
+
+Finds what was edited by hand in the files of notes, and logs it as changes by nobody.
+Work on files that is done to its end although whoever waits for it is cancelled.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 import structlog
@@ -19,6 +24,9 @@ from filelock import FileLock, Timeout
 
 from config.atomic_write import leftovers, replace_file
 from core.errors import Refused
+from core.ports import Clock
+from core.records import NoteChange
+from core.review.review import Custody, Versions
 from core.types import Scope
 
 FILES = {"memory": "MEMORY.md", "user": "USER.md"}
@@ -153,3 +161,65 @@ def _copied(path: Path, content: bytes) -> Path:
 
 def _shown(path: Path) -> str:
     return f"memories/{path.parent.name}/{path.name}"
+
+
+class Handwriting:
+    """Compares `pages` with what their `versions` come to; `custody` is shown what stands there."""
+
+    def __init__(self, pages: Pages, versions: Versions, custody: Custody, clock: Clock) -> None:
+        self._pages = pages
+        self._versions = versions
+        self._custody = custody
+        self._clock = clock
+        self._seen: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
+
+    async def is_seen(self, places: Sequence[tuple[Scope, str]]) -> bool:
+        """Whether all of these files are as they were at the last look. Needs no lock."""
+        if not all(place in self._seen for place in places):
+            return False
+        states = await asyncio.to_thread(lambda: [self._pages.state(*place) for place in places])
+        return states == [self._seen[place] for place in places]
+
+    async def edits(self, scope: Scope, target: str) -> list[NoteChange]:
+        """Logs where a file differs from what its versions come to; nothing while it cannot be read."""
+        state = await asyncio.to_thread(self._pages.state, scope, target)
+        if (scope, target) in self._seen and self._seen[scope, target] == state:
+            return []
+        await asyncio.to_thread(self._pages.sweep, scope, target)
+        if await asyncio.to_thread(self._pages.trouble, scope, target) is not None:
+            return []
+        there = await asyncio.to_thread(self._pages.read, scope, target)
+        known = await self._versions.standing(scope, target)
+        gone = [entry for entry in known if entry not in there]
+        new = [entry for entry in there if entry not in known]
+        # As many gone as came: notes that were reworded, in their order.
+        pairs = (
+            zip_longest(gone, new) if len(gone) == len(new) else [*((e, None) for e in gone), *((None, e) for e in new)]
+        )
+        made = [self._edited(scope, target, before, after) for before, after in pairs]
+        for change in made:
+            await self._versions.log(change)
+        await self._custody.look(scope, target, there)
+        self._seen[scope, target] = state
+        return made
+
+    def _edited(self, scope: Scope, target: str, before: str | None, after: str | None) -> NoteChange:
+        return NoteChange(scope=scope, target=target, action="edited", before=before, after=after, at=self._clock.now())
+
+
+T = TypeVar("T")
+
+_shielded_log = structlog.get_logger("notebook")
+
+
+async def finished(write: Coroutine[Any, Any, T]) -> T:
+    """Runs `write` to its end even when the caller is cancelled, who is then cancelled after it: a file that has been
+    replaced must be logged as well."""
+    task = asyncio.create_task(write, name="note")
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _shielded_log.warning("a note failed after its caller was gone", error=str(error))
+        raise

@@ -17,17 +17,10 @@ from core.guard.guard import suspicion
 from core.notes.edits import UNSAID, Revision, cleaned, containing, size, unclear
 from core.notes.files import FILES as FILES
 from core.notes.files import SEPARATOR as SEPARATOR
-from core.notes.files import Pages
-from core.notes.hand_edits import Handwriting
-from core.notes.operation import Operation
-from core.notes.provenance import Provenance
-from core.notes.shielded import finished
+from core.notes.files import Handwriting, Pages, finished
 from core.ports import Clock
 from core.records import Author, NoteChange
-from core.review.pending import PendingNote
-from core.review.pending_role import Quarantine
-from core.review.review import Custody, Summon
-from core.review.versions_role import Versions
+from core.review.review import Custody, Operation, PendingNote, Provenance, Quarantine, Summon, Versions
 from core.types import Scope, Session
 
 NEARLY_FULL = 0.8

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from core.errors import Refused
 from core.guard.guard import suspicion
-from core.review.approvals_role import Seals
+from core.review.review import Seals
 
 NAMES = ("SOUL.md", "AGENTS.md")
 

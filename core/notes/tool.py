@@ -8,11 +8,11 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import Refused, ToolError
-from core.memory.attention import is_remembered
+from core.memory.smalltalk import is_remembered
 from core.models.tool_arguments import parsed
 from core.notes.notebook import Notebook
-from core.notes.operation import Operation
 from core.records import Author
+from core.review.review import Operation
 from core.types import Account, Json, Tool, ToolContext
 
 

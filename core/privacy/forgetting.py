@@ -1,6 +1,6 @@
 """/forget from the question to the receipt: looks for what is meant, and after a yes erases it with all its copies.
 
-Rows are erased by `core/store/erasure.py`, bytes by `core/store/sqlite/compaction.py`; here are the order of the
+Rows are erased by `core/store/erasure.py`, bytes by `core/store/sqlite/erase_bytes.py`; here are the order of the
 work, the notes, and who else has copies. A list that was begun is finished after a crash. Arguments are never kept.
 """
 
@@ -25,8 +25,8 @@ from core.search import filters
 from core.store import epoch
 from core.store.erasure import Erasure
 from core.store.erasure_list import ErasureList
-from core.store.search_types import Query
-from core.store.sqlite.compaction import Compaction
+from core.store.query import Query
+from core.store.sqlite.erase_bytes import Compaction
 from core.store.sqlite.message_search import LOOSE_ROWS
 from core.types import Scope
 

@@ -11,16 +11,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cron_descriptor import (  # type: ignore[import-untyped]
-    FormatException,
-    MissingFieldException,
-    Options,
-    WrongArgumentException,
-    get_description,
-)
+from cron_descriptor import FormatException, MissingFieldException, Options, WrongArgumentException, get_description  # type: ignore[import-untyped]
 from cronsim import CronSim, CronSimError
 
-from core.dates import foreign, parsing
+from core.dates import parsing
 from core.dates.reading import Reading
 from core.dates.resolver import EXAMPLES, existing
 from core.dates.scanner import MONTHS, WEEKDAYS
@@ -75,7 +69,7 @@ def _divided(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
 
 
 def _one(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
-    return _ruled(line, now, zone) or foreign.read(line, now, zone, _guess)
+    return _ruled(line, now, zone) or parsing.foreign_read(line, now, zone, _guess)
 
 
 def _ruled(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
@@ -119,7 +113,7 @@ def _checked(fields: list[str], zone: ZoneInfo) -> Schedule:
 
 
 def _guess(text: str, languages: tuple[str, ...], here: datetime) -> datetime | None:
-    """See `core.dates.foreign.Guess`. Naive in, naive out: zones are none of the library's business."""
+    """See `core.dates.parsing.Guess`. Naive in, naive out: zones are none of the library's business."""
     # It takes a tenth of a second to load, for which no other command should wait.
     import dateparser
 

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from core.search.marker import LOOK_CHARS, Marker
+from core.search.highlight import LOOK_CHARS, Marker
 from core.search.query import any_of, clean, is_plain_question, parse
 from core.text.normalize import pieces, words_of
 from core.text.terms import marks_of, query_terms, terms_of

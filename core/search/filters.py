@@ -16,7 +16,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.dates import periods
-from core.store.search_types import Query
+from core.store.query import Query
 from core.types import Role
 
 DEFAULT_ROLES: tuple[Role, ...] = ("user", "assistant")

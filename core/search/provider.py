@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from core.memory.provider import MemoryProvider
 from core.ports import Recall
-from core.store.search_types import Found, Query
+from core.store.query import Found, Query
 from core.types import ToolContext
 
 PASSAGES = 4

@@ -17,18 +17,15 @@ from zoneinfo import ZoneInfo
 from core.dates import periods
 from core.errors import StoreError
 from core.ports import Clock
-from core.search import filters, remarks
-from core.search.marker import Marker
+from core.search import filters, rendering
+from core.search.highlight import Marker, snippet
 from core.search.query import any_of, asked_for, is_plain_question, is_word_list, parse
 from core.search.relaxed import completed, inquire
 from core.search.rendering import within
-from core.search.snippets import snippet
 from core.store import passages
-from core.store.match import Match
 from core.store.passages import SESSION_COLUMNS
-from core.store.query import Plan
+from core.store.query import Findings, Found, Hit, Match, Plan, Query
 from core.store.rows import moment
-from core.store.search_types import Findings, Found, Hit, Query
 from core.store.sqlite import chunk_index, index_maintenance, message_search
 from core.store.sqlite.database import Database
 from core.text.terms import marks_of, query_terms
@@ -69,7 +66,7 @@ class Recall:
         if query.budget_chars is not None:
             findings = within(findings, query.budget_chars)
         took_ms = round((time.perf_counter() - started) * 1000, 3)
-        return replace(findings, query=query.text, note=remarks.joined(notes), took_ms=took_ms)
+        return replace(findings, query=query.text, note=rendering.joined(notes), took_ms=took_ms)
 
     async def _found(self, query: Query) -> Findings:
         if query.around is not None:
@@ -87,13 +84,13 @@ class Recall:
     async def _tried(self, query: Query, findings: Findings) -> str | None:
         """What was tried in vain, in a sentence; None where there is nothing to say about it."""
         limits = filters.limits(query, self._zone)
-        if findings.note in (remarks.WORDLESS, remarks.DAMAGED) or not (query.text.strip() or limits):
+        if findings.note in (rendering.WORDLESS, rendering.DAMAGED) or not (query.text.strip() or limits):
             return None
         wider = await self._found(replace(filters.unlimited(query), limit=1)) if limits else findings
         plan = parse(query.text)
         words = () if plan.without else any_of(asked_for(query.text)).terms
         is_typed = not is_plain_question(query.text) and plan.is_typed
-        return remarks.nothing(words, limits, is_typed=is_typed, is_wider=bool(wider.sessions))
+        return rendering.nothing(words, limits, is_typed=is_typed, is_wider=bool(wider.sessions))
 
     async def tend(self) -> bool:
         """One small step of upkeep: rebuilds what is flagged stale, else takes what was said into chunks, else merges;
@@ -196,12 +193,12 @@ def _discovery(
         return _shown(connection, gathered, plan, query, None)
     if may_wait and _is_far_behind(connection):
         return None
-    note = None if is_question else remarks.LOOSE if plan.is_typed else remarks.UNTYPED
+    note = None if is_question else rendering.LOOSE if plan.is_typed else rendering.UNTYPED
     loose = replace(query, text=asked_for(query.text))
     inquiry = inquire(connection, loose, mentioned)
     if gathered:
         typed, inquiry = gathered, completed(gathered, inquiry)
-        note = remarks.PARTLY if len(inquiry.matches) > len(typed) else None
+        note = rendering.PARTLY if len(inquiry.matches) > len(typed) else None
     plan = any_of(inquiry.text)
     gathered = inquiry.matches
     if gathered:
@@ -209,9 +206,11 @@ def _discovery(
     else:
         gathered = _gathered(message_search.find(connection, plan, loose), loose)
     if not plan.alternatives:
-        return _shown(connection, [], plan, query, remarks.WORDLESS)
-    notes = [note, remarks.respelled(inquiry.respelled), remarks.WEAK if inquiry.is_weak else None] if gathered else []
-    return _shown(connection, gathered, plan, query, remarks.joined(notes), inquiry.scores)
+        return _shown(connection, [], plan, query, rendering.WORDLESS)
+    notes = (
+        [note, rendering.respelled(inquiry.respelled), rendering.WEAK if inquiry.is_weak else None] if gathered else []
+    )
+    return _shown(connection, gathered, plan, query, rendering.joined(notes), inquiry.scores)
 
 
 def _scanned(connection: sqlite3.Connection, query: Query) -> Findings:
@@ -219,7 +218,7 @@ def _scanned(connection: sqlite3.Connection, query: Query) -> Findings:
     is_less = parse(query.text).without and not query.is_prose
     plan = Plan() if is_less else any_of(asked_for(query.text))
     gathered = _gathered(message_search.scan(connection, plan.terms, query), query) if plan.terms else []
-    return _shown(connection, gathered, plan, query, remarks.DAMAGED)
+    return _shown(connection, gathered, plan, query, rendering.DAMAGED)
 
 
 def _gathered(found: Iterator[Match], query: Query) -> list[Match]:
@@ -274,7 +273,7 @@ def _shown(
         shape="discovery",
         sessions=tuple(found),
         messages=tuple(hits[match.message_id] for match in flat),
-        note=remarks.joined([note, _ending(len(ordered) > _page(query).stop, query)]),
+        note=rendering.joined([note, _ending(len(ordered) > _page(query).stop, query)]),
         has_more=len(ordered) > _page(query).stop and query.page < PAGES_MAX,
     )
 
@@ -316,7 +315,7 @@ def _latest(connection: sqlite3.Connection, query: Query, plan: Plan | None = No
     search for."""
     most = max(MATCHES_SHOWN, _clamped(query.messages, MESSAGES_MAX))
     gathered = _gathered(message_search.latest(connection, query, most, plan), query)
-    return _shown(connection, gathered, Plan(), query, remarks.WITHOUT if plan is not None and gathered else None)
+    return _shown(connection, gathered, Plan(), query, rendering.WITHOUT if plan is not None and gathered else None)
 
 
 def _scroll(connection: sqlite3.Connection, query: Query) -> Findings:
@@ -366,7 +365,7 @@ def _page(query: Query, most: int = SESSIONS_MAX) -> slice:
 
 
 def _ending(has_more: bool, query: Query) -> str | None:
-    return remarks.LAST_PAGE if has_more and query.page == PAGES_MAX else None
+    return rendering.LAST_PAGE if has_more and query.page == PAGES_MAX else None
 
 
 def _is_far_behind(connection: sqlite3.Connection) -> bool:

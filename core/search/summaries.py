@@ -18,11 +18,11 @@ from core.guard.fence import fence, neutralise
 from core.guard.scrubber import scrub
 from core.models.fallback import TOO_LONG
 from core.ports import Model, Transcripts
-from core.search import remarks
+from core.search import rendering
 from core.search.best_passage import passage
+from core.search.highlight import CUT
 from core.search.rendering import within
-from core.search.snippets import CUT
-from core.store.search_types import Findings, Found, Query
+from core.store.query import Findings, Found, Query
 from core.types import Message, Request
 
 SESSIONS = 10
@@ -71,7 +71,7 @@ class Summaries:
         if not findings.sessions:
             return findings
         if self._model is None:
-            return replace(findings, note=remarks.joined([findings.note, NO_MODEL]))
+            return replace(findings, note=rendering.joined([findings.note, NO_MODEL]))
         chosen = findings.sessions[:SESSIONS]
         made: dict[int, str] = {}
         problems: list[str] = []
@@ -91,7 +91,7 @@ class Summaries:
             problems.append(f"The model took longer than {self._limit_s:g} s.")
         sessions = tuple(replace(found, summary=made.get(found.session.id)) for found in findings.sessions)
         note = _note(len(chosen) - len(made), len(chosen), problems)
-        result = replace(findings, sessions=sessions, note=remarks.joined([findings.note, note]))
+        result = replace(findings, sessions=sessions, note=rendering.joined([findings.note, note]))
         if query.budget_chars is None or not made:
             return result
         return within(result, max(query.budget_chars // 6, query.budget_chars - sum(map(len, made.values()))))
@@ -181,4 +181,4 @@ def _note(missing: int, total: int, problems: Sequence[str]) -> str | None:
     if not missing:
         return None
     told = "No summary could be made" if missing == total else f"{missing} of {total} conversations have no summary"
-    return f"{told}: {remarks.joined(problems)}"
+    return f"{told}: {rendering.joined(problems)}"

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from core.ports import Clock
 from core.records import Action
-from core.store import codec, rows
+from core.store import rows
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Command, Scope
 
@@ -57,7 +57,7 @@ class Actions:
 
     async def find(self, action_id: str, now: datetime) -> Action | None:
         """The button behind an id, unless it has expired, or is a question, which is only ever taken."""
-        values = {"id": codec.clean(action_id), "now": rows.timestamp(now)}
+        values = {"id": rows.clean(action_id), "now": rows.timestamp(now)}
 
         def work(connection: sqlite3.Connection) -> Action | None:
             row = connection.execute(
@@ -76,9 +76,9 @@ class Actions:
         the same `taker` (a message, a press) gets them again, after a crash. One whose parcel has not arrived has been
         seen by nobody and goes on waiting. Costs no write where nothing waits."""
         values = {
-            "address": codec.clean(address.key),
+            "address": rows.clean(address.key),
             "account": rows.account_key(account),
-            "taker": codec.clean(taker),
+            "taker": rows.clean(taker),
             "now": rows.timestamp(now),
         }
 
@@ -106,7 +106,7 @@ class Actions:
                 return [_action(row) for row in found]
             connection.execute(
                 "UPDATE actions SET taker = :taker WHERE id IN (SELECT value FROM json_each(:ids))",
-                {**values, "ids": codec.dump([row["id"] for row in found])},
+                {**values, "ids": rows.dump([row["id"] for row in found])},
             )
             return [_action(row) for row in found]
 
@@ -117,16 +117,16 @@ class Actions:
 
 def _values(connection: sqlite3.Connection, action: Action) -> dict[str, object]:
     return {
-        "id": codec.clean(action.id),
+        "id": rows.clean(action.id),
         "scope": rows.keep_scope(connection, action.scope),
         "account": rows.account_key(action.account),
-        "command": codec.clean(action.command.name),
-        "arguments": codec.clean(action.command.arguments),
+        "command": rows.clean(action.command.name),
+        "arguments": rows.clean(action.command.arguments),
         "expires_at": rows.timestamp(action.expires_at),
-        "address": None if action.address is None else codec.clean(action.address.key),
-        "parcel": codec.maybe_clean(action.parcel),
+        "address": None if action.address is None else rows.clean(action.address.key),
+        "parcel": rows.maybe_clean(action.parcel),
         "takes_words": action.takes_words,
-        "origin": codec.maybe_clean(action.origin),
+        "origin": rows.maybe_clean(action.origin),
     }
 
 

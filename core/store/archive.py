@@ -1,6 +1,8 @@
 """Imported and exported history as rows: finds or makes the session, tells what is known from what is new.
 
 Functions that take a connection run inside the caller's transaction.
+
+Imported sessions in the order of their times: messages are read by id, so those that came late are renumbered.
 """
 
 from __future__ import annotations
@@ -9,13 +11,15 @@ import hashlib
 import re
 import secrets
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 
-from core.store import codec, rows
 from core.store import messages as message_rows
-from core.store.scope_filter import visible
-from core.store.transcripts import SAID
+from core.store import rows
+from core.store.rows import visible
+from core.store.sessions import SAID
+from core.store.sqlite.index_maintenance import reindexed_at_once
 from core.transfer.record import TITLE_CHARS, Chronicle
 from core.types import Address, Message, Sender
 
@@ -76,7 +80,7 @@ def store(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> tuple[i
     known = set() if is_new else _known(connection, address_id, lines)
     taken: list[Message] = []
     for line in lines:
-        external_id = codec.maybe_clean(line.id)
+        external_id = rows.maybe_clean(line.id)
         quote = _QUOTE_ID.fullmatch(external_id or "") if line.role == "assistant" else None
         if quote is not None and quote["store"] == own:
             # Here such an answer has no id.
@@ -103,7 +107,7 @@ def store(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> tuple[i
 
 def _known(connection: sqlite3.Connection, address_id: int, lines: Sequence[Chronicle]) -> set[str]:
     """The ids of lines that were stored before. Asked one by one: SQLite's JSON ends a text at a NUL."""
-    ids = {codec.clean(line.id) for line in lines if line.id is not None}
+    ids = {rows.clean(line.id) for line in lines if line.id is not None}
     statement = "SELECT 1 FROM messages WHERE address_id = :address AND external_id = :id"
     return {one for one in ids if connection.execute(statement, {"address": address_id, "id": one}).fetchone()}
 
@@ -177,8 +181,8 @@ def _found(connection: sqlite3.Connection, line: Chronicle) -> sqlite3.Row | Non
         AND (sessions.external_id = :external OR sessions.id = :own AND sessions.external_id IS NULL)
         """,
         {
-            "scope": codec.clean(line.scope.key),
-            "external": codec.clean(line.session),
+            "scope": rows.clean(line.scope.key),
+            "external": rows.clean(line.session),
             "own": _own_number(connection, line.session),
         },
     ).fetchone()
@@ -211,7 +215,7 @@ def _made(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> int:
         {
             "address": rows.keep_address(connection, first.address),
             "scope": rows.keep_scope(connection, first.scope),
-            "external": codec.clean(first.session),
+            "external": rows.clean(first.session),
             "title": _title(lines),
             "started_at": min(moments),
             "last_at": max(moments),
@@ -225,18 +229,18 @@ def _title(lines: Sequence[Chronicle]) -> str:
     """The title that the lines give; else the beginning of what a person said first, else the session's name."""
     for line in lines:
         if line.title:
-            return codec.clean(line.title)
+            return rows.clean(line.title)
     text = next((line.text for line in lines if line.role == "user"), lines[0].session)
     words = " ".join(text[: TITLE_CHARS * 2].split())
     if len(words) > TITLE_FROM_TEXT_CHARS:
         words = words[:TITLE_FROM_TEXT_CHARS].rpartition(" ")[0] or words[:TITLE_FROM_TEXT_CHARS]
         words += " …"
-    return codec.clean(words)
+    return rows.clean(words)
 
 
 def _is_next(connection: sqlite3.Connection, session_id: int, line: Chronicle) -> bool:
     """Whether a line without an id is one more than the equal ones that were stored before."""
-    digest = _digest(rows.timestamp(line.at), line.role, codec.clean(line.text))
+    digest = _digest(rows.timestamp(line.at), line.role, rows.clean(line.text))
     row = connection.execute(
         """
         INSERT INTO temp.nameless (session_id, digest, stored, met) VALUES (:session, :digest, 0, 1)
@@ -263,3 +267,77 @@ def _count(connection: sqlite3.Connection, session_id: int, lines: Sequence[Chro
         """,
         {"id": session_id, "taken": taken, "first": min(moments), "last": max(moments)},
     )
+
+
+STEP_MESSAGES = 300
+"""So many places are put right in one transaction, which moves at most twice as many messages: some 50 ms."""
+
+
+def disordered(connection: sqlite3.Connection, session_ids: Collection[int]) -> dict[int, list[tuple[int, int]]]:
+    """Those of the sessions in which a message stands behind a later one, each with its moves in order: (the id that
+    a message has, the id that it should have), for all its messages. Equal times keep the order they have."""
+    late = connection.execute(
+        """
+        SELECT DISTINCT session_id FROM (
+            SELECT messages.session_id, messages.created_at,
+                LAG(messages.created_at) OVER (PARTITION BY messages.session_id ORDER BY messages.id) AS before
+            FROM json_each(:sessions) CROSS JOIN sessions ON sessions.id = json_each.value
+            CROSS JOIN messages ON messages.session_id = sessions.id
+            WHERE sessions.end_reason = 'import'
+            AND NOT EXISTS (SELECT 1 FROM sessions AS child WHERE child.parent_id = sessions.id)
+        ) WHERE created_at < before
+        """,
+        {"sessions": rows.dump(sorted(session_ids))},
+    )
+    wanted = [row["session_id"] for row in late]
+    found = connection.execute(
+        """
+        SELECT messages.session_id, messages.id FROM json_each(:sessions)
+        CROSS JOIN messages ON messages.session_id = json_each.value
+        ORDER BY messages.session_id, messages.created_at, messages.id
+        """,
+        {"sessions": rows.dump(wanted)},
+    )
+    moves = {}
+    for session_id, group in groupby(found, key=lambda row: row["session_id"]):
+        ids = [row["id"] for row in group]
+        moves[session_id] = list(zip(ids, sorted(ids), strict=True))
+    return moves
+
+
+def steps(moves: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+    """The moves of a session cut into steps that may each be done alone: a step fills the next ids with the messages
+    that belong there, and what stood there goes where these came from."""
+    holds = {place: place for _, place in moves}
+    """By id, which message (by its first id) has it now; `lies` is the reverse."""
+    lies = dict(holds)
+    for start in range(0, len(moves), STEP_MESSAGES):
+        part = moves[start : start + STEP_MESSAGES]
+        places = {place for _, place in part}
+        coming = {lies[message]: place for message, place in part}
+        vacated = sorted(set(coming) - places)
+        displaced = sorted(places - set(coming))
+        step = [*coming.items(), *zip(displaced, vacated, strict=True)]
+        after = {new: holds[old] for old, new in step}
+        holds |= after
+        lies |= {message: place for place, message in after.items()}
+        if changed := [(old, new) for old, new in step if old != new]:
+            yield changed
+
+
+def renumber(connection: sqlite3.Connection, step: Sequence[tuple[int, int]]) -> None:
+    """Gives messages other ids, from among their own. The text indexes follow."""
+    with reindexed_at_once(connection, [old for old, _ in step]):
+        connection.execute(
+            """
+            CREATE TEMPORARY TABLE moved AS
+            SELECT messages.*, json_extract(json_each.value, '$[1]') AS place FROM json_each(:step)
+            CROSS JOIN messages ON messages.id = json_extract(json_each.value, '$[0]')
+            """,
+            {"step": rows.dump(step)},
+        )
+        connection.execute("DELETE FROM messages WHERE id IN (SELECT id FROM temp.moved)")
+        connection.execute("UPDATE temp.moved SET id = place")
+        connection.execute("ALTER TABLE temp.moved DROP COLUMN place")
+        connection.execute("INSERT INTO messages SELECT * FROM temp.moved ORDER BY id")
+        connection.execute("DROP TABLE temp.moved")

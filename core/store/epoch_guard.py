@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from core.errors import StoreError
 from core.store import epoch
 from core.store.epoch import Vantage
-from core.store.scope_filter import scope_parameter
+from core.store.rows import scope_parameter
 from core.store.sqlite.database import Database
 from core.types import Scope
 

@@ -14,19 +14,19 @@ from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.ports import Clock
-from core.privacy import erasure_inbox
+from core.privacy import erasure_search
 from core.privacy.erasure_search import listed, widen
 from core.privacy.quoting import Quoting, digest
 from core.records import Claim, Trace
-from core.store import codec, epoch, messages, rows
+from core.store import epoch, messages, rows
 from core.store.epoch import Vantage
 from core.store.erasure_list import ErasureList
 from core.store.inbox import close_entries
-from core.store.scope_filter import visible
-from core.store.search_types import Query
+from core.store.query import Query
+from core.store.rows import visible
 from core.store.sqlite import index_maintenance
-from core.store.sqlite.compaction import want, want_pages
 from core.store.sqlite.database import Database
+from core.store.sqlite.erase_bytes import want, want_pages
 from core.store.sqlite.stale import write_text
 from core.store.usage import disturb
 
@@ -65,7 +65,7 @@ class Erasure:
         now = self._clock.now()
         values = {
             "id": token,
-            "lane": codec.clean(claim.address.key),
+            "lane": rows.clean(claim.address.key),
             "account": rows.account_key(claim.account),
             "scopes": json.dumps(found.scopes),
             "list": found.dump(),
@@ -98,8 +98,8 @@ class Erasure:
         same list, which may be worked off by now."""
         now = self._clock.now()
         values = {
-            "id": codec.clean(token),
-            "lane": codec.clean(claim.address.key),
+            "id": rows.clean(token),
+            "lane": rows.clean(claim.address.key),
             "account": rows.account_key(claim.account),
             "now": rows.timestamp(now),
         }
@@ -123,14 +123,14 @@ class Erasure:
                         AND (messages.role <> 'user' OR messages.sender_id = :sender)
                     """,
                     {
-                        "sender": codec.clean(claim.account.user_id),
+                        "sender": rows.clean(claim.account.user_id),
                         "upto": found.upto,
                         "scopes": json.dumps(found.scopes),
                         "address": rows.find_address(connection, claim.address),
                     },
                 )
                 found.asked = [one[0] for one in asked]
-                entries, said = erasure_inbox.rows_of(connection, found)
+                entries, said = erasure_search.rows_of(connection, found)
                 found.unread -= len(set(said) - set(found.messages))
                 found.messages = sorted({*found.messages, *said})
                 close_entries(connection, entries, now)
@@ -296,7 +296,7 @@ def _bare_fences(connection: sqlite3.Connection, found: ErasureList) -> None:
     for row in sent:
         connection.execute(
             "UPDATE messages SET sent = :sent WHERE id = :id",
-            {"id": row["id"], "sent": codec.dump(json.loads(row["sent"])[:2])},
+            {"id": row["id"], "sent": rows.dump(json.loads(row["sent"])[:2])},
         )
 
 

@@ -1,18 +1,23 @@
 """How a fact becomes rows and a row a fact: columns, index terms, names, and the log of what was changed.
 
 All functions run inside the caller's transaction. Decides nothing about what is true.
+
+What a new fact meets: its source as it stands now, the same said before, and what it contradicts.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
-from core.facts.attributes import hints_of
-from core.records import Author, Fact, FactChange
-from core.store import codec, rows
-from core.store.sqlite.chunk_terms import scoped
+from core.facts.attributes import ME, hints_of
+from core.facts.patterns import KINDS_OF_KIN
+from core.records import Author, Fact, FactChange, Grain
+from core.store import rows
+from core.store.sqlite.text_index import scoped
 from core.text.names import entity_key
 from core.text.normalize import fold, plain, words_of
 from core.text.terms import terms_of
@@ -76,11 +81,11 @@ def insert(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> int:
         """,
         {
             "scope": scope_id,
-            "content": codec.clean(fact.content),
-            "folded": folded(codec.clean(fact.content)),
+            "content": rows.clean(fact.content),
+            "folded": folded(rows.clean(fact.content)),
             "kind": fact.kind,
-            "attribute": codec.maybe_clean(fact.attribute),
-            "value": codec.clean(fact.value),
+            "attribute": rows.maybe_clean(fact.attribute),
+            "value": rows.clean(fact.value),
             "trust": fact.trust,
             "said": fact.said,
             "valid_from": rows.maybe_timestamp(fact.valid_from),
@@ -92,7 +97,7 @@ def insert(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> int:
             "closed_by": fact.closed_by,
             "message": fact.message_id,
             "account": rows.account_key(fact.account) or "",
-            "speaker": codec.clean(fact.speaker),
+            "speaker": rows.clean(fact.speaker),
             "origin": fact.origin,
             "is_pinned": fact.is_pinned,
         },
@@ -116,7 +121,7 @@ def index(connection: sqlite3.Connection, fact_id: int, scope_id: int, fact: Fac
 def terms(scope_id: int, fact: Fact) -> tuple[str, str]:
     """What the text index holds of a fact: its terms, and the words its attribute is asked by, each behind its
     scope."""
-    words = [*terms_of(codec.clean(fact.content)), *terms_of(codec.clean(fact.speaker))]
+    words = [*terms_of(rows.clean(fact.content)), *terms_of(rows.clean(fact.speaker))]
     return (
         " ".join(scoped(scope_id, term) for term in words),
         " ".join(scoped(scope_id, term) for term in hints_of(fact.attribute)),
@@ -127,10 +132,10 @@ def keep_names(connection: sqlite3.Connection, fact_id: int, scope_id: int, name
     """Ties a fact to exactly these names."""
     connection.execute("DELETE FROM fact_entities WHERE fact_id = :fact", {"fact": fact_id})
     for shown in names:
-        name = entity_key(codec.clean(shown))
+        name = entity_key(rows.clean(shown))
         if not name:
             continue
-        values = {"scope": scope_id, "name": name, "shown": codec.clean(shown)}
+        values = {"scope": scope_id, "name": name, "shown": rows.clean(shown)}
         made = connection.execute(
             """
             INSERT INTO entities (scope_id, name, shown) VALUES (:scope, :name, :shown)
@@ -181,7 +186,7 @@ def log(
             "action": change.action,
             "before": None if before is None else json.dumps(before, ensure_ascii=False),
             "after": None if after is None else json.dumps(after, ensure_ascii=False),
-            "reason": codec.clean(change.reason),
+            "reason": rows.clean(change.reason),
             "at": rows.timestamp(change.at),
             "account": rows.account_key(change.account),
             "message": change.message_id,
@@ -222,3 +227,150 @@ def step(fact: Fact, action: str, by: Author, reason: str = "") -> FactChange:
         account=by.account,
         message_id=by.message_id,
     )
+
+
+_GRAINS: Mapping[Grain, timedelta] = {
+    "day": timedelta(hours=20),
+    "month": timedelta(days=28),
+    "year": timedelta(days=365),
+}
+"""The least that a day, a month and a year may last."""
+
+
+def is_unheard(connection: sqlite3.Connection, fact: Fact, heard: str | None) -> bool:
+    """Whether the message of a fact does not say any more what was `heard` when the fact was read out of it: it was
+    edited, erased or deleted meanwhile. None: it is enough that it was not erased."""
+    if fact.message_id is None:
+        return False
+    row = connection.execute("SELECT text FROM messages WHERE id = :id", {"id": fact.message_id}).fetchone()
+    if heard is None:
+        return row is not None and not row["text"]
+    return row is None or row["text"] != rows.clean(heard)
+
+
+def told_by(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> Fact | None:
+    """What was learned from the same message already, in these words or of the same attribute with the same value,
+    whatever became of it since."""
+    row = connection.execute(
+        f"""
+        SELECT {COLUMNS} FROM facts
+        WHERE message_id = :message AND scope_id = :scope AND account = :account
+            AND (folded = :folded OR (attribute = :attribute AND value = :value AND value <> ''))
+        ORDER BY folded = :folded DESC, id LIMIT 1
+        """,
+        _told(fact, scope_id),
+    ).fetchone()
+    return None if row is None else fact_of(row)
+
+
+def told_before(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> Fact | None:
+    """The open fact in which the same person said the same, or the same birthday with its year."""
+    row = connection.execute(
+        f"""
+        SELECT {COLUMNS} FROM facts
+        WHERE scope_id = :scope AND account = :account AND closed_at IS NULL AND folded = :folded
+        UNION ALL
+        SELECT {COLUMNS} FROM facts
+        WHERE scope_id = :scope AND account = :account AND closed_at IS NULL AND attribute = :attribute
+            AND :attribute LIKE '%|birthday' AND value LIKE :value || '._%'
+        LIMIT 1
+        """,
+        _told(fact, scope_id),
+    ).fetchone()
+    return None if row is None else fact_of(row)
+
+
+def rivals(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> list[Fact]:
+    """What the same person said of the same attribute otherwise; nobody closes what another has said."""
+    if fact.attribute is None:
+        return []
+    found = connection.execute(
+        f"""
+        SELECT {COLUMNS} FROM facts
+        WHERE scope_id = :scope AND attribute IN (SELECT value FROM json_each(:attributes)) AND account = :account
+            AND closed_at IS NULL AND facts.value <> :value
+        """,
+        {**_told(fact, scope_id), "attributes": json.dumps(_names_of(connection, fact, scope_id))},
+    )
+    return [fact_of(row) for row in found]
+
+
+def successor(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> Fact:
+    """What came next after a fact that is known to be over: the first that the same person said otherwise of the
+    attribute, still so or over itself. There must be one."""
+    found = connection.execute(
+        f"""
+        SELECT {COLUMNS} FROM facts
+        WHERE scope_id = :scope AND attribute IN (SELECT value FROM json_each(:attributes)) AND account = :account
+            AND facts.value <> :value AND (closed_at IS NULL OR valid_to IS NOT NULL)
+        """,
+        {**_told(fact, scope_id), "attributes": json.dumps(_names_of(connection, fact, scope_id))},
+    )
+    return min((rival for rival in map(fact_of, found) if is_before(fact, rival)), key=start)
+
+
+def predecessors(connection: sqlite3.Connection, fact: Fact, next_id: int) -> list[Fact]:
+    """What `next_id` has closed, though `fact` lies between."""
+    found = connection.execute(
+        f"SELECT {COLUMNS} FROM facts WHERE closed_by = :next AND valid_to IS NOT NULL", {"next": next_id}
+    )
+    known = [fact_of(row) for row in found]
+    return [one for one in known if one.id != fact.id and one.value != fact.value and not is_before(fact, one)]
+
+
+def is_before(fact: Fact, rival: Fact) -> bool:
+    """Whether `fact` held earlier: by since when they hold, as exactly as it is known; else by when they were said,
+    which is not always the order in which they are learned."""
+    if fact.valid_from is not None and rival.valid_from is not None:
+        if fact.valid_from + _GRAINS[fact.grain] <= rival.valid_from:
+            return True
+        if rival.valid_from + _GRAINS[rival.grain] <= fact.valid_from:
+            return False
+    return (fact.last_at or fact.created_at) < (rival.last_at or rival.created_at)
+
+
+def start(fact: Fact) -> datetime:
+    """Since when it is known to hold."""
+    return fact.valid_from or fact.created_at
+
+
+def _names_of(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> list[str]:
+    """The attribute of a fact, also under its other name: "my sister" and "ana" are one where there is one sister, and
+    she is known to be Ana. Of rooms, where several have a sister, only the one name."""
+    attribute = rows.maybe_clean(fact.attribute) or ""
+    subject, _, what = attribute.partition("|")
+    if fact.scope.is_room or subject == ME or not what:
+        return [attribute]
+    is_kin = subject.startswith("my ")
+    kinds = [subject.removeprefix("my ")] if is_kin else list(KINDS_OF_KIN)
+    known = connection.execute(
+        """
+        SELECT kin.value AS kin, facts.value AS name FROM json_each(:kinds) AS kin CROSS JOIN facts
+        WHERE facts.scope_id = :scope AND facts.account = :account AND facts.closed_at IS NULL AND facts.value <> ''
+            AND facts.attribute >= :me || kin.value AND facts.attribute < :me || kin.value || '}'
+            AND facts.attribute IN (:me || kin.value, :me || kin.value || '|' || facts.value)
+        """,
+        {
+            "kinds": json.dumps(kinds),
+            "me": f"{ME}|",
+            "scope": scope_id,
+            "account": rows.account_key(fact.account) or "",
+        },
+    ).fetchall()
+    named: dict[str, set[str]] = {}
+    for row in known:
+        named.setdefault(row["kin"], set()).add(row["name"])
+    only = {kin: next(iter(names)) for kin, names in named.items() if len(names) == 1}
+    others = [name if is_kin else f"my {kin}" for kin, name in only.items() if is_kin or name == subject]
+    return [attribute, *(f"{other}|{what}" for other in others)]
+
+
+def _told(fact: Fact, scope_id: int) -> dict[str, Any]:
+    return {
+        "scope": scope_id,
+        "account": rows.account_key(fact.account) or "",
+        "folded": folded(rows.clean(fact.content)),
+        "message": fact.message_id,
+        "attribute": rows.maybe_clean(fact.attribute),
+        "value": rows.clean(fact.value),
+    }

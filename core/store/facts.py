@@ -16,9 +16,9 @@ from core.errors import Refused
 from core.facts.claims import Claim
 from core.ports import Clock
 from core.records import Author, Fact, FactChange
-from core.store import codec, fact_rows, rows
-from core.store import fact_conflicts as precedents
-from core.store.scope_filter import scope_parameter, visible
+from core.store import fact_rows, rows
+from core.store import fact_rows as precedents
+from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import write_facts
 from core.text.names import names_in
@@ -258,10 +258,10 @@ class Facts:
         before = fact_rows.state(connection, old.id)
         values: dict[str, Any] = {
             **before,
-            "content": codec.clean(new.content),
-            "folded": fact_rows.folded(codec.clean(new.content)),
-            "attribute": codec.maybe_clean(new.attribute),
-            "value": codec.clean(new.value),
+            "content": rows.clean(new.content),
+            "folded": fact_rows.folded(rows.clean(new.content)),
+            "attribute": rows.maybe_clean(new.attribute),
+            "value": rows.clean(new.value),
             "trust": new.trust,
             "said": new.said,
             "valid_to": rows.maybe_timestamp(new.valid_to),

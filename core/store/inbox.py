@@ -12,9 +12,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.ports import Clock
-from core.privacy.incognito_registry import Veil
+from core.privacy.incognito import Veil
 from core.records import Entry, RawUpdate
-from core.store import codec, rows
+from core.store import rows
 from core.store.sqlite.database import Database
 from core.types import Address, Inbound
 
@@ -49,7 +49,7 @@ class Inbox:
                 ON CONFLICT (platform, update_id) DO NOTHING
                 """,
                 [
-                    {"platform": update.platform, "update_id": update.update_id, "raw": codec.clean(update.raw)}
+                    {"platform": update.platform, "update_id": update.update_id, "raw": rows.clean(update.raw)}
                     for update in updates
                 ],
             )
@@ -87,7 +87,7 @@ class Inbox:
         values = {
             "platform": platform,
             "update_id": update_id,
-            "error": codec.clean(error),
+            "error": rows.clean(error),
             "now": rows.timestamp(self._clock.now()),
         }
 
@@ -136,7 +136,7 @@ class Inbox:
             return [
                 Entry(
                     id=row["id"],
-                    inbound=codec.load_inbound(row["inbound"]),
+                    inbound=rows.load_inbound(row["inbound"]),
                     received_at=rows.moment(row["received_at"]),
                 )
                 for row in connection.execute("SELECT id, inbound, received_at FROM inbox ORDER BY id")
@@ -170,7 +170,7 @@ class Inbox:
     def _written(self, inbound: Inbound) -> str:
         if self.is_veiled(inbound.address):
             inbound = replace(inbound, text="", command=None, reply_to=None, attachments=())
-        return codec.dump_inbound(inbound)
+        return rows.dump_inbound(inbound)
 
 
 def close_entries(connection: sqlite3.Connection, entry_ids: Sequence[int], now: datetime) -> None:
@@ -195,7 +195,7 @@ def close_entries(connection: sqlite3.Connection, entry_ids: Sequence[int], now:
 
 def withdraw(connection: sqlite3.Connection, address: Address, external_id: str, now: datetime) -> None:
     """A message was deleted on the platform: it needs no answer any more, waiting or under way."""
-    values = {"address": rows.find_address(connection, address), "external": codec.clean(external_id)}
+    values = {"address": rows.find_address(connection, address), "external": rows.clean(external_id)}
     found = connection.execute(
         "SELECT id FROM inbox WHERE address_id = :address AND external_id = :external", values
     ).fetchall()
@@ -213,5 +213,5 @@ def forget_failed(connection: sqlite3.Connection, now: datetime) -> None:
 def _external_id(inbound: Inbound) -> str:
     """What makes an event unique at its address. An edit or a deletion carries the id of the message it is about."""
     if inbound.kind == "message":
-        return codec.clean(inbound.message_id)
-    return codec.clean(f"{inbound.kind}:{inbound.message_id}:{rows.timestamp(inbound.sent_at)!r}")
+        return rows.clean(inbound.message_id)
+    return rows.clean(f"{inbound.kind}:{inbound.message_id}:{rows.timestamp(inbound.sent_at)!r}")

@@ -10,8 +10,8 @@ from datetime import datetime
 
 from core.errors import Refused
 from core.records import Job, Schedule
-from core.store import codec, rows
-from core.store.scope_filter import scope_parameter, visible
+from core.store import rows
+from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.types import Address, Scope
 
@@ -40,7 +40,7 @@ class Jobs:
             if job.origin is not None:
                 known = connection.execute(
                     f"{JOBS} WHERE jobs.origin = :origin AND scopes.key = :scope",
-                    {"origin": codec.clean(job.origin), "scope": codec.clean(job.scope.key)},
+                    {"origin": rows.clean(job.origin), "scope": rows.clean(job.scope.key)},
                 ).fetchone()
                 if known is not None:
                     return _job(known)
@@ -189,7 +189,7 @@ def _check(connection: sqlite3.Connection, target: Address, scope: Scope) -> Non
         # A room that has moved keeps its scope, also before anybody has spoken at its new id.
         row = connection.execute(
             "SELECT scope_key AS key FROM rooms WHERE key = :room",
-            {"room": codec.clean(Scope.room(target.platform, target.chat_id).key)},
+            {"room": rows.clean(Scope.room(target.platform, target.chat_id).key)},
         ).fetchone()
     if row is not None:
         actual = str(row["key"])
@@ -197,18 +197,18 @@ def _check(connection: sqlite3.Connection, target: Address, scope: Scope) -> Non
         actual = LOCAL.key
     else:
         raise Refused(f"Nobody has spoken with me at {target.key} yet, so nothing can be planned for it.")
-    if actual != codec.clean(scope.key):
+    if actual != rows.clean(scope.key):
         raise Refused(f"What is planned here cannot be delivered at {target.key}: others would see it there.")
 
 
 def _values(job: Job) -> dict[str, object]:
     return {
         "account": rows.account_key(job.account),
-        "origin": codec.maybe_clean(job.origin),
-        "text": codec.clean(job.text),
+        "origin": rows.maybe_clean(job.origin),
+        "text": rows.clean(job.text),
         "is_prompt": job.is_prompt,
-        "zone": codec.clean(job.schedule.zone),
-        "cron": codec.maybe_clean(job.schedule.cron),
+        "zone": rows.clean(job.schedule.zone),
+        "cron": rows.maybe_clean(job.schedule.cron),
         "every_s": job.schedule.every_s,
         "start_at": rows.maybe_timestamp(job.schedule.start_at),
         "at": rows.maybe_timestamp(job.schedule.at),

@@ -16,9 +16,9 @@ from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.records import Link, Named
-from core.store import account_rows, codec, epoch, rows
+from core.store import epoch, people, rows
 from core.store.people import ALPHABET, CODE_CHARS
-from core.store.scope_filter import scope_parameter
+from core.store.rows import scope_parameter
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
 
@@ -53,12 +53,12 @@ class Links:
         def work(connection: sqlite3.Connection) -> None:
             _guard(connection, account)
             _tidy(connection, now)
-            account_rows.keep(connection, account, None)
+            people.keep(connection, account, None)
             values = {
-                **account_rows.place(account),
+                **people.place(account),
                 "digest": _digest(code),
                 "scope": rows.keep_scope(connection, scope),
-                "address": codec.clean(address.key),
+                "address": rows.clean(address.key),
                 "expires_at": rows.timestamp(now + LIFE),
             }
             connection.execute(
@@ -86,7 +86,7 @@ class Links:
             _guard(connection, by.account)
             _tidy(connection, now)
             _count_tries(connection, by.account, now)
-            values = {**account_rows.place(by.account), "digest": _digest(code), "now": rows.timestamp(now)}
+            values = {**people.place(by.account), "digest": _digest(code), "now": rows.timestamp(now)}
             row = connection.execute(
                 """
                 SELECT * FROM links WHERE digest = :digest AND joined_at IS NULL AND expires_at > :now AND (
@@ -112,8 +112,8 @@ class Links:
                 {
                     **values,
                     "id": row["id"],
-                    "name": codec.clean(by.name),
-                    "address": codec.clean(address.key),
+                    "name": rows.clean(by.name),
+                    "address": rows.clean(address.key),
                     "token": secrets.token_urlsafe(12),
                     "shown": _shown(connection, offered, by.account),
                     "expires_at": rows.timestamp(now + LIFE),
@@ -133,7 +133,7 @@ class Links:
         """One of the two says yes: first who claimed, then who offered; with the second they are one person. The same
         yes again changes nothing. Refused for everybody else, and when either side has other accounts by now than it
         was shown with."""
-        values = {"token": codec.clean(token), "now": rows.timestamp(now), "expires_at": rows.timestamp(now + LIFE)}
+        values = {"token": rows.clean(token), "now": rows.timestamp(now), "expires_at": rows.timestamp(now + LIFE)}
 
         def work(connection: sqlite3.Connection) -> Link:
             _tidy(connection, now)
@@ -193,7 +193,7 @@ class Links:
             me, *others = _kin(connection, account) or [Named(account=account, name="")]
             if not others:
                 return (), 0
-            account_rows.give(connection, account, account_rows.person(connection), None)
+            people.give(connection, account, people.person(connection), None)
             scopes = [Scope.account(one.account.platform, one.account.user_id) for one in (me, *others)]
             return others, _count_parting(connection, scopes)
 
@@ -209,7 +209,7 @@ class Links:
 
 
 def _guard(connection: sqlite3.Connection, account: Account) -> None:
-    if account_rows.is_owners(connection, account):
+    if people.is_owners(connection, account):
         raise Refused(OWNERS)
 
 
@@ -241,24 +241,24 @@ def _count_parting(connection: sqlite3.Connection, scopes: Sequence[Scope]) -> i
 
 
 def _join(connection: sqlite3.Connection, offered: Account, claimed: Named) -> None:
-    account_rows.keep(connection, offered, None)
-    account_rows.keep(connection, claimed.account, claimed.name)
-    person = account_rows.person_of(connection, offered)
+    people.keep(connection, offered, None)
+    people.keep(connection, claimed.account, claimed.name)
+    person = people.person_of(connection, offered)
     for one in _kin(connection, claimed.account):
-        account_rows.give(connection, one.account, person or account_rows.person(connection), None)
+        people.give(connection, one.account, person or people.person(connection), None)
 
 
 def _kin(connection: sqlite3.Connection, account: Account) -> list[Named]:
     return [
         Named(account=Account(platform=row["platform"], user_id=row["user_id"]), name=row["name"])
-        for row in account_rows.linked(connection, account)
+        for row in people.linked(connection, account)
     ]
 
 
 def _shown(connection: sqlite3.Connection, *sides: Account) -> str:
     """All accounts of both sides as one text, to see whether they are still the same."""
     keys = {one.account.key for side in sides for one in _kin(connection, side)} | {side.key for side in sides}
-    return json.dumps(sorted(map(codec.clean, keys)))
+    return json.dumps(sorted(map(rows.clean, keys)))
 
 
 def _link(connection: sqlite3.Connection, link_id: int) -> Link:
@@ -287,7 +287,7 @@ def _link(connection: sqlite3.Connection, link_id: int) -> Link:
 
 
 def _is_same(one: Account, other: Account) -> bool:
-    return account_rows.place(one) == account_rows.place(other)
+    return people.place(one) == people.place(other)
 
 
 def _digest(code: str) -> str:

@@ -1,6 +1,8 @@
 """Messages as rows: inserted once, reworded, erased, and the forms in which they were sent.
 
 Functions that take a connection run inside the caller's transaction. The text indexes follow by triggers.
+
+Finds a message by the id that its platform gave it. Only reads, and only what may be seen.
 """
 
 from __future__ import annotations
@@ -8,11 +10,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from core.store import codec
-from core.store.rows import MESSAGE_COLUMNS, message_of, place, timestamp
+from core.store import rows
+from core.store.rows import MESSAGE_COLUMNS, message_of, place, scope_parameter, timestamp, visible
 from core.store.sqlite import chunk_index
+from core.store.sqlite.database import Database
 from core.store.usage import disturb
-from core.types import Address, Json, Message
+from core.types import Address, Json, Message, Scope
 
 _INSERT_NEW = """
 INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name, external_id,
@@ -63,7 +66,7 @@ def seal(connection: sqlite3.Connection, message_id: int, blocks: Sequence[Json]
     if row is not None:
         connection.execute(
             "UPDATE messages SET sent = :sent WHERE id = :id",
-            {"id": message_id, "sent": codec.dump_blocks(blocks, _plain(row["text"], row["blocks"]))},
+            {"id": message_id, "sent": rows.dump_blocks(blocks, _plain(row["text"], row["blocks"]))},
         )
 
 
@@ -76,15 +79,15 @@ def amend(connection: sqlite3.Connection, address: Address, external_id: str, te
         WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
         AND messages.external_id = :external_id
         """,
-        {**place(address), "external_id": codec.clean(external_id)},
+        {**place(address), "external_id": rows.clean(external_id)},
     ).fetchone()
     if row is None:
         return False
     is_talk = row["kind"] in ("chat", "quote")
     if text is None:
         erase(connection, row)
-    elif is_talk and codec.clean(text) != row["text"]:
-        _reword(connection, row, codec.clean(text))
+    elif is_talk and rows.clean(text) != row["text"]:
+        _reword(connection, row, rows.clean(text))
     else:
         return True
     if is_talk:
@@ -94,8 +97,8 @@ def amend(connection: sqlite3.Connection, address: Address, external_id: str, te
 
 
 def _values(message: Message, address_id: int) -> dict[str, object]:
-    text = codec.clean(message.text)
-    blocks = None if message.blocks is None else codec.dump_blocks(message.blocks, codec.text_block(text))
+    text = rows.clean(message.text)
+    blocks = None if message.blocks is None else rows.dump_blocks(message.blocks, rows.text_block(text))
     sender = message.sender
     return {
         "session_id": message.session_id,
@@ -104,33 +107,33 @@ def _values(message: Message, address_id: int) -> dict[str, object]:
         "kind": message.kind,
         "text": text,
         "blocks": blocks,
-        "sent": None if message.sent is None else codec.dump_blocks(message.sent, _plain(text, blocks)),
-        "tools": codec.maybe_clean(message.tools),
-        "tool_name": codec.maybe_clean(message.tool_name),
-        "external_id": codec.maybe_clean(message.external_id),
-        "sender_id": None if sender is None else codec.clean(sender.id),
-        "sender_name": None if sender is None else codec.clean(sender.name),
+        "sent": None if message.sent is None else rows.dump_blocks(message.sent, _plain(text, blocks)),
+        "tools": rows.maybe_clean(message.tools),
+        "tool_name": rows.maybe_clean(message.tool_name),
+        "external_id": rows.maybe_clean(message.external_id),
+        "sender_id": None if sender is None else rows.clean(sender.id),
+        "sender_name": None if sender is None else rows.clean(sender.name),
         "sender_is_nobody": sender is not None and sender.is_nobody,
         "is_forward": message.is_forward,
         "created_at": timestamp(message.created_at),
-        "usage": codec.dump_usage(message.usage),
+        "usage": rows.dump_usage(message.usage),
     }
 
 
 def _plain(text: str, blocks: str | None) -> Sequence[Json]:
     """What goes to the model of a message when nothing is added to it."""
-    exact = codec.load_blocks(blocks)
-    return codec.text_block(text) if exact is None else exact
+    exact = rows.load_blocks(blocks)
+    return rows.text_block(text) if exact is None else exact
 
 
 def _reword(connection: sqlite3.Connection, row: sqlite3.Row, text: str) -> None:
-    blocks = codec.load_blocks(row["blocks"])
+    blocks = rows.load_blocks(row["blocks"])
     connection.execute(
         "UPDATE messages SET text = :text, blocks = :blocks, sent = NULL WHERE id = :id",
         {
             "id": row["id"],
             "text": text,
-            "blocks": None if blocks is None else codec.dump_blocks(_reworded(blocks, text), codec.text_block(text)),
+            "blocks": None if blocks is None else rows.dump_blocks(_reworded(blocks, text), rows.text_block(text)),
         },
     )
     if not row["text"] and text:
@@ -167,7 +170,7 @@ def _reworded(blocks: Sequence[Json], text: str) -> list[Json]:
             others.append(block)
         elif position is None:
             position = len(others)
-    return [*others[: position or 0], *codec.text_block(text), *others[position or 0 :]]
+    return [*others[: position or 0], *rows.text_block(text), *others[position or 0 :]]
 
 
 def erase(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
@@ -187,3 +190,29 @@ def erase(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
         "UPDATE sessions SET messages = messages - 1 WHERE id = :session_id AND :kind = 'chat'",
         {"session_id": row["session_id"], "kind": row["kind"]},
     )
+
+
+class Originals:
+    """Messages as people point at them: with a reply, or from a menu."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def find(self, address: Address, external_id: str, scopes: frozenset[Scope]) -> Message | None:
+        """What was said there under this id and is part of the talk; None when it does not exist or is not of these
+        scopes, which is the same answer."""
+
+        def work(connection: sqlite3.Connection) -> Message | None:
+            row = connection.execute(
+                f"""
+                SELECT {MESSAGE_COLUMNS} FROM addresses
+                JOIN messages ON messages.address_id = addresses.id JOIN sessions ON sessions.id = messages.session_id
+                WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id
+                    AND addresses.thread_id = :thread_id AND messages.external_id = :external_id
+                    AND messages.kind = 'chat' AND {visible()}
+                """,
+                {**place(address), "external_id": rows.clean(external_id), "scopes": scope_parameter(scopes)},
+            ).fetchone()
+            return None if row is None else message_of(row)
+
+        return await self._database.read(work)

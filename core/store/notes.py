@@ -1,4 +1,8 @@
-"""The history of curated notes: one row a change, never changed itself. The notes are files and kept elsewhere."""
+"""The history of curated notes: one row a change, never changed itself. The notes are files and kept elsewhere.
+
+Changes of curated notes that read like orders, until a person has looked at them.
+Which of the owner's files he has approved as they are, as digests in state_meta.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from core.notes.provenance import Provenance
 from core.records import Author, NoteChange
-from core.store import codec, rows
+from core.review.review import Operation, PendingNote, Provenance
+from core.store import rows
 from core.store.passages import PLATFORM_ID, link
-from core.store.scope_filter import scope_parameter, visible
+from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.types import Scope
 
@@ -54,7 +58,7 @@ _IDLE = f"""
 
 
 class Notes:
-    """Fills the role `core.review.versions_role.Versions` over state.db."""
+    """Fills the role `core.review.review.Versions` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -80,14 +84,14 @@ class Notes:
                 """,
                 {
                     "scope": rows.keep_scope(connection, change.scope),
-                    "target": codec.clean(change.target),
-                    "action": codec.clean(change.action),
-                    "before": codec.maybe_clean(change.before),
-                    "after": codec.maybe_clean(change.after),
+                    "target": rows.clean(change.target),
+                    "action": rows.clean(change.action),
+                    "before": rows.maybe_clean(change.before),
+                    "after": rows.maybe_clean(change.after),
                     "account": rows.account_key(change.account),
                     "message": change.message_id,
                     "address": None if change.address is None else rows.keep_address(connection, change.address),
-                    "external": codec.maybe_clean(change.external_id),
+                    "external": rows.maybe_clean(change.external_id),
                     "undoes": change.undoes,
                     "insisted": change.is_insisted,
                     "at": rows.timestamp(change.at),
@@ -131,7 +135,7 @@ class Notes:
         them."""
         if author.address is None or author.external_id is None:
             return []
-        values: dict[str, object] = {"scopes": scope_parameter(scopes), "external": codec.clean(author.external_id)}
+        values: dict[str, object] = {"scopes": scope_parameter(scopes), "external": rows.clean(author.external_id)}
         return await self._read(
             f"""
             {VERSIONS} WHERE {visible("notes.scope_id")} AND notes.external_id = :external
@@ -160,7 +164,7 @@ class Notes:
         """The entries that all changes of a file come to."""
         changes = await self._read(
             f"{VERSIONS} WHERE scopes.key = :scope AND notes.target = :target ORDER BY notes.id",
-            {"scope": scope.key, "target": codec.clean(target)},
+            {"scope": scope.key, "target": rows.clean(target)},
         )
         entries: dict[str, None] = {}
         for change in changes:
@@ -172,7 +176,7 @@ class Notes:
 
     async def origin(self, scopes: frozenset[Scope], entry: str) -> Provenance:
         """The last change that brought an entry, and the message it came from where that may be seen."""
-        values: dict[str, object] = {"scopes": scope_parameter(scopes), "entry": codec.clean(entry)}
+        values: dict[str, object] = {"scopes": scope_parameter(scopes), "entry": rows.clean(entry)}
         change = await self._one(
             f"""
             {VERSIONS} WHERE {visible("notes.scope_id")} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1
@@ -251,3 +255,128 @@ def change_of(row: sqlite3.Row) -> NoteChange:
         undoes=row["undoes"],
         is_insisted=bool(row["is_insisted"]),
     )
+
+
+LIMIT = 50
+"""So many wait in a scope at most: whoever floods it is not kept."""
+
+
+class PendingNotes:
+    """Fills the role `core.review.review.Quarantine` over state.db."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, note: PendingNote) -> datetime | None:
+        """Keeps it, once for the same operations in a scope. Since when something has waited in its scope without a
+        break; None when too many wait there already: what others ask for, and what stands in files, each for itself."""
+
+        now = rows.timestamp(note.at)
+
+        def work(connection: sqlite3.Connection) -> datetime | None:
+            values = {
+                "scope": rows.keep_scope(connection, note.scope),
+                "target": rows.clean(note.target),
+                "operations": json.dumps(
+                    [[one.action, rows.clean(one.content), rows.clean(one.old_text)] for one in note.operations],
+                    ensure_ascii=False,
+                ),
+                "reason": rows.clean(note.reason),
+                "account": rows.account_key(note.account),
+                "message": note.message_id,
+                "address": None if note.address is None else rows.keep_address(connection, note.address),
+                "external": rows.maybe_clean(note.external_id),
+                "written": note.is_written,
+                "at": now,
+            }
+            there = connection.execute(
+                "SELECT target, operations, is_written, began_at FROM pending_notes WHERE scope_id = :scope", values
+            ).fetchall()
+            began_at: float = there[0]["began_at"] if there else now
+            same = (values["target"], values["operations"], note.is_written)
+            if any((row["target"], row["operations"], bool(row["is_written"])) == same for row in there):
+                return rows.moment(began_at)
+            if sum(bool(row["is_written"]) == note.is_written for row in there) >= LIMIT:
+                return None
+            connection.execute(
+                """
+                INSERT INTO pending_notes (
+                    scope_id, target, operations, reason, account, message_id, address_id, external_id, is_written,
+                    began_at, at
+                ) VALUES (
+                    :scope, :target, :operations, :reason, :account, :message, :address, :external, :written,
+                    :began, :at
+                )
+                """,
+                {**values, "began": began_at},
+            )
+            return rows.moment(began_at)
+
+        return await self._database.write(work)
+
+    async def waiting(self, scopes: frozenset[Scope]) -> list[PendingNote]:
+        """What waits in these scopes, oldest first."""
+
+        def work(connection: sqlite3.Connection) -> list[PendingNote]:
+            found = connection.execute(
+                f"""
+                SELECT pending_notes.*, scopes.key AS scope_key,
+                    addresses.platform, addresses.chat_id, addresses.thread_id
+                FROM pending_notes JOIN scopes ON scopes.id = pending_notes.scope_id
+                LEFT JOIN addresses ON addresses.id = pending_notes.address_id
+                WHERE {visible("pending_notes.scope_id")} ORDER BY pending_notes.id
+                """,
+                {"scopes": scope_parameter(scopes)},
+            )
+            return [_note(row) for row in found]
+
+        return await self._database.read(work)
+
+    async def drop(self, note_id: int) -> None:
+        """It was decided."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM pending_notes WHERE id = :id", {"id": rows.bounded(note_id)})
+
+        await self._database.write(work)
+
+
+def _note(row: sqlite3.Row) -> PendingNote:
+    return PendingNote(
+        id=row["id"],
+        scope=Scope(key=row["scope_key"]),
+        target=row["target"],
+        operations=tuple(
+            Operation(action=action, content=content, old_text=old_text)
+            for action, content, old_text in json.loads(row["operations"])
+        ),
+        reason=row["reason"],
+        at=rows.moment(row["at"]),
+        account=rows.account_of(row["account"]),
+        message_id=row["message_id"],
+        address=None if row["platform"] is None else rows.address_of(row),
+        external_id=row["external_id"],
+        is_written=bool(row["is_written"]),
+    )
+
+
+_KEY = "approved:"
+
+
+class Approvals:
+    """Fills the role `core.review.review.Seals` over state.db."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, name: str, digest: str) -> None:
+        """The file is approved as long as it says this."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            rows.keep_meta(connection, f"{_KEY}{name}", digest)
+
+        await self._database.write(work)
+
+    async def has(self, name: str, digest: str) -> bool:
+        """Whether that was approved."""
+        return await self._database.read(lambda connection: rows.meta(connection, f"{_KEY}{name}") == digest)

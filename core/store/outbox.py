@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from core.errors import StoreError
 from core.ports import Clock
 from core.records import Parcel
-from core.store import codec, rows
+from core.store import rows
 from core.store.inbox import forget_failed
 from core.store.sqlite.database import Database
 from core.types import Address, Answer
@@ -56,8 +56,8 @@ class Outbox:
         """Gives a held parcel its content; due at `next_at`, None: this process delivers it itself. One that is done
         stays done; StoreError without one."""
         values = {
-            "key": codec.clean(key),
-            "payload": codec.dump_answer(answer),
+            "key": rows.clean(key),
+            "payload": rows.dump_answer(answer),
             "next_at": rows.maybe_timestamp(next_at),
         }
 
@@ -78,7 +78,7 @@ class Outbox:
             WHERE key = :key AND NOT EXISTS (SELECT 1 FROM json_each(posted) WHERE value = :message_id)
             """,
             key,
-            message_id=codec.clean(message_id),
+            message_id=rows.clean(message_id),
         )
 
     async def due(self, now: datetime, platforms: Collection[str] | None = None, limit: int = 50) -> list[Parcel]:
@@ -107,7 +107,7 @@ class Outbox:
 
     async def is_behind(self, key: str) -> bool:
         """Whether an older parcel with content has yet to leave for the same address."""
-        values = {"key": codec.clean(key)}
+        values = {"key": rows.clean(key)}
 
         def work(connection: sqlite3.Connection) -> bool:
             row = connection.execute(
@@ -126,7 +126,7 @@ class Outbox:
     async def done(self, key: str) -> None:
         """Delivered. The key stays, the words do not: they stand in the conversation, where the message that holds them
         learns under which id it (the first part of it) can be opened on the platform."""
-        values = {"key": codec.clean(key), "now": rows.timestamp(self._clock.now())}
+        values = {"key": rows.clean(key), "now": rows.timestamp(self._clock.now())}
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(
@@ -154,7 +154,7 @@ class Outbox:
             """,
             key,
             next_at=rows.timestamp(next_at),
-            error=codec.clean(error),
+            error=rows.clean(error),
         )
 
     async def bury(self, key: str, error: str) -> None:
@@ -163,7 +163,7 @@ class Outbox:
             f"UPDATE outbox SET dead_at = :now, next_at = NULL, error = :error WHERE key = :key AND {OPEN}",
             key,
             now=rows.timestamp(self._clock.now()),
-            error=codec.clean(error),
+            error=rows.clean(error),
         )
 
     async def claim(self, key: str) -> None:
@@ -221,7 +221,7 @@ class Outbox:
         await self._database.write(work)
 
     async def _change(self, statement: str, key: str, **values: object) -> None:
-        parameters = {"key": codec.clean(key), **values}
+        parameters = {"key": rows.clean(key), **values}
         await self._database.write(
             lambda connection: connection.execute(statement, parameters).close(), has_words=False
         )
@@ -248,17 +248,17 @@ def fill_parcel(connection: sqlite3.Connection, parcel: Parcel, now: datetime, m
 
 
 def _names(platforms: Collection[str] | None) -> str | None:
-    return None if platforms is None else codec.dump(list(platforms))
+    return None if platforms is None else rows.dump(list(platforms))
 
 
 def _values(parcel: Parcel, now: datetime) -> dict[str, object]:
     return {
-        "key": codec.clean(parcel.key),
-        "lane": codec.clean(parcel.address.key),
+        "key": rows.clean(parcel.key),
+        "lane": rows.clean(parcel.address.key),
         "kind": parcel.kind,
-        "payload": codec.dump_answer(parcel.answer),
-        "posted": codec.dump(list(parcel.posted)),
-        "reply_to": codec.maybe_clean(parcel.reply_to),
+        "payload": rows.dump_answer(parcel.answer),
+        "posted": rows.dump(list(parcel.posted)),
+        "reply_to": rows.maybe_clean(parcel.reply_to),
         "attempts": parcel.attempts,
         "next_at": rows.maybe_timestamp(parcel.next_at),
         "created_at": rows.timestamp(now),
@@ -271,7 +271,7 @@ def _parcel(row: sqlite3.Row) -> Parcel:
         key=row["key"],
         kind=row["kind"],
         address=Address.parse(row["lane"]),
-        answer=codec.load_answer(row["payload"]),
+        answer=rows.load_answer(row["payload"]),
         posted=tuple(json.loads(row["posted"])),
         reply_to=row["reply_to"],
         attempts=row["attempts"],

@@ -11,11 +11,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from core.store.rows import maybe_moment, moment
-from core.store.scope_filter import scope_parameter, visible
-from core.store.search_types import READ_FIRST, READ_LAST, Found, Hit, Item, Query
-from core.store.sqlite.chunk_terms import SHOWN
+from core.store.query import READ_FIRST, READ_LAST, Found, Hit, Item, Query
+from core.store.rows import maybe_moment, moment, scope_parameter, visible
 from core.store.sqlite.message_search import bounded, session_filters
+from core.store.sqlite.text_index import SHOWN
 from core.types import Address, Scope, Session
 
 BOOKEND = 3

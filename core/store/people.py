@@ -1,6 +1,8 @@
 """Persons as sets of accounts: who is the owner, who was admitted, and what may be seen where.
 
 Decides scopes, never reads what was said. Whatever is unknown sees its own scope only, and what is no scope nothing.
+
+Accounts and the persons they belong to as rows; what is done with them is in `people.py` and `links.py`.
 """
 
 from __future__ import annotations
@@ -12,11 +14,91 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from core.errors import Refused
-from core.privacy.incognito_registry import Veil
+from core.privacy.incognito import Veil
 from core.records import Pairing
-from core.store import account_rows, codec, rows
+from core.store import rows
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
+
+TERMINAL = Account(platform="terminal", user_id="local")
+"""Whoever sits at the machine is the owner."""
+
+
+def place(account: Account) -> dict[str, str]:
+    """The parameters by which an account is found."""
+    return {"platform": rows.clean(account.platform), "user_id": rows.clean(account.user_id)}
+
+
+def person(connection: sqlite3.Connection, is_owner: bool = False) -> int:
+    """A new person without accounts."""
+    made = connection.execute("INSERT INTO people (is_owner) VALUES (:is_owner) RETURNING id", {"is_owner": is_owner})
+    return int(made.fetchall()[0]["id"])
+
+
+def keep(connection: sqlite3.Connection, account: Account, name: str | None) -> None:
+    """Makes the account a person of its own when it is new; notes its name when one is given."""
+    values = {**place(account), "name": rows.maybe_clean(name)}
+    known = connection.execute(
+        "SELECT name FROM accounts WHERE platform = :platform AND user_id = :user_id", values
+    ).fetchone()
+    if known is None:
+        connection.execute(
+            """
+            INSERT INTO accounts (platform, user_id, person_id, name)
+            VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
+            """,
+            {**values, "person": person(connection)},
+        )
+    elif name is not None:
+        connection.execute("UPDATE accounts SET name = :name WHERE platform = :platform AND user_id = :user_id", values)
+
+
+def give(connection: sqlite3.Connection, account: Account, person_id: int, owner_by: str | None) -> None:
+    """Moves an account to a person; `owner_by` says who made it the owner's: settings, cli or nobody."""
+    connection.execute(
+        """
+        UPDATE accounts SET person_id = :person, owner_by = :owner_by
+        WHERE platform = :platform AND user_id = :user_id
+        """,
+        {**place(account), "person": person_id, "owner_by": owner_by},
+    )
+    connection.execute("DELETE FROM people WHERE is_owner = 0 AND id NOT IN (SELECT person_id FROM accounts)")
+
+
+def person_of(connection: sqlite3.Connection, account: Account) -> int | None:
+    """The person an account belongs to; None for one that was never met."""
+    row = connection.execute(
+        "SELECT person_id FROM accounts WHERE platform = :platform AND user_id = :user_id", place(account)
+    ).fetchone()
+    return None if row is None else int(row["person_id"])
+
+
+def is_owners(connection: sqlite3.Connection, account: Account) -> bool:
+    """Whether the account is the owner's; whoever sits at the machine is the owner, known or not."""
+    if account == TERMINAL:
+        return True
+    row = connection.execute(
+        """
+        SELECT people.is_owner FROM accounts JOIN people ON people.id = accounts.person_id
+        WHERE accounts.platform = :platform AND accounts.user_id = :user_id
+        """,
+        place(account),
+    ).fetchone()
+    return row is not None and bool(row["is_owner"])
+
+
+def linked(connection: sqlite3.Connection, account: Account) -> list[sqlite3.Row]:
+    """The accounts of the person that an account belongs to, itself first, as platform, user_id, name."""
+    return connection.execute(
+        """
+        SELECT linked.platform, linked.user_id, linked.name
+        FROM accounts JOIN accounts AS linked ON linked.person_id = accounts.person_id
+        WHERE accounts.platform = :platform AND accounts.user_id = :user_id
+        ORDER BY linked.platform <> :platform OR linked.user_id <> :user_id, linked.platform, linked.user_id
+        """,
+        place(account),
+    ).fetchall()
+
 
 ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
 """Signs that are told apart when read aloud or copied by hand."""
@@ -44,7 +126,7 @@ class People:
 
         def work(connection: sqlite3.Connection) -> None:
             owner = _owner(connection)
-            listed = dict.fromkeys((account_rows.TERMINAL, *accounts))
+            listed = dict.fromkeys((TERMINAL, *accounts))
             present = {
                 Account(platform=row["platform"], user_id=row["user_id"]): row["owner_by"]
                 for row in connection.execute(
@@ -53,18 +135,18 @@ class People:
             }
             for account, owner_by in present.items():
                 if owner_by != "cli" and account not in listed:
-                    account_rows.give(connection, account, account_rows.person(connection), None)
+                    give(connection, account, person(connection), None)
             for account in listed:
                 if account not in present:
-                    account_rows.keep(connection, account, None)
-                    account_rows.give(connection, account, owner, "settings")
-            _keep_own_rooms(connection, {_kept(connection, codec.clean(room.key)) for room in rooms})
+                    keep(connection, account, None)
+                    give(connection, account, owner, "settings")
+            _keep_own_rooms(connection, {_kept(connection, rows.clean(room.key)) for room in rooms})
 
         await self._database.write(work)
 
     async def is_owner(self, account: Account) -> bool:
         """Whether the account belongs to the owner."""
-        return await self._database.read(lambda connection: account_rows.is_owners(connection, account))
+        return await self._database.read(lambda connection: is_owners(connection, account))
 
     async def is_admitted(self, account: Account) -> bool:
         """Whether the account, or one that is linked with it, was approved by pairing."""
@@ -77,7 +159,7 @@ class People:
                     WHERE accounts.platform = :platform AND accounts.user_id = :user_id
                     AND linked.admitted_at IS NOT NULL
                     """,
-                    account_rows.place(account),
+                    place(account),
                 ).fetchone()
                 is not None
             )
@@ -90,22 +172,22 @@ class People:
         For an account, the scopes of its person's accounts, and the owner's own rooms when it is the owner; for a room,
         the room's; for a room the owner declared his own, the owner's whole set. Empty for what is no scope.
         """
-        return await self._database.read(lambda connection: _scopes(connection, codec.clean(scope.key)))
+        return await self._database.read(lambda connection: _scopes(connection, rows.clean(scope.key)))
 
     async def greet(self, account: Account, name: str) -> None:
         """Notes the account and its present name."""
-        await self._database.write(lambda connection: account_rows.keep(connection, account, name))
+        await self._database.write(lambda connection: keep(connection, account, name))
 
     async def ask(self, account: Account, name: str, now: datetime) -> Pairing | None:
         """A pairing code for a stranger; None when one was given within the hour or 20 are pending."""
         pairing = Pairing(
             code="".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARS)),
             account=account,
-            name=codec.clean(name),
+            name=rows.clean(name),
             expires_at=now + CODE_LIFE,
         )
         values = {
-            **account_rows.place(account),
+            **place(account),
             "code": pairing.code,
             "name": pairing.name,
             "now": rows.timestamp(now),
@@ -161,21 +243,21 @@ class People:
                 return None
             pairing = _pairing(row)
             connection.execute("UPDATE pairings SET used_at = :now WHERE code = :code", values)
-            account_rows.keep(connection, pairing.account, pairing.name)
+            keep(connection, pairing.account, pairing.name)
             connection.execute(
                 "UPDATE accounts SET admitted_at = :now WHERE platform = :platform AND user_id = :user_id",
-                {**account_rows.place(pairing.account), "now": values["now"]},
+                {**place(pairing.account), "now": values["now"]},
             )
             if is_owner:
-                account_rows.give(connection, pairing.account, _owner(connection), "cli")
+                give(connection, pairing.account, _owner(connection), "cli")
             return pairing
 
         return await self._database.write(work)
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """The room's scope stays that of the old id."""
-        old = codec.clean(Scope.room(platform, old_chat_id).key)
-        new = codec.clean(Scope.room(platform, new_chat_id).key)
+        old = rows.clean(Scope.room(platform, old_chat_id).key)
+        new = rows.clean(Scope.room(platform, new_chat_id).key)
 
         def work(connection: sqlite3.Connection) -> None:
             values = {"key": new, "kept": _kept(connection, old)}
@@ -200,7 +282,7 @@ class People:
         """The scope a room has kept through its moves; any other scope is returned as it is."""
         if not scope.is_room:
             return scope
-        key = codec.clean(scope.key)
+        key = rows.clean(scope.key)
         return await self._database.read(lambda connection: Scope(key=_kept(connection, key)))
 
 
@@ -215,7 +297,7 @@ def _keep_own_rooms(connection: sqlite3.Connection, wanted: set[str]) -> None:
 def _owner(connection: sqlite3.Connection) -> int:
     """The owner's person, made when there is none yet."""
     row = connection.execute("SELECT id FROM people WHERE is_owner = 1 ORDER BY id LIMIT 1").fetchone()
-    return account_rows.person(connection, is_owner=True) if row is None else int(row["id"])
+    return person(connection, is_owner=True) if row is None else int(row["id"])
 
 
 def _kept(connection: sqlite3.Connection, key: str) -> str:

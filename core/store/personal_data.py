@@ -11,11 +11,11 @@ import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from core.privacy.erasure_inbox import SENDER
-from core.store import codec, rows
-from core.store.scope_filter import scope_parameter, visible
+from core.privacy.erasure_search import SENDER
+from core.store import rows
+from core.store.rows import scope_parameter, visible
+from core.store.sessions import SAID
 from core.store.sqlite.database import Database
-from core.store.transcripts import SAID
 from core.types import Account, Scope
 
 PAGE_ROWS = 500
@@ -150,7 +150,7 @@ class Holdings:
         """One object for each row, ``{"kind": ..., ...}`` with moments in ISO 8601 and without what is empty."""
         values = {
             "scopes": scope_parameter(scopes),
-            "accounts": json.dumps([codec.clean(account.key) for account in accounts if "\0" not in account.key]),
+            "accounts": json.dumps([rows.clean(account.key) for account in accounts if "\0" not in account.key]),
             "limit": PAGE_ROWS,
         }
         for kind, statement in KINDS.items():

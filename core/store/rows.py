@@ -2,17 +2,202 @@
 and how sessions and messages are read.
 
 Functions that take a connection run inside the caller's transaction and never begin or end one.
+
+Values to text and back: the JSON in which state.db keeps events, answers, content blocks and token counts.
+The one scope predicate: who may see a row of state.db.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from core.store import codec
-from core.types import Account, Address, Message, Scope, Sender, Session
+from core.types import (
+    Account,
+    Address,
+    Answer,
+    Attachment,
+    Button,
+    Command,
+    File,
+    Inbound,
+    Json,
+    Message,
+    Scope,
+    Sender,
+    Session,
+    Usage,
+)
+
+
+def clean(text: str) -> str:
+    """`text` as valid Unicode: surrogate pairs are joined, a lone surrogate becomes U+FFFD; all else is unchanged."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def maybe_clean(text: str | None) -> str | None:
+    """`clean` for what may be absent; absent and empty stay two things."""
+    return None if text is None else clean(text)
+
+
+def dump(value: object) -> str:
+    """Compact JSON; the order of keys is kept, because the model's cached prefix is compared by bytes."""
+    return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain))
+
+
+def dump_blocks(blocks: Sequence[Json], plain: Sequence[Json]) -> str | None:
+    """Content blocks as JSON, or None where they say the same as `plain` and need not be stored."""
+    encoded = dump([dict(block) for block in blocks])
+    if len(blocks) == len(plain) and json.loads(encoded) == json.loads(dump([dict(block) for block in plain])):
+        return None
+    return encoded
+
+
+def load_blocks(encoded: str | None) -> tuple[Json, ...] | None:
+    """The reverse of `dump_blocks`; None stays None."""
+    return None if encoded is None else tuple(json.loads(encoded))
+
+
+def text_block(text: str) -> tuple[Json, ...]:
+    """The block list of a message that is nothing but its text."""
+    return ({"type": "text", "text": text},)
+
+
+def dump_usage(usage: Usage | None) -> str | None:
+    """Token counts as an object that SQL can sum with json_extract."""
+    if usage is None:
+        return None
+    return dump(
+        {
+            "input": usage.input,
+            "output": usage.output,
+            "cache_read": usage.cache_read,
+            "cache_write": usage.cache_write,
+            "cache_write_hour": usage.cache_write_hour,
+        }
+    )
+
+
+def load_usage(encoded: str | None) -> Usage | None:
+    """The reverse of `dump_usage`."""
+    return None if encoded is None else Usage(**json.loads(encoded))
+
+
+def dump_inbound(inbound: Inbound) -> str:
+    """An event as JSON; `sent_at` in ISO 8601 with microseconds, UTC."""
+    return dump(
+        {
+            "kind": inbound.kind,
+            "address": {
+                "platform": inbound.address.platform,
+                "chat_id": inbound.address.chat_id,
+                "thread_id": inbound.address.thread_id,
+            },
+            "scope": inbound.scope.key,
+            "sender": {"id": inbound.sender.id, "name": inbound.sender.name, "is_nobody": inbound.sender.is_nobody},
+            "text": inbound.text,
+            "message_id": inbound.message_id,
+            "sent_at": inbound.sent_at.astimezone(UTC).isoformat(),
+            "is_direct": inbound.is_direct,
+            "is_addressed": inbound.is_addressed,
+            "command": None if inbound.command is None else _command(inbound.command),
+            "reply_to": inbound.reply_to,
+            "is_interaction": inbound.is_interaction,
+            "is_forward": inbound.is_forward,
+            "link_base": inbound.link_base,
+            "attachments": [
+                {
+                    "kind": attachment.kind,
+                    "name": attachment.name,
+                    "mime": attachment.mime,
+                    "size_bytes": attachment.size_bytes,
+                    "reference": attachment.reference,
+                }
+                for attachment in inbound.attachments
+            ],
+        }
+    )
+
+
+def load_inbound(encoded: str) -> Inbound:
+    """The reverse of `dump_inbound`."""
+    value = json.loads(encoded)
+    return Inbound(
+        kind=value["kind"],
+        address=Address(**value["address"]),
+        scope=Scope(key=value["scope"]),
+        sender=Sender(**value["sender"]),
+        text=value["text"],
+        message_id=value["message_id"],
+        sent_at=datetime.fromisoformat(value["sent_at"]),
+        is_direct=value["is_direct"],
+        is_addressed=value["is_addressed"],
+        command=None if value["command"] is None else Command(**value["command"]),
+        reply_to=value["reply_to"],
+        is_interaction=value["is_interaction"],
+        is_forward=value["is_forward"],
+        link_base=value["link_base"],
+        attachments=tuple(Attachment(**attachment) for attachment in value["attachments"]),
+    )
+
+
+def dump_answer(answer: Answer | None) -> str | None:
+    """An answer as JSON, files in base64; None for a parcel whose turn is still at work."""
+    if answer is None:
+        return None
+    return dump(
+        {
+            "text": answer.text,
+            "buttons": [
+                {"label": button.label, "command": _command(button.command), "id": button.id}
+                for button in answer.buttons
+            ],
+            "files": [
+                {"name": file.name, "content": base64.b64encode(file.content).decode(), "mime": file.mime}
+                for file in answer.files
+            ],
+            "is_private": answer.is_private,
+        }
+    )
+
+
+def load_answer(encoded: str | None) -> Answer | None:
+    """The reverse of `dump_answer`."""
+    if encoded is None:
+        return None
+    value = json.loads(encoded)
+    return Answer(
+        text=value["text"],
+        buttons=tuple(
+            Button(label=button["label"], command=Command(**button["command"]), id=button["id"])
+            for button in value["buttons"]
+        ),
+        files=tuple(
+            File(name=file["name"], content=base64.b64decode(file["content"]), mime=file["mime"])
+            for file in value["files"]
+        ),
+        is_private=value["is_private"],
+    )
+
+
+def _command(command: Command) -> dict[str, str]:
+    return {"name": command.name, "arguments": command.arguments}
+
+
+def _plain(value: object) -> Any:
+    """Blocks are mappings, not always dicts."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} cannot be stored in state.db")
+
 
 SESSIONS = """
 SELECT sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key AS scope_key,
@@ -61,9 +246,9 @@ def bounded(number: int) -> int:
 def place(address: Address) -> dict[str, str]:
     """The parameters by which an address is found in its table."""
     return {
-        "platform": codec.clean(address.platform),
-        "chat_id": codec.clean(address.chat_id),
-        "thread_id": codec.clean(address.thread_id or ""),
+        "platform": clean(address.platform),
+        "chat_id": clean(address.chat_id),
+        "thread_id": clean(address.thread_id or ""),
     }
 
 
@@ -95,13 +280,13 @@ def keep_link_base(connection: sqlite3.Connection, address_id: int, link_base: s
     if link_base:
         connection.execute(
             "UPDATE addresses SET link_base = :base WHERE id = :id AND link_base IS NOT :base",
-            {"id": address_id, "base": codec.clean(link_base)},
+            {"id": address_id, "base": clean(link_base)},
         )
 
 
 def keep_scope(connection: sqlite3.Connection, scope: Scope) -> int:
     """The row id of a scope, made when it is new."""
-    key = {"key": codec.clean(scope.key)}
+    key = {"key": clean(scope.key)}
     row = connection.execute("SELECT id FROM scopes WHERE key = :key", key).fetchone()
     if row is None:
         row = connection.execute("INSERT INTO scopes (key) VALUES (:key) RETURNING id", key).fetchall()[0]
@@ -110,7 +295,7 @@ def keep_scope(connection: sqlite3.Connection, scope: Scope) -> int:
 
 def account_key(account: Account | None) -> str | None:
     """An account as one text."""
-    return None if account is None else codec.clean(account.key)
+    return None if account is None else clean(account.key)
 
 
 def account_of(key: str | None) -> Account | None:
@@ -178,13 +363,32 @@ def message_of(row: sqlite3.Row | dict[str, Any]) -> Message:
         role=row["role"],
         kind=row["kind"],
         text=row["text"],
-        blocks=codec.load_blocks(row["blocks"]),
-        sent=codec.load_blocks(row["sent"]) if "sent" in row.keys() else None,  # noqa: SIM118 (a Row iterates values)
+        blocks=load_blocks(row["blocks"]),
+        sent=load_blocks(row["sent"]) if "sent" in row.keys() else None,  # noqa: SIM118 (a Row iterates values)
         tools=row["tools"],
         tool_name=row["tool_name"],
         external_id=row["external_id"],
         sender=sender,
         is_forward=bool(row["is_forward"]),
         created_at=moment(row["created_at"]),
-        usage=codec.load_usage(row["usage"]),
+        usage=load_usage(row["usage"]),
     )
+
+
+def visible(column: str = "sessions.scope_id") -> str:
+    """The SQL condition that `column` (a scope id) is one of the scopes bound as ``:scopes``.
+
+    `column` is a constant of the calling statement, never anything a person typed; all else than a dotted name raises
+    ValueError.
+    """
+    if not all(part.isidentifier() for part in column.split(".")):
+        raise ValueError(f"not a column: {column!r}")
+    return f"{column} IN (SELECT id FROM scopes WHERE key IN (SELECT value FROM json_each(:scopes)))"
+
+
+def scope_parameter(scopes: Iterable[Scope]) -> str:
+    """The value of ``:scopes``: a JSON list of scope keys, ``[]`` for nobody.
+
+    A key with a NUL is left out: SQLite's JSON reader ends a string there, which would make it another scope's key.
+    """
+    return json.dumps(sorted({scope.key for scope in scopes if "\0" not in scope.key}))

@@ -1,6 +1,9 @@
 """Sessions and their messages as the agent needs them: opened, written, read back exactly as the model saw them.
 
 One call is one transaction. What people look at is in `transcripts.py`, what is searched in `recall.py`.
+
+Sessions as people look at them: lists and texts. Only reads, and only what the scopes allow.
+Which conversations are incognito, for the next process: it has to say that they are gone. No word of them here.
 """
 
 from __future__ import annotations
@@ -14,13 +17,15 @@ from datetime import datetime
 from core.errors import StoreError
 from core.ports import Clock
 from core.records import Parcel
-from core.store import codec, rows
 from core.store import messages as message_rows
+from core.store import rows
 from core.store.inbox import close_entries, withdraw
 from core.store.outbox import fill_parcel
-from core.store.scope_filter import scope_parameter, visible
+from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
+from core.store.sqlite.erase_bytes import want_pages
 from core.store.sqlite.stale import write_text
+from core.store.sqlite.text_index import plainly
 from core.store.usage import disturb
 from core.types import Address, EndReason, Json, Message, Scope, Session
 
@@ -135,7 +140,7 @@ class Conversations:
 
     async def retitle(self, session_id: int, title: str) -> None:
         """Gives a session its title."""
-        values = {"id": session_id, "title": codec.clean(title)}
+        values = {"id": session_id, "title": rows.clean(title)}
         await self._database.write(
             lambda connection: connection.execute("UPDATE sessions SET title = :title WHERE id = :id", values).close()
         )
@@ -189,7 +194,7 @@ class Conversations:
     async def keep_prompt(self, session_id: int, prompt: str, sight: frozenset[Scope] = frozenset()) -> Session:
         """Stores the system prompt of a session that has none yet, and the scopes it was written from; returns the
         session as it stands."""
-        values = {"id": session_id, "prompt": codec.clean(prompt), "sight": scope_parameter(sight)}
+        values = {"id": session_id, "prompt": rows.clean(prompt), "sight": scope_parameter(sight)}
 
         def work(connection: sqlite3.Connection) -> Session:
             connection.execute(
@@ -220,7 +225,7 @@ class Conversations:
 
 def _create(connection: sqlite3.Connection, session: Session, ending: EndReason) -> Session:
     scope_id = rows.keep_scope(connection, session.scope)
-    external_id = codec.maybe_clean(session.external_id)
+    external_id = rows.maybe_clean(session.external_id)
     if external_id is not None:
         known = connection.execute(
             "SELECT id FROM sessions WHERE scope_id = :scope AND external_id = :external",
@@ -246,9 +251,9 @@ def _create(connection: sqlite3.Connection, session: Session, ending: EndReason)
             "external": external_id,
             "parent": session.parent_id,
             "opens_at": session.opens_at,
-            "title": codec.maybe_clean(session.title),
-            "model": codec.clean(session.model),
-            "prompt": codec.clean(session.system_prompt),
+            "title": rows.maybe_clean(session.title),
+            "model": rows.clean(session.model),
+            "prompt": rows.clean(session.system_prompt),
             "started_at": rows.timestamp(session.started_at),
             "last_at": rows.timestamp(session.last_at or session.started_at),
             "ended_at": rows.maybe_timestamp(session.ended_at),
@@ -320,3 +325,121 @@ def _count(connection: sqlite3.Connection, session_id: int, added: _Sum) -> None
             "last_at": added.last_at,
         },
     )
+
+
+LIMIT = 1_000
+"""Most sessions of one list, whatever was asked for."""
+
+SAID = """(messages.kind = 'chat' OR messages.kind = 'quote' AND messages.role = 'assistant') AND messages.text <> ''
+AND (messages.role <> 'tool' OR messages.blocks IS NULL)"""
+"""What a person reads of a session: also an answer that repeats history (kind quote), nothing of tools. A tool's line
+that was imported has no blocks: it is text like the rest."""
+
+
+class Transcripts:
+    """Fills the role `core.ports.Transcripts` over state.db."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def recent(self, scopes: frozenset[Scope], limit: int, text: str | None = None) -> list[Session]:
+        """The sessions that something was said in, latest first, at most 1,000; with `text`, those that have it in
+        their title or in their first message, whatever its case, width or accents' encoding. No character is special.
+        """
+        values = {
+            "scopes": scope_parameter(scopes),
+            "needle": plainly(rows.maybe_clean(text)).strip() or None,
+            "limit": max(0, min(limit, LIMIT)),
+        }
+
+        def work(connection: sqlite3.Connection) -> list[Session]:
+            found = connection.execute(
+                f"""
+                {rows.SESSIONS}
+                WHERE {visible()} AND sessions.messages > 0 AND (
+                    :needle IS NULL OR instr(plainly(sessions.title), :needle) OR instr(plainly((
+                        SELECT text FROM messages WHERE session_id = sessions.id
+                        AND kind = 'chat' AND role IN ('user', 'assistant') AND text <> '' ORDER BY id LIMIT 1
+                    )), :needle)
+                )
+                ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
+                """,
+                values,
+            )
+            return [rows.session_of(row) for row in found]
+
+        return await self._database.read(work)
+
+    async def transcript(self, session_id: int, scopes: frozenset[Scope]) -> list[Message]:
+        """All that was said in a session, oldest first; empty for one that is not theirs."""
+        values = {"session": rows.bounded(session_id), "scopes": scope_parameter(scopes)}
+
+        def work(connection: sqlite3.Connection) -> list[Message]:
+            found = connection.execute(
+                f"""
+                SELECT {rows.MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
+                WHERE sessions.id = :session AND {visible()} AND {SAID} ORDER BY messages.id
+                """,
+                values,
+            )
+            return [rows.message_of(row) for row in found]
+
+        return await self._database.read(work)
+
+
+class Veils:
+    """Marks in state.db, one for each address."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def draw(self, address: Address) -> None:
+        """The conversation at an address is incognito. What waits there already is for this process only: its words
+        are taken out of the inbox."""
+        now = rows.timestamp(self._clock.now())
+
+        def work(connection: sqlite3.Connection) -> None:
+            values = {"address": rows.keep_address(connection, address), "now": now}
+            connection.execute(
+                "INSERT INTO veils (address_id, at) VALUES (:address, :now) ON CONFLICT (address_id) DO NOTHING", values
+            )
+            waiting = connection.execute(
+                """
+                UPDATE inbox SET inbound = json_set(
+                    inbound, '$.text', '', '$.command', NULL, '$.attachments', json('[]'), '$.reply_to', NULL
+                ) WHERE address_id = :address
+                """,
+                values,
+            )
+            if waiting.rowcount:
+                want_pages(connection)
+
+        await self._database.write(work)
+
+    async def lift(self, address: Address) -> None:
+        """It is over."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            values = {"address": rows.find_address(connection, address)}
+            connection.execute("DELETE FROM veils WHERE address_id = :address", values)
+
+        await self._database.write(work)
+
+    async def fallen(self) -> Sequence[Address]:
+        """At the start of a process: where one before it was incognito. What waited there is closed, since its words
+        are gone; the marks stay until `lift`."""
+        now = self._clock.now()
+
+        def work(connection: sqlite3.Connection) -> Sequence[Address]:
+            found = connection.execute(
+                """
+                SELECT platform, chat_id, thread_id FROM veils JOIN addresses ON addresses.id = veils.address_id
+                ORDER BY veils.at, addresses.id
+                """
+            ).fetchall()
+            waiting = connection.execute("SELECT id FROM inbox WHERE address_id IN (SELECT address_id FROM veils)")
+            close_entries(connection, [row["id"] for row in waiting.fetchall()], now)
+            return [rows.address_of(row) for row in found]
+
+        return await self._database.write(work)

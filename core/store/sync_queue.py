@@ -10,9 +10,7 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 
-from core.memory.backfill import Past
-from core.memory.backlog_counts import Arrears
-from core.memory.sync_task import PLATFORM, Errand
+from core.memory.sync_task import PLATFORM, Arrears, Errand, Past
 from core.ports import Clock
 from core.records import Parcel
 from core.store import rows

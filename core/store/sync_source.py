@@ -10,9 +10,10 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 
-from core.memory.backfill import Past
+from core.memory.sync_task import Past
 from core.records import NoteChange
-from core.store import codec, rows
+from core.store import rows
+from core.store import rows as codec
 from core.store.notes import VERSIONS, change_of
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of
 from core.store.sqlite.database import Database

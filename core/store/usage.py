@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from core.records import Bill, Call, Cause, Miss, Precedent
-from core.store import codec, rows
-from core.store.scope_filter import scope_parameter, visible
+from core.store import rows
+from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.types import Payer, Scope, Session, Usage
 
@@ -56,7 +56,7 @@ class Calls:
                     "scope": scope_id,
                     "session": session_id,
                     "kind": call.kind,
-                    "model": codec.clean(call.model),
+                    "model": rows.clean(call.model),
                     "at": rows.timestamp(call.at),
                     "input": call.usage.input,
                     "output": call.usage.output,
@@ -65,8 +65,8 @@ class Calls:
                     "cache_write_hour": call.usage.cache_write_hour,
                     "miss": call.miss,
                     "missed": call.missed,
-                    "reply_id": None if session_id is None else codec.maybe_clean(call.reply_id),
-                    "imprint": None if session_id is None else codec.maybe_clean(call.imprint),
+                    "reply_id": None if session_id is None else rows.maybe_clean(call.reply_id),
+                    "imprint": None if session_id is None else rows.maybe_clean(call.imprint),
                 },
             )
             connection.execute(

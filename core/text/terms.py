@@ -12,8 +12,7 @@ from datetime import date
 from functools import lru_cache
 
 from core.search.query import LIMIT_TERMS, STOPWORDS, clean
-from core.text.cjk import apart, asked_terms, asks_moment, run_terms
-from core.text.cjk_words import MOMENTS
+from core.text.cjk import MOMENTS, apart, asked_terms, asks_moment, run_terms
 from core.text.normalize import fold, parted, symbol_token, words_of
 from core.text.stemming import irregular_forms, stem
 

@@ -13,7 +13,7 @@ from core.models.tool_arguments import parsed
 from core.ports import Recall
 from core.search import filters
 from core.search.rendering import to_json
-from core.store.search_types import Query
+from core.store.query import Query
 from core.types import Account, Json, Payer, Role, Tool, ToolContext
 
 BUDGET_CHARS = 6_000

@@ -2,6 +2,8 @@
 
 The format is in `chronicle.py`; files of other systems are read in `core/histories`. An import that is repeated or was
 cut off changes nothing twice. Tool calls and what tools returned are not exported, nor are commands.
+
+What an import stores in one transaction: whole sessions, as many as a writer beside it may wait for. Pure.
 """
 
 from __future__ import annotations
@@ -14,17 +16,56 @@ from functools import partial
 
 from core.errors import HistoryError, StoreError
 from core.records import ImportReport, Skipped
-from core.store import archive, import_order
-from core.store.scope_filter import scope_parameter, visible
+from core.store import archive
+from core.store.rows import scope_parameter, visible
+from core.store.sessions import SAID
 from core.store.sqlite import index_maintenance
-from core.store.sqlite.bulk import indexed_at_once
 from core.store.sqlite.database import Database
+from core.store.sqlite.index_maintenance import indexed_at_once
 from core.store.sqlite.stale import write_text
-from core.store.transcripts import SAID
-from core.transfer import json_lines
-from core.transfer.batches import Batch, cut
+from core.transfer import record as json_lines
 from core.transfer.record import Chronicle
 from core.types import Scope
+
+Batch = Sequence[Sequence[Chronicle]]
+"""Lines of some sessions, each session's in the order of their times."""
+
+LINES = 500
+CHARS = 500_000
+"""A transaction has at most so many lines, and ends with the line that makes it so long. It then takes some 30 ms."""
+
+
+def cut(sessions: Iterable[Sequence[Chronicle]]) -> Iterator[Batch]:
+    """Sessions as batches; in pieces only where one alone is too much. No batch has two pieces of one session."""
+    batch: list[Sequence[Chronicle]] = []
+    count = chars = 0
+    for session in sessions:
+        for piece in _pieces(sorted(session, key=lambda line: line.at)):
+            size = sum(len(line.text) for line in piece)
+            if batch and (count + len(piece) > LINES or chars + size > CHARS):
+                yield batch
+                batch, count, chars = [], 0, 0
+            batch.append(piece)
+            count, chars = count + len(piece), chars + size
+            if len(piece) < len(session):
+                yield batch
+                batch, count, chars = [], 0, 0
+    if batch:
+        yield batch
+
+
+def _pieces(lines: Sequence[Chronicle]) -> Iterator[Sequence[Chronicle]]:
+    piece: list[Chronicle] = []
+    chars = 0
+    for line in lines:
+        piece.append(line)
+        chars += len(line.text)
+        if len(piece) == LINES or chars >= CHARS:
+            yield piece
+            piece, chars = [], 0
+    if piece:
+        yield piece
+
 
 BUFFER_LINES = 2000
 BUFFER_CHARS = 8_000_000
@@ -173,13 +214,13 @@ class Archive:
             part = session_ids[start : start + PAGE_SESSIONS]
 
             def find(connection: sqlite3.Connection, part: Sequence[int] = part) -> dict[int, list[tuple[int, int]]]:
-                return import_order.disordered(connection, part)
+                return archive.disordered(connection, part)
 
             for moves in (await self._database.read(find)).values():
-                for step in import_order.steps(moves):
+                for step in archive.steps(moves):
 
                     def work(connection: sqlite3.Connection, step: Sequence[tuple[int, int]] = step) -> None:
-                        import_order.renumber(connection, step)
+                        archive.renumber(connection, step)
 
                     await write_text(self._database, work)
                     # What goes is written down like what comes.

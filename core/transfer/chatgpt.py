@@ -12,9 +12,7 @@ from typing import Any, BinaryIO
 
 from core.records import Skipped
 from core.transfer import json_stream
-from core.transfer.choices import Choices
-from core.transfer.record import TITLE_CHARS, Chronicle
-from core.transfer.timestamps import from_seconds
+from core.transfer.record import TITLE_CHARS, Choices, Chronicle, from_seconds
 from core.types import Address
 
 HIDDEN = "hidden messages of the system"

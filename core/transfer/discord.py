@@ -19,9 +19,7 @@ from core.errors import HistoryError
 from core.records import Skipped
 from core.transfer import json_stream
 from core.transfer.archive_files import Bundle
-from core.transfer.choices import Choices
-from core.transfer.record import TITLE_CHARS, Chronicle
-from core.transfer.timestamps import from_text
+from core.transfer.record import TITLE_CHARS, Choices, Chronicle, from_text
 from core.types import Address
 
 EMPTY = "messages without text or attachment"

@@ -4,15 +4,21 @@
      "sender": str?, "text": str, "at": ISO 8601 (naive = UTC), "id": str?}
 
 Knows no table. A line that is not like this raises ValueError with the reason.
+
+What a person decides about an import, where the file cannot say it.
+JSON lines, the format of `mneme export`: each line is read or refused with its number. Knows no table.
+Moments as exports write them: seconds since 1970 as number or text, or ISO 8601. Never raises.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, cast, get_args
 
+from core.records import Skipped
 from core.types import Address, Message, Role, Scope, Session
 
 HOME = Scope.account("terminal", "local")
@@ -142,3 +148,64 @@ def _scope(key: str | None, otherwise: Scope) -> Scope:
     if kind not in ("account", "room") or not platform or not number or "\0" in key:
         raise ValueError('"scope" is neither account:platform:id nor room:platform:chat')
     return Scope(key=key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """`scope`: whose the history is. `zone`: where local times without a zone were written (old Telegram exports have
+    only those). `assistants`: names or ids of senders who are the assistant, not a person; compared without case."""
+
+    scope: Scope = HOME
+    zone: tzinfo = UTC
+    assistants: frozenset[str] = frozenset()
+
+    def is_assistant(self, *names: str | None) -> bool:
+        """Whether a sender with any of these names and ids was named as the assistant."""
+        known = {name.casefold() for name in self.assistants}
+        return any(name is not None and name.casefold() in known for name in names)
+
+
+def read(lines: Iterable[bytes | str], scope: Scope = HOME) -> Iterator[Chronicle | Skipped | None]:
+    """One thing for each line, None for a blank one. `scope` is that of lines which name none."""
+    for number, line in enumerate(lines, start=1):
+        if number == 1:
+            line = _without_mark(line)
+        if not line.strip():
+            yield None
+            continue
+        try:
+            yield Chronicle.parse(line, scope)
+        except ValueError as error:
+            yield Skipped(reason=str(error), line=number)
+
+
+def _without_mark(line: bytes | str) -> bytes | str:
+    """The mark that some editors put in front of a file is no part of it."""
+    return line.removeprefix(b"\xef\xbb\xbf") if isinstance(line, bytes) else line.removeprefix("\ufeff")
+
+
+_LONGEST_CHARS = 64
+
+
+def from_seconds(value: object) -> datetime | None:
+    """Seconds since 1970 UTC, exact to the microsecond; None for what is no such number."""
+    if isinstance(value, str) and len(value) > _LONGEST_CHARS:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return datetime.fromtimestamp(float(value), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def from_text(value: object, zone: tzinfo = UTC) -> datetime | None:
+    """A moment in ISO 8601, with a space or a T; `zone` is where it was written when it does not say. None for what
+    cannot be read."""
+    if not isinstance(value, str) or len(value) > _LONGEST_CHARS:
+        return None
+    try:
+        at = datetime.fromisoformat(value.strip())
+        return (at.replace(tzinfo=zone) if at.tzinfo is None else at).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -15,11 +15,10 @@ from typing import BinaryIO
 from core.errors import HistoryError
 from core.records import Skipped
 from core.store.sqlite import hermes
-from core.transfer import chatgpt, claude, discord, json_lines, json_stream, telegram
+from core.transfer import chatgpt, claude, discord, json_stream, record, telegram
 from core.transfer.archive_files import Bundle
-from core.transfer.choices import Choices
 from core.transfer.json_stream import Event
-from core.transfer.record import Chronicle
+from core.transfer.record import Choices, Chronicle
 
 KINDS = {
     "telegram": "Telegram export",
@@ -99,7 +98,7 @@ class Source:
             return
         with self._bundle.reading(name) as stream:
             if kind == "lines":
-                yield from json_lines.read(stream, self._choices.scope)
+                yield from record.read(stream, self._choices.scope)
             else:
                 yield from _READERS[kind](stream, self._bundle.title(name), self._choices)
 

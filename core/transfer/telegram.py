@@ -14,10 +14,8 @@ from typing import Any, BinaryIO
 
 from core.records import Skipped
 from core.transfer import json_stream
-from core.transfer.choices import Choices
 from core.transfer.json_stream import Event
-from core.transfer.record import TITLE_CHARS, Chronicle
-from core.transfer.timestamps import from_seconds, from_text
+from core.transfer.record import TITLE_CHARS, Choices, Chronicle, from_seconds, from_text
 from core.types import Address
 
 SERVICE = "service messages (joined, pinned, called, …)"

@@ -7,11 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from core.types import Message, Sender
-from gateway.cli.runtime import HERE, AsJson, InScope, fail, is_somebodys, joined, say_json, scope_of, seen, tell, visit
+from gateway.cli.runtime import (
+    HERE,
+    AsJson,
+    InScope,
+    fail,
+    is_somebodys,
+    joined,
+    say_json,
+    scope_of,
+    seen,
+    tell,
+    visit,
+)
 from gateway.services import House
 
 if TYPE_CHECKING:
-    from core.facts.knowledge import Knowledge
+    from core.facts.ranking import Knowledge
 
 SPEAKER = Sender(id="local", name="Owner")
 """Whoever sits here."""
@@ -75,7 +87,6 @@ def _facts(
 
 
 def _knowledge(house: House) -> Knowledge:
-    from core.facts.knowledge import Knowledge
-    from core.facts.ranking import Blend
+    from core.facts.ranking import Blend, Knowledge
 
     return Knowledge(house.fact_search, Blend(), house.settings.general.zone)

@@ -64,7 +64,7 @@ def _import(
     that was interrupted goes on when it is started again.
     """
     # The readers of all the formats, for which no other command should wait.
-    from core.transfer.choices import Choices
+    from core.transfer.record import Choices
     from core.transfer.source import Source
 
     whose = scope_of(scope)

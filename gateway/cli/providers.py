@@ -16,10 +16,9 @@ from core.errors import ConfigError
 from core.memory.options import RESERVED, Form
 from core.memory.plugins import BUILT_IN, Plugins
 from core.store.sync_queue import Errands
+from gateway.check import standing
 from gateway.cli.runtime import AsJson, counted, fail, is_running, leaving, load, say, say_json, tell, visit
-from gateway.provider_status import standing
-from gateway.providers import chosen, examined
-from gateway.services import House
+from gateway.services import House, chosen, examined
 
 Mode = Literal["hybrid", "context", "tools"]
 

@@ -18,7 +18,7 @@ from core.errors import MnemeError
 from core.ports import Recall
 from core.search import filters
 from core.search.rendering import NO_MESSAGE, NO_SESSION, NO_SESSIONS, to_json
-from core.store.search_types import Findings, Found, Query
+from core.store.query import Findings, Found, Query
 from core.text.sanitize import on_one_line
 from core.types import Payer, Role
 from gateway.cli.runtime import OWN, AsJson, InScope, console, joined, local, say_json, seen, tell, visit
@@ -109,9 +109,9 @@ async def _searching(house: House, query: Query) -> AsyncIterator[Recall]:
     if not (query.is_expanded or query.is_summarized):
         yield house.recall
         return
-    from core.search.research import Research
+    from core.search.expansion import Research
     from core.usage.metered_model import Meter
-    from gateway.model_client import client
+    from gateway.services import client
 
     settings = house.settings
     model = client(settings, house.clock)

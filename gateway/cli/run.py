@@ -18,8 +18,8 @@ from core.errors import MnemeError
 from core.store.sqlite.fact_index import FactIndex
 from core.text.sanitize import on_one_line
 from gateway import logs
+from gateway.check import Finding
 from gateway.cli.runtime import LOG, AsJson, console, counted, fail, finish, leaving, load, say, say_json, tell, visit
-from gateway.finding import Finding
 from gateway.packages import DISTRIBUTION, assert_own_packages
 from gateway.services import House
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from core.records import Bill, Spending
 from core.text.sanitize import on_one_line
-from core.usage.prices import Prices
+from core.usage.report import Prices
 from gateway.cli.runtime import AsJson, InScope, console, is_bare, local, say, say_json, seen, visit
 from gateway.commands.usage import KINDS, costs, misses, month_name, tokens
 from gateway.services import House

@@ -13,7 +13,7 @@ from core.notes.owner_files import NAMES
 from core.records import Author, NoteChange
 from core.types import Account, Json
 from gateway.cli.runtime import AsJson, InScope, joined, say_json, scope_of, seen, tell, visit
-from gateway.commands.note_history import PAGE, aside, explained, listed
+from gateway.commands.notes import PAGE, aside, explained, listed
 from gateway.services import House
 
 _AUTHOR = Author(account=Account(platform="terminal", user_id="local"))

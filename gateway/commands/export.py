@@ -64,7 +64,7 @@ class ExportCommands:
         return True
 
     async def run(self, command: Command, caller: Caller) -> Answer:
-        """See `gateway.commands.family`."""
+        """See `gateway.commands.registry`."""
         if caller.scope.is_room or not caller.inbound.is_direct:
             raise Refused(
                 "I export only in a direct chat with you: there you get what you said in rooms as well, and nobody "

@@ -14,8 +14,7 @@ from itertools import groupby
 from core.errors import Refused
 from core.facts.dictation import Dictation
 from core.facts.facts_role import Ledger
-from core.facts.knowledge import Knowledge
-from core.facts.question import Question
+from core.facts.ranking import Knowledge, Question
 from core.markup.render import escape
 from core.ports import Clock
 from core.privacy.forgetting import Forgetting
@@ -86,7 +85,7 @@ class FactCommands:
         return False
 
     async def run(self, command: Command, caller: Caller) -> Answer:
-        """See `gateway.commands.family`."""
+        """See `gateway.commands.registry`."""
         source = await self._pointed_at(command, caller)
         text = command.arguments
         if source is not None and not text:

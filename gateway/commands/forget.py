@@ -37,7 +37,7 @@ class ForgetCommands:
         return False
 
     async def run(self, command: Command, caller: Caller) -> Answer:
-        """See `gateway.commands.family`."""
+        """See `gateway.commands.registry`."""
         claim = Claim(
             account=caller.account,
             scope=caller.scope,

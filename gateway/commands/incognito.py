@@ -49,7 +49,7 @@ class IncognitoCommands:
         return False
 
     async def run(self, command: Command, caller: Caller) -> Answer:
-        """See `gateway.commands.family`."""
+        """See `gateway.commands.registry`."""
         state = command.arguments.strip().lower()
         if state not in ("", "on", "off"):
             raise Refused("Say `/incognito on` or `/incognito off`.")

@@ -43,7 +43,7 @@ class JobCommands:
         return command.name == "cron" and _action(command)[0] not in _CHANGES
 
     async def run(self, command: Command, caller: Caller) -> Answer:
-        """See `gateway.commands.family`."""
+        """See `gateway.commands.registry`."""
         if command.name == "remind":
             return await self._add("remind", command.arguments, caller)
         action, rest = _action(command)

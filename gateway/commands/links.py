@@ -55,7 +55,7 @@ class LinkCommands:
         return False
 
     async def run(self, command: Command, caller: Caller) -> Answer:
-        """See `gateway.commands.family`."""
+        """See `gateway.commands.registry`."""
         if caller.scope.is_room or not caller.inbound.is_direct:
             raise Refused(f"/{command.name} works in a direct chat with me only.")
         words = command.arguments.strip()

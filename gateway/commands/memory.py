@@ -46,7 +46,7 @@ class MemoryCommands:
         return not self._desk.changes_notes(action) and not self._facts.changes_facts(action, text)
 
     async def run(self, command: Command, caller: Caller) -> Answer:
-        """See `gateway.commands.family`."""
+        """See `gateway.commands.registry`."""
         action, text = _action(command)
         if (about := await self._facts.answer(action, text, caller)) is not None:
             return about

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from core.ports import Recall
 from core.search import filters
 from core.search.rendering import to_markdown
-from core.store.search_types import READ_FIRST, Findings, Found, Query, Shape
+from core.store.query import READ_FIRST, Findings, Found, Query, Shape
 from core.types import Answer, Button, Command, CommandSpec, Option, Payer
 from gateway.commands.context import Caller
 
@@ -75,7 +75,7 @@ class RecallCommands:
         return True
 
     async def run(self, command: Command, caller: Caller) -> Answer:
-        """See `gateway.commands.family`."""
+        """See `gateway.commands.registry`."""
         switches, text = _parted(command.arguments)
         findings = await self._recall.recall(
             Query(

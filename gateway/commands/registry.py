@@ -1,6 +1,8 @@
 """All slash commands as one: announces them, finds the one that is meant, keeps their buttons.
 
 What a command does is in the families (`*_commands.py`); this file knows none of them by name.
+
+The role of a group of commands: one file each (`*_commands.py`).
 """
 
 from __future__ import annotations
@@ -10,15 +12,30 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Protocol
 
-from core.agent.agent import BADGE
+from core.agent.turn import BADGE
 from core.errors import Refused
 from core.ports import Actions, Clock
 from core.records import Action
 from core.types import Account, Answer, Command, CommandSpec, Inbound, Option, Scope
 from gateway.commands.confirmations import UNCLEAR, YES, Confirmations
 from gateway.commands.context import Caller
-from gateway.commands.family import Family
+
+
+class Family(Protocol):
+    """Some commands that belong together."""
+
+    @property
+    def specs(self) -> Sequence[CommandSpec]:
+        """What is announced."""
+
+    def is_reading(self, command: Command) -> bool:
+        """Whether the command changes nothing, so that it need not wait for its turn."""
+
+    async def run(self, command: Command, caller: Caller) -> Answer:
+        """Does it. Raises Refused with a sentence for the person."""
+
 
 BUTTON_LIFE = timedelta(days=7)
 _SECRET_ARGUMENTS = frozenset({"approve", "forget", "link"})

@@ -50,7 +50,7 @@ class SessionCommands:
         return command.name == "stop" or (command.name == "sessions" and _number(command.arguments) is None)
 
     async def run(self, command: Command, caller: Caller) -> Answer:
-        """See `gateway.commands.family`."""
+        """See `gateway.commands.registry`."""
         match command.name:
             case "new":
                 return await self._new(caller)

@@ -10,8 +10,7 @@ from core.errors import Refused
 from core.markup.render import escape
 from core.records import Cause, Spending
 from core.types import Answer, Button, CallKind, Command, CommandSpec, Option, Session
-from core.usage.prices import Prices
-from core.usage.report import Books
+from core.usage.report import Books, Prices
 from gateway.commands.context import Caller
 
 SESSIONS = 10
@@ -68,7 +67,7 @@ class UsageCommands:
         return True
 
     async def run(self, command: Command, caller: Caller) -> Answer:
-        """See `gateway.commands.family`."""
+        """See `gateway.commands.registry`."""
         is_wide = caller.inbound.address.platform in _WIDE
         prices = self._books.prices
         match command.arguments.strip().lower():

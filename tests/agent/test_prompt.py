@@ -13,8 +13,7 @@ from core.memory.manager import Memory
 from core.notes.notebook import Notebook
 from core.notes.owner_files import Charter
 from core.notes.provider import Curated
-from core.store.approvals import Approvals
-from core.store.notes import Notes
+from core.store.notes import Approvals, Notes
 from core.store.sqlite.database import Database
 from core.types import Address, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock

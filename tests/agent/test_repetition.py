@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.agent.repetition import Repetition
+from core.agent.user_message import Repetition
 
 SAID = Repetition(["I moved to Porto in May, and like it here.", "Noted.", "我五月份搬到波尔图去住了，很喜欢这里"])
 

@@ -14,11 +14,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from config.settings import Settings
-from core.search.research import Research
-from core.store.search_types import Findings, Query
+from core.search.expansion import Research
+from core.store.query import Findings, Query
+from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
-from core.store.transcripts import Transcripts
-from gateway.model_client import client
+from gateway.services import client
 from tests.bench.locomo import LIMIT, SCOPE, SESSIONS, Mneme
 from tests.fixtures.clock import SteadyClock
 

@@ -17,8 +17,7 @@ from zoneinfo import ZoneInfo
 
 from core.facts import hrr
 from core.facts.claims import Claim, fact_of
-from core.facts.question import Question
-from core.facts.ranking import Blend
+from core.facts.ranking import Blend, Question
 from core.facts.rules import claims
 from core.records import Fact
 from core.store import fact_rows, rows

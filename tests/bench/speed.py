@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core.search.recall import Recall
 from core.search.rendering import to_json
-from core.store.search_types import Query
+from core.store.query import Query
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.transfer.archive import Archive

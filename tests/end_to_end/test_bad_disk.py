@@ -16,7 +16,7 @@ from core.errors import StoreError
 from core.search.recall import Recall
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import MIGRATIONS
-from core.transfer import batches
+from core.transfer import archive
 from core.transfer.archive import Archive
 from tests.fixtures.clock import SteadyClock
 from tests.gateway.cli.test_main import ROOT, good, imported, mneme
@@ -85,7 +85,7 @@ def test_a_disk_that_takes_nothing_is_one_sentence(tmp_path: Path, spoil: str, m
 async def test_an_import_that_fills_the_disk_goes_on_when_there_is_room(
     database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "LINES", 20)
+    monkeypatch.setattr(archive, "LINES", 20)
     lines = [line(f"ferry {n} " + f"word{n} " * 200, session=f"s{n // 5}", id=str(n)) for n in range(400)]
 
     def narrow(connection: sqlite3.Connection) -> None:

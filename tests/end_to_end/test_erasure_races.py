@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from core.agent.turn import Turn
+from core.agent.user_message import Turn
 from core.errors import Overtaken
 from core.notes import files as pages
 from core.privacy.files_role import Filing

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from core.agent.turn import Turn
+from core.agent.user_message import Turn
 from core.types import Account, Address, Scope, Session
 from tests.fixtures.corridor import KeptReply, open_corridor
 from tests.fixtures.scripted_model import ScriptedModel, calls, says

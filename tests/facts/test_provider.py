@@ -14,8 +14,7 @@ import pytest
 from core.agent.offline import Offline
 from core.errors import ToolError
 from core.facts.provider import Holographic
-from core.facts.question import Question
-from core.facts.ranking import Blend
+from core.facts.ranking import Blend, Question
 from core.store.facts import Facts
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from adapters.discord.probe import probe_discord
-from adapters.telegram.probe import probe_telegram
+from adapters.discord.client import probe_discord
+from adapters.telegram.adapter import probe_telegram
 from config.settings import Settings
 from core.errors import ConfigError, DeliveryError, ModelError, StoreError
 from core.records import Fact
 from core.store.facts import Facts
-from core.store.sqlite import health
+from core.store.sqlite import erase_bytes
 from core.store.sqlite.database import Database
 from gateway.check import Checkup
 from gateway.packages import assert_own_packages, folders, intruders
@@ -99,13 +99,13 @@ async def test_a_problem_of_the_environment_is_not_put_right_in_a_file(clock: St
 
 
 async def test_damage_in_the_file_is_found(tmp_path: Path) -> None:
-    assert health.missing_features() == []
+    assert erase_bytes.missing_features() == []
     path = tmp_path / "state.db"
     async with Database.open(path) as database:
         rows = [{"key": f"key {number}", "value": "x" * 500} for number in range(200)]
         statement = "INSERT INTO state_meta (key, value) VALUES (:key, :value)"
         await database.write(lambda connection: connection.executemany(statement, rows).close())
-        assert await health.damage(database) == []
+        assert await erase_bytes.damage(database) == []
     raw = bytearray(path.read_bytes())
     raw[-6 * 4096 : -5 * 4096] = b"\xff" * 4096
     path.write_bytes(raw)
@@ -116,7 +116,7 @@ async def test_damage_in_the_file_is_found(tmp_path: Path) -> None:
 async def _complaints(database: Database) -> list[str]:
     """What the check says of a file: SQLite lists damage, or cannot even begin to."""
     try:
-        return await health.damage(database)
+        return await erase_bytes.damage(database)
     except StoreError as error:
         return [str(error)]
 

@@ -9,8 +9,8 @@ import pytest
 
 from core.errors import StoreError
 from core.facts.curator import Curator
-from core.store.fact_rota import FactRota
-from gateway.curation import Curation
+from core.store.fact_search import FactRota
+from gateway.maintenance import Curation
 from gateway.owner_notices import Doorbell
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.corridor import open_corridor

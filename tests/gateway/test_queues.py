@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from core.ports import Receipt
 from core.records import Entry
 from core.types import Address, Answer, Inbound, Scope, Sender
-from gateway.pending_event import Ticket
-from gateway.queues import Lanes
+from gateway.queues import Lanes, Ticket
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
 

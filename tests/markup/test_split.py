@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.markup.parse import parse
+from core.markup.parse import MarkupNode, parse
 from core.markup.render import escape, split, to_telegram
 from core.markup.source import visible
-from core.markup.tree import MarkupNode
 from tests.fixtures.markdowns import MEASURES, markdowns, telegram_length
 
 pytestmark = pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.memory.breaker import FAILURES, LONGEST_REST, Breaker
+from core.memory.guarded_provider import FAILURES, LONGEST_REST, Breaker
 from tests.fixtures.clock import SteadyClock
 
 

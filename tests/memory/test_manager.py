@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import ToolError
-from core.memory.breaker import FAILURES
+from core.memory.guarded_provider import FAILURES
 from core.memory.provider import MemoryProvider
 from core.records import NoteChange
 from core.types import Json, Message, Session, Tool, ToolContext

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from core.errors import ConfigError
-from core.memory.options import Form
-from core.memory.secret import Secret
+from core.memory.options import Form, Secret
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from config.settings import Settings
 from core.errors import ConfigError
 from core.memory.plugins import Plugins
 from core.types import Address
-from gateway.providers import chosen
+from gateway.services import chosen
 from tests.fixtures.corridor import open_corridor
 from tests.fixtures.remembrance import PLUGINS, plugged
 from tests.fixtures.scripted_model import ScriptedModel, calls, says

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from core.memory.guarded import room as room_of
+from core.memory.guarded_provider import room as room_of
 
 
 async def test_it_gives_what_came_of_it_and_raises_what_was_raised() -> None:

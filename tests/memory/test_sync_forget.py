@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.memory.forgotten import Forgotten
-from core.memory.provider import MemoryProvider
+from core.memory.provider import Forgotten, MemoryProvider
 from core.memory.sync_task import Errand, forgetting
 from core.records import NoteChange
 from core.types import Message, Session, ToolContext

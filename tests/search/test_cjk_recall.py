@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from core.search.recall import Recall
-from core.store.search_types import Query
+from core.store.query import Query
 from core.store.sqlite.database import Database
 from core.text.normalize import fold
 from tests.fixtures.annals import ANA, Annals

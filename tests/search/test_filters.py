@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.search import filters
-from core.store.search_types import Query
+from core.store.query import Query
 from core.types import Scope
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

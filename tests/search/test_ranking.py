@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from core.search.ranking import is_question, rank, weights
-from core.search.utterance import Utterance
+from core.search.ranking import Utterance, is_question, rank, weights
 from core.text.terms import date_terms, moment_terms, query_terms, terms_of
 
 

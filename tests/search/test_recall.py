@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.search.recall import Recall
-from core.search.remarks import LOOSE, UNTYPED, WORDLESS
-from core.store.search_types import Findings, Query
+from core.search.rendering import LOOSE, UNTYPED, WORDLESS
+from core.store.query import Findings, Query
 from core.store.sqlite.database import Database
 from core.types import Scope, Window
 from tests.fixtures.annals import ANA, BEN, ROOM, START, Annals

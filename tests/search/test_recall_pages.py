@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.search import remarks
+from core.search import rendering
 from core.search.recall import Recall
-from core.store.search_types import Findings, Query
+from core.store.query import Findings, Query
 from core.store.sqlite.database import Database
 from tests.fixtures.annals import ANA, BEN, Annals
 from tests.fixtures.clock import SteadyClock
@@ -83,7 +83,7 @@ async def test_pages_end_at_the_tenth_and_that_is_said(
     assert len(last.sessions) == 1
     assert not last.has_more
     assert last.note is not None
-    assert remarks.LAST_PAGE in last.note
+    assert rendering.LAST_PAGE in last.note
     assert behind.sessions == ()
     assert behind.note is not None
     assert "on page 11" in behind.note

@@ -7,12 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.search import remarks
+from core.search import rendering
 from core.search.recall import Recall
 from core.search.relaxed import Inquiry, completed
 from core.search.rendering import to_markdown
-from core.store.match import Match
-from core.store.search_types import Findings, Query
+from core.store.query import Findings, Match, Query
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
 from tests.fixtures.annals import ANA, BEN, ROOM, START, Annals
@@ -109,10 +108,10 @@ async def test_what_is_only_left_out_lists_the_newest_without_it(annals: Annals,
         ('-"the train" -redis', [d]),
     ):
         findings = await _ask(recall, text)
-        assert (_messages(findings), findings.note) == (expected, remarks.WITHOUT), text
+        assert (_messages(findings), findings.note) == (expected, rendering.WITHOUT), text
     assert [found.session.id for found in findings.sessions] == [second]
     said = await _ask(recall, "-ferry", is_prose=True)
-    assert (said.sessions[0].matches[0].message_id, said.note) == (a, remarks.UNTYPED), "who says it wants it"
+    assert (said.sessions[0].matches[0].message_id, said.note) == (a, rendering.UNTYPED), "who says it wants it"
     nothing = await _ask(recall, "-redis on:telegram")
     assert nothing.sessions == ()
     assert nothing.note is not None
@@ -138,7 +137,7 @@ async def test_other_ways_to_write_it_are_found(annals: Annals, recall: Recall, 
     ):  # fmt: skip
         findings = await _ask(recall, text)
         assert [found.session.id for found in findings.sessions][:1] == [expected], text
-        assert not (findings.note or "").endswith(remarks.WEAK), text
+        assert not (findings.note or "").endswith(rendering.WEAK), text
     assert ">>>たまご<<<" in (await _ask(recall, "タマゴ")).sessions[0].matches[0].snippet
 
 
@@ -156,8 +155,8 @@ async def test_what_was_said_in_another_way_is_not_mended(annals: Annals, recall
     await annals.session(["要比较Model的价格"])
     findings = await _ask(recall, "strict mode")
     assert findings.sessions[0].session.id == mode
-    assert findings.note == remarks.LOOSE
-    assert (await _ask(recall, "modle")).note == f"{remarks.LOOSE} “modle” was never said; I looked for “Model” too."
+    assert findings.note == rendering.LOOSE
+    assert (await _ask(recall, "modle")).note == f"{rendering.LOOSE} “modle” was never said; I looked for “Model” too."
 
 
 async def test_a_time_alone_lists_the_conversations_of_that_time(annals: Annals, recall: Recall) -> None:
@@ -260,7 +259,7 @@ async def test_a_weak_match_is_called_weak(annals: Annals, recall: Recall) -> No
         await annals.session([f"report {n} on the weather of region {n * 7}", f"thanks {n}"])
     await _chunked(recall)
     weak = await _ask(recall, "What did the dragon say to the unicorn about the elephants and the weather?")
-    assert remarks.WEAK in (weak.note or "")
+    assert rendering.WEAK in (weak.note or "")
     assert weak.sessions
     strong = await _ask(recall, "When does the ferry to Lisbon leave?")
     assert (strong.note, strong.sessions[0].session.id) == (None, 1)

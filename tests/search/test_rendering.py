@@ -11,7 +11,7 @@ import pytest
 
 from core.markup.render import to_plain
 from core.search.rendering import to_json, to_markdown, within
-from core.store.search_types import Findings, Found, Hit, Item
+from core.store.query import Findings, Found, Hit, Item
 from core.types import Address, Scope, Session
 
 AT = datetime(2026, 5, 8, 21, 30, tzinfo=UTC)

@@ -11,11 +11,11 @@ import pytest
 
 from core.errors import ModelError
 from core.ports import Model
+from core.search.expansion import NO_MODEL, NOT_EXPANDED, Research
 from core.search.recall import Recall
-from core.search.research import NO_MODEL, NOT_EXPANDED, Research
-from core.store.search_types import Findings, Query
+from core.store.query import Findings, Query
+from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
-from core.store.transcripts import Transcripts
 from core.types import Window
 from tests.fixtures.annals import ANA, BEN, Annals
 from tests.fixtures.clock import SteadyClock

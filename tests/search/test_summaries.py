@@ -14,9 +14,9 @@ from core.models.claude import Claude
 from core.ports import Model
 from core.search.recall import Recall
 from core.search.summaries import AT_ONCE, NO_MODEL, TRANSCRIPT_CHARS, Summaries
-from core.store.search_types import Findings, Query
+from core.store.query import Findings, Query
+from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
-from core.store.transcripts import Transcripts
 from core.types import Window
 from tests.fixtures.annals import ANA, BEN, Annals
 from tests.fixtures.clock import SteadyClock

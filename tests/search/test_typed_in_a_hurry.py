@@ -7,7 +7,7 @@ import random
 import pytest
 
 from core.search.recall import Recall
-from core.store.search_types import Query
+from core.store.query import Query
 from core.store.sqlite.database import Database
 from tests.bench.hurry import STRENGTHS, hurried, slip
 from tests.fixtures.annals import ANA, Annals

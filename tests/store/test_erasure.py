@@ -13,7 +13,7 @@ from core.errors import Refused
 from core.records import Parcel
 from core.search.recall import Recall
 from core.store.outbox import Outbox
-from core.store.search_types import Query
+from core.store.query import Query
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, File, Scope
 from tests.fixtures.annals import ANA, BEN, ROOM, Annals

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store import import_order
+from core.store import archive
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Usage
@@ -20,10 +20,10 @@ from tests.fixtures.samples import NOON, message, session
 @given(st.permutations(range(1, 30)), st.integers(1, 31))
 def test_every_step_moves_within_itself_and_all_together_sort(order: list[int], size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(import_order, "STEP_MESSAGES", size)
+        patch.setattr(archive, "STEP_MESSAGES", size)
         stored = {3 * place: number for place, number in enumerate(order)}
         by_time = sorted(stored, key=stored.__getitem__)
-        for step in import_order.steps(list(zip(by_time, sorted(stored), strict=True))):
+        for step in archive.steps(list(zip(by_time, sorted(stored), strict=True))):
             assert {old for old, _ in step} == {new for _, new in step}
             assert len(step) <= 2 * size
             stored |= {new: stored[old] for old, new in step}
@@ -40,10 +40,10 @@ async def test_a_message_keeps_all_but_its_id(database: Database, clock: SteadyC
     stored = await conversations.append([late, early])
 
     def work(connection: sqlite3.Connection) -> int:
-        found = import_order.disordered(connection, [made.id])
-        for step in import_order.steps(found[made.id]):
-            import_order.renumber(connection, step)
-        assert import_order.disordered(connection, [made.id]) == {}
+        found = archive.disordered(connection, [made.id])
+        for step in archive.steps(found[made.id]):
+            archive.renumber(connection, step)
+        assert archive.disordered(connection, [made.id]) == {}
         return len(found)
 
     assert await database.write(work) == 1

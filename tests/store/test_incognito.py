@@ -7,10 +7,10 @@ import contextlib
 from collections.abc import Sequence
 
 from adapters.telegram.adapter import Telegram
-from core.privacy.incognito_registry import Veil
+from core.privacy.incognito import Veil
 from core.records import RawUpdate
 from core.store.inbox import Inbox
-from core.store.incognito import Veils
+from core.store.sessions import Veils
 from core.store.sqlite.database import Database
 from core.types import Address, Attachment, Command
 from tests.fixtures.bot_api import BotApi

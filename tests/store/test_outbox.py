@@ -12,7 +12,7 @@ from core.records import Parcel
 from core.search.recall import Recall
 from core.store.inbox import Inbox
 from core.store.outbox import Outbox
-from core.store.search_types import Query
+from core.store.query import Query
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, Button, Command, File

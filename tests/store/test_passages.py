@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.search.recall import Recall
-from core.store.search_types import Query
+from core.store.query import Query
 from core.store.sqlite.database import Database
 from core.types import Window
 from tests.fixtures.annals import ANA, ROOM, Annals

@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 
 from core import ports
-from core.review.versions_role import Versions
+from core.review.review import Versions
 from core.store.actions import Actions
 from core.store.inbox import Inbox
 from core.store.jobs import Jobs
 from core.store.notes import Notes
 from core.store.outbox import Outbox
 from core.store.people import People
-from core.store.sessions import Conversations
+from core.store.sessions import Conversations, Transcripts
 from core.store.sqlite.database import Database
-from core.store.transcripts import Transcripts
 from tests.fixtures.clock import SteadyClock
 
 NOUNS = (Actions, Conversations, Inbox, Jobs, Notes, Outbox, People, Transcripts)

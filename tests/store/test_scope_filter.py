@@ -8,16 +8,13 @@ from typing import Any
 
 import pytest
 
-from core.notes.operation import Operation
 from core.records import Author, Call, Job, NoteChange, Schedule
-from core.review.pending import PendingNote
+from core.review.review import Operation, PendingNote
 from core.store.jobs import Jobs
-from core.store.notes import Notes
-from core.store.pending_notes import PendingNotes
-from core.store.scope_filter import scope_parameter, visible
-from core.store.sessions import Conversations
+from core.store.notes import Notes, PendingNotes
+from core.store.rows import scope_parameter, visible
+from core.store.sessions import Conversations, Transcripts
 from core.store.sqlite.database import Database
-from core.store.transcripts import Transcripts
 from core.store.usage import Calls
 from core.types import Payer, Scope, Session, Usage
 from tests.fixtures.clock import SteadyClock

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.edit_distance import are_kin, slips
+from core.text.spelling import are_kin, slips
 
 
 @pytest.mark.parametrize(

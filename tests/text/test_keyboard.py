@@ -6,8 +6,7 @@ from random import Random
 
 import pytest
 
-from core.text.edit_distance import slips
-from core.text.keyboard import meant
+from core.text.spelling import meant, slips
 from tests.bench.hurry import slip
 
 

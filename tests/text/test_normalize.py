@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.han import SIMPLIFIED, VARIANTS
-from core.text.normalize import SCOPE, fold, plain, spaced_words, unspaced_pairs, unspaced_runs, words_of
+from core.text.normalize import (
+    SCOPE,
+    SIMPLIFIED,
+    VARIANTS,
+    fold,
+    plain,
+    spaced_words,
+    unspaced_pairs,
+    unspaced_runs,
+    words_of,
+)
 
 
 def test_words_and_runs_are_kept_apart() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.numbers import MOST, other_ways
+from core.text.variants import NUMBERS_MOST, other_ways
 
 
 @pytest.mark.parametrize(
@@ -44,5 +44,5 @@ def test_what_has_no_other_way(text: str) -> None:
 @given(st.text(alphabet="0123456789 .:,-apmh/", max_size=600))
 def test_the_ways_are_few_and_of_one_word_each(text: str) -> None:
     ways = other_ways(text)
-    assert len(ways) <= MOST
+    assert len(ways) <= NUMBERS_MOST
     assert all(way and all(word.isalnum() and word.isascii() for word in way) for way in ways)

@@ -7,7 +7,7 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.search.marker import Marker
+from core.search.highlight import Marker
 from core.text.terms import asks_when, date_terms, marks_of, moment_terms, query_terms, terms_of
 
 

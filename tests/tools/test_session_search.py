@@ -10,11 +10,11 @@ from jsonschema import Draft202012Validator
 
 from core.errors import ToolError
 from core.search.expansion import LIMIT_S as EXPANSION_S
+from core.search.expansion import Research
 from core.search.recall import Recall
-from core.search.research import Research
 from core.search.summaries import LIMIT_S as SUMMARIES_S
+from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
-from core.store.transcripts import Transcripts
 from core.tools.session_search import BUDGET_CHARS, session_search
 from core.types import Address, Sender, Session, Tool, ToolContext, Window
 from tests.fixtures.annals import ANA, BEN, Annals

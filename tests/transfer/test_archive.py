@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 from core.records import ImportReport
 from core.search.recall import Recall
-from core.store.search_types import Query
-from core.store.sessions import Conversations
+from core.store.query import Query
+from core.store.sessions import Conversations, Transcripts
 from core.store.sqlite.database import Database
-from core.store.transcripts import Transcripts
 from core.transfer import archive as archive_module
 from core.transfer.archive import Archive
 from core.transfer.record import HOME, Chronicle

@@ -12,7 +12,7 @@ from core.store import archive as archive_rows
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
 from core.transfer import archive as archive_module
-from core.transfer import batches
+from core.transfer import archive as batches
 from core.transfer.archive import Archive
 from tests.fixtures.clock import SteadyClock
 from tests.transfer.test_archive import exported, line, sessions, take

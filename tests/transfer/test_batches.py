@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.transfer import batches
-from core.transfer.batches import cut
+from core.transfer import archive
+from core.transfer.archive import cut
 from core.transfer.record import Chronicle
 from core.types import Address
 
@@ -27,8 +27,8 @@ def _line(session: int, number: int, length: int) -> Chronicle:
 def test_every_line_is_in_one_batch_and_no_batch_is_long(lengths: list[list[int]], most: int) -> None:
     sessions = [[_line(place, n, length) for n, length in enumerate(one)] for place, one in enumerate(lengths)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches, "LINES", most)
-        patch.setattr(batches, "CHARS", 50)
+        patch.setattr(archive, "LINES", most)
+        patch.setattr(archive, "CHARS", 50)
         made = list(cut(sessions))
     flat = [line for batch in made for piece in batch for line in piece]
     assert flat == [line for session in sessions for line in reversed(session)], "each session by its times"

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.transfer import chatgpt
-from core.transfer.choices import Choices
-from core.transfer.record import Chronicle
+from core.transfer.record import Choices, Chronicle
 from tests.fixtures.exports import NOON, chatgpt_conversation, chatgpt_node
 from tests.fixtures.taking import sorted_out
 

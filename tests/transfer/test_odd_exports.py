@@ -15,8 +15,7 @@ from core.errors import HistoryError
 from core.records import Skipped
 from core.store.sqlite.database import Database
 from core.transfer.archive import Archive
-from core.transfer.choices import Choices
-from core.transfer.record import Chronicle
+from core.transfer.record import Choices, Chronicle
 from core.transfer.source import Source
 from tests.fixtures.exports import (
     chatgpt_conversation,

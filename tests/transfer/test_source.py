@@ -13,7 +13,7 @@ from core.errors import HistoryError
 from core.store.sqlite.database import Database
 from core.transfer import telegram as telegram_export
 from core.transfer.archive import Archive
-from core.transfer.choices import Choices
+from core.transfer.record import Choices
 from core.transfer.source import KINDS, Source
 from core.types import Scope
 from tests.fixtures.exports import (

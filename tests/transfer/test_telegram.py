@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.transfer import telegram
-from core.transfer.choices import Choices
-from core.transfer.record import Chronicle
+from core.transfer.record import Choices, Chronicle
 from core.types import Scope
 from tests.fixtures.exports import NOT_INCLUDED, telegram_account, telegram_chat, telegram_message
 from tests.fixtures.taking import sorted_out

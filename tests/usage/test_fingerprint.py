@@ -9,7 +9,7 @@ import pytest
 
 from core.agent.history import marked
 from core.types import Request
-from core.usage.fingerprint import Imprint
+from core.usage.metered_model import Imprint
 
 MARK = {"type": "ephemeral"}
 

@@ -7,7 +7,7 @@ import pytest
 from config.settings import Price
 from core.records import Bill
 from core.types import Usage
-from core.usage.prices import Prices
+from core.usage.report import Prices
 
 SONNET = Price(input=2.0, output=10.0, cache_write=2.5, cache_read=0.1)
 PRICES = Prices({"claude-sonnet-5-5": SONNET, "free": Price(input=0, output=0, cache_write=0, cache_read=0)}, "$")

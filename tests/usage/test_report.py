@@ -10,8 +10,7 @@ from core.records import Call
 from core.store.sqlite.database import Database
 from core.store.usage import Calls
 from core.types import Payer, Usage
-from core.usage.prices import Prices
-from core.usage.report import Books
+from core.usage.report import Books, Prices
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA
 

@@ -13,15 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import Any
 
-from core.search.counted import Counted
-from core.search.ranking import is_question
-from core.search.utterance import Utterance
-from core.store.rows import keep_meta, meta
-from core.store.scope_filter import scope_parameter, visible
-from core.store.search_types import Query
-from core.store.sqlite.chunk_terms import SHOWN, day_of, scoped
+from core.search.ranking import Utterance, is_question
+from core.store.query import Counted, Query
+from core.store.rows import keep_meta, meta, scope_parameter, visible
 from core.store.sqlite.message_search import filters, places
-from core.store.sqlite.text_index import STALE
+from core.store.sqlite.text_index import SHOWN, STALE, day_of, scoped
 from core.text.terms import name_terms, terms_of
 
 CHUNK_MESSAGES = 8

@@ -14,7 +14,7 @@ from core.store import fact_rows
 from core.store.rows import keep_meta, meta
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
-from core.store.sqlite.fact_tables import FACTS_CONTENT, FACTS_RANK, FACTS_VERSION
+from core.store.sqlite.schema import FACTS_CONTENT, FACTS_RANK, FACTS_VERSION
 from core.text.names import names_in
 from core.text.normalize import VERSION
 

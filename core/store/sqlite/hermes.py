@@ -17,9 +17,7 @@ from typing import Any
 
 from core.errors import HistoryError
 from core.records import Skipped
-from core.transfer.choices import Choices
-from core.transfer.record import TITLE_CHARS, Chronicle
-from core.transfer.timestamps import from_seconds
+from core.transfer.record import TITLE_CHARS, Choices, Chronicle, from_seconds
 from core.types import Address, Role
 
 UNDONE = "messages that were undone"

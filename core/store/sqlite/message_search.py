@@ -12,12 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from core.search.filters import DEFAULT_ROLES
-from core.store.codec import clean
-from core.store.match import Match
-from core.store.query import Plan, Route
-from core.store.rows import timestamp
-from core.store.scope_filter import scope_parameter, visible
-from core.store.search_types import Query
+from core.store.query import Match, Plan, Query, Route
+from core.store.rows import clean, scope_parameter, timestamp, visible
 from core.store.sqlite.text_index import bare
 from core.text.normalize import SCOPE, is_unspaced
 

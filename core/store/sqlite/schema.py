@@ -2,17 +2,250 @@
 
 Text indexes are drawn in `indexes.py`. A released migration is never edited: the next change is the next entry.
 Times are REAL seconds since 1970 UTC.
+
+The tables of the facts: what is known, about whom, and how it came to be so; their text index and its triggers.
+The tables of what joins accounts: offers under a code, of which only a digest is kept, and tries that were wrong.
+`token` is what a yes names a claimed one by; nobody is shown it. `partings` says whose accounts were parted: `number`
+as in `vantage.py`.
+The tables of the books: model calls that were paid for, and what has happened to a session's prefix since its last.
+The tables of what memory services were told: how far, by ids, and of what past they are still to be told.
+The table of incognito conversations: where, and since when.
+The tables of what is being erased: lists of ids, never words; and room for zeros where erased words lay.
+`number` counts those that were done, see `vantage.py`.
 """
 
 from __future__ import annotations
 
-from core.store.sqlite.erasure_tables import ERASURE_TABLES
-from core.store.sqlite.fact_tables import FACT_TABLES
-from core.store.sqlite.incognito_tables import VEIL_TABLES
-from core.store.sqlite.link_tables import LINK_TABLES
-from core.store.sqlite.sync_tables import ERRAND_TABLES
 from core.store.sqlite.text_index import INDEXES
-from core.store.sqlite.usage_tables import CALL_TABLES
+from core.text.normalize import VERSION
+
+FACTS_VERSION = "facts_version"
+"""Key of `state_meta`: the version of folding that the index of the facts was made with."""
+FACTS_RANK = "INSERT INTO facts_fts (facts_fts, rank) VALUES ('rank', 'bm25(1.0, 0.6)');"
+FACTS_CONTENT = "CREATE TABLE IF NOT EXISTS main.facts_fts_content (id INTEGER PRIMARY KEY, c0, c1)"
+"""As FTS5 makes it for an index that holds its own text."""
+
+_REWORDED = """DELETE FROM fact_changes WHERE fact_id IN (
+        SELECT facts.id FROM fact_changes AS told JOIN facts ON facts.id = told.fact_id
+        WHERE told.message_id = OLD.id AND json_extract(told.after, '$.content') <> facts.content
+    );"""
+"""A fact that was put into other words since stays, but not what the message had said of it."""
+
+FACT_TABLES = f"""
+CREATE TABLE facts (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope_id INTEGER NOT NULL REFERENCES scopes (id),
+    content TEXT NOT NULL,
+    folded TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    attribute TEXT,
+    value TEXT NOT NULL DEFAULT '',
+    trust REAL NOT NULL,
+    said INTEGER NOT NULL DEFAULT 1,
+    valid_from REAL,
+    valid_to REAL,
+    grain TEXT NOT NULL DEFAULT 'day',
+    created_at REAL NOT NULL,
+    last_at REAL NOT NULL,
+    closed_at REAL,
+    closed_by INTEGER,
+    message_id INTEGER,
+    account TEXT NOT NULL DEFAULT '',
+    speaker TEXT NOT NULL DEFAULT '',
+    origin TEXT NOT NULL,
+    is_pinned INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX facts_by_scope ON facts (scope_id, id);
+CREATE UNIQUE INDEX facts_open ON facts (scope_id, account, folded) WHERE closed_at IS NULL;
+CREATE INDEX facts_by_attribute ON facts (scope_id, attribute) WHERE attribute IS NOT NULL;
+CREATE INDEX facts_by_message ON facts (message_id) WHERE message_id IS NOT NULL;
+CREATE INDEX facts_by_closer ON facts (closed_by) WHERE closed_by IS NOT NULL;
+
+CREATE TABLE entities (
+    id INTEGER PRIMARY KEY,
+    scope_id INTEGER NOT NULL REFERENCES scopes (id),
+    name TEXT NOT NULL,
+    shown TEXT NOT NULL,
+    facts INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (scope_id, name)
+);
+
+CREATE TABLE fact_entities (
+    entity_id INTEGER NOT NULL REFERENCES entities (id),
+    fact_id INTEGER NOT NULL REFERENCES facts (id),
+    PRIMARY KEY (entity_id, fact_id)
+) WITHOUT ROWID;
+CREATE INDEX fact_entities_by_fact ON fact_entities (fact_id);
+
+CREATE TABLE fact_changes (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope_id INTEGER NOT NULL REFERENCES scopes (id),
+    fact_id INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    before TEXT,
+    after TEXT,
+    reason TEXT NOT NULL DEFAULT '',
+    at REAL NOT NULL,
+    account TEXT,
+    message_id INTEGER
+);
+CREATE INDEX fact_changes_by_fact ON fact_changes (fact_id);
+CREATE INDEX fact_changes_by_scope ON fact_changes (scope_id, id);
+CREATE INDEX fact_changes_by_message ON fact_changes (message_id) WHERE message_id IS NOT NULL;
+
+CREATE TABLE fact_marks (
+    session_id INTEGER PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+    message_id INTEGER NOT NULL
+);
+CREATE TABLE fact_rereads (
+    message_id INTEGER PRIMARY KEY
+);
+
+CREATE VIRTUAL TABLE facts_fts USING fts5(
+    terms, hints, tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
+);
+CREATE VIRTUAL TABLE facts_vocabulary USING fts5vocab('facts_fts', 'row');
+{FACTS_RANK}
+INSERT INTO state_meta (key, value) VALUES ('{FACTS_VERSION}', '{VERSION}');
+
+CREATE TRIGGER fact_named AFTER INSERT ON fact_entities
+BEGIN
+    UPDATE entities SET facts = facts + 1 WHERE id = NEW.entity_id;
+END;
+CREATE TRIGGER fact_unnamed AFTER DELETE ON fact_entities
+BEGIN
+    UPDATE entities SET facts = facts - 1 WHERE id = OLD.entity_id;
+    DELETE FROM entities WHERE id = OLD.entity_id AND facts <= 0;
+END;
+CREATE TRIGGER fact_going BEFORE DELETE ON facts
+BEGIN
+    DELETE FROM fact_entities WHERE fact_id = OLD.id;
+    DELETE FROM fact_changes WHERE fact_id = OLD.id;
+    DELETE FROM facts_fts WHERE rowid = OLD.id;
+END;
+CREATE TRIGGER fact_gone AFTER DELETE ON facts
+BEGIN
+    UPDATE facts SET closed_by = OLD.closed_by, valid_to = COALESCE(OLD.valid_to, valid_to)
+    WHERE closed_by = OLD.id AND OLD.closed_by IS NOT NULL;
+    UPDATE OR IGNORE facts SET closed_at = NULL, closed_by = NULL, valid_to = NULL WHERE closed_by = OLD.id;
+END;
+CREATE TRIGGER message_edited_of_fact AFTER UPDATE OF text ON messages WHEN NEW.text <> OLD.text
+BEGIN
+    DELETE FROM facts WHERE message_id = OLD.id;
+    {_REWORDED}
+    DELETE FROM fact_rereads WHERE message_id = OLD.id;
+    INSERT INTO fact_rereads (message_id)
+    SELECT NEW.id WHERE NEW.role = 'user' AND NEW.kind = 'chat' AND NEW.text <> '';
+END;
+CREATE TRIGGER message_gone_of_fact AFTER DELETE ON messages
+BEGIN
+    DELETE FROM facts WHERE message_id = OLD.id;
+    DELETE FROM fact_rereads WHERE message_id = OLD.id;
+    {_REWORDED}
+END;
+"""
+
+LINK_TABLES = """
+CREATE TABLE links (
+    id INTEGER PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE,
+    platform TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    scope_id INTEGER NOT NULL REFERENCES scopes (id),
+    address TEXT NOT NULL,
+    expires_at REAL NOT NULL,
+    claimed_platform TEXT,
+    claimed_user_id TEXT,
+    claimed_name TEXT,
+    claimed_address TEXT,
+    token TEXT UNIQUE,
+    shown TEXT,
+    agreed_at REAL,
+    joined_at REAL
+);
+CREATE INDEX links_by_expiry ON links (expires_at);
+
+CREATE TABLE link_tries (
+    account TEXT NOT NULL,
+    at REAL NOT NULL
+);
+CREATE INDEX link_tries_by_account ON link_tries (account, at);
+CREATE INDEX link_tries_by_time ON link_tries (at);
+
+CREATE TABLE partings (
+    number INTEGER PRIMARY KEY,
+    scopes TEXT NOT NULL
+);
+"""
+
+CALL_TABLES = """
+CREATE TABLE calls (
+    id INTEGER PRIMARY KEY,
+    scope_id INTEGER NOT NULL REFERENCES scopes (id),
+    session_id INTEGER,
+    kind TEXT NOT NULL,
+    model TEXT NOT NULL,
+    at REAL NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cache_read_tokens INTEGER NOT NULL,
+    cache_write_tokens INTEGER NOT NULL,
+    cache_write_hour_tokens INTEGER NOT NULL DEFAULT 0,
+    miss TEXT,
+    missed_tokens INTEGER NOT NULL DEFAULT 0,
+    reply_id TEXT,
+    imprint TEXT
+);
+CREATE INDEX calls_by_scope ON calls (scope_id, at);
+CREATE INDEX calls_by_session ON calls (session_id, id) WHERE session_id IS NOT NULL;
+
+CREATE TABLE disturbances (
+    session_id INTEGER PRIMARY KEY,
+    cause TEXT NOT NULL
+);
+"""
+
+ERRAND_TABLES = """
+CREATE TABLE told (
+    provider TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    last_id INTEGER NOT NULL,
+    PRIMARY KEY (provider, subject)
+) WITHOUT ROWID;
+
+CREATE TABLE pasts (
+    provider TEXT PRIMARY KEY,
+    since REAL NOT NULL,
+    next_id INTEGER NOT NULL,
+    last_id INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+
+VEIL_TABLES = """
+CREATE TABLE veils (
+    address_id INTEGER PRIMARY KEY REFERENCES addresses (id),
+    at REAL NOT NULL
+);
+"""
+
+ERASURE_TABLES = """
+CREATE TABLE erasures (
+    id TEXT PRIMARY KEY,
+    lane TEXT NOT NULL,
+    account TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    number INTEGER,
+    made_at REAL NOT NULL,
+    begun_at REAL,
+    done_at REAL,
+    list TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE zeros (
+    id INTEGER PRIMARY KEY,
+    zeros BLOB NOT NULL
+);
+"""
 
 TABLES = """
 CREATE TABLE state_meta (

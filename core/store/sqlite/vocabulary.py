@@ -15,15 +15,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 
-from core.search.counted import Counted
 from core.search.query import STOPWORDS, clean
-from core.store.scope_filter import scope_parameter, visible
-from core.store.search_types import Query
+from core.store.query import Counted, Query
+from core.store.rows import scope_parameter, visible
 from core.store.sqlite import chunk_index
-from core.store.sqlite.chunk_terms import SHOWN, day_of, scoped
-from core.text.edit_distance import slips
-from core.text.keyboard import meant
+from core.store.sqlite.text_index import SHOWN, day_of, scoped
 from core.text.normalize import words_of
+from core.text.spelling import meant, slips
 from core.text.terms import name_terms, query_terms, terms_of
 
 Mended = dict[tuple[str, ...], float]

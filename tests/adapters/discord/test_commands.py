@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from adapters.discord.commands import described, joined, option_name
 from core.search import filters
-from core.store.search_types import Query
+from core.store.query import Query
 from core.types import CommandSpec, Option
 from gateway.commands.recall import RecallCommands
 from tests.fixtures.discord_schema import DiscordSchema

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.discord.context_menu import chosen, entry, said
+from adapters.discord.commands import chosen, entry, said
 from core.types import Command
 from gateway.commands.facts import FactCommands
 from tests.fixtures.clock import SteadyClock

@@ -183,7 +183,7 @@ async def test_every_table_is_exported_or_it_is_said_why_not(database: Database)
 
 
 def test_an_answer_carries_files_through_the_outbox() -> None:
-    from core.store import codec
+    from core.store import rows as codec
 
     answer = Answer(text="x", files=(File(name="held-1.jsonl", content=b"{}\n", mime="application/jsonl"),))
     assert codec.load_answer(codec.dump_answer(answer)) == answer

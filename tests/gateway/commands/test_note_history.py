@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.notes.notebook import Notebook
-from core.notes.operation import Operation
+from core.review.review import Operation
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
 from core.types import Address, Scope

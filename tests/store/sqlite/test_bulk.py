@@ -12,8 +12,8 @@ from core.search.recall import Recall
 from core.store import messages
 from core.store.sessions import Conversations
 from core.store.sqlite import index_maintenance
-from core.store.sqlite.bulk import indexed_at_once, reindexed_at_once
 from core.store.sqlite.database import Database
+from core.store.sqlite.index_maintenance import indexed_at_once, reindexed_at_once
 from core.types import Message
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import message, opened

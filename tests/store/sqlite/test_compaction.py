@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from core.store.sqlite.compaction import Compaction, want, want_pages
 from core.store.sqlite.database import Database
+from core.store.sqlite.erase_bytes import Compaction, want, want_pages
 from tests.fixtures.annals import Annals
 from tests.fixtures.forgetful import left_of
 

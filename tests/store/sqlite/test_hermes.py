@@ -13,7 +13,7 @@ import pytest
 from core.errors import HistoryError
 from core.store.sqlite import hermes as hermes
 from core.store.sqlite.database import Database
-from core.transfer.choices import Choices
+from core.transfer.record import Choices
 from core.transfer.source import Source
 from tests.fixtures.exports import HERMES_TABLES, NOON, fill, hermes_store, zipped
 from tests.fixtures.taking import sorted_out, taken_from

@@ -8,8 +8,8 @@ import pytest
 
 from core.search import recall
 from core.search.recall import Recall
-from core.search.remarks import DAMAGED
-from core.store.search_types import Findings, Query
+from core.search.rendering import DAMAGED
+from core.store.query import Findings, Query
 from core.store.sqlite.database import Database
 from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock

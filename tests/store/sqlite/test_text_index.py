@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import StoreError
 from core.search.recall import Recall
-from core.store.search_types import Query
+from core.store.query import Query
 from core.store.sqlite.database import Database
 from core.store.sqlite.stale import write_text
 from core.store.sqlite.text_index import INDEXED

@@ -1,15 +1,22 @@
-"""/approve, /status, /whoami: the house and who lives in it."""
+"""/approve, /status, /whoami: the house and who lives in it.
+
+The lines of /status: what works, what waits, how big everything is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
 
 from core.errors import Refused
 from core.markup.render import escape
 from core.ports import Clock, People
 from core.records import Pairing
+from core.store.sync_queue import Errands
 from core.types import Answer, Command, CommandSpec, Option
+from gateway.check import standing
 from gateway.commands.context import Caller
+from gateway.services import STATE, House
 
 _APPROVE = CommandSpec(
     name="approve",
@@ -41,7 +48,7 @@ class HouseCommands:
         return True
 
     async def run(self, command: Command, caller: Caller) -> Answer:
-        """See `gateway.commands.family`."""
+        """See `gateway.commands.registry`."""
         if command.name in ("approve", "status") and caller.is_owner and caller.is_overlooked:
             raise Refused("In a room everybody would read the answer. Ask me in a direct chat.")
         match command.name:
@@ -83,3 +90,54 @@ def _whoami(caller: Caller) -> str:
         f"`{inbound.address.platform}:{inbound.sender.id}`; this place is `{inbound.address.key}`.\n\n"
         f"What is said here is kept for {place} (`{caller.scope.key}`).{reach}"
     )
+
+
+class _Watched(Protocol):
+    @property
+    def states(self) -> Mapping[str, str]: ...
+
+
+class _Remembering(Protocol):
+    @property
+    def externals(self) -> Sequence[str]: ...
+
+    @property
+    def warnings(self) -> Sequence[str]: ...
+
+    @property
+    def states(self) -> Mapping[str, str]: ...
+
+
+class Report:
+    """Looks at `house` when asked; `supervisor` and `memory` are told once there are such."""
+
+    def __init__(self, house: House, model: str) -> None:
+        self._house = house
+        self._model = model
+        self.supervisor: _Watched | None = None
+        self.memory: _Remembering | None = None
+
+    async def lines(self) -> Sequence[str]:
+        """One sentence a line, platforms first."""
+        house = self._house
+        states = self.supervisor.states if self.supervisor else {}
+        counts = await house.outbox.counts()
+        pending = await house.people.pending(house.clock.now())
+        jobs = await house.jobs.active()
+        size = (house.settings.home / STATE).stat().st_size
+        lines = [f"**{platform}**: {state}" for platform, state in states.items() if platform != "cron"]
+        lines.append(f"**model**: {self._model}")
+        if self.memory is not None:
+            kept = ", ".join(f"{escape(name)} {escape(state)}" for name, state in self.memory.states.items())
+            lines.append(f"**memory**: {kept}")
+            lines.extend(f"**memory**: {escape(warning)}" for warning in self.memory.warnings)
+            for name in self.memory.externals:
+                if still := await standing(Errands(house.database, house.clock), name):
+                    lines.append(f"**memory**: {escape(name)}: {escape(still)}")
+        lines.append(f"**reminders and schedules**: {len(jobs)} active")
+        waiting = ", ".join(f"{counts[name]} {name}" for name in ("due", "dead") if counts.get(name))
+        lines.append(f"**outbox**: {waiting or 'nothing waits'}")
+        lines.append(f"**state.db**: {size / 1e6:.1f} MB in {house.settings.home}")
+        if pending:
+            lines.append(f"**waiting to be let in**: {len(pending)}; /approve lists them")
+        return lines
