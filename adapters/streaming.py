@@ -14,7 +14,7 @@ import structlog
 
 from core.errors import DeliveryError, MnemeError
 from core.markup.render import split
-from core.ports import Canvas, Receipt
+from core.ports import DeliveryRecord, MessageApi
 from core.types import Answer
 
 _PATIENCE_S = 30.0
@@ -24,18 +24,18 @@ _VACANT = "…"
 """A placeholder: a new message before its first frame, and one that the text does not reach any more."""
 
 
-class Painter:
+class StreamedReply:
     """The answer's messages in the order of its parts, from the first frame to the last word.
 
     Every new message is recorded in the receipt right after the platform has answered, and those an earlier process
     recorded are edited, not posted again. With ``frames=False`` only typing and the last word are shown.
     """
 
-    def __init__(self, canvas: Canvas, *, frames: bool = True, typing_every_s: float = 4.0) -> None:
+    def __init__(self, canvas: MessageApi, *, frames: bool = True, typing_every_s: float = 4.0) -> None:
         self._canvas = canvas
         self._typing_every_s = typing_every_s
         self._has_frames = frames
-        self._receipt: Receipt | None = None
+        self._receipt: DeliveryRecord | None = None
         self._posted: list[tuple[str, str | None]] = []
         """Message ids, each with the part it shows; None where an earlier process painted."""
         self._recorded = 0
@@ -47,7 +47,7 @@ class Painter:
         self._measured: dict[str, int] = {}
         self._log = structlog.get_logger("painter")
 
-    def begin(self, receipt: Receipt) -> None:
+    def begin(self, receipt: DeliveryRecord) -> None:
         """Starts typing and painting; both end by themselves when the task that called this ends without `finish`.
         Called once, inside a running event loop."""
         if self._receipt is not None:

@@ -26,7 +26,7 @@ class StoreError(MnemeError):
     """state.db is unreadable, read-only, full, of a newer version, or damaged."""
 
 
-class Overtaken(StoreError):
+class StaleReadError(StoreError):
     """Something was forgotten since the work began to read: what it made is not kept. It can be begun anew."""
 
 

@@ -11,6 +11,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawUpdate:
+    """An update exactly as the platform sent it, kept until it was normalised."""
+
+    platform: str
+    update_id: int
+    raw: str
+
+
 Json = Mapping[str, Any]
 """One decoded JSON object; content blocks of the Messages API are such objects."""
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import Literal
 
 from core.errors import Refused
-from core.ports import Clock, People, Reply
-from core.records import Pairing
+from core.ports import Clock, Reply
+from core.store.people import Pairing, People
 from core.types import Account, Answer, Command, Inbound, Scope, Session
 from gateway import excuses
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 from gateway.commands.registry import Commands
-from gateway.delivery import Post
-from gateway.owner_notices import Doorbell
+from gateway.delivery import Delivery
+from gateway.owner_notices import OwnerNotices
 
 CRON = "cron"
 """The platform of scheduled questions."""
@@ -35,7 +35,7 @@ class Access:
         people: frozenset[str],
         rooms: frozenset[str],
         is_listening: bool,
-        doorbell: Doorbell,
+        doorbell: OwnerNotices,
     ) -> None:
         self._directory = directory
         self._doorbell = doorbell
@@ -129,10 +129,10 @@ class Access:
         return await self._directory.scopes(scope) != frozenset((scope,))
 
 
-class Doorstep:
+class PairingReplies:
     """Answers strangers; `commands` knows /link, the only command that is theirs."""
 
-    def __init__(self, access: Access, commands: Commands, post: Post, clock: Clock) -> None:
+    def __init__(self, access: Access, commands: Commands, post: Delivery, clock: Clock) -> None:
         self._access = access
         self._commands = commands
         self._post = post
@@ -151,7 +151,7 @@ class Doorstep:
                 await self._post.tell(inbound, reply, excuses.unknown(pairing.code))
 
     async def _linked(self, command: Command, inbound: Inbound, scope: Scope) -> Answer:
-        caller = Caller(
+        caller = CommandContext(
             inbound=inbound,
             scope=scope,
             scopes=frozenset((scope,)),

@@ -19,37 +19,37 @@ from filelock import FileLock, Timeout
 from adapters.terminal.adapter import Terminal
 from config.settings import SOUL, Settings
 from core.agent.offline import Offline
-from core.agent.post_turn import Aftercare
+from core.agent.post_turn import PostTurn
 from core.agent.prompt import Prompt
-from core.agent.sessions import Lineage
-from core.agent.titles import Titler
-from core.agent.tool_runner import Toolbox
+from core.agent.sessions import SessionTracker
+from core.agent.titles import Titles
+from core.agent.tool_runner import ToolRunner
 from core.agent.turn import Agent, Budget
-from core.agent.user_message import Envelope
+from core.agent.user_message import UserMessages
 from core.errors import ConfigError
 from core.facts.curator import Curator
 from core.facts.dictation import Dictation
-from core.facts.extraction import Extraction, Reader
-from core.facts.heard import Heard
-from core.facts.provider import Holographic
-from core.facts.ranking import Blend, Knowledge
-from core.memory.manager import Memory, Services
+from core.facts.extraction import Extraction, FactReader
+from core.facts.heard import EvidenceSearch
+from core.facts.provider import FactsProvider
+from core.facts.ranking import FactRanking, KnownFacts
+from core.memory.manager import ExternalProviders, MemoryManager
 from core.memory.provider import MemoryProvider
-from core.memory.sync import Copies, Relay
-from core.models.fallback import Fallback
-from core.notes.provider import Curated
+from core.memory.sync import Sync, SyncForget
+from core.models.fallback import FallbackModel
+from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
-from core.search.expansion import Research
-from core.search.provider import Recollection
-from core.store.epoch_guard import Lookout
+from core.search.expansion import ExpandedRecall
+from core.search.provider import HistoryProvider
+from core.store.epoch_guard import EpochGuard
 from core.store.fact_search import FactBacklog, FactRota
-from core.store.messages import Originals
+from core.store.messages import OriginalMessages
 from core.store.sqlite.fact_index import FactIndex
-from core.store.sync_queue import Errands
-from core.store.sync_source import Turns
+from core.store.sync_queue import SyncQueue
+from core.store.sync_source import SyncSource
 from core.tools.reminder import reminder
 from core.tools.session_search import session_search
-from core.usage.metered_model import Meter
+from core.usage.metered_model import MeteredModel
 from gateway.access import Access
 from gateway.commands.confirmations import Confirmations
 from gateway.commands.export import ExportCommands
@@ -60,19 +60,19 @@ from gateway.commands.jobs import JobCommands
 from gateway.commands.links import ASKED, LinkCommands
 from gateway.commands.memory import MemoryCommands
 from gateway.commands.recall import RecallCommands
-from gateway.commands.registry import Commands, Family
+from gateway.commands.registry import CommandGroup, Commands
 from gateway.commands.sessions import SessionCommands
-from gateway.commands.status import HouseCommands, Report
+from gateway.commands.status import PeopleCommands, StatusReport
 from gateway.commands.usage import UsageCommands
-from gateway.delivery import Post
-from gateway.maintenance import Caretaker, Curation
-from gateway.outbox_worker import Courier
-from gateway.owner_notices import Doorbell, Summons
-from gateway.provider_delivery import MemoryDoor
-from gateway.retry import Attempts
+from gateway.delivery import Delivery
+from gateway.maintenance import CurationChore, Maintenance
+from gateway.outbox_worker import OutboxWorker
+from gateway.owner_notices import OwnerNotices, ReviewNotices
+from gateway.provider_delivery import ProviderDelivery
+from gateway.retry import Retry
 from gateway.router import Router
-from gateway.scheduler import Cron
-from gateway.services import House, chosen, client
+from gateway.scheduler import Scheduler
+from gateway.services import Services, chosen, client
 from gateway.supervisor import Supervisor
 
 DRAIN_S = 20.0
@@ -90,7 +90,7 @@ async def run_house(settings: Settings, *, chat_only: bool, has_terminal: bool) 
     """
     changed = asyncio.Event()
     with _locked(settings.home):
-        async with House.open(settings, changed.set) as house, AsyncExitStack() as stack:
+        async with Services.open(settings, changed.set) as house, AsyncExitStack() as stack:
             await house.outbox.recover(house.clock.now())
             await tell_of_restart(house.veils, house.outbox, house.clock)
             await house.forgetting.resume()
@@ -107,14 +107,14 @@ class _Process:
     """One run: what lives only as long as the process does."""
 
     def __init__(
-        self, house: House, adapters: Sequence[Adapter], changed: asyncio.Event, stack: AsyncExitStack
+        self, house: Services, adapters: Sequence[Adapter], changed: asyncio.Event, stack: AsyncExitStack
     ) -> None:
         self._house = house
         self._stack = stack
         self._opened: dict[str, Adapter] = {}
-        self._post = Post(house.inbox, house.outbox, house.clock)
-        self._courier = Courier(house.outbox, self._post, self._opened, house.clock)
-        self._cron = Cron(
+        self._post = Delivery(house.inbox, house.outbox, house.clock)
+        self._courier = OutboxWorker(house.outbox, self._post, self._opened, house.clock)
+        self._cron = Scheduler(
             jobs=house.jobs,
             outbox=house.outbox,
             people=house.people,
@@ -123,20 +123,20 @@ class _Process:
             late_after_s=house.settings.cron.late_after_s,
             on_wake=self._courier.wake,
         )
-        self._cron.connect(Lookout(house.database, house.forgetting.let_go).over)
+        self._cron.connect(EpochGuard(house.database, house.forgetting.let_go).over)
         if house.settings.curator.enabled:
             every_s = house.settings.curator.every_s
             self._cron.plan_chore("curator", every_s, _curation(house, self._courier.wake).run)
         self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._cron)}
         chores = (house.forgetting.tend, FactIndex(house.database).tend)
-        self._caretaker = Caretaker(house.database, house.recall, changed, self._on_change, chores)
+        self._caretaker = Maintenance(house.database, house.recall, changed, self._on_change, chores)
         self._stop = asyncio.Event()
         self._log = structlog.get_logger("app")
 
     async def live(self) -> Supervisor:
         """Listens, serves, delivers, until the stop signal or the end of the terminal's input."""
         model, cheap = _models(self._house, self._stack)
-        report = Report(self._house, model.name)
+        report = StatusReport(self._house, model.name)
         self._router, commands, self._memory = await corridor(
             self._house, model, cheap, self._post, report, self._courier.wake
         )
@@ -159,7 +159,7 @@ class _Process:
                 )
             ]
             if self._memory.externals:
-                door = MemoryDoor(self._memory)
+                door = ProviderDelivery(self._memory)
                 self._opened[door.platform] = door
                 self._post.heed(f"{door.platform}:", self._memory.given_up)
                 background.append(tasks.create_task(door.open()))
@@ -205,45 +205,52 @@ class _Process:
 
 
 async def corridor(
-    house: House, model: Model, cheap: Model | None, post: Post, report: Report, on_wake: Callable[[], None]
-) -> tuple[Router, Commands, Memory]:
+    house: Services,
+    model: Model,
+    cheap: Model | None,
+    post: Delivery,
+    report: StatusReport,
+    on_wake: Callable[[], None],
+) -> tuple[Router, Commands, MemoryManager]:
     """The way of a message through the core, with everything on it but platforms: what a process runs, and tests.
     `on_wake` is called when something was put into the outbox. Whoever asks for it shuts the memory down."""
     settings, zone = house.settings, house.settings.general.zone
-    model = Meter(model, house.calls, house.clock, settings.model.cache)
-    cheap = None if cheap is None else Meter(cheap, house.calls, house.clock, settings.model.cache)
-    doorbell = Doorbell(house.people, house.transcripts, house.outbox, house.clock, on_wake)
+    model = MeteredModel(model, house.calls, house.clock, settings.model.cache)
+    cheap = None if cheap is None else MeteredModel(cheap, house.calls, house.clock, settings.model.cache)
+    doorbell = OwnerNotices(house.people, house.transcripts, house.outbox, house.clock, on_wake)
     memory = _memory(house, _memories(house, cheap), doorbell, on_wake)
     report.memory = memory
     for keeper in (memory, house.incognito):
         house.forgetting.connect(keeper)
-    lookout = Lookout(house.database, house.forgetting.let_go)
+    lookout = EpochGuard(house.database, house.forgetting.let_go)
     prompt = Prompt(house.charter, SOUL.read_text(encoding="utf-8"), zone, memory)
-    lineage = Lineage(house.incognito, prompt, memory, house.clock, settings.model.chat, settings.model.window_tokens)
-    research = Research(house.recall, house.transcripts, cheap, settings.model.cheap, house.clock, zone)
+    lineage = SessionTracker(
+        house.incognito, prompt, memory, house.clock, settings.model.chat, settings.model.window_tokens
+    )
+    research = ExpandedRecall(house.recall, house.transcripts, cheap, settings.model.cheap, house.clock, zone)
     core_tools = [session_search(research, zone), reminder(house.appointments)]
     tools = [*await memory.tools_beside([tool.name for tool in core_tools]), *core_tools]
     agent = Agent(
         model=model,
         conversations=house.incognito,
         lineage=lineage,
-        envelope=Envelope(memory, zone, settings.memory.prefetch_chars),
-        toolbox=Toolbox(tools, settings.model.tool_timeout_s),
+        envelope=UserMessages(memory, zone, settings.memory.prefetch_chars),
+        toolbox=ToolRunner(tools, settings.model.tool_timeout_s),
         clock=house.clock,
         budget=Budget.of(settings.model),
     )
-    told, find = Knowledge(house.fact_search, Blend(), zone), Originals(house.database).find
+    told, find = KnownFacts(house.fact_search, FactRanking(), zone), OriginalMessages(house.database).find
     known = FactCommands(house.facts, told, Dictation(house.facts, zone), house.forgetting, find, house.clock)
     links = LinkCommands(house.links, Confirmations(house.actions, house.clock), house.outbox, house.clock, on_wake)
     post.heed(ASKED, links.undelivered)
-    families: list[Family] = [
+    families: list[CommandGroup] = [
         SessionCommands(house.incognito, house.transcripts, lineage, house.clock, zone),
         RecallCommands(research, zone),
         known,
         MemoryCommands(house.notebook, house.charter, known, zone),
         ForgetCommands(house.forgetting, zone),
         JobCommands(house.appointments),
-        HouseCommands(house.people, house.clock, report.lines),
+        PeopleCommands(house.people, house.clock, report.lines),
         links,
         ExportCommands(
             house.archive, house.holdings, house.papers, house.notebook, house.books, house.links, house.clock
@@ -257,8 +264,8 @@ async def corridor(
         access=Access(house.people, house.clock, people, rooms, settings.room.listen, doorbell),
         post=post,
         agent=agent,
-        aftercare=Aftercare(house.incognito, memory, Titler(house.conversations, cheap, settings.model.cheap)),
-        attempts=Attempts(lookout, house.inbox, house.people.scopes),
+        aftercare=PostTurn(house.incognito, memory, Titles(house.conversations, cheap, settings.model.cheap)),
+        attempts=Retry(lookout, house.inbox, house.people.scopes),
         commands=commands,
         clock=house.clock,
     )
@@ -266,62 +273,65 @@ async def corridor(
 
 
 def _memory(
-    house: House, builtins: Sequence[MemoryProvider], doorbell: Doorbell, on_wake: Callable[[], None]
-) -> Memory:
+    house: Services, builtins: Sequence[MemoryProvider], doorbell: OwnerNotices, on_wake: Callable[[], None]
+) -> MemoryManager:
     """What is built in and what the settings name; a service that cannot be had is a warning."""
     settings = house.settings
     found, warnings = chosen(settings)
-    errands, turns = Errands(house.database, house.clock), Turns(house.database)
-    services = Services(
+    errands, turns = SyncQueue(house.database, house.clock), SyncSource(house.database)
+    services = ExternalProviders(
         providers=tuple(found),
-        relay=Relay(errands, turns, house.clock, on_wake),
-        copies=Copies(errands, turns, house.clock, on_wake),
+        relay=Sync(errands, turns, house.clock, on_wake),
+        copies=SyncForget(errands, turns, house.clock, on_wake),
         home=settings.home,
         tell=doorbell.tell,
     )
-    memory = Memory(builtins, house.clock, settings.memory.prefetch_timeout_s, services)
+    memory = MemoryManager(builtins, house.clock, settings.memory.prefetch_timeout_s, services)
     for warning in warnings:
         memory.warn(warning)
-    summons = Summons(doorbell)
+    summons = ReviewNotices(doorbell)
     house.notebook.connect(memory.on_memory_write, summons.call)
     house.charter.connect(summons.call_about)
     return memory
 
 
-def _curation(house: House, on_wake: Callable[[], None]) -> Curation:
+def _curation(house: Services, on_wake: Callable[[], None]) -> CurationChore:
     """Who keeps facts and notes in order when nobody is there."""
     options = house.settings.memory
-    return Curation(
+    return CurationChore(
         curator=Curator(house.facts, house.fact_search, FactRota(house.database), house.clock, house.settings.curator),
         notebook=house.notebook,
         limits={"memory": options.memory_chars, "user": options.user_chars},
         people=house.people,
         clock=house.clock,
-        doorbell=Doorbell(house.people, house.transcripts, house.outbox, house.clock, on_wake),
+        doorbell=OwnerNotices(house.people, house.transcripts, house.outbox, house.clock, on_wake),
     )
 
 
-def _memories(house: House, cheap: Model | None) -> list[MemoryProvider]:
+def _memories(house: Services, cheap: Model | None) -> list[MemoryProvider]:
     """What is built in: notes, history, and facts, unless the settings turn these off."""
     options, zone = house.settings.memory, house.settings.general.zone
-    memories: list[MemoryProvider] = [Curated(house.notebook, options.nudge_after), Recollection(house.recall, zone)]
+    memories: list[MemoryProvider] = [
+        NotesProvider(house.notebook, options.nudge_after),
+        HistoryProvider(house.recall, zone),
+    ]
     if options.facts:
-        blend = Blend(
+        blend = FactRanking(
             half_life_days={
                 "project": options.project_half_life_days,
                 "episode": options.episode_half_life_days,
                 "working": options.working_half_life_days,
             }
         )
-        knowledge = Knowledge(house.fact_search, blend, zone)
+        knowledge = KnownFacts(house.fact_search, blend, zone)
         backlog = FactBacklog(house.database, house.facts)
-        reader = Reader(Extraction(cheap, house.settings.model.cheap, zone), backlog, house.clock)
-        heard = Heard(house.conversations, backlog, zone)
-        memories.append(Holographic(house.facts, house.fact_search, knowledge, reader, heard))
+        reader = FactReader(Extraction(cheap, house.settings.model.cheap, zone), backlog, house.clock)
+        heard = EvidenceSearch(house.conversations, backlog, zone)
+        memories.append(FactsProvider(house.facts, house.fact_search, knowledge, reader, heard))
     return memories
 
 
-def _models(house: House, stack: AsyncExitStack) -> tuple[Model, Model | None]:
+def _models(house: Services, stack: AsyncExitStack) -> tuple[Model, Model | None]:
     """The model that talks, and the one for titles, summaries and searches, which may be none."""
     zone = house.settings.general.zone
     claude = client(house.settings, house.clock)
@@ -329,10 +339,10 @@ def _models(house: House, stack: AsyncExitStack) -> tuple[Model, Model | None]:
         return Offline(zone), None
     stack.push_async_callback(claude.close)
     offline = Offline(zone, "The model is out of reach")
-    return Fallback(claude, offline, house.clock), claude
+    return FallbackModel(claude, offline, house.clock), claude
 
 
-def _platforms(house: House, *, chat_only: bool, has_terminal: bool) -> list[Adapter]:
+def _platforms(house: Services, *, chat_only: bool, has_terminal: bool) -> list[Adapter]:
     settings = house.settings
     adapters: list[Adapter] = []
     if not chat_only and settings.is_telegram_on and settings.telegram_token:

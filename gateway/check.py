@@ -23,18 +23,16 @@ from config.settings import ENVIRONMENT, Settings
 from core.errors import ConfigError, MnemeError, StoreError
 from core.memory.guarded_provider import foreign, room
 from core.memory.provider import MemoryProvider
-from core.memory.sync_queue import Satchel
-from core.memory.sync_task import Arrears, Past
 from core.store.sqlite import erase_bytes
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import FactIndex
-from core.store.sync_queue import Errands
+from core.store.sync_queue import Backfill, QueueCounts, SyncQueue
 from gateway.packages import assert_own_packages
-from gateway.services import House, examined
+from gateway.services import Services, examined
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CheckResult:
     """`state`: right, wrong, or off (not set up, which is nobody's fault). `advice`: what to do, where there is
     anything to do."""
 
@@ -58,7 +56,7 @@ class _Indexed(Protocol):
         """What is wrong with the indexes; empty when they agree with the messages."""
 
 
-class Checkup:
+class HealthCheck:
     """`home` is None when the settings could not be read; `problems` are then what is wrong with them. `opened` opens
     state.db with its recall. `probes` are by subject; None for what is not set up, which `advice` tells how to do."""
 
@@ -77,7 +75,7 @@ class Checkup:
         self._probes = probes
         self._advice = advice
 
-    async def run(self) -> list[Finding]:
+    async def run(self) -> list[CheckResult]:
         """Everything, in the order in which a person would put it right."""
         found = [*self._settings(), self._packages(), self._sqlite()]
         if self._home is not None:
@@ -85,57 +83,57 @@ class Checkup:
         found += await asyncio.gather(*(self._ask(subject, probe) for subject, probe in self._probes.items()))
         return found
 
-    def _settings(self) -> list[Finding]:
+    def _settings(self) -> list[CheckResult]:
         if self._home is None:
             return [
-                Finding(subject="settings", state="wrong", text=problem, advice=_remedy(problem))
+                CheckResult(subject="settings", state="wrong", text=problem, advice=_remedy(problem))
                 for problem in self._problems
             ]
-        found = [Finding(subject="settings", state="right", text=f"They are complete; the home is {self._home}.")]
+        found = [CheckResult(subject="settings", state="right", text=f"They are complete; the home is {self._home}.")]
         for path, mode in ((self._home, 0o700), (self._home / "mneme.toml", 0o600)):
             if path.exists() and path.stat().st_mode & 0o077:
                 text = f"{path} can be read by others on this machine."
-                found.append(Finding(subject="privacy", state="wrong", text=text, advice=f"chmod {mode:o} {path}"))
+                found.append(CheckResult(subject="privacy", state="wrong", text=text, advice=f"chmod {mode:o} {path}"))
         return found
 
-    def _packages(self) -> Finding:
+    def _packages(self) -> CheckResult:
         try:
             assert_own_packages()
         except ConfigError as error:
-            return Finding(subject="packages", state="wrong", text=str(error))
-        return Finding(subject="packages", state="right", text="They are Mneme's own, from one folder.")
+            return CheckResult(subject="packages", state="wrong", text=str(error))
+        return CheckResult(subject="packages", state="right", text="They are Mneme's own, from one folder.")
 
-    def _sqlite(self) -> Finding:
+    def _sqlite(self) -> CheckResult:
         if missing := erase_bytes.missing_features():
-            return Finding(
+            return CheckResult(
                 subject="sqlite",
                 state="wrong",
                 text=f"SQLite {erase_bytes.version()} lacks {', '.join(missing)}.",
                 advice="Use a Python that was built with a newer SQLite; those from python.org are.",
             )
-        return Finding(
+        return CheckResult(
             subject="sqlite", state="right", text=f"Version {erase_bytes.version()} with full-text and trigram search."
         )
 
-    async def _store(self) -> AsyncIterator[Finding]:
+    async def _store(self) -> AsyncIterator[CheckResult]:
         try:
             async with self._opened() as (database, recall):
                 wrong = await erase_bytes.damage(database)
-                yield Finding(
+                yield CheckResult(
                     subject="state.db",
                     state="wrong" if wrong else "right",
                     text=f"{database.path} is damaged: {'; '.join(wrong)}" if wrong else f"{database.path} is whole.",
                     advice=RESTORE if wrong else "",
                 )
                 stale = await recall.verify()
-                yield Finding(
+                yield CheckResult(
                     subject="search index",
                     state="wrong" if stale else "right",
                     text=" ".join(stale) if stale else "It agrees with the messages.",
                     advice="It is rebuilt while Mneme runs, or now: mneme check --repair." if stale else "",
                 )
                 astray = await FactIndex(database).verify()
-                yield Finding(
+                yield CheckResult(
                     subject="facts index",
                     state="wrong" if astray else "right",
                     text=" ".join(astray) if astray else "It agrees with the facts, and so do their names.",
@@ -143,19 +141,21 @@ class Checkup:
                 )
         except StoreError as error:
             text, is_known, _ = str(error).partition(" Run `mneme check`")
-            yield Finding(subject="state.db", state="wrong", text=text, advice=RESTORE if is_known else "")
+            yield CheckResult(subject="state.db", state="wrong", text=text, advice=RESTORE if is_known else "")
 
-    async def _ask(self, subject: str, probe: Probe | None) -> Finding:
+    async def _ask(self, subject: str, probe: Probe | None) -> CheckResult:
         if probe is None:
-            return Finding(subject=subject, state="off", text="It is not set up.", advice=self._advice.get(subject, ""))
+            return CheckResult(
+                subject=subject, state="off", text="It is not set up.", advice=self._advice.get(subject, "")
+            )
         try:
             async with asyncio.timeout(PROBE_S):
-                return Finding(subject=subject, state="right", text=await probe())
+                return CheckResult(subject=subject, state="right", text=await probe())
         except TimeoutError:
             text = f"There was no answer within {PROBE_S:.0f} s."
-            return Finding(subject=subject, state="wrong", text=text, advice="Check the network and the address.")
+            return CheckResult(subject=subject, state="wrong", text=text, advice="Check the network and the address.")
         except MnemeError as error:
-            return Finding(subject=subject, state="wrong", text=str(error))
+            return CheckResult(subject=subject, state="wrong", text=str(error))
 
 
 def _remedy(problem: str) -> str:
@@ -164,13 +164,13 @@ def _remedy(problem: str) -> str:
     return f"Set {name}." if name in ENVIRONMENT.values() else "Put it right in mneme.toml."
 
 
-async def standing(satchel: Satchel, name: str) -> str:
+async def standing(satchel: SyncQueue, name: str) -> str:
     """What waits for a service, what was given up, how much of the past is told; empty when all is told."""
     arrears, past = await satchel.arrears(name), await satchel.past(name)
     return "; ".join(filter(None, (waiting(arrears), given_up(arrears), _past(past))))
 
 
-def waiting(arrears: Arrears) -> str:
+def waiting(arrears: QueueCounts) -> str:
     """``3 messages wait (the last try: …)``; empty for none."""
     if not arrears.waiting:
         return ""
@@ -178,14 +178,14 @@ def waiting(arrears: Arrears) -> str:
     return f"{_counted(arrears.waiting)} wait{'s' * (arrears.waiting == 1)} to be delivered{tried}"
 
 
-def given_up(arrears: Arrears) -> str:
+def given_up(arrears: QueueCounts) -> str:
     """``1 message was given up (…)``; empty for none."""
     if not arrears.dead:
         return ""
     return f"{_counted(arrears.dead)} {'was' if arrears.dead == 1 else 'were'} given up ({arrears.reason})"
 
 
-def _past(past: Past | None) -> str:
+def _past(past: Backfill | None) -> str:
     if past is None:
         return ""
     return f"of the past {(past.next_id - 1) * 100 // max(past.last_id, 1)} % is on its way"
@@ -209,8 +209,8 @@ async def _probe(settings: Settings, name: str) -> str:
     if name in wrong:
         raise ConfigError(wrong[name])
     await _available(next(one for one in found if one.name == name))
-    async with House.open(settings) as house:
-        errands = Errands(house.database, house.clock)
+    async with Services.open(settings) as house:
+        errands = SyncQueue(house.database, house.clock)
         arrears = await errands.arrears(name)
         if arrears.dead:
             raise ConfigError(f"{given_up(arrears).capitalize()}. `mneme memory sync {name}` sends it again.")

@@ -16,8 +16,9 @@ from weakref import WeakValueDictionary
 import structlog
 
 from core.errors import DeliveryError, MnemeError, StoreError
-from core.ports import Clock, Inbox, Outbox, Reply
-from core.records import Entry, Parcel
+from core.ports import Clock, Reply
+from core.store.inbox import Inbox, InboxEntry
+from core.store.outbox import Outbox, OutboxItem
 from core.types import Address, Answer, Inbound
 from gateway.supervisor import contained
 
@@ -33,7 +34,7 @@ Booking = Callable[[], Awaitable[None]]
 class _Receipt:
     """Fills the role Receipt for one parcel. `keep` writes, now or later."""
 
-    def __init__(self, parcel: Parcel, keep: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, parcel: OutboxItem, keep: Callable[[str], Awaitable[None]]) -> None:
         self.key = parcel.key
         self.posted: list[str] = list(parcel.posted)
         self._keep = keep
@@ -43,7 +44,7 @@ class _Receipt:
         await self._keep(message_id)
 
 
-class Post:
+class Delivery:
     """Inbox and outbox as the router and the courier use them."""
 
     def __init__(self, inbox: Inbox, outbox: Outbox, clock: Clock, patience_s: float = PATIENCE_S) -> None:
@@ -69,45 +70,45 @@ class Post:
         after a crash in between."""
         self._heeding[prefix] = told
 
-    async def accept(self, inbound: Inbound, written: Inbound) -> Entry | None:
+    async def accept(self, inbound: Inbound, written: Inbound) -> InboxEntry | None:
         """Writes an event down, as `written`: what may not be kept is not in it, and lost in a crash. None when it is
         known."""
         now = self._clock.now()
         entry_id = await self._inbox.accept(written, now)
-        return None if entry_id is None else Entry(id=entry_id, inbound=inbound, received_at=now)
+        return None if entry_id is None else InboxEntry(id=entry_id, inbound=inbound, received_at=now)
 
     def is_veiled(self, address: Address) -> bool:
         """Whether what is said there leaves at once or not at all: the conversation is incognito."""
         return self._inbox.is_veiled(address)
 
-    async def waiting(self) -> list[Entry]:
+    async def waiting(self) -> list[InboxEntry]:
         """What an earlier process accepted and did not answer."""
         return await self._inbox.waiting()
 
-    async def reword(self, entry: Entry) -> None:
+    async def reword(self, entry: InboxEntry) -> None:
         """The event of an entry was edited while it waits."""
         await self._inbox.reword(entry)
 
-    async def close(self, entries: Sequence[Entry]) -> None:
+    async def close(self, entries: Sequence[InboxEntry]) -> None:
         """The entries need no answer any more."""
         await self._inbox.close([entry.id for entry in entries])
 
     @staticmethod
-    def draft(inbound: Inbound) -> Parcel:
+    def draft(inbound: Inbound) -> OutboxItem:
         """The parcel that the answer to an event will leave in; nothing is stored."""
         is_quoting = not inbound.is_direct and inbound.kind == "message"
-        return Parcel(
+        return OutboxItem(
             key=f"turn:{inbound.address.key}:{inbound.kind}:{inbound.message_id}",
             kind="answer",
             address=inbound.address,
             reply_to=inbound.message_id if is_quoting else None,
         )
 
-    async def hold(self, parcel: Parcel) -> Parcel:
+    async def hold(self, parcel: OutboxItem) -> OutboxItem:
         """Stores a draft, or finds the one that an earlier process began."""
         return await self._outbox.hold(parcel)
 
-    def begin(self, parcel: Parcel, reply: Reply) -> None:
+    def begin(self, parcel: OutboxItem, reply: Reply) -> None:
         """Work on an answer has begun: typing is shown, what is painted is recorded."""
 
         async def keep(message_id: str) -> None:
@@ -115,11 +116,11 @@ class Post:
 
         reply.begin(_Receipt(parcel, keep))
 
-    async def fill(self, parcel: Parcel, answer: Answer) -> None:
+    async def fill(self, parcel: OutboxItem, answer: Answer) -> None:
         """Stores what the parcel holds, in the hands of this process."""
         await self._outbox.fill(parcel.key, answer, None)
 
-    async def deliver(self, parcel: Parcel, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
+    async def deliver(self, parcel: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
         """Paints the last word through a reply that has begun. False when it did not arrive; it is then tried again
         later, or buried when that is hopeless (`is_once`: only this reply can deliver it).
 
@@ -141,7 +142,7 @@ class Post:
         await self._leave(parcel, reply, answer)
         return False
 
-    async def fail(self, parcel: Parcel, error: MnemeError, *, is_once: bool = False) -> None:
+    async def fail(self, parcel: OutboxItem, error: MnemeError, *, is_once: bool = False) -> None:
         """Books a delivery that failed: to be tried again later, or buried when that is hopeless."""
         is_permanent = isinstance(error, DeliveryError) and error.is_permanent
         tries = TRIES_OF_MEMORY if parcel.kind == "memory" else TRIES
@@ -166,7 +167,7 @@ class Post:
             await self._unwritten[0]()
             self._unwritten.popleft()
 
-    async def expire(self, entry: Entry) -> None:
+    async def expire(self, entry: InboxEntry) -> None:
         """The reply that came with the event is lost and nothing else may answer it."""
         parcel = await self.hold(self.draft(entry.inbound))
         await self._outbox.bury(parcel.key, "expired: the process ended before it was answered")
@@ -182,7 +183,7 @@ class Post:
         except DeliveryError as error:
             self._log.info("not told", address=inbound.address.key, error=str(error))
 
-    async def _paint(self, parcel: Parcel, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
+    async def _paint(self, parcel: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
         try:
             with contained(parcel.attempts):
                 await reply.finish(answer)
@@ -192,7 +193,7 @@ class Post:
         await self._book(partial(self._outbox.done, parcel.key))
         return True
 
-    async def _leave(self, parcel: Parcel, reply: Reply, answer: Answer) -> None:
+    async def _leave(self, parcel: OutboxItem, reply: Reply, answer: Answer) -> None:
         """Leaves an answer to the courier; only once the reply has ended, so that its messages are all recorded."""
         self._left.add(parcel.address.key)
         try:
@@ -210,7 +211,7 @@ class Post:
         except TimeoutError:
             return False
 
-    async def _is_behind(self, parcel: Parcel) -> bool:
+    async def _is_behind(self, parcel: OutboxItem) -> bool:
         try:
             return await self._outbox.is_behind(parcel.key)
         except StoreError as error:

@@ -15,9 +15,10 @@ import structlog
 from core.errors import StoreError
 from core.facts.curator import Curator
 from core.notes.notebook import FILES, NEARLY_FULL, SEPARATOR, Notebook
-from core.ports import Clock, People, Recall
+from core.ports import Clock, Recall
+from core.store.people import People
 from core.types import Scope
-from gateway.owner_notices import Doorbell
+from gateway.owner_notices import OwnerNotices
 
 LOOK_EVERY_S = 0.5
 """The command line promises that a running gateway notices it within a second."""
@@ -29,7 +30,7 @@ class _Versioned(Protocol):
     async def data_version(self) -> int: ...
 
 
-class Caretaker:
+class Maintenance:
     """`on_change` is awaited when another process has written, or when `changed` is set by this one. `chores` do one
     small step a call, besides the indexes, and say whether there is more to do now."""
 
@@ -85,7 +86,7 @@ class Caretaker:
             await asyncio.sleep(STEP_REST_S if has_more else TEND_EVERY_S)
 
 
-class Curation:
+class CurationChore:
     """`limits` are the characters that the notes may have, by target; `doorbell` tells people."""
 
     def __init__(
@@ -95,7 +96,7 @@ class Curation:
         limits: dict[str, int],
         people: People,
         clock: Clock,
-        doorbell: Doorbell,
+        doorbell: OwnerNotices,
     ) -> None:
         self._curator = curator
         self._notebook = notebook

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 import structlog
 
 from core.errors import DeliveryError, StoreError
-from core.ports import Adapter, Clock, Outbox
-from core.records import Parcel
-from gateway.delivery import Post
+from core.ports import Adapter, Clock
+from core.store.outbox import Outbox, OutboxItem
+from gateway.delivery import Delivery
 from gateway.supervisor import contained
 
 SHORTEST_REST_S = 0.5
@@ -23,10 +23,10 @@ LONGEST_REST_S = 30.0
 STORE_REST_S = 2.0
 
 
-class Courier:
+class OutboxWorker:
     """Works through `outbox`. `adapters` holds the platforms that are open now, and may grow."""
 
-    def __init__(self, outbox: Outbox, post: Post, adapters: Mapping[str, Adapter], clock: Clock) -> None:
+    def __init__(self, outbox: Outbox, post: Delivery, adapters: Mapping[str, Adapter], clock: Clock) -> None:
         self._outbox = outbox
         self._post = post
         self._adapters = adapters
@@ -68,7 +68,7 @@ class Courier:
                 self._busy.add(parcel.address.key)
                 carriers.create_task(self._carry(parcel), name=f"carrier {parcel.key}")
 
-    async def _carry(self, parcel: Parcel) -> None:
+    async def _carry(self, parcel: OutboxItem) -> None:
         try:
             await self._outbox.claim(parcel.key)
             await self._bring(parcel)
@@ -78,7 +78,7 @@ class Courier:
         finally:
             self._busy.discard(parcel.address.key)
 
-    async def _bring(self, parcel: Parcel) -> None:
+    async def _bring(self, parcel: OutboxItem) -> None:
         assert parcel.answer is not None, "what is due has content"
         try:
             with contained(parcel.attempts):

@@ -11,10 +11,12 @@ from datetime import datetime
 
 from core.markup.render import escape
 from core.notes.files import FILES
-from core.ports import Clock, Outbox, People, Transcripts
-from core.records import Pairing, Parcel
-from core.review.review import PendingNote
+from core.ports import Clock
 from core.store import epoch
+from core.store.notes import PendingNote
+from core.store.outbox import Outbox, OutboxItem
+from core.store.people import Pairing, People
+from core.store.sessions import Transcripts
 from core.types import Answer, Scope
 
 LOCAL = Scope.account("terminal", "local")
@@ -22,7 +24,7 @@ LOOKED_AT = 20
 """Among so many of the owner's latest conversations a place is looked for where he can be told."""
 
 
-class Doorbell:
+class OwnerNotices:
     """Rings where the owner talked last, in private; at the terminal only when there is no other place. `on_wake` tells
     the courier."""
 
@@ -58,16 +60,16 @@ class Doorbell:
         places.sort(key=lambda address: address.platform == "terminal")
         if not places:
             return
-        held = await self._outbox.hold(Parcel(key=key, kind="notice", address=places[0]))
+        held = await self._outbox.hold(OutboxItem(key=key, kind="notice", address=places[0]))
         if held.answer is None and not held.is_over:
             await self._outbox.fill(key, Answer(text=text), self._clock.now())
             self._on_wake()
 
 
-class Summons:
+class ReviewNotices:
     """Rings at `doorbell`: the owner's for a room, the person's own otherwise."""
 
-    def __init__(self, doorbell: Doorbell) -> None:
+    def __init__(self, doorbell: OwnerNotices) -> None:
         self._doorbell = doorbell
 
     async def call(self, note: PendingNote, began_at: datetime) -> None:

@@ -12,8 +12,8 @@ from core.models.claude import Claude
 from core.ports import Clock
 from core.search.recall import Recall
 from core.store.sqlite.database import Database
-from gateway.check import Checkup, Probe, provider_probes
-from gateway.services import House
+from gateway.check import HealthCheck, Probe, provider_probes
+from gateway.services import Services
 
 ADVICE = {
     "model": "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own. Without one I answer from memory.",
@@ -22,11 +22,11 @@ ADVICE = {
 }
 
 
-def checkup(settings: Settings | None, problems: Sequence[str], clock: Clock) -> Checkup:
+def checkup(settings: Settings | None, problems: Sequence[str], clock: Clock) -> HealthCheck:
     """A check of these settings; None when they could not be read because of `problems`."""
     if settings is None:
-        return Checkup(home=None, problems=problems, opened=_nothing, probes={}, advice={})
-    return Checkup(
+        return HealthCheck(home=None, problems=problems, opened=_nothing, probes={}, advice={})
+    return HealthCheck(
         home=settings.home,
         problems=(),
         opened=_opener(settings),
@@ -43,7 +43,7 @@ def checkup(settings: Settings | None, problems: Sequence[str], clock: Clock) ->
 def _opener(settings: Settings) -> Callable[[], AbstractAsyncContextManager[tuple[Database, Recall]]]:
     @asynccontextmanager
     async def opened() -> AsyncIterator[tuple[Database, Recall]]:
-        async with House.open(settings) as house:
+        async with Services.open(settings) as house:
             yield house.database, house.recall
 
     return opened

@@ -9,19 +9,19 @@ import asyncio
 from collections.abc import Sequence
 
 from core.errors import DeliveryError
-from core.memory.manager import Memory
-from core.memory.sync_task import PLATFORM, Errand
-from core.ports import Receipt, Reply, Sink
+from core.memory.manager import MemoryManager
+from core.ports import DeliveryRecord, Reply, Sink
+from core.store.sync_queue import PLATFORM, SyncTask
 from core.types import Address, Answer, CommandSpec
 
 
-class MemoryDoor:
+class ProviderDelivery:
     """Parcels go through to `memory` by their keys."""
 
     platform = PLATFORM
     hint = ""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: MemoryManager) -> None:
         self._memory = memory
 
     async def open(self) -> None:
@@ -43,11 +43,11 @@ class MemoryDoor:
 class _Errands:
     """Fills the role Reply: the key of its receipt says everything, but for the ids that its parcel holds."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: MemoryManager) -> None:
         self._memory = memory
         self._key = ""
 
-    def begin(self, receipt: Receipt) -> None:
+    def begin(self, receipt: DeliveryRecord) -> None:
         """Takes the parcel."""
         self._key = receipt.key
 
@@ -56,7 +56,7 @@ class _Errands:
 
     async def finish(self, answer: Answer) -> None:
         """Tells the memory. Raises DeliveryError."""
-        errand = Errand.parse(self._key, answer.text)
+        errand = SyncTask.parse(self._key, answer.text)
         if errand is None:
             raise DeliveryError(f"no memory understands the parcel {self._key}", is_permanent=True)
         await self._memory.deliver(errand)

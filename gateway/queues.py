@@ -14,16 +14,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from core.ports import Reply
-from core.records import Entry
+from core.store.inbox import InboxEntry
 from core.types import Address, Inbound, Scope
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Ticket:
+class PendingEvent:
     """An entry with the way back beside it. Plain ones (no commands) may be taken together with their neighbours; an
     overheard one is kept without an answer. `is_stopped`: its turn was, and is not begun anew."""
 
-    entry: Entry
+    entry: InboxEntry
     reply: Reply
     scope: Scope
     is_plain: bool
@@ -35,24 +35,24 @@ class Ticket:
 
 
 @dataclass(slots=True)
-class _Lane:
+class _Queue:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    waiting: deque[Ticket] = field(default_factory=deque)
+    waiting: deque[PendingEvent] = field(default_factory=deque)
     running: asyncio.Timeout | None = None
 
 
-class Lanes:
+class ConversationQueues:
     """All lanes. `join` at admission keeps the order of arrival; `enter` waits for the turn."""
 
     def __init__(self) -> None:
-        self._lanes: dict[str, _Lane] = {}
+        self._lanes: dict[str, _Queue] = {}
 
-    def join(self, ticket: Ticket) -> None:
+    def join(self, ticket: PendingEvent) -> None:
         """Takes a place at the end of the lane of the ticket's address."""
-        self._lanes.setdefault(ticket.entry.inbound.address.key, _Lane()).waiting.append(ticket)
+        self._lanes.setdefault(ticket.entry.inbound.address.key, _Queue()).waiting.append(ticket)
 
     @asynccontextmanager
-    async def enter(self, ticket: Ticket) -> AsyncIterator[tuple[Ticket, ...]]:
+    async def enter(self, ticket: PendingEvent) -> AsyncIterator[tuple[PendingEvent, ...]]:
         """Waits for the ticket's turn; yields what is taken together with it, itself first. Empty when an earlier
         ticket took it along."""
         if ticket.is_taken:
@@ -91,10 +91,10 @@ class Lanes:
             lane.running.reschedule(asyncio.get_running_loop().time())
         return True
 
-    def amend(self, inbound: Inbound) -> Ticket | None:
+    def amend(self, inbound: Inbound) -> PendingEvent | None:
         """An edit or deletion of a message that still waits: an edited one is asked as it is now, a deleted one not at
         all. Returned, so that its entry can follow."""
-        lane = self._lanes.get(inbound.address.key, _Lane())
+        lane = self._lanes.get(inbound.address.key, _Queue())
         for ticket in list(lane.waiting):
             if ticket.entry.inbound.message_id != inbound.message_id or ticket.entry.inbound.kind != "message":
                 continue
@@ -107,7 +107,7 @@ class Lanes:
         return None
 
     @staticmethod
-    def _take(lane: _Lane, ticket: Ticket) -> tuple[Ticket, ...]:
+    def _take(lane: _Queue, ticket: PendingEvent) -> tuple[PendingEvent, ...]:
         if ticket.is_taken:
             return ()
         taken = [ticket]

@@ -13,19 +13,19 @@ from typing import TypeVar
 import structlog
 
 from core.agent.user_message import Turn
-from core.errors import Overtaken
-from core.ports import Inbox
-from core.store.epoch_guard import Lookout
+from core.errors import StaleReadError
+from core.store.epoch_guard import EpochGuard
+from core.store.inbox import Inbox
 from core.types import Scope
 
 T = TypeVar("T")
 Sight = Callable[[Scope], Awaitable[frozenset[Scope]]]
 
 
-class Attempts:
+class Retry:
     """Over the vantages of `lookout`; `inbox` knows what is still to be answered, `sight` what may be seen now."""
 
-    def __init__(self, lookout: Lookout, inbox: Inbox, sight: Sight) -> None:
+    def __init__(self, lookout: EpochGuard, inbox: Inbox, sight: Sight) -> None:
         self._lookout = lookout
         self._inbox = inbox
         self._sight = sight
@@ -38,7 +38,7 @@ class Attempts:
             async with self._lookout.over(scopes):
                 try:
                     return await work()
-                except Overtaken:
+                except StaleReadError:
                     self._log.info("begun anew, since something was forgotten")
 
     async def answer(self, turn: Turn, work: Callable[[Turn], Awaitable[T]]) -> T | None:

@@ -17,22 +17,22 @@ from itertools import count
 
 import structlog
 
-from core.agent.post_turn import Aftercare
+from core.agent.post_turn import PostTurn
 from core.agent.turn import Agent
 from core.agent.user_message import Turn
 from core.errors import DeliveryError, Refused, StoreError
 from core.ports import Adapter, Clock, Reply
-from core.records import Entry
+from core.store.inbox import InboxEntry
 from core.text.sanitize import on_one_line
 from core.types import Answer, Command, Inbound, Scope
 from gateway import excuses
-from gateway.access import Access, Doorstep
+from gateway.access import Access, PairingReplies
 from gateway.commands.confirmations import is_dictated
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 from gateway.commands.registry import Commands
-from gateway.delivery import Post
-from gateway.queues import Lanes, Ticket
-from gateway.retry import Attempts
+from gateway.delivery import Delivery
+from gateway.queues import ConversationQueues, PendingEvent
+from gateway.retry import Retry
 from gateway.supervisor import contained
 
 NAME_CHARS = 100
@@ -54,10 +54,10 @@ class Router:
         self,
         *,
         access: Access,
-        post: Post,
+        post: Delivery,
         agent: Agent,
-        aftercare: Aftercare,
-        attempts: Attempts,
+        aftercare: PostTurn,
+        attempts: Retry,
         commands: Commands,
         clock: Clock,
     ) -> None:
@@ -67,13 +67,13 @@ class Router:
         self._aftercare = aftercare
         self._attempts = attempts
         self._commands = commands
-        self._lanes = Lanes()
+        self._lanes = ConversationQueues()
         self._clock = clock
-        self._doorstep = Doorstep(access, commands, post, clock)
+        self._doorstep = PairingReplies(access, commands, post, clock)
         self._adapters: Mapping[str, Adapter] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._running: set[asyncio.Task[None]] = set()
-        self._tickets: dict[int, Ticket] = {}
+        self._tickets: dict[int, PendingEvent] = {}
         self._numbers = count(1)
         self._under_way: dict[tuple[str, str], list[Inbound]] = {}
         """Messages being answered, and what was changed in them before they were stored."""
@@ -127,7 +127,7 @@ class Router:
         for task in self._running:
             task.cancel()
 
-    async def _served(self, ticket: Ticket) -> None:
+    async def _served(self, ticket: PendingEvent) -> None:
         try:
             try:
                 await self._serve(ticket)
@@ -160,7 +160,7 @@ class Router:
         # Joined last: when something fails before, all of it is tried again, and nothing stands in a lane twice.
         return [self._join(ticket) for ticket in tickets]
 
-    async def _taken_up(self, entry: Entry, adapter: Adapter) -> Ticket | None:
+    async def _taken_up(self, entry: InboxEntry, adapter: Adapter) -> PendingEvent | None:
         """The ticket of an entry that waited over a restart; None when it is not to be answered any more."""
         scope = await self._access.scope(entry.inbound)
         verdict = await self._access.judge(entry.inbound, scope)
@@ -181,9 +181,9 @@ class Router:
         return self._ticket(entry, reply, scope, is_overheard=verdict == "overheard")
 
     @staticmethod
-    def _ticket(entry: Entry, reply: Reply, scope: Scope, *, is_overheard: bool) -> Ticket:
+    def _ticket(entry: InboxEntry, reply: Reply, scope: Scope, *, is_overheard: bool) -> PendingEvent:
         is_plain = entry.inbound.kind == "message" and entry.inbound.command is None
-        return Ticket(entry=entry, reply=reply, scope=scope, is_plain=is_plain, is_overheard=is_overheard)
+        return PendingEvent(entry=entry, reply=reply, scope=scope, is_plain=is_plain, is_overheard=is_overheard)
 
     async def _amend(self, inbound: Inbound) -> None:
         """An edit or a deletion: of what still waits, or of what is stored."""
@@ -198,7 +198,7 @@ class Router:
         if not is_known and late is not None:
             late.append(inbound)
 
-    async def _decline(self, ticket: Ticket, age: timedelta) -> None:
+    async def _decline(self, ticket: PendingEvent, age: timedelta) -> None:
         """Too old to be answered: it is kept, and the person is told."""
         turn = await self._begin(ticket, self._turn((ticket,), await self._access.scopes(ticket.scope)))
         answer = excuses.away(age)
@@ -210,7 +210,7 @@ class Router:
             await self._agent.keep(turn, session, self._commands.kept(command), answer, is_parcelled=True)
         await self._post.deliver(turn.parcel, ticket.reply, answer)
 
-    def _join(self, ticket: Ticket) -> int:
+    def _join(self, ticket: PendingEvent) -> int:
         number = next(self._numbers)
         self._tickets[number] = ticket
         if ticket.is_plain or not self._is_beside(ticket.entry.inbound):
@@ -223,7 +223,7 @@ class Router:
             return inbound.command is not None and self._commands.is_reading(inbound.command)
         return inbound.kind == "action"
 
-    async def _serve(self, ticket: Ticket) -> None:
+    async def _serve(self, ticket: PendingEvent) -> None:
         inbound = ticket.entry.inbound
         if not ticket.is_plain and self._is_beside(inbound):
             await self._beside(ticket, await self._access.scopes(ticket.scope))
@@ -256,7 +256,7 @@ class Router:
         if batch and ticket.is_plain and not ticket.is_overheard:
             await self._attempts.run(scopes, partial(self._aftercare.settle, inbound.address, scopes))
 
-    async def _after_answers(self, batch: Sequence[Ticket], scopes: frozenset[Scope]) -> tuple[Ticket, ...]:
+    async def _after_answers(self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]) -> tuple[PendingEvent, ...]:
         """What of a batch is left when those that say yes to a question have been served."""
         left = []
         for ticket in batch:
@@ -267,7 +267,7 @@ class Router:
                 await self._command(ticket, confirmed, scopes, is_said=is_dictated(ticket.entry.inbound))
         return tuple(left)
 
-    async def _beside(self, ticket: Ticket, scopes: frozenset[Scope]) -> None:
+    async def _beside(self, ticket: PendingEvent, scopes: frozenset[Scope]) -> None:
         inbound = ticket.entry.inbound
         if inbound.kind == "action":
             command = await self._commands.pressed(inbound, ticket.scope)
@@ -284,7 +284,7 @@ class Router:
             async with self._lanes.enter(ticket):
                 await self._command(ticket, command, scopes)
 
-    async def _converse(self, batch: Sequence[Ticket], scopes: frozenset[Scope]) -> None:
+    async def _converse(self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]) -> None:
         """One turn over the batch, answered through the reply that came last."""
         *earlier, last = batch
         for ticket in earlier:
@@ -304,7 +304,7 @@ class Router:
             ticket.is_answered = True
         await self._post.deliver(turn.parcel, last.reply, answer, is_once=last.entry.inbound.is_interaction)
 
-    async def _answered(self, turn: Turn, ticket: Ticket) -> Answer:
+    async def _answered(self, turn: Turn, ticket: PendingEvent) -> Answer:
         try:
             async with self._lanes.stoppable(turn.address) as running:
                 if not ticket.is_stopped:
@@ -318,7 +318,7 @@ class Router:
         return stored.answer or await self._agent.stop(turn)
 
     async def _command(
-        self, ticket: Ticket, command: Command, scopes: frozenset[Scope], *, is_said: bool = False
+        self, ticket: PendingEvent, command: Command, scopes: frozenset[Scope], *, is_said: bool = False
     ) -> None:
         """`is_said`: the message is no command but gave this one its words. /stop stops before it waits."""
         inbound = ticket.entry.inbound
@@ -333,12 +333,14 @@ class Router:
         ticket.is_answered = True
         await self._post.deliver(turn.parcel, ticket.reply, answer, is_once=inbound.is_interaction)
 
-    async def _commanded(self, ticket: Ticket, command: Command, turn: Turn, is_said: bool, is_stopped: bool) -> Answer:
+    async def _commanded(
+        self, ticket: PendingEvent, command: Command, turn: Turn, is_said: bool, is_stopped: bool
+    ) -> Answer:
         """Runs a command and keeps it with its answer."""
         inbound, scopes = ticket.entry.inbound, turn.scopes
         said_id = await self._agent.hear(turn) if is_said else None
         session = await self._agent.place(turn)
-        caller = Caller(
+        caller = CommandContext(
             inbound=inbound,
             scope=ticket.scope,
             scopes=scopes,
@@ -356,7 +358,7 @@ class Router:
         await self._agent.keep(turn, session, self._commands.kept(command), answer, is_parcelled=is_parcelled)
         return answer
 
-    def _turn(self, batch: Sequence[Ticket], scopes: frozenset[Scope]) -> Turn:
+    def _turn(self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]) -> Turn:
         """The parcel is that of the first entry: after a crash it is found again whatever else waits by then."""
         first = batch[0]
         platform = first.entry.inbound.address.platform
@@ -371,14 +373,14 @@ class Router:
             is_fresh=platform == "cron",
         )
 
-    async def _begin(self, ticket: Ticket, turn: Turn) -> Turn:
+    async def _begin(self, ticket: PendingEvent, turn: Turn) -> Turn:
         parcel = await self._post.hold(turn.parcel)
         if not ticket.has_begun:
             ticket.has_begun = True
             self._post.begin(parcel, ticket.reply)
         return replace(turn, parcel=parcel)
 
-    async def _apologise(self, batch: Sequence[Ticket], error: Exception) -> None:
+    async def _apologise(self, batch: Sequence[PendingEvent], error: Exception) -> None:
         """Says that it went wrong; what the person said is kept all the same. When not even that can be stored, the
         entries stay, and are taken up after the next start."""
         incident = secrets.token_hex(4)

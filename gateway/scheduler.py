@@ -19,16 +19,18 @@ from apscheduler.triggers.date import DateTrigger  # type: ignore[import-untyped
 from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import-untyped]
 
 from core.errors import ConfigError, DeliveryError, Refused
-from core.ports import Clock, Jobs, Outbox, People, Receipt, Reply, Sink
-from core.records import Job, Parcel
+from core.ports import Clock, DeliveryRecord, Reply, Sink
 from core.scheduling.schedule import latest, next_after, spell
+from core.store.jobs import Job, Jobs
+from core.store.outbox import Outbox, OutboxItem
+from core.store.people import People
 from core.types import Address, Answer, CommandSpec, Inbound, Scope, Sender
 
 PLATFORM = "cron"
 CLOSING_S = 5.0
 
 
-class Cron:
+class Scheduler:
     """One date in the scheduler for each active job. `deliver` gives the way to a job's target; `on_wake` is called
     when something lies in the outbox; what is more than `late_after_s` late says so."""
 
@@ -221,7 +223,7 @@ class Cron:
 
     async def _remind(self, job: Job, due_at: datetime, now: datetime) -> None:
         key = f"job:{job.id}:{due_at.isoformat()}"
-        held = await self._outbox.hold(Parcel(key=key, kind="reminder", address=job.target))
+        held = await self._outbox.hold(OutboxItem(key=key, kind="reminder", address=job.target))
         if held.answer is None and not held.is_over:
             late = self.lateness(due_at, now)
             await self._outbox.fill(key, Answer(text=f"⏰ {job.text}{f' ({late})' if late else ''}"), now)
@@ -264,14 +266,14 @@ class Cron:
 class _Reply:
     """Fills the role Reply: the answer of a cron session goes to the target of its job. Nothing is shown meanwhile."""
 
-    def __init__(self, cron: Cron, job_id: int, due_at: datetime | None) -> None:
+    def __init__(self, cron: Scheduler, job_id: int, due_at: datetime | None) -> None:
         self._cron = cron
         self._job_id = job_id
         self._due_at = due_at
         self._late = cron.lateness(due_at)
-        self._receipt: Receipt | None = None
+        self._receipt: DeliveryRecord | None = None
 
-    def begin(self, receipt: Receipt) -> None:
+    def begin(self, receipt: DeliveryRecord) -> None:
         self._receipt = receipt
         if self._due_at is None:
             self._due_at = _due(receipt.key)

@@ -16,35 +16,35 @@ from config.settings import ProviderOptions, Settings
 from core.errors import ConfigError
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
-from core.memory.sync import Copies
+from core.memory.sync import SyncForget
 from core.notes.notebook import Notebook
-from core.notes.owner_files import Charter
+from core.notes.owner_files import OwnerFiles
 from core.ports import Clock
-from core.privacy.files import Papers
+from core.privacy.files import HomeFiles
 from core.privacy.forgetting import Forgetting
-from core.privacy.incognito import Incognito, Veil
+from core.privacy.incognito import IncognitoConversations
 from core.scheduling.appointments import Appointments
 from core.search.recall import Recall
 from core.store.actions import Actions
 from core.store.erasure import Erasure
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
-from core.store.inbox import Inbox
+from core.store.inbox import Inbox, IncognitoRegistry
 from core.store.jobs import Jobs
 from core.store.links import Links
 from core.store.notes import Approvals, Notes, PendingNotes
 from core.store.outbox import Outbox
 from core.store.people import People
-from core.store.personal_data import Holdings
-from core.store.sessions import Conversations, Transcripts, Veils
+from core.store.personal_data import PersonalData
+from core.store.sessions import Conversations, IncognitoMarks, Transcripts
 from core.store.sqlite.database import Database
-from core.store.sqlite.erase_bytes import Compaction
-from core.store.sync_queue import Errands
-from core.store.sync_source import Turns
-from core.store.usage import Calls
+from core.store.sqlite.erase_bytes import ByteErasure
+from core.store.sync_queue import SyncQueue
+from core.store.sync_source import SyncSource
+from core.store.usage import UsageLog
 from core.transfer.archive import Archive
 from core.types import Account, Scope
-from core.usage.report import Books, Prices
+from core.usage.report import Prices, UsageReport
 
 if TYPE_CHECKING:
     from core.models.claude import Claude
@@ -61,15 +61,15 @@ class _WallClock:
 
 
 @dataclass(frozen=True, kw_only=True)
-class House:
+class Services:
     """Everything that is kept, open."""
 
     settings: Settings
     clock: _WallClock
     database: Database
     conversations: Conversations
-    incognito: Incognito
-    veils: Veils
+    incognito: IncognitoConversations
+    veils: IncognitoMarks
     transcripts: Transcripts
     recall: Recall
     people: People
@@ -82,40 +82,40 @@ class House:
     outbox: Outbox
     actions: Actions
     archive: Archive
-    holdings: Holdings
-    calls: Calls
+    holdings: PersonalData
+    calls: UsageLog
     notebook: Notebook
-    charter: Charter
+    charter: OwnerFiles
     appointments: Appointments
-    books: Books
-    papers: Papers
+    books: UsageReport
+    papers: HomeFiles
     forgetting: Forgetting
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Settings, on_change: Callable[[], None] = lambda: None) -> AsyncIterator[House]:
+    async def open(cls, settings: Settings, on_change: Callable[[], None] = lambda: None) -> AsyncIterator[Services]:
         """Opens state.db in the home, with the owner as the settings name him. `on_change` is called when a job was
         added or changed through this house. Raises StoreError."""
         clock = _WallClock()
         async with Database.open(settings.home / STATE) as database:
-            veil = Veil()
+            veil = IncognitoRegistry()
             people = People(database, veil)
             await people.set_owner(
                 [_account(key) for key in settings.owner.accounts],
                 [Scope(key=f"room:{key}") for key in settings.owner.rooms],
             )
             jobs, notes = Jobs(database), Notes(database)
-            veils, conversations = Veils(database, clock), Conversations(database, clock)
+            veils, conversations = IncognitoMarks(database, clock), Conversations(database, clock)
             limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
             notebook = Notebook(settings.home, notes, clock, limits, PendingNotes(database))
-            calls, papers = Calls(database), Papers(settings.home)
+            calls, papers = UsageLog(database), HomeFiles(settings.home)
             prices = Prices(settings.usage.prices, settings.usage.currency)
             yield cls(
                 settings=settings,
                 clock=clock,
                 database=database,
                 conversations=conversations,
-                incognito=Incognito(conversations, veil, veils),
+                incognito=IncognitoConversations(conversations, veil, veils),
                 veils=veils,
                 transcripts=Transcripts(database),
                 recall=Recall(database, clock, settings.general.zone),
@@ -129,21 +129,21 @@ class House:
                 outbox=Outbox(database, clock),
                 actions=Actions(database, clock),
                 archive=Archive(database),
-                holdings=Holdings(database),
+                holdings=PersonalData(database),
                 calls=calls,
                 notebook=notebook,
-                charter=Charter(settings.home, Approvals(database)),
+                charter=OwnerFiles(settings.home, Approvals(database)),
                 appointments=Appointments(jobs, clock, settings.general.zone, on_change, settings.cron.max_jobs),
-                books=Books(calls, prices, clock, settings.general.zone),
+                books=UsageReport(calls, prices, clock, settings.general.zone),
                 papers=papers,
                 forgetting=Forgetting(
                     Erasure(database, clock),
-                    Compaction(database),
+                    ByteErasure(database),
                     notebook,
                     papers,
                     clock,
                     settings.general.zone,
-                    [Copies(Errands(database, clock), Turns(database), clock, on_change)],
+                    [SyncForget(SyncQueue(database, clock), SyncSource(database), clock, on_change)],
                 ),
             )
 

@@ -19,10 +19,10 @@ from adapters.discord.channels import PLATFORM
 from adapters.discord.client import DiscordClient
 from adapters.discord.commands import announce
 from adapters.discord.errors import UNREACHABLE, UNREADABLE
-from adapters.discord.events import DEFER_AFTER_S, DiscordIntake
+from adapters.discord.events import DEFER_AFTER_S, DiscordEvents
 from adapters.discord.interactions import DiscordReply
-from adapters.discord.messages import DiscordCanvas
-from adapters.streaming import Painter
+from adapters.discord.messages import DiscordMessages
+from adapters.streaming import StreamedReply
 from core.errors import ConfigError, DeliveryError
 from core.ports import Clock, Reply, Sink
 from core.types import Address, CommandSpec
@@ -80,7 +80,7 @@ class Discord:
         self._gateway_url = gateway_url
         self._limit_chars = limit_chars
         self._has_message_content = has_message_content
-        self._intake = DiscordIntake(self._sending, self.reply, clock, limit_chars)
+        self._intake = DiscordEvents(self._sending, self.reply, clock, limit_chars)
         self._login = asyncio.Lock()
         self._client: DiscordClient | None = None
         self._is_closed = False
@@ -131,8 +131,8 @@ class Discord:
             if place is None or not place.is_direct:
                 raise DeliveryError("expired: a private answer cannot be given in a room", is_permanent=True)
 
-        canvas = DiscordCanvas(self._sending, address, reply_to, self._limit_chars)
-        return DiscordReply(Painter(canvas), before_private)
+        canvas = DiscordMessages(self._sending, address, reply_to, self._limit_chars)
+        return DiscordReply(StreamedReply(canvas), before_private)
 
     async def close(self) -> None:
         """Cancels answers still under way."""

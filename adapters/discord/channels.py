@@ -16,7 +16,7 @@ PLATFORM = "discord"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscordPlace:
+class DiscordChannel:
     """`user_id`: the person of a direct channel. `guild_id`: None outside of guilds."""
 
     address: Address
@@ -32,7 +32,7 @@ class DiscordPlace:
         return f"https://discord.com/channels/{self.guild_id or '@me'}/{channel_id}/"
 
 
-def place_of(channel: Any) -> DiscordPlace | None:
+def place_of(channel: Any) -> DiscordChannel | None:
     """The place of a channel object of the library; None when only an id is known, so that it has to be fetched."""
     if isinstance(channel, discord.DMChannel):
         return direct(channel.id, channel.recipient.id) if channel.recipient is not None else None
@@ -40,7 +40,7 @@ def place_of(channel: Any) -> DiscordPlace | None:
         return room(channel.id)
     if isinstance(channel, discord.Thread):
         owner_id = channel.id if channel.is_private() else channel.parent_id
-        return DiscordPlace(
+        return DiscordChannel(
             address=Address(platform=PLATFORM, chat_id=str(channel.parent_id), thread_id=str(channel.id)),
             scope=Scope.room(PLATFORM, str(owner_id)),
             is_direct=False,
@@ -51,9 +51,9 @@ def place_of(channel: Any) -> DiscordPlace | None:
     return None
 
 
-def direct(channel_id: int, user_id: int) -> DiscordPlace:
+def direct(channel_id: int, user_id: int) -> DiscordChannel:
     """The direct channel of the bot with one person."""
-    return DiscordPlace(
+    return DiscordChannel(
         address=Address(platform=PLATFORM, chat_id=str(channel_id)),
         scope=Scope.account(PLATFORM, str(user_id)),
         is_direct=True,
@@ -61,9 +61,9 @@ def direct(channel_id: int, user_id: int) -> DiscordPlace:
     )
 
 
-def room(channel_id: int, guild_id: int | None = None) -> DiscordPlace:
+def room(channel_id: int, guild_id: int | None = None) -> DiscordChannel:
     """A channel that several people see."""
-    return DiscordPlace(
+    return DiscordChannel(
         address=Address(platform=PLATFORM, chat_id=str(channel_id)),
         scope=Scope.room(PLATFORM, str(channel_id)),
         is_direct=False,

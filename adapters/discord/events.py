@@ -13,11 +13,11 @@ from weakref import WeakValueDictionary
 
 import discord
 
-from adapters.discord.channels import DiscordPlace, direct, place_of, room
+from adapters.discord.channels import DiscordChannel, direct, place_of, room
 from adapters.discord.errors import UNREACHABLE, UNREADABLE
 from adapters.discord.interactions import DiscordInteraction, DiscordReply
 from adapters.discord.normalize import from_command, from_delete, from_edit, from_message, from_press
-from adapters.streaming import Painter
+from adapters.streaming import StreamedReply
 from core.errors import DeliveryError, MnemeError
 from core.ports import Clock, Reply, Sink
 from core.types import Address, CommandSpec, Inbound
@@ -28,7 +28,7 @@ DEFER_AFTER_S = 2.0
 log = logging.getLogger(__name__)
 
 
-class DiscordIntake:
+class DiscordEvents:
     """`client` gives a client that is logged in; `reply` makes a way back to an address."""
 
     def __init__(
@@ -47,7 +47,7 @@ class DiscordIntake:
         self._specs: dict[str, CommandSpec] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
-        self._places: dict[int, DiscordPlace] = {}
+        self._places: dict[int, DiscordChannel] = {}
         self._interactions: set[int] = set()
 
     def begin(self, sink: Sink, commands: Sequence[CommandSpec], defer_after_s: float = DEFER_AFTER_S) -> None:
@@ -91,7 +91,7 @@ class DiscordIntake:
             self._interactions.add(interaction.id)
             self.start(self._take_interaction(self._sink, interaction))
 
-    async def locate(self, channel_id: int, channel: object = None) -> DiscordPlace | None:
+    async def locate(self, channel_id: int, channel: object = None) -> DiscordChannel | None:
         """The place of a channel, asked of Discord when the library does not know it; None when that fails."""
         place = self._places.get(channel_id) or place_of(channel)
         if place is None:
@@ -104,7 +104,7 @@ class DiscordIntake:
             self._places[channel_id] = place
         return place
 
-    def known(self, channel_id: int) -> DiscordPlace | None:
+    def known(self, channel_id: int) -> DiscordChannel | None:
         """The place of a channel that this process has seen."""
         return self._places.get(channel_id)
 
@@ -168,12 +168,12 @@ class DiscordIntake:
                 inbound = from_press(interaction, place)
             else:
                 inbound = from_command(interaction, place, self._specs)
-            reply = DiscordReply(Painter(canvas), canvas.turn_private, canvas.dismiss)
+            reply = DiscordReply(StreamedReply(canvas), canvas.turn_private, canvas.dismiss)
             entry_id = await self._admit(sink, inbound, reply)
         if entry_id is not None:
             await sink.serve(entry_id)
 
-    async def _locate_interaction(self, interaction: discord.Interaction[discord.Client]) -> DiscordPlace | None:
+    async def _locate_interaction(self, interaction: discord.Interaction[discord.Client]) -> DiscordChannel | None:
         channel = interaction.channel
         if channel is None:
             log.warning("Interaction %d has no channel that can be read, it is dismissed", interaction.id)

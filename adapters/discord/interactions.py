@@ -17,7 +17,7 @@ import discord
 from adapters.discord.errors import answered, expired
 from adapters.discord.messages import NOBODY, PACE_S, changed, dressed, measure, shown
 from core.errors import DeliveryError
-from core.ports import Clock, Receipt, Reply
+from core.ports import Clock, DeliveryRecord, Reply
 from core.types import Answer
 
 LIVES_FOR = timedelta(minutes=15)
@@ -189,7 +189,7 @@ class DiscordReply:
         self._before_private = before_private
         self._after_abandon = after_abandon
 
-    def begin(self, receipt: Receipt) -> None:
+    def begin(self, receipt: DeliveryRecord) -> None:
         self._painter.begin(receipt)
 
     def show(self, text: str) -> None:

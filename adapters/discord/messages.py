@@ -30,7 +30,7 @@ NOBODY = discord.AllowedMentions(everyone=False, users=False, roles=False, repli
 log = logging.getLogger(__name__)
 
 
-class DiscordCanvas:
+class DiscordMessages:
     """One channel, for one answer. `client` gives a client that is logged in, or raises DeliveryError."""
 
     pace_s = PACE_S

@@ -9,7 +9,7 @@ from datetime import datetime
 import discord
 
 from adapters.discord import commands
-from adapters.discord.channels import DiscordPlace
+from adapters.discord.channels import DiscordChannel
 from adapters.discord.commands import joined
 from core.types import Attachment, Command, CommandSpec, Inbound, Sender
 
@@ -19,7 +19,7 @@ MENTION = re.compile(r"<(@!?|@&|#)([0-9]{15,20})>")
 
 
 def from_message(
-    message: discord.Message, place: DiscordPlace, bot: discord.ClientUser, specs: Mapping[str, CommandSpec]
+    message: discord.Message, place: DiscordChannel, bot: discord.ClientUser, specs: Mapping[str, CommandSpec]
 ) -> Inbound | None:
     """A message; None when nothing of it can be read (no content intent) or it is the bot's own."""
     if message.author.id == bot.id:
@@ -47,7 +47,7 @@ def from_message(
 
 
 def from_edit(
-    message: discord.Message, before: discord.Message | None, place: DiscordPlace, bot: discord.ClientUser
+    message: discord.Message, before: discord.Message | None, place: DiscordChannel, bot: discord.ClientUser
 ) -> Inbound | None:
     """A new text of a message; None for the many updates that change something else (an unfolded link, a pin)."""
     if message.author.id == bot.id or message.edited_at is None:
@@ -73,7 +73,7 @@ def from_edit(
     )
 
 
-def from_delete(message_id: int, before: discord.Message | None, place: DiscordPlace, now: datetime) -> Inbound:
+def from_delete(message_id: int, before: discord.Message | None, place: DiscordChannel, now: datetime) -> Inbound:
     """A deleted message. Discord does not say whose it was: in a direct chat it is the person's, else nobody's."""
     if before is not None:
         sender = _sender(before)
@@ -92,7 +92,7 @@ def from_delete(message_id: int, before: discord.Message | None, place: DiscordP
 
 
 def from_command(
-    interaction: discord.Interaction[discord.Client], place: DiscordPlace, specs: Mapping[str, CommandSpec]
+    interaction: discord.Interaction[discord.Client], place: DiscordChannel, specs: Mapping[str, CommandSpec]
 ) -> Inbound:
     """A called application command. The arguments are the line a person would have typed; of an entry in the menu of a
     message, what that says."""
@@ -118,7 +118,7 @@ def from_command(
     )
 
 
-def from_press(interaction: discord.Interaction[discord.Client], place: DiscordPlace) -> Inbound:
+def from_press(interaction: discord.Interaction[discord.Client], place: DiscordChannel) -> Inbound:
     """A pressed button; `text` is the id that the button was given."""
     return Inbound(
         kind="action",

@@ -19,15 +19,15 @@ import structlog
 from telegram import Bot, BotCommand, Update, User
 from telegram.error import Conflict, InvalidToken, NetworkError, TelegramError
 
-from adapters.streaming import Painter
+from adapters.streaming import StreamedReply
 from adapters.telegram.errors import delay_s
-from adapters.telegram.messages import TelegramCanvas
+from adapters.telegram.messages import TelegramMessages
 from adapters.telegram.normalize import PLATFORM, moved, normalise
 from adapters.telegram.request import TelegramRequest
 from core.errors import ConfigError, DeliveryError
-from core.ports import Clock, Inbox, Reply, Sink
-from core.records import RawUpdate
-from core.types import Address, CommandSpec, Inbound, Json
+from core.ports import Clock, Reply, Sink
+from core.store.inbox import Inbox
+from core.types import Address, CommandSpec, Inbound, Json, RawUpdate
 
 API_URL = "https://api.telegram.org"
 KINDS = ("message", "edited_message", "callback_query", "my_chat_member")
@@ -135,7 +135,7 @@ class Telegram:
                     await self._take(raw, sink, me)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        return Painter(TelegramCanvas(self._bot, address, reply_to))
+        return StreamedReply(TelegramMessages(self._bot, address, reply_to))
 
     async def close(self) -> None:
         """Cancels answers still under way."""

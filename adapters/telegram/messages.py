@@ -42,7 +42,7 @@ EMPTY = "…"
 _log = structlog.get_logger(__name__)
 
 
-class TelegramCanvas:
+class TelegramMessages:
     """One chat or topic, for one answer. `reply_to`: the message that is answered; quoted in groups only."""
 
     limit_chars = LIMIT_UTF16

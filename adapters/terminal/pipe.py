@@ -13,7 +13,7 @@ from typing import TextIO
 from adapters.terminal.screen import hints
 from core.errors import DeliveryError
 from core.markup.render import legible, to_plain
-from core.ports import Receipt, Reply
+from core.ports import DeliveryRecord, Reply
 from core.types import Answer, File
 
 CHUNK_BYTES = 65536
@@ -99,7 +99,7 @@ class _PlainReply:
     def __init__(self, write: Callable[[Answer], None]) -> None:
         self._write = write
 
-    def begin(self, receipt: Receipt) -> None:
+    def begin(self, receipt: DeliveryRecord) -> None:
         """Nothing shows that work has begun."""
 
     def show(self, text: str) -> None:

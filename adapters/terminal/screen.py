@@ -31,7 +31,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from core.markup.render import legible
-from core.ports import Receipt, Reply
+from core.ports import DeliveryRecord, Reply
 from core.types import Answer, CommandSpec, File
 
 
@@ -169,7 +169,7 @@ class _LiveReply:
         self._text = ""
         self._spinner = Spinner("dots", Text("thinking", style="dim"))
 
-    def begin(self, receipt: Receipt) -> None:
+    def begin(self, receipt: DeliveryRecord) -> None:
         """Shows that an answer is being worked on."""
         if self._screen.start(self):
             self._live = self._screen.live(self)

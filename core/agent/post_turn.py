@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from core.agent.sessions import window_of
-from core.agent.titles import Titler
-from core.memory.manager import Memory, last_turn
+from core.agent.titles import Titles
+from core.memory.manager import MemoryManager, last_turn
 from core.ports import Conversations
 from core.types import Address, Scope, ToolContext
 
 
-class Aftercare:
+class PostTurn:
     """Runs after the answer has left; nobody waits for it."""
 
-    def __init__(self, conversations: Conversations, memory: Memory, titler: Titler) -> None:
+    def __init__(self, conversations: Conversations, memory: MemoryManager, titler: Titles) -> None:
         self._conversations = conversations
         self._memory = memory
         self._titler = titler

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from core.guard.fence import neutralise
 from core.memory.provider import MemoryProvider
-from core.notes.owner_files import Charter
+from core.notes.owner_files import OwnerFiles
 from core.types import ToolContext
 
 SOUL_CHARS = 20_000
@@ -37,7 +37,7 @@ and time it answers with.
 class Prompt:
     """Writes system prompts. `soul`: the shipped identity, unless the `charter` has a SOUL.md; `zone`: IANA name."""
 
-    def __init__(self, charter: Charter, soul: str, zone: str, memory: MemoryProvider) -> None:
+    def __init__(self, charter: OwnerFiles, soul: str, zone: str, memory: MemoryProvider) -> None:
         self._charter = charter
         self._soul = soul
         self._zone = zone

@@ -8,7 +8,7 @@ from dataclasses import replace
 from core.agent.prompt import Prompt
 from core.agent.user_message import Turn
 from core.errors import Refused
-from core.memory.manager import Memory
+from core.memory.manager import MemoryManager
 from core.ports import Clock, Conversations
 from core.types import Address, EndReason, Message, Scope, Session, ToolContext, Window
 
@@ -26,7 +26,7 @@ INCOGNITO = (
 )
 
 
-class Lineage:
+class SessionTracker:
     """Opens and ends sessions, and tells `memory` of it. `window_tokens` is the model's context window, `model` the
     name kept with new sessions."""
 
@@ -34,7 +34,7 @@ class Lineage:
         self,
         conversations: Conversations,
         prompt: Prompt,
-        memory: Memory,
+        memory: MemoryManager,
         clock: Clock,
         model: str,
         window_tokens: int,

@@ -17,7 +17,7 @@ _ORDER = (
 )
 
 
-class Titler:
+class Titles:
     """Titles sessions that have none. `model` None: the first words of the person are the title."""
 
     def __init__(self, conversations: Conversations, model: Model | None, name: str) -> None:

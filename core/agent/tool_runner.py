@@ -18,7 +18,7 @@ RESULT_CHARS = 30_000
 RAN = "It was done. What it gave is not kept, since something was forgotten meanwhile. Do not do the same again."
 
 
-class Toolbox:
+class ToolRunner:
     """The tools of the house by name; `timeout_s` is the limit of one call, unless its tool asks for more."""
 
     def __init__(self, tools: Sequence[Tool], timeout_s: float) -> None:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from config.settings import CacheLife, ModelOptions
 from core.agent.history import conversation, mark, marked
 from core.agent.offline import MODEL as OFFLINE
-from core.agent.sessions import Lineage, window_of
-from core.agent.tool_runner import Toolbox
-from core.agent.user_message import Envelope, Turn, with_attachments
-from core.errors import ModelError, Overtaken
+from core.agent.sessions import SessionTracker, window_of
+from core.agent.tool_runner import ToolRunner
+from core.agent.user_message import Turn, UserMessages, with_attachments
+from core.errors import ModelError, StaleReadError
 from core.guard.scrubber import Scrubber, scrub
 from core.models.fallback import TOO_LONG
 from core.ports import Clock, Conversations, Model
@@ -59,9 +59,9 @@ class Agent:
         *,
         model: Model,
         conversations: Conversations,
-        lineage: Lineage,
-        envelope: Envelope,
-        toolbox: Toolbox,
+        lineage: SessionTracker,
+        envelope: UserMessages,
+        toolbox: ToolRunner,
         clock: Clock,
         budget: Budget,
     ) -> None:
@@ -83,7 +83,7 @@ class Agent:
             show = _badged(show)
         try:
             return await self._converse(session, turn, show)
-        except Overtaken:
+        except StaleReadError:
             self._drafts.pop(turn.parcel.key, None)
             raise
         except ModelError as error:
@@ -171,7 +171,7 @@ class Agent:
         results = await self._toolbox.run(calls, context)
         try:
             return await self._conversations.append(results)
-        except Overtaken:
+        except StaleReadError:
             with epoch.holding(None):
                 await self._conversations.append(self._toolbox.bare(results))
             raise

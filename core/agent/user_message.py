@@ -16,7 +16,8 @@ from zoneinfo import ZoneInfo
 
 from core.guard.fence import fence, neutralise
 from core.memory.provider import MemoryProvider
-from core.records import Entry, Parcel
+from core.store.inbox import InboxEntry
+from core.store.outbox import OutboxItem
 from core.types import Address, Attachment, Json, Message, Scope, Sender, ToolContext
 
 SURE_CHARS = 12
@@ -45,7 +46,7 @@ def _folded(text: str) -> str:
 _TOKEN = re.compile(r"^- (\S+) ", re.MULTILINE)
 
 
-class Envelope:
+class UserMessages:
     """Seals user rows. `zone`: IANA name of the wall clock; `budget_chars`: how much memory a turn may carry."""
 
     def __init__(self, memory: MemoryProvider, zone: str, budget_chars: int) -> None:
@@ -129,8 +130,8 @@ class Turn:
     address: Address
     scope: Scope
     scopes: frozenset[Scope]
-    entries: tuple[Entry, ...]
-    parcel: Parcel
+    entries: tuple[InboxEntry, ...]
+    parcel: OutboxItem
     hint: str = ""
     is_fresh: bool = False
 

@@ -11,10 +11,9 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from core.dates.moments import read as read_moment
-from core.dates.reading import Reading
 from core.dates.resolver import DEFAULT_HOUR, When, existing
 from core.dates.scanner import clean
-from core.records import Schedule
+from core.dates.schedule import Reading, Schedule
 
 _FRONT_WORDS = 24
 _END_WORDS = 14

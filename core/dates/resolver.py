@@ -11,8 +11,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from core.dates.scanner import PARTS, Clock, Span
+from core.dates.schedule import Schedule
 from core.errors import Refused
-from core.records import Schedule
 
 DEFAULT_HOUR = 9
 EXAMPLES = "Write it like 'tomorrow at 9 call Ana', 'in 20 minutes tea' or 'every monday at 8:30 stand-up'."

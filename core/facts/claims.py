@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from core.dates.periods import read
-from core.records import Fact, FactKind, FactOrigin, Grain
+from core.store.fact_rows import Fact, FactKind, FactOrigin, Grain
 from core.types import Account, Message, Scope
 
 

@@ -18,11 +18,10 @@ import structlog
 
 from config.settings import CuratorOptions
 from core.errors import Refused
-from core.facts.curator_role import Rota
-from core.facts.facts_role import Ledger
-from core.facts.search_role import Lookup
 from core.ports import Clock
-from core.records import Fact
+from core.store.fact_rows import Fact
+from core.store.fact_search import FactRota, FactSearch
+from core.store.facts import Facts
 from core.text.names import entity_key
 from core.text.normalize import fold, plain, words_of
 from core.text.terms import terms_of
@@ -99,7 +98,9 @@ class Curator:
     """Changes facts through `ledger`; `rota` says whose turn it is, `options` how quiet it must be and how much is done
     at a time."""
 
-    def __init__(self, ledger: Ledger, lookup: Lookup, rota: Rota, clock: Clock, options: CuratorOptions) -> None:
+    def __init__(
+        self, ledger: Facts, lookup: FactSearch, rota: FactRota, clock: Clock, options: CuratorOptions
+    ) -> None:
         self._ledger = ledger
         self._lookup = lookup
         self._rota = rota

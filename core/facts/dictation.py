@@ -11,10 +11,11 @@ from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.facts.claims import FACT_CHARS, Claim, fact_of, placed
-from core.facts.facts_role import Ledger
 from core.facts.rules import claims
 from core.guard.guard import suspicion
-from core.records import Author, Fact
+from core.store.fact_rows import Fact
+from core.store.facts import Facts
+from core.store.notes import Author
 from core.text.names import names_in
 from core.types import Message, Scope
 
@@ -22,7 +23,7 @@ from core.types import Message, Scope
 class Dictation:
     """Writes to `ledger`; `zone` (an IANA name) says which day it was."""
 
-    def __init__(self, ledger: Ledger, zone: str) -> None:
+    def __init__(self, ledger: Facts, zone: str) -> None:
         self._ledger = ledger
         self._zone = ZoneInfo(zone)
 

@@ -130,7 +130,7 @@ class _Said:
         )
 
 
-class Witnesses:
+class Evidence:
     """`rows`: a conversation as the model reads it, oldest first."""
 
     def __init__(self, rows: Sequence[Message]) -> None:

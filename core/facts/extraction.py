@@ -21,14 +21,14 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapte
 
 from core.errors import ModelError
 from core.facts.attributes import ME, attribute_of
-from core.facts.backlog_role import Backlog
 from core.facts.claims import Claim, fact_of, since_of
-from core.facts.evidence import Witnesses, is_own, own_words, proper, subject_of
+from core.facts.evidence import Evidence, is_own, own_words, proper, subject_of
 from core.facts.rules import claims, value_of
 from core.guard.guard import suspicion
 from core.memory.smalltalk import is_remembered
 from core.ports import Clock, Model
-from core.records import Fact, FactKind, FactOrigin
+from core.store.fact_rows import Fact, FactKind, FactOrigin
+from core.store.fact_search import FactBacklog
 from core.text.names import names_in
 from core.text.terms import terms_of
 from core.types import Message, Payer, Request, Session
@@ -101,7 +101,7 @@ class Extraction:
         except ValidationError:
             self._log.info("no facts were read: the answer is no list of facts")
             return []
-        witnesses = Witnesses(said)
+        witnesses = Evidence(said)
         found = []
         for one in told[:MOST_FACTS]:
             row = said[one.message - 1] if 1 <= one.message <= len(said) else None
@@ -154,10 +154,10 @@ _UNREADABLE = (400, 413, 422)
 """With such a status a model server refuses the messages themselves, and will refuse them again."""
 
 
-class Reader:
+class FactReader:
     """`extraction` reads, `backlog` says what is left to read and keeps what was."""
 
-    def __init__(self, extraction: Extraction, backlog: Backlog, clock: Clock) -> None:
+    def __init__(self, extraction: Extraction, backlog: FactBacklog, clock: Clock) -> None:
         self._extraction = extraction
         self._backlog = backlog
         self._clock = clock

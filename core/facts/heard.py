@@ -10,19 +10,19 @@ from zoneinfo import ZoneInfo
 
 from core.errors import ToolError
 from core.facts.attributes import ME, attribute_of
-from core.facts.backlog_role import Backlog
 from core.facts.claims import Claim, fact_of
-from core.facts.evidence import Witnesses, subject_of
+from core.facts.evidence import Evidence, subject_of
 from core.ports import Conversations
-from core.records import Fact
+from core.store.fact_rows import Fact
+from core.store.fact_search import FactBacklog
 from core.types import ToolContext
 
 
-class Heard:
+class EvidenceSearch:
     """Reads what the model reads, through `conversations`; `backlog` knows where a message was said. `zone` (an IANA
     name) is for dates."""
 
-    def __init__(self, conversations: Conversations, backlog: Backlog, zone: str) -> None:
+    def __init__(self, conversations: Conversations, backlog: FactBacklog, zone: str) -> None:
         self._conversations = conversations
         self._backlog = backlog
         self.zone = ZoneInfo(zone)
@@ -33,7 +33,7 @@ class Heard:
         """The claim, which is told of `about` (``me`` or a name), as the fact of who has said so, with the text of the
         message that says so. `names` must have been said; where `since` was not, the fact is without. Raises ToolError
         with what to do where nobody has."""
-        witnesses = Witnesses(await self._conversations.history(context.session, context.scopes))
+        witnesses = Evidence(await self._conversations.history(context.session, context.scopes))
         said = functools.partial(witnesses.support, claim.content, is_own_affair=about == ME)
         source = await asyncio.to_thread(said, [*names, since]) if since else None
         if source is None:

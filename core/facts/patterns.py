@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from core.records import FactKind
+if TYPE_CHECKING:
+    from core.store.fact_rows import FactKind
 
 Shape = Literal["place", "name", "title", "thing", "date", "number", "free"]
 """What the value must look like: a place or a name has a capital (unless nothing has); a thing is neither a pronoun nor
@@ -21,7 +22,7 @@ a whole story; a date is read; a number has digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
+class FactPattern:
     """`pattern`, without regard to case, fits a whole clause without its full stop; its groups: ``value``, perhaps
     ``who`` and ``when``.
 
@@ -88,9 +89,9 @@ _PROFESSION = (
 
 def _telling(
     pattern: str, what: str, shape: Shape, kind: FactKind = "identity", stance: str = "", *, may_deny: bool = False
-) -> Telling:
+) -> FactPattern:
     """A telling without regard to case; with a `stance`, one of many."""
-    return Telling(
+    return FactPattern(
         pattern=pattern,
         what=what,
         shape=shape,
@@ -101,7 +102,7 @@ def _telling(
     )
 
 
-TELLINGS: tuple[Telling, ...] = (
+TELLINGS: tuple[FactPattern, ...] = (
     _telling(
         rf"(?:{_SELF}{_HAVE}{_NOW}|just) (?:moved|relocated)(?: house)?(?: back)?(?: from .{{1,40}}?)? to {_VALUE}"
         rf"{_WHEN}", "home", "place",
@@ -184,8 +185,8 @@ _DE_WHEN = r"(?P<when> (?:im|seit|am|letzten?|letztes|vor|gestern|heute)\b.{0,40
 _FR_WHEN = r"(?P<when>,? (?:en|depuis|le|au mois|il y a|hier|avec)\b.{0,40})?"
 
 
-def _abroad(pattern: str, what: str, shape: Shape, stance: str = "", *, may_deny: bool = False) -> Telling:
-    return Telling(
+def _abroad(pattern: str, what: str, shape: Shape, stance: str = "", *, may_deny: bool = False) -> FactPattern:
+    return FactPattern(
         pattern=pattern,
         what=what,
         shape=shape,
@@ -195,7 +196,7 @@ def _abroad(pattern: str, what: str, shape: Shape, stance: str = "", *, may_deny
     )
 
 
-TELLINGS_ABROAD: tuple[Telling, ...] = (
+TELLINGS_ABROAD: tuple[FactPattern, ...] = (
     _abroad(rf"(?:eu )?(?:agora )?(?:moro|vivo|resido)(?: agora)? (?:em|no|na|nos|nas) {_V}{_PT_WHEN}", "home",
             "place"),
     _abroad(rf"(?P<who>(?:o meu|a minha|meu|minha) [a-zà-ü]+) (?:mora|vive) (?:em|n[oa]s?) {_V}{_PT_WHEN}", "home",
@@ -281,8 +282,8 @@ _WATASHI = r"(?:(?:私|わたし|僕|ぼく|俺)は、?)?"
 _WATASHI_NO = r"(?:(?:私|わたし|僕|ぼく|俺)の)?"
 
 
-def _eastern(pattern: str, what: str, shape: Shape, stance: str = "", *, may_deny: bool = False) -> Telling:
-    return Telling(
+def _eastern(pattern: str, what: str, shape: Shape, stance: str = "", *, may_deny: bool = False) -> FactPattern:
+    return FactPattern(
         pattern=pattern,
         what=what,
         shape=shape,
@@ -292,7 +293,7 @@ def _eastern(pattern: str, what: str, shape: Shape, stance: str = "", *, may_den
     )
 
 
-TELLINGS_EASTERN: tuple[Telling, ...] = (
+TELLINGS_EASTERN: tuple[FactPattern, ...] = (
     _eastern(rf"我们?(?:现在|現在|目前|一直)?住在{_U}", "home", "place"),
     _eastern(rf"我们?(?:已经|已經|刚刚?|剛剛?|最近|上个?月|去年)?搬(?:家)?到了?{_U}了?", "home", "place"),
     _eastern(rf"我(?:的名字)?叫(?:做)?{_U}", "name", "name"),

@@ -9,27 +9,29 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.facts.extraction import Reader
-from core.facts.facts_role import Ledger
-from core.facts.heard import Heard
-from core.facts.ranking import Knowledge, Question
-from core.facts.search_role import Lookup
+from core.facts.extraction import FactReader
+from core.facts.heard import EvidenceSearch
+from core.facts.ranking import KnownFacts, Question
 from core.facts.tools import fact_tool, remember_this
 from core.memory.provider import MemoryProvider
-from core.records import Fact
+from core.store.fact_rows import Fact
+from core.store.fact_search import FactSearch
+from core.store.facts import Facts
 from core.types import Account, Message, Session, Tool, ToolContext
 
 LINES = 6
 """How many facts a turn is given at most."""
 
 
-class Holographic(MemoryProvider):
+class FactsProvider(MemoryProvider):
     """Facts in state.db: `ledger` keeps, `lookup` finds, `knowledge` puts in order and tells, `reader` learns from what
     was said; `heard` is where the model's own statements are looked for."""
 
     name = "facts"
 
-    def __init__(self, ledger: Ledger, lookup: Lookup, knowledge: Knowledge, reader: Reader, heard: Heard) -> None:
+    def __init__(
+        self, ledger: Facts, lookup: FactSearch, knowledge: KnownFacts, reader: FactReader, heard: EvidenceSearch
+    ) -> None:
         self._ledger = ledger
         self._lookup = lookup
         self._knowledge = knowledge

@@ -16,8 +16,8 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from core.facts.attributes import ME, hints_of, is_first_person
-from core.facts.search_role import Lookup
-from core.records import Fact, FactKind, Grain
+from core.store.fact_rows import Fact, FactKind, Grain
+from core.store.fact_search import FactSearch
 from core.text.names import keys_in
 from core.text.terms import query_terms, terms_of
 from core.types import Account, Scope
@@ -82,7 +82,7 @@ CLOSED = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blend:
+class FactRanking:
     """Weights of the parts of a score: bm25, words in common, names in common, whether it is about whom the question is
     about, likeness of vectors; `half_life_days` by kind, for kinds that age (a pinned fact does not)."""
 
@@ -99,8 +99,8 @@ class Blend:
         question: Question,
         similarity: Similarity | None = None,
     ) -> list[tuple[Fact, float]]:
-        """Candidates as `Lookup.candidates` gives them, best first, with scores from 0 to 1. `similarity` is asked only
-        where it has a weight."""
+        """Candidates as `FactSearch.candidates` gives them, best first, with scores from 0 to 1. `similarity` is
+        asked only where it has a weight."""
         best = max((text for _, text, _ in found), default=0.0) or 1.0
         most = max((names for _, _, names in found), default=0) or 1
         alike = similarity([fact for fact, _, _ in found]) if similarity and self.hrr else [0.0] * len(found)
@@ -132,10 +132,10 @@ WORTH = 0.35
 """A fact that scores less than this part of the best is left out."""
 
 
-class Knowledge:
+class KnownFacts:
     """Asks `lookup`, puts in order with `blend`; `zone` (an IANA name) is for dates."""
 
-    def __init__(self, lookup: Lookup, blend: Blend, zone: str) -> None:
+    def __init__(self, lookup: FactSearch, blend: FactRanking, zone: str) -> None:
         self._lookup = lookup
         self._blend = blend
         self.zone = ZoneInfo(zone)

@@ -31,11 +31,11 @@ from core.facts.patterns import (
     TELLINGS,
     TELLINGS_ABROAD,
     TELLINGS_EASTERN,
-    Telling,
+    FactPattern,
     fitting,
 )
 from core.facts.speech import HANDED_OVER
-from core.records import Grain
+from core.store.fact_rows import Grain
 from core.text.names import entity_key, names_in
 from core.text.normalize import is_unspaced
 
@@ -242,7 +242,7 @@ def _told(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
             return
 
 
-def _claim(telling: Telling, match: re.Match[str], clause: str, now: datetime, zone: ZoneInfo) -> Claim | None:
+def _claim(telling: FactPattern, match: re.Match[str], clause: str, now: datetime, zone: ZoneInfo) -> Claim | None:
     groups = match.groupdict()
     value = _TAIL.sub("", (groups.get("value") or "").strip(" ,"))
     since, grain = _since(groups.get("when"), now, zone)
@@ -288,7 +288,7 @@ def _subject(who: str | None) -> str:
     return entity_key(" ".join(named)) if named else entity_key(" ".join(("my", *words[1:])))
 
 
-def _value(telling: Telling, value: str, clause: str) -> str | None:
+def _value(telling: FactPattern, value: str, clause: str) -> str | None:
     """The folded value; None where it does not look like what it should be."""
     if not value:
         return None
@@ -317,7 +317,7 @@ def _value(telling: Telling, value: str, clause: str) -> str | None:
     return entity_key(value) if is_fit else None
 
 
-def _is_fit_unspaced(telling: Telling, value: str) -> bool:
+def _is_fit_unspaced(telling: FactPattern, value: str) -> bool:
     if telling.shape in ("name", "title"):
         return len(value) <= 8 and not NO_UNSPACED_NAME.search(value)
     return not NO_UNSPACED.search(value) and not (telling.shape == "place" and NO_UNSPACED_PLACE.search(value))

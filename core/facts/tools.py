@@ -1,6 +1,6 @@
 """The tool `facts`: the model asks what is known of somebody or something, and says which facts were right or wrong.
 
-The tool `remember_this`: the model keeps a fact that the person has stated. One face of `Ledger.learn`.
+The tool `remember_this`: the model keeps a fact that the person has stated. One face of `Facts.learn`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from core.errors import ToolError
 from core.facts.attributes import ME, attribute_of
 from core.facts.claims import Claim, since_of
 from core.facts.evidence import proper
-from core.facts.facts_role import Ledger
-from core.facts.heard import Heard
-from core.facts.ranking import Knowledge, Question
+from core.facts.heard import EvidenceSearch
+from core.facts.ranking import KnownFacts, Question
 from core.facts.rules import value_of
-from core.facts.search_role import Lookup
 from core.guard.guard import suspicion
 from core.memory.smalltalk import is_remembered
 from core.models.tool_arguments import parsed
-from core.records import Author, Fact
+from core.store.fact_rows import Fact
+from core.store.fact_search import FactSearch
+from core.store.facts import Facts
+from core.store.notes import Author
 from core.text.names import entity_key, names_in
 from core.types import Account, Json, Tool, ToolContext
 
@@ -49,7 +50,7 @@ class _Arguments(BaseModel):
     limit: int = Field(default=10, ge=1, le=MOST, description="How many facts.")
 
 
-def fact_tool(ledger: Ledger, lookup: Lookup, knowledge: Knowledge) -> Tool:
+def fact_tool(ledger: Facts, lookup: FactSearch, knowledge: KnownFacts) -> Tool:
     """The tool over the facts of the scopes that may be seen. Returns JSON: facts, or names, or groups."""
 
     async def run(arguments: Json, context: ToolContext) -> str:
@@ -71,7 +72,9 @@ def fact_tool(ledger: Ledger, lookup: Lookup, knowledge: Knowledge) -> Tool:
     return Tool(name="facts", description=_DESCRIPTION, schema=_Arguments.model_json_schema(), run=run, is_quote=True)
 
 
-async def _about(lookup: Lookup, knowledge: Knowledge, asked: _Arguments, context: ToolContext) -> dict[str, object]:
+async def _about(
+    lookup: FactSearch, knowledge: KnownFacts, asked: _Arguments, context: ToolContext
+) -> dict[str, object]:
     keys = [key for name in (asked.names or [asked.query]) if (key := entity_key(name))]
     if not keys:
         raise ToolError("names: say whom or what it is about.")
@@ -83,7 +86,7 @@ async def _about(lookup: Lookup, knowledge: Knowledge, asked: _Arguments, contex
 
 
 async def _contradictions(
-    lookup: Lookup, knowledge: Knowledge, asked: _Arguments, context: ToolContext
+    lookup: FactSearch, knowledge: KnownFacts, asked: _Arguments, context: ToolContext
 ) -> dict[str, object]:
     """Open facts that contradict each other; with a query also how what it asks for has changed."""
     groups: list[Sequence[Fact]] = list(await lookup.conflicts(context.scopes, asked.limit))
@@ -104,7 +107,7 @@ def _asker(context: ToolContext) -> Account:
     return Account(platform=context.session.address.platform, user_id=context.sender.id)
 
 
-async def _feedback(ledger: Ledger, asked: _Arguments, context: ToolContext) -> dict[str, object]:
+async def _feedback(ledger: Facts, asked: _Arguments, context: ToolContext) -> dict[str, object]:
     if asked.is_right is None:
         raise ToolError("is_right: say true or false.")
     by = Author(account=_asker(context), message_id=context.message_id)
@@ -117,7 +120,7 @@ async def _feedback(ledger: Ledger, asked: _Arguments, context: ToolContext) -> 
     return {"fact_id": fact.id, "trust": round(fact.trust, 2)}
 
 
-def _shown(fact: Fact, knowledge: Knowledge) -> dict[str, object]:
+def _shown(fact: Fact, knowledge: KnownFacts) -> dict[str, object]:
     shown: dict[str, object] = {
         "fact_id": fact.id,
         "content": fact.content,
@@ -156,7 +159,7 @@ class _remember_tool_Arguments(BaseModel):
     names: list[str] = Field(default=[], max_length=10, description="People, places and things in it.")
 
 
-def remember_this(ledger: Ledger, heard: Heard) -> Tool:
+def remember_this(ledger: Facts, heard: EvidenceSearch) -> Tool:
     """The tool over `ledger`; keeps only what somebody in the conversation has said, as `heard` finds it."""
 
     async def run(arguments: Json, context: ToolContext) -> str:

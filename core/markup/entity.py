@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-SpanKind = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote"]
+EntityKind = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class TextEntity:
     """A stretch of text and what it is. `kind` is the type of a Telegram MessageEntity; `url` goes with text_link,
     `language` with pre."""
 
-    kind: SpanKind
+    kind: EntityKind
     offset: int
     length: int
     url: str | None = None

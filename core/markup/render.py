@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.markup.discord import render_discord
-from core.markup.entity import Span, SpanKind
+from core.markup.entity import TextEntity
 from core.markup.parse import parse
 from core.markup.source import escape
 from core.markup.split import split_markdown
@@ -16,10 +16,19 @@ from core.markup.telegram import render_plain, render_telegram
 from core.markup.text import utf16_length
 from core.text.sanitize import legible
 
-__all__ = ["Span", "SpanKind", "escape", "legible", "split", "to_discord", "to_plain", "to_telegram", "utf16_length"]
+__all__ = [
+    "TextEntity",
+    "escape",
+    "legible",
+    "split",
+    "to_discord",
+    "to_plain",
+    "to_telegram",
+    "utf16_length",
+]
 
 
-def to_telegram(markdown: str) -> tuple[str, tuple[Span, ...]]:
+def to_telegram(markdown: str) -> tuple[str, tuple[TextEntity, ...]]:
     """Text and its entities (at most 100, in order, outer before inner); offsets and lengths in UTF-16 units."""
     return render_telegram(parse(markdown))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.markup.entity import Span, SpanKind
+from core.markup.entity import EntityKind, TextEntity
 from core.markup.parse import MarkupNode
 from core.markup.text import table_lines, utf16_length
 
@@ -15,17 +15,19 @@ MOST_SPANS = 100
 _WEIGHT = {"text_link": 0, "pre": 1}
 
 
-def render_telegram(nodes: Sequence[MarkupNode]) -> tuple[str, tuple[Span, ...]]:
+def render_telegram(nodes: Sequence[MarkupNode]) -> tuple[str, tuple[TextEntity, ...]]:
     """Text and entities in order of their offset; an outer entity stands before the inner."""
     writer = _Writer(is_plain=False)
     writer.blocks(nodes)
     text = "".join(writer.chunks).rstrip()
     end = utf16_length(text)
-    spans: list[Span] = []
+    spans: list[TextEntity] = []
     for span in writer.spans:
         length = min(span.length, end - span.offset)
         if length > 0:
-            spans.append(Span(kind=span.kind, offset=span.offset, length=length, url=span.url, language=span.language))
+            spans.append(
+                TextEntity(kind=span.kind, offset=span.offset, length=length, url=span.url, language=span.language)
+            )
     if len(spans) > MOST_SPANS:
         # What carries information that the text does not have is kept first.
         spans = sorted(spans, key=lambda span: (_WEIGHT.get(span.kind, 2), span.offset))[:MOST_SPANS]
@@ -52,7 +54,7 @@ class _Writer:
     def __init__(self, *, is_plain: bool) -> None:
         self.is_plain = is_plain
         self.chunks: list[str] = []
-        self.spans: list[Span] = []
+        self.spans: list[TextEntity] = []
         self.offset = 0
         self.prefix = ""
         self.active: set[str] = set()
@@ -152,7 +154,7 @@ class _Writer:
             self.write(f" ({(node.url or '').removeprefix('mailto:').removeprefix('tel:')})")
         self.span("text_link", start, url=node.url)
 
-    def styled(self, kind: SpanKind, node: MarkupNode) -> None:
+    def styled(self, kind: EntityKind, node: MarkupNode) -> None:
         """Children in a style, cut around code, which takes none."""
         if kind in self.active:
             self.inlines(node.children)
@@ -168,8 +170,8 @@ class _Writer:
         self.span(kind, start, end)
 
     def span(
-        self, kind: SpanKind, start: int, end: int | None = None, url: str | None = None, language: str | None = None
+        self, kind: EntityKind, start: int, end: int | None = None, url: str | None = None, language: str | None = None
     ) -> None:
         end = self.offset if end is None else end
         if end > start:
-            self.spans.append(Span(kind=kind, offset=start, length=end - start, url=url, language=language))
+            self.spans.append(TextEntity(kind=kind, offset=start, length=end - start, url=url, language=language))

@@ -25,7 +25,7 @@ import structlog
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
 from core.memory import provider_text
 from core.memory.provider import MemoryProvider, implements
-from core.memory.provider_thread import Workroom
+from core.memory.provider_thread import ProviderThread
 from core.memory.smalltalk import is_remembered, may_consult
 from core.ports import Clock
 from core.text.sanitize import on_one_line
@@ -37,7 +37,7 @@ SHORTEST_REST = timedelta(seconds=30)
 LONGEST_REST = timedelta(hours=1)
 
 
-class Breaker:
+class CircuitBreaker:
     """Closed while calls succeed; open after `FAILURES` in a row; half-open for one call when its rest is over. Each
     call that fails then doubles the rest."""
 
@@ -110,7 +110,7 @@ SESSIONS = 64
 """What was found for so many conversations is kept; of others, what is oldest goes."""
 
 
-class Shelf:
+class LateResults:
     """Lines by session and by what could be seen then: where less or more may be seen since, they are not given."""
 
     def __init__(self) -> None:
@@ -158,7 +158,7 @@ class _Search:
     is_late: bool
 
 
-class Seat:
+class GuardedProvider:
     """`provider`, asked within `timeout_s`. One with a `folder` of its own is a service outside: it learns what it is
     asked, and its words are those of a stranger."""
 
@@ -166,7 +166,7 @@ class Seat:
         self,
         provider: MemoryProvider,
         folder: Path | None,
-        breaker: Breaker,
+        breaker: CircuitBreaker,
         timeout_s: float,
         host: _Host,
     ) -> None:
@@ -177,7 +177,7 @@ class Seat:
         self._folder = folder
         self._room = None if folder is None else room(provider.name)
         self._host = host
-        self._shelf = Shelf()
+        self._shelf = LateResults()
         self._searches: dict[int, _Search] = {}
         self._lock = asyncio.Lock()
         self._is_ready = False
@@ -246,7 +246,7 @@ class Seat:
         """Drops what waits for turns to come, also what is being looked for now."""
         for search in self._searches.values():
             search.task.cancel()
-        self._shelf = Shelf()
+        self._shelf = LateResults()
 
     async def block(self, context: ToolContext) -> Sequence[str]:
         """Its text for the prompt, as none or one; without one of a service that reads like an order."""
@@ -394,12 +394,14 @@ class Seat:
         if self._breaker.fail(reason):
             self._host.opened(self.provider.name, reason)
 
-    def _search(self, task: asyncio.Task[Sequence[str]], context: ToolContext, shelf: Shelf, *, is_late: bool) -> None:
+    def _search(
+        self, task: asyncio.Task[Sequence[str]], context: ToolContext, shelf: LateResults, *, is_late: bool
+    ) -> None:
         """`shelf`: the one that was there when it began; what it finds after `let_go` is put on none that is asked."""
         self._searches = {key: search for key, search in self._searches.items() if not search.task.done()}
         self._searches[context.session.id] = _Search(self._host.spawn(self._shelve(task, context, shelf)), is_late)
 
-    async def _shelve(self, task: asyncio.Task[Sequence[str]], context: ToolContext, shelf: Shelf) -> None:
+    async def _shelve(self, task: asyncio.Task[Sequence[str]], context: ToolContext, shelf: LateResults) -> None:
         await self._waited(task, LATE_S)
         try:
             if not task.done():
@@ -425,9 +427,9 @@ def foreign(what: str) -> Iterator[None]:
         raise ConfigError(f"{what} cannot be used: {type(error).__name__} {on_one_line(str(error))[:300]}") from error
 
 
-def room(name: str) -> Workroom:
+def room(name: str) -> ProviderThread:
     """Where the code of a service runs. Nothing that hangs there, nor its threads, keeps the process from ending."""
-    return Workroom(name, _Hands())
+    return ProviderThread(name, _Hands())
 
 
 class _Hands(ThreadPoolExecutor):

@@ -21,26 +21,26 @@ import structlog
 
 from core.errors import ConfigError, DeliveryError, MnemeError
 from core.memory import provider_text
-from core.memory.guarded_provider import Breaker, Seat
+from core.memory.guarded_provider import CircuitBreaker, GuardedProvider
 from core.memory.provider import MemoryProvider, implements
 from core.memory.smalltalk import is_remembered, is_smalltalk
-from core.memory.sync import Copies, Relay
-from core.memory.sync_task import Errand
+from core.memory.sync import Sync, SyncForget
 from core.ports import Clock
-from core.records import NoteChange
+from core.store.notes import NoteChange
+from core.store.sync_queue import SyncTask
 from core.text.sanitize import on_one_line
 from core.types import Address, Message, Scope, Session, Tool, ToolContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
+class ExternalProviders:
     """`providers` with mode and rhythm set; `relay` puts into the outbox what they are to be told, `copies` what they
     are to forget; under `home` they keep what is theirs; `tell` is given a key, unique for ever, and a sentence for the
     owner."""
 
     providers: tuple[MemoryProvider, ...]
-    relay: Relay
-    copies: Copies
+    relay: Sync
+    copies: SyncForget
     home: Path
     tell: Callable[[str, str], Awaitable[None]]
 
@@ -53,7 +53,7 @@ CATCH_UP_S = 600.0
 """Nor for what is made up for after the start, which may be the work of some days."""
 
 
-class Memory(MemoryProvider):
+class MemoryManager(MemoryProvider):
     """The fan-out over `builtins`, then the providers of `services`. `timeout_s` is the time box of each call that a
     turn waits for."""
 
@@ -64,15 +64,15 @@ class Memory(MemoryProvider):
         builtins: Sequence[MemoryProvider],
         clock: Clock,
         timeout_s: float = 2.0,
-        services: Services | None = None,
+        services: ExternalProviders | None = None,
     ) -> None:
         self._clock = clock
         self._services = services
         self._externals = services.providers if services else ()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._own = [Seat(one, None, Breaker(clock), timeout_s, self) for one in builtins]
+        self._own = [GuardedProvider(one, None, CircuitBreaker(clock), timeout_s, self) for one in builtins]
         self._others = [
-            Seat(one, services.home / "providers" / one.name, Breaker(clock), timeout_s, self)
+            GuardedProvider(one, services.home / "providers" / one.name, CircuitBreaker(clock), timeout_s, self)
             for one in self._externals
             if services
         ]
@@ -215,7 +215,7 @@ class Memory(MemoryProvider):
             self._log.warning("a memory is not as the settings want it", problem=sentence)
             self._warnings.append(sentence)
 
-    async def deliver(self, errand: Errand) -> None:
+    async def deliver(self, errand: SyncTask) -> None:
         """Brings a parcel of the outbox to its memory. Raises DeliveryError, permanent when the memory says no for
         good or is not there any more; StoreError."""
         seat = next((seat for seat in self._others if seat.provider.name == errand.provider), None)
@@ -229,7 +229,7 @@ class Memory(MemoryProvider):
 
     async def given_up(self, key: str) -> None:
         """A parcel of that key is not tried again: that somebody keeps what he was to erase, the owner is told."""
-        errand = Errand.parse(key)
+        errand = SyncTask.parse(key)
         if errand is not None and errand.hook == "on_forget":
             await self._tell(
                 f"memory-keeps:{errand.provider}:{self._clock.now().date()}",
@@ -240,7 +240,7 @@ class Memory(MemoryProvider):
     async def forget(
         self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
     ) -> str | None:
-        """See `core.privacy.roles.Keeper`. What services keep is asked for by `core.memory.sync`, also where
+        """See `core.privacy.roles.CopyHolder`. What services keep is asked for by `core.memory.sync`, also where
         nobody runs."""
         self.let_go()
         return None
@@ -293,14 +293,14 @@ class Memory(MemoryProvider):
             # Looked at, so that what nobody waits for any more is not reported as forgotten.
             task.exception()
 
-    async def _tools_of(self, seat: Seat) -> Sequence[Tool]:
+    async def _tools_of(self, seat: GuardedProvider) -> Sequence[Tool]:
         try:
             return await seat.tools()
         except ConfigError as error:
             self.warn(f"The memory {seat.provider.name} has no tools: {error}.")
             return ()
 
-    async def _post(self, posting: Callable[[Relay], Awaitable[None]]) -> None:
+    async def _post(self, posting: Callable[[Sync], Awaitable[None]]) -> None:
         """What cannot be put into the outbox now is found missing, and put there, by a later look."""
         if self._services is None or not self._externals:
             return
@@ -316,17 +316,21 @@ class Memory(MemoryProvider):
         except MnemeError as error:
             self._log.error("the owner was not told", error=str(error))
 
-    async def _ask(self, seats: Sequence[Seat], hook: str, *arguments: object, box_s: float | None = None) -> list[Any]:
+    async def _ask(
+        self, seats: Sequence[GuardedProvider], hook: str, *arguments: object, box_s: float | None = None
+    ) -> list[Any]:
         return await self._each(seats, lambda seat: seat.ask(hook, *arguments, box_s=box_s))
 
-    async def _each(self, seats: Sequence[Seat], ask: Callable[[Seat], Coroutine[Any, Any, Sequence[T]]]) -> list[T]:
+    async def _each(
+        self, seats: Sequence[GuardedProvider], ask: Callable[[GuardedProvider], Coroutine[Any, Any, Sequence[T]]]
+    ) -> list[T]:
         """What `ask` gives for each, side by side, joined in their order."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(ask(seat)) for seat in seats]
         return [answer for task in tasks for answer in task.result()]
 
 
-def _outside(tool: Tool, seat: Seat) -> Tool:
+def _outside(tool: Tool, seat: GuardedProvider) -> Tool:
     """A tool of a service: called through its seat, and nothing that only reads what is here."""
     # A copy: nothing may change in it while sessions have it in their prefix.
     schema = json.loads(json.dumps(dict(tool.schema)))

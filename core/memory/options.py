@@ -37,7 +37,7 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 _NUMBER = re.compile(r"[+-]?\d{1,18}")
 
 
-class Form:
+class OptionForm:
     """The form of `options`, a frozen dataclass, or of no options at all. Raises ConfigError when it is none."""
 
     def __init__(self, options: type[Any] | None) -> None:

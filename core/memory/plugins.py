@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from core.errors import ConfigError, MnemeError
 from core.memory.guarded_provider import foreign
-from core.memory.options import Form
+from core.memory.options import OptionForm
 from core.memory.provider import MemoryProvider
 
 T = TypeVar("T")
@@ -72,11 +72,11 @@ class Plugins:
         self._check(kinds[0], name, path)
         return kinds[0]
 
-    def form(self, name: str) -> Form:
+    def form(self, name: str) -> OptionForm:
         """The options of a provider. Raises ConfigError."""
         kind = self.kind(name)
         try:
-            return Form(kind.options)
+            return OptionForm(kind.options)
         except ConfigError as error:
             raise ConfigError(f"The memory {name} cannot be used: {error}.") from error
 

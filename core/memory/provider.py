@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from core.errors import ToolError
-from core.records import NoteChange
+from core.store.notes import NoteChange
 from core.types import Json, Message, Scope, Session, Tool, ToolContext
 
 
@@ -121,7 +121,7 @@ class MemoryProvider(ABC):
 
     async def on_delegation(self, task: str, result: str, context: ToolContext) -> None:
         """A task was given to a model of its own, which came back with `result`. Nothing in Mneme delegates yet: the
-        hook is there for who brings such a tool, and is called through `Memory.on_delegation`."""
+        hook is there for who brings such a tool, and is called through `MemoryManager.on_delegation`."""
 
     async def on_memory_write(self, change: NoteChange) -> None:
         """A curated note was added, replaced or removed: `change.action`, `before` and `after`; also edited (by hand)

@@ -19,7 +19,7 @@ CLOSING_S = 1.0
 """How long the end of what still runs is waited for."""
 
 
-class Workroom:
+class ProviderThread:
     """The thread is made when it is first needed, and dies with the process at the latest. `hands` do what is handed
     to threads there."""
 

@@ -18,11 +18,10 @@ from itertools import pairwise
 from core.errors import DeliveryError
 from core.memory.provider import Forgotten, MemoryProvider, implements
 from core.memory.smalltalk import is_remembered
-from core.memory.sync_queue import Satchel
-from core.memory.sync_source import Minutes
-from core.memory.sync_task import NOTES, Errand, Hook, forgetting
 from core.ports import Clock
 from core.review.review import fit
+from core.store.sync_queue import NOTES, Hook, SyncQueue, SyncTask, forget_task
+from core.store.sync_source import SyncSource
 from core.types import Address, Message, Scope, Session
 
 LOOKS_BACK = timedelta(days=1)
@@ -35,10 +34,10 @@ Call = Callable[[], Awaitable[None]]
 """A hook with what it is to be told."""
 
 
-class Relay:
+class Sync:
     """`on_wake` is called when there is something to carry."""
 
-    def __init__(self, satchel: Satchel, minutes: Minutes, clock: Clock, on_wake: Callable[[], None]) -> None:
+    def __init__(self, satchel: SyncQueue, minutes: SyncSource, clock: Clock, on_wake: Callable[[], None]) -> None:
         self._satchel = satchel
         self._minutes = minutes
         self._clock = clock
@@ -104,7 +103,7 @@ class Relay:
         if provider.name in self._behind:
             await self.feed((provider,))
 
-    async def unpacked(self, errand: Errand, provider: MemoryProvider) -> Call | None:
+    async def unpacked(self, errand: SyncTask, provider: MemoryProvider) -> Call | None:
         """The hook to call, with what the ids stand for now; None when nothing is left of it. Raises StoreError,
         DeliveryError when it has no way to erase what is to go."""
         if errand.hook == "on_forget":
@@ -150,7 +149,7 @@ class Relay:
             self._behind.add(provider.name)
 
     @staticmethod
-    def _forgotten(errand: Errand, provider: MemoryProvider) -> Call | None:
+    def _forgotten(errand: SyncTask, provider: MemoryProvider) -> Call | None:
         if errand.scope is None:
             return None
         if not implements(provider, "on_forget"):
@@ -199,12 +198,12 @@ class Relay:
         last_id: int = 0,
     ) -> None:
         if implements(provider, hook):
-            errands = [Errand(provider=provider.name, session=session, turn=turn, hook=hook) for turn in turns]
+            errands = [SyncTask(provider=provider.name, session=session, turn=turn, hook=hook) for turn in turns]
             await self._send(errands, subject, last_id)
             if subject:
                 self._told[provider.name, subject] = max(last_id, self._told.get((provider.name, subject), 0))
 
-    async def _send(self, errands: Sequence[Errand], subject: str = "", last_id: int = 0) -> None:
+    async def _send(self, errands: Sequence[SyncTask], subject: str = "", last_id: int = 0) -> None:
         if errands:
             await self._satchel.put(errands, subject, last_id)
             self._on_wake()
@@ -241,10 +240,10 @@ PARCEL_IDS = 500
 """How many ids a parcel has at most."""
 
 
-class Copies:
-    """Fills the role `core.privacy.roles.Keeper`. `on_wake` is called when there is something to carry."""
+class SyncForget:
+    """Fills the role `core.privacy.roles.CopyHolder`. `on_wake` is called when there is something to carry."""
 
-    def __init__(self, satchel: Satchel, minutes: Minutes, clock: Clock, on_wake: Callable[[], None]) -> None:
+    def __init__(self, satchel: SyncQueue, minutes: SyncSource, clock: Clock, on_wake: Callable[[], None]) -> None:
         self._satchel = satchel
         self._minutes = minutes
         self._clock = clock
@@ -261,7 +260,7 @@ class Copies:
         for name in names:
             noted = await self._satchel.told(name, NOTES)
             told = [(scope, [one for one in ids if one <= noted]) for scope, ids in owners]
-            errands = [forgetting(name, NOTES, scope, some) for scope, ids in told for some in _cut(ids)]
+            errands = [forget_task(name, NOTES, scope, some) for scope, ids in told for some in _cut(ids)]
             for session, ids in places:
                 if is_remembered(session):
                     errands += await self._errands(name, session, ids, "")
@@ -293,17 +292,17 @@ class Copies:
                 await self._satchel.put(errands)
                 self._on_wake()
 
-    async def _errands(self, name: str, session: Session, ids: Sequence[int], stamp: str) -> list[Errand]:
+    async def _errands(self, name: str, session: Session, ids: Sequence[int], stamp: str) -> list[SyncTask]:
         """To forget those messages of a session that were told, and to be told anew what else was told with them."""
         number = str(session.id)
         told = max(await self._satchel.told(name, number), await self._satchel.told(name, f"{number}.end"))
         ids = [one for one in ids if one <= told]
-        errands = [forgetting(name, number, session.scope, some, stamp) for some in _cut(ids)]
+        errands = [forget_task(name, number, session.scope, some, stamp) for some in _cut(ids)]
         batches = await self._satchel.batches(name, number)
         touched = {max((batch for batch in batches if batch[0] <= one), default=None) for one in ids}
         again = f"{zlib.crc32(repr((sorted(ids), stamp)).encode()):08x}"
         for first, last in sorted(batch for batch in touched if batch is not None):
-            errands.append(Errand(provider=name, session=number, turn=f"{first}-{last}.{again}", hook="sync_turn"))
+            errands.append(SyncTask(provider=name, session=number, turn=f"{first}-{last}.{again}", hook="sync_turn"))
         return errands
 
 

@@ -25,7 +25,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exp
 from core.errors import ModelError
 from core.models import content_blocks
 from core.models import failures as mishaps
-from core.models.failures import Mishap
+from core.models.failures import ModelFailure
 from core.ports import Clock
 from core.types import Completion, Request, Usage
 
@@ -139,7 +139,7 @@ class Claude:
         if not getattr(found, "id", None):
             raise mishaps.speechless()
         if getattr(found, "lifecycle", None) == "retired":
-            raise Mishap(f"{model} is retired and answers no more", "Set model.chat to another one.")
+            raise ModelFailure(f"{model} is retired and answers no more", "Set model.chat to another one.")
         sentence = f"{model} answers at {self.url}"
         if window := getattr(found, "max_input_tokens", None):
             sentence += f" and reads up to {window:,} tokens"
@@ -154,7 +154,7 @@ class Claude:
             request = content_blocks.unmarked(request)
         try:
             return await self._stream(request, on_text)
-        except Mishap as failure:
+        except ModelFailure as failure:
             if self._says_why and failure.status in (400, 422) and _ASKS in failure.clause:
                 self._says_why = False
                 return await self._attempt(request, on_text)
@@ -164,14 +164,14 @@ class Claude:
             refusal = failure
         try:
             completion = await self._stream(bare, on_text)
-        except Mishap as failure:
+        except ModelFailure as failure:
             raise (refusal if failure.status == refusal.status else failure) from failure.__cause__
         # The official server does take them: what it refused is this one request, and caching must not end for good.
         self._takes_marks = self._is_official
         self._log.warning("the model's server takes no cache marks", url=self.url)
         return completion
 
-    def _may_mean_marks(self, failure: Mishap) -> bool:
+    def _may_mean_marks(self, failure: ModelFailure) -> bool:
         is_refusal = failure.status in (400, 422) and not failure.is_break
         return is_refusal and ("cache" in failure.clause or not self._is_official)
 
@@ -212,7 +212,7 @@ class Claude:
                 **optional,
             )
 
-    def _translated(self, error: Exception, model: str) -> Mishap:
+    def _translated(self, error: Exception, model: str) -> ModelFailure:
         """The exceptions of the SDK and its transport as ours, never with the key in their words."""
         if isinstance(error, anthropic.APIStatusError):
             return self._refused(error, model)
@@ -227,7 +227,7 @@ class Claude:
             return mishaps.lost()
         return mishaps.speechless()
 
-    def _refused(self, error: anthropic.APIStatusError, model: str) -> Mishap:
+    def _refused(self, error: anthropic.APIStatusError, model: str) -> ModelFailure:
         status = mishaps.status_of(error.status_code, error.type)
         words = _words(error).replace(self._key, "…")
         failure = mishaps.of_status(status, words, model, error.error_code)
@@ -352,9 +352,9 @@ def _asked_pause_s(headers: Mapping[str, str], clock: Clock) -> float | None:
     return max(0.0, pause_s) if math.isfinite(pause_s) else None
 
 
-def _failure(state: RetryCallState) -> Mishap:
+def _failure(state: RetryCallState) -> ModelFailure:
     failure = state.outcome.exception() if state.outcome else None
-    if not isinstance(failure, Mishap):
+    if not isinstance(failure, ModelFailure):
         raise TypeError("only mishaps are tried again")
     return failure
 

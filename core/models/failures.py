@@ -52,7 +52,7 @@ _SENTENCES: Mapping[int, tuple[str, str]] = {
 }
 
 
-class Mishap(ModelError):
+class ModelFailure(ModelError):
     """A failed call. `clause` is the reason without a full stop, so that ``; trying again in 4 s`` can follow it.
 
     `status`: the HTTP status it stands for, None when there was none. `is_break`: part of the answer had come already.
@@ -74,12 +74,12 @@ class Mishap(ModelError):
         self.is_break = is_break
 
 
-def of_status(status: int, words: str, model: str, code: str | None = None) -> Mishap:
+def of_status(status: int, words: str, model: str, code: str | None = None) -> ModelFailure:
     """The mishap that a server's answer tells of. `words` are its own, `code` its error code, if it gave any."""
     words = " ".join(words.split())[:WORDS_CHARS].rstrip(". ")
     if code in _SPENDING_LIMITS:
         clause, advice = "The spending limit of the model's account is reached", "Raise it, or wait until it renews."
-        return Mishap(clause, advice, status=status)
+        return ModelFailure(clause, advice, status=status)
     if status == 400 and "credit balance" in words:
         status = 402
     if status in (400, 422) and _TOO_LONG.search(words.casefold()):
@@ -92,7 +92,7 @@ def of_status(status: int, words: str, model: str, code: str | None = None) -> M
         clause, advice = f"The model's server has an internal error ({status})", ""
     else:
         clause, advice = f"The model's server refused the request ({status}): {words or 'it does not say why'}", ""
-    return Mishap(clause, advice, status=status, is_retryable=status in _RETRYABLE or status >= 500)
+    return ModelFailure(clause, advice, status=status, is_retryable=status in _RETRYABLE or status >= 500)
 
 
 def status_of(status: int, kind: str | None) -> int:
@@ -100,46 +100,48 @@ def status_of(status: int, kind: str | None) -> int:
     return status if status >= 400 else _STATUS_OF_TYPE.get(kind or "", 500)
 
 
-def unreached() -> Mishap:
+def unreached() -> ModelFailure:
     """Nobody answers at the server's address."""
     advice = "Check the network, and ANTHROPIC_BASE_URL if it is set."
-    return Mishap("The model's server cannot be reached", advice, is_retryable=True)
+    return ModelFailure("The model's server cannot be reached", advice, is_retryable=True)
 
 
-def lost() -> Mishap:
+def lost() -> ModelFailure:
     """There was a connection, and then there was none."""
-    return Mishap("The connection to the model was lost", is_retryable=True)
+    return ModelFailure("The connection to the model was lost", is_retryable=True)
 
 
-def late() -> Mishap:
+def late() -> ModelFailure:
     """The server is there and says nothing."""
-    return Mishap("The model took too long to answer", is_retryable=True)
+    return ModelFailure("The model took too long to answer", is_retryable=True)
 
 
-def unreadable() -> Mishap:
+def unreadable() -> ModelFailure:
     """What came is no answer of the Messages API, or only the beginning of one."""
-    return Mishap("The model's answer came in pieces that cannot be read", is_retryable=True, is_break=True)
+    return ModelFailure("The model's answer came in pieces that cannot be read", is_retryable=True, is_break=True)
 
 
-def speechless() -> Mishap:
+def speechless() -> ModelFailure:
     """The server answers, but not as the Messages API does."""
     advice = "Check ANTHROPIC_BASE_URL."
-    return Mishap("What answers at the model's address does not speak the Messages API", advice, is_retryable=True)
+    return ModelFailure(
+        "What answers at the model's address does not speak the Messages API", advice, is_retryable=True
+    )
 
 
-def unknown_content(kind: str) -> Mishap:
+def unknown_content(kind: str) -> ModelFailure:
     """The answer holds a block that cannot be kept, because nobody here knows what it means."""
-    return Mishap(f"The model answered with content of an unknown kind ({kind[:40]})", "Update Mneme.")
+    return ModelFailure(f"The model answered with content of an unknown kind ({kind[:40]})", "Update Mneme.")
 
 
-def illegal_key() -> Mishap:
+def illegal_key() -> ModelFailure:
     """The key cannot even be sent."""
-    return Mishap("The model's key has characters that no key can have", "Copy it into ANTHROPIC_API_KEY again.")
+    return ModelFailure("The model's key has characters that no key can have", "Copy it into ANTHROPIC_API_KEY again.")
 
 
-def _not_found(words: str, model: str) -> Mishap:
+def _not_found(words: str, model: str) -> ModelFailure:
     if "model" in words.casefold() or model in words:
-        return Mishap(
+        return ModelFailure(
             f"The server has no model named {model}", "Set model.chat or model.cheap to one that it has.", status=404
         )
-    return Mishap("There is no Messages API at the model's address", "Check ANTHROPIC_BASE_URL.", status=404)
+    return ModelFailure("There is no Messages API at the model's address", "Check ANTHROPIC_BASE_URL.", status=404)

@@ -22,7 +22,7 @@ REFUSED = (401, 402, 403, 404)
 """What will be refused for everybody until somebody does something about it. Any other refusal concerns one request."""
 
 
-class Fallback:
+class FallbackModel:
     """Fills the role Model with `first`, and with `second` while `first` fails."""
 
     def __init__(self, first: Model, second: Model, clock: Clock) -> None:

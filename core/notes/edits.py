@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 from core.errors import Refused
 from core.notes.files import FILES, SEPARATOR, has_separator, with_plain_lines
-from core.review.review import Operation
+from core.store.notes import Operation
 from core.types import Scope
 
 UNSAID = "Say which note: give a part of its text that no other note has."
 
 
-class Revision:
+class NoteEdit:
     """`held` are the entries of one target, by the scope whose file they stand in; `scope` is where new ones go."""
 
     def __init__(self, held: dict[Scope, list[str]], scope: Scope, target: str) -> None:

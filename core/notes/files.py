@@ -25,8 +25,8 @@ from filelock import FileLock, Timeout
 from config.atomic_write import leftovers, replace_file
 from core.errors import Refused
 from core.ports import Clock
-from core.records import NoteChange
-from core.review.review import Custody, Versions
+from core.review.review import Review
+from core.store.notes import NoteChange, Notes
 from core.types import Scope
 
 FILES = {"memory": "MEMORY.md", "user": "USER.md"}
@@ -42,7 +42,7 @@ _COPY = ".unreadable-"
 _log = structlog.get_logger("pages")
 
 
-class Pages:
+class NoteFiles:
     """Pages under `folder`. All methods but `lock` block: they are called in a thread."""
 
     def __init__(self, folder: Path) -> None:
@@ -163,10 +163,10 @@ def _shown(path: Path) -> str:
     return f"memories/{path.parent.name}/{path.name}"
 
 
-class Handwriting:
+class HandEdits:
     """Compares `pages` with what their `versions` come to; `custody` is shown what stands there."""
 
-    def __init__(self, pages: Pages, versions: Versions, custody: Custody, clock: Clock) -> None:
+    def __init__(self, pages: NoteFiles, versions: Notes, custody: Review, clock: Clock) -> None:
         self._pages = pages
         self._versions = versions
         self._custody = custody

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from core.errors import Refused
 from core.guard.guard import suspicion
-from core.notes.edits import UNSAID, Revision, cleaned, containing, size, unclear
+from core.notes.edits import UNSAID, NoteEdit, cleaned, containing, size, unclear
 from core.notes.files import FILES as FILES
 from core.notes.files import SEPARATOR as SEPARATOR
-from core.notes.files import Handwriting, Pages, finished
+from core.notes.files import HandEdits, NoteFiles, finished
 from core.ports import Clock
-from core.records import Author, NoteChange
-from core.review.review import Custody, Operation, PendingNote, Provenance, Quarantine, Summon, Versions
+from core.review.review import Review, Summon
+from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote, PendingNotes, Provenance
 from core.types import Scope, Session
 
 NEARLY_FULL = 0.8
@@ -34,14 +34,14 @@ class Notebook:
     `quarantine` keeps what reads like an order and was not typed by whoever may decide; without one it is refused."""
 
     def __init__(
-        self, home: Path, notes: Versions, clock: Clock, limits: dict[str, int], quarantine: Quarantine | None = None
+        self, home: Path, notes: Notes, clock: Clock, limits: dict[str, int], quarantine: PendingNotes | None = None
     ) -> None:
-        self._pages = Pages(home / "memories")
+        self._pages = NoteFiles(home / "memories")
         self._notes = notes
         self._clock = clock
         self._limits = limits
-        self._custody = Custody(quarantine, notes, clock)
-        self._handwriting = Handwriting(self._pages, notes, self._custody, clock)
+        self._custody = Review(quarantine, notes, clock)
+        self._handwriting = HandEdits(self._pages, notes, self._custody, clock)
         self._tell: Callable[[NoteChange], Awaitable[None]] | None = None
 
     def connect(self, tell: Callable[[NoteChange], Awaitable[None]], summon: Summon) -> None:
@@ -52,7 +52,7 @@ class Notebook:
     async def entries(self, scopes: frozenset[Scope], target: str) -> list[str]:
         """All entries of these scopes, each once, in the order of the scopes' keys and of the files."""
         _check(target)
-        return await asyncio.to_thread(lambda: Revision(self._read(scopes, target), Scope(key=""), target).shown)
+        return await asyncio.to_thread(lambda: NoteEdit(self._read(scopes, target), Scope(key=""), target).shown)
 
     async def holders(self) -> list[Scope]:
         """Everybody who has notes."""
@@ -117,7 +117,7 @@ class Notebook:
         if reason and not (author.is_typed and author.is_insisting):
             return await self._custody.take(scope, target, operations, author, reason)
 
-        def work(revision: Revision) -> None:
+        def work(revision: NoteEdit) -> None:
             for number, operation in enumerate(operations, 1):
                 try:
                     revision.do(operation)
@@ -207,7 +207,7 @@ class Notebook:
     ) -> str:
         """Puts back what stood there before a change of these scopes. Raises Refused when it is not so any more."""
 
-        def work(revision: Revision) -> None:
+        def work(revision: NoteEdit) -> None:
             if change.after is not None and change.after not in revision.shown:
                 raise Refused(f"“{change.after}” is not noted any more, so change {change.id} cannot be undone.")
             revision.swap(change.after, change.before, change.scope)
@@ -299,15 +299,15 @@ class Notebook:
         scope: Scope,
         scopes: frozenset[Scope],
         target: str,
-        work: Callable[[Revision], None],
+        work: Callable[[NoteEdit], None],
         names: Sequence[tuple[str, int | None]],
         author: Author,
     ) -> str:
         """`names`: of each swap that `work` makes, the action it is logged as, and the change that it undoes."""
         scopes = scopes | {scope}
 
-        def revise() -> Revision:
-            revision = Revision(self._read(scopes, target), scope, target)
+        def revise() -> NoteEdit:
+            revision = NoteEdit(self._read(scopes, target), scope, target)
             work(revision)
             revision.fit(self._limits[target])
             for place in revision.places:
@@ -317,7 +317,7 @@ class Notebook:
                 self._pages.keep(place, target, revision.held[place])
             return revision
 
-        async def write() -> tuple[Revision, list[NoteChange]]:
+        async def write() -> tuple[NoteEdit, list[NoteChange]]:
             async with self._pages.lock():
                 await self._notes.check()
                 made = [change for place in sorted(scopes) for change in await self._handwriting.edits(place, target)]

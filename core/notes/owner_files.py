@@ -13,15 +13,15 @@ from pathlib import Path
 
 from core.errors import Refused
 from core.guard.guard import suspicion
-from core.review.review import Seals
+from core.store.notes import Approvals
 
 NAMES = ("SOUL.md", "AGENTS.md")
 
 
-class Charter:
+class OwnerFiles:
     """Reads the files in `home` anew each time; `seals` remember what the owner has approved."""
 
-    def __init__(self, home: Path, seals: Seals) -> None:
+    def __init__(self, home: Path, seals: Approvals) -> None:
         self._home = home
         self._seals = seals
         self._summon: Callable[[str, str, str], Awaitable[None]] | None = None

@@ -18,7 +18,7 @@ from core.memory.provider import MemoryProvider
 from core.memory.smalltalk import is_remembered
 from core.notes.notebook import FILES, Notebook
 from core.notes.tool import memory_note
-from core.records import NoteChange
+from core.store.notes import NoteChange
 from core.types import Tool, ToolContext
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
@@ -31,7 +31,7 @@ NUDGE = (
 )
 
 
-class Curated(MemoryProvider):
+class NotesProvider(MemoryProvider):
     """Notes of a `Notebook`, frozen as they are when a session starts. `nudge_after`: after so many exchanges without a
     note the model is reminded that it can note things; 0 for never."""
 

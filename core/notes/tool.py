@@ -11,8 +11,7 @@ from core.errors import Refused, ToolError
 from core.memory.smalltalk import is_remembered
 from core.models.tool_arguments import parsed
 from core.notes.notebook import Notebook
-from core.records import Author
-from core.review.review import Operation
+from core.store.notes import Author, Operation
 from core.types import Account, Json, Tool, ToolContext
 
 

@@ -17,11 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from core.privacy.quoting import Quoting, digest
-from core.records import Claim, Trace
 from core.search.query import STOPWORDS
 from core.store import rows as codec
-from core.store.erasure_list import ErasureList
-from core.store.query import Plan, Query
+from core.store.erasure_list import ErasureItem, ErasureList, ErasureRequest
+from core.store.query import SearchPlan, SearchQuery
 from core.store.rows import account_key, moment, visible
 from core.store.sqlite import message_search
 from core.text.inflections import inflected
@@ -45,7 +44,7 @@ class _Waiting:
     message_id: int | None
 
 
-def waiting(connection: sqlite3.Connection, claim: Claim, scopes: list[str]) -> Iterator[_Waiting]:
+def waiting(connection: sqlite3.Connection, claim: ErasureRequest, scopes: list[str]) -> Iterator[_Waiting]:
     """What waits in these scopes; for who is limited to his own words, his."""
     rows = connection.execute(
         f"""
@@ -64,7 +63,7 @@ def waiting(connection: sqlite3.Connection, claim: Claim, scopes: list[str]) -> 
             yield _Waiting(f"{row['address_id']} {row['external_id']}", inbound, row["message_id"])
 
 
-def is_asked_for(inbound: Inbound, query: Query, quoting: Quoting) -> bool:
+def is_asked_for(inbound: Inbound, query: SearchQuery, quoting: Quoting) -> bool:
     """Whether a message that waits has the words, and what else can be told of it is as it should be."""
     is_so = (
         (not query.text or quoting.has_words(*said(inbound)))
@@ -106,7 +105,9 @@ def rows_of(connection: sqlite3.Connection, found: ErasureList) -> tuple[list[in
     return entries, messages
 
 
-def failed_updates(connection: sqlite3.Connection, claim: Claim, quoting: Quoting, scopes: list[str]) -> list[int]:
+def failed_updates(
+    connection: sqlite3.Connection, claim: ErasureRequest, quoting: Quoting, scopes: list[str]
+) -> list[int]:
     """Updates that could not be read and have the words: all of them for the owner, one's own for everybody else."""
     own = {key.removeprefix("account:") for key in scopes} | {claim.account.key}
     rows = connection.execute(
@@ -142,7 +143,7 @@ _AROUND = STOPWORDS | frozenset(_SAYING.split())
 _OWN_SESSIONS = f"SELECT sessions.id FROM sessions WHERE {visible()}"
 
 
-def _narrowed(query: Query, claim: Claim) -> Query:
+def _narrowed(query: SearchQuery, claim: ErasureRequest) -> SearchQuery:
     """A room's member looks through his own words alone."""
     roles = ALL_ROLES if query.roles == ("user", "assistant") else query.roles
     query = replace(query, scopes=claim.scopes, asker=claim.account, roles=roles)
@@ -151,7 +152,9 @@ def _narrowed(query: Query, claim: Claim) -> Query:
     return query
 
 
-def listed(connection: sqlite3.Connection, query: Query, claim: Claim) -> tuple[ErasureList, list[Trace], Quoting]:
+def listed(
+    connection: sqlite3.Connection, query: SearchQuery, claim: ErasureRequest
+) -> tuple[ErasureList, list[ErasureItem], Quoting]:
     """Everything to erase of a query (its filters taken out of the text), with what of it a person should see, messages
     oldest first, and what tells repetitions. Empty where nothing is found."""
     query = _narrowed(query, claim)
@@ -176,7 +179,7 @@ def listed(connection: sqlite3.Connection, query: Query, claim: Claim) -> tuple[
 def widen(connection: sqlite3.Connection, found: ErasureList, account: Account, words: Quoting) -> None:
     """Adds to a list what was made of its messages since. `words`: those that were asked for, where they are still
     known; what was said tells repetitions as well."""
-    claim = Claim(
+    claim = ErasureRequest(
         account=account,
         scope=Scope(key=found.where),
         scopes=frozenset(Scope(key=key) for key in found.scopes),
@@ -189,11 +192,11 @@ def widen(connection: sqlite3.Connection, found: ErasureList, account: Account, 
     found.widen(later)
 
 
-def _is_any(plan: Plan) -> bool:
+def _is_any(plan: SearchPlan) -> bool:
     return len(plan.alternatives) > 1 or any('") OR (' in part for group in plan.alternatives for _, part, _ in group)
 
 
-def _seeds(connection: sqlite3.Connection, plan: Plan, query: Query) -> list[int]:
+def _seeds(connection: sqlite3.Connection, plan: SearchPlan, query: SearchQuery) -> list[int]:
     if plan.alternatives:
         found = message_search.find(connection, plan, query)
     elif query.text.strip():
@@ -204,8 +207,8 @@ def _seeds(connection: sqlite3.Connection, plan: Plan, query: Query) -> list[int
 
 
 def _unread(
-    connection: sqlite3.Connection, found: ErasureList, query: Query, quoting: Quoting, claim: Claim
-) -> list[Trace]:
+    connection: sqlite3.Connection, found: ErasureList, query: SearchQuery, quoting: Quoting, claim: ErasureRequest
+) -> list[ErasureItem]:
     """What is meant of that which waits for its answer. What is a message already is shown as one; a command goes for
     its words, as it does once it is kept."""
     shown, known = [], set(found.messages)
@@ -214,13 +217,13 @@ def _unread(
         is_meant = one.message_id in known or is_asked_for(inbound, query, quoting)
         if is_meant and one.message_id not in known:
             found.unread += 1
-            shown.append(Trace(kind="message", text=inbound.text, at=inbound.sent_at, who=inbound.sender.name))
+            shown.append(ErasureItem(kind="message", text=inbound.text, at=inbound.sent_at, who=inbound.sender.name))
         if is_meant or (inbound.command and quoting.has_words(*said(inbound))):
             found.waiting.append(one.key)
     return shown
 
 
-def _messages(connection: sqlite3.Connection, ids: list[int]) -> Iterator[Trace]:
+def _messages(connection: sqlite3.Connection, ids: list[int]) -> Iterator[ErasureItem]:
     rows = connection.execute(
         """
         SELECT messages.text, messages.role, messages.sender_name, messages.created_at
@@ -230,20 +233,22 @@ def _messages(connection: sqlite3.Connection, ids: list[int]) -> Iterator[Trace]
     )
     for row in rows:
         who = "I" if row["role"] != "user" else row["sender_name"] or ""
-        yield Trace(kind="message", text=row["text"], at=moment(row["created_at"]), who=who)
+        yield ErasureItem(kind="message", text=row["text"], at=moment(row["created_at"]), who=who)
 
 
 class _Search:
     """One walk over everything that may repeat what was found."""
 
-    def __init__(self, connection: sqlite3.Connection, found: ErasureList, quoting: Quoting, claim: Claim) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, found: ErasureList, quoting: Quoting, claim: ErasureRequest
+    ) -> None:
         self._connection = connection
         self._found = found
         self._quoting = quoting
         self._claim = claim
         # In a room the words of a query are others' words too: there only what was said counts.
         self._has_words = not claim.is_limited
-        self.shown: list[Trace] = []
+        self.shown: list[ErasureItem] = []
         self._values = {
             "scopes": json.dumps(found.scopes),
             "account": account_key(claim.account),
@@ -275,7 +280,7 @@ class _Search:
         for row in rows:
             if row["message_id"] in known or self._meant(row["content"]):
                 self._found.facts.append(row["id"])
-                self.shown.append(Trace(kind="fact", text=row["content"], at=moment(row["created_at"])))
+                self.shown.append(ErasureItem(kind="fact", text=row["content"], at=moment(row["created_at"])))
         gone = set(self._found.facts)
         rows = self._connection.execute(
             f"SELECT id, fact_id, before, after, reason FROM fact_changes WHERE {visible('fact_changes.scope_id')}",
@@ -329,7 +334,7 @@ class _Search:
         for row in rows:
             if self._meant(row["text"]):
                 self._found.jobs.append(row["id"])
-                self.shown.append(Trace(kind="job", text=row["text"], at=moment(row["created_at"])))
+                self.shown.append(ErasureItem(kind="job", text=row["text"], at=moment(row["created_at"])))
 
     def _conversation(self) -> None:
         """Rows that repeat: what the model said, what tools gave, commands, and what was sent beside a question."""

@@ -21,8 +21,8 @@ _SEPARATOR = re.compile(r"(?m)^\s*§\s*$")
 _TERMINAL = Scope.account("terminal", "local")
 
 
-class Papers:
-    """Fills the role `core.privacy.files_role.Filing` over the files of one home."""
+class HomeFiles:
+    """Fills the role `core.privacy.files_role.HomeFiles` over the files of one home."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -34,7 +34,7 @@ class Papers:
     def erase(
         self, scopes: frozenset[Scope], texts: Sequence[str], words: Quoting, digests: Collection[str]
     ) -> Sequence[str]:
-        """See `core.privacy.files_role.Filing`."""
+        """See `core.privacy.files_role.HomeFiles`."""
         quoting, whole, gone = words.over(texts), {text.strip() for text in texts}, set(digests)
 
         def is_meant(text: str) -> bool:

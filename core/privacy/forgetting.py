@@ -17,16 +17,15 @@ import structlog
 from core.errors import Refused, StoreError
 from core.notes.notebook import FILES, Notebook
 from core.ports import Clock
-from core.privacy.files_role import Filing
+from core.privacy.files import HomeFiles
 from core.privacy.quoting import Quoting, digest
-from core.privacy.roles import Keeper
-from core.records import Claim, Receipt, Trace, Traces
+from core.privacy.roles import CopyHolder
 from core.search import filters
 from core.store import epoch
 from core.store.erasure import Erasure
-from core.store.erasure_list import ErasureList
-from core.store.query import Query
-from core.store.sqlite.erase_bytes import Compaction
+from core.store.erasure_list import ErasureItem, ErasureList, ErasurePreview, ErasureReceipt, ErasureRequest
+from core.store.query import SearchQuery
+from core.store.sqlite.erase_bytes import ByteErasure
 from core.store.sqlite.message_search import LOOSE_ROWS
 from core.types import Scope
 
@@ -50,12 +49,12 @@ class Forgetting:
     def __init__(
         self,
         erasure: Erasure,
-        compaction: Compaction,
+        compaction: ByteErasure,
         notebook: Notebook,
-        papers: Filing,
+        papers: HomeFiles,
         clock: Clock,
         zone: str,
-        keepers: Sequence[Keeper] = (),
+        keepers: Sequence[CopyHolder] = (),
     ) -> None:
         self._erasure = erasure
         self._compaction = compaction
@@ -69,7 +68,7 @@ class Forgetting:
         self._working: set[str] = set()
         self._log = structlog.get_logger("forgetting")
 
-    def connect(self, keeper: Keeper) -> None:
+    def connect(self, keeper: CopyHolder) -> None:
         """Somebody else who has copies, known once he is made."""
         self._keepers = (*self._keepers, keeper)
 
@@ -78,12 +77,12 @@ class Forgetting:
         for keeper in self._keepers:
             keeper.let_go()
 
-    async def look(self, text: str, claim: Claim) -> Traces | None:
+    async def look(self, text: str, claim: ErasureRequest) -> ErasurePreview | None:
         """What there is to erase, kept as a list under the token that is given back; None when there is nothing.
         Raises Refused when it cannot be told what is meant."""
         if not text.strip():
             raise Refused(UNCLEAR)
-        whole = Query(text=text, scopes=claim.scopes, asker=claim.account)
+        whole = SearchQuery(text=text, scopes=claim.scopes, asker=claim.account)
         query = filters.read(whole, self._clock.now(), self._zone).query
         if query.text == "" and query == whole:
             raise Refused(UNCLEAR)
@@ -102,7 +101,7 @@ class Forgetting:
             self._asked.pop(next(iter(self._asked)))
         order = ("note", "fact", "job", "message")
         ordered = sorted([*shown, *notes], key=lambda trace: order.index(trace.kind))
-        return Traces(
+        return ErasurePreview(
             token=token,
             counts=found.counts,
             first=tuple(ordered[:SHOWN]),
@@ -110,7 +109,7 @@ class Forgetting:
             has_more=len(found.messages) == LOOSE_ROWS,
         )
 
-    async def erase(self, token: str, claim: Claim) -> Receipt:
+    async def erase(self, token: str, claim: ErasureRequest) -> ErasureReceipt:
         """Erases a list, for good. Raises Refused when it is not his, or too old. What is being made of it meanwhile
         is not kept; whoever calls this holds nothing of it."""
         try:
@@ -124,7 +123,7 @@ class Forgetting:
             epoch.hold(await self._erasure.renewed(held))
         return receipt
 
-    async def _erased(self, token: str, claim: Claim) -> Receipt:
+    async def _erased(self, token: str, claim: ErasureRequest) -> ErasureReceipt:
         found = await self._erasure.begin(token, claim)
         if found is None:
             raise Refused("That question is too old by now, so nothing was erased. Ask again.")
@@ -141,7 +140,7 @@ class Forgetting:
             # An index that is damaged is built anew by its upkeep; the caretaker goes on then.
             self._log.error("the bytes of what was erased are still there", error=str(error))
             is_clean = False
-        return Receipt(counts=found.counts, derived=found.derived, is_clean=is_clean, pending=pending)
+        return ErasureReceipt(counts=found.counts, derived=found.derived, is_clean=is_clean, pending=pending)
 
     async def resume(self) -> int:
         """Finishes what a process before this one had begun; how many lists that were."""
@@ -201,15 +200,15 @@ class Forgetting:
         pending += [f"`{name}` cannot be written, so some of it still stands there." for name in dict.fromkeys(stuck)]
         return tuple(sentence for sentence in pending if sentence)
 
-    async def _notes(self, found: ErasureList, claim: Claim, quoting: Quoting) -> list[Trace]:
+    async def _notes(self, found: ErasureList, claim: ErasureRequest, quoting: Quoting) -> list[ErasureItem]:
         """The notes that stand in the files now and are meant; of a room's only what he has written himself."""
         known = set(found.entries)
-        notes: dict[str, Trace] = {}
+        notes: dict[str, ErasureItem] = {}
         for scope in sorted(claim.scopes):
             for target in FILES:
                 for entry in await self._notebook.entries(frozenset({scope}), target):
                     if digest(entry) in known or (not claim.is_limited and quoting.has_words(entry)):
-                        notes[entry] = Trace(kind="note", text=entry, at=self._clock.now())
+                        notes[entry] = ErasureItem(kind="note", text=entry, at=self._clock.now())
         return list(notes.values())
 
     async def _present(

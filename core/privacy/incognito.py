@@ -15,47 +15,9 @@ from itertools import count
 from typing import Protocol
 
 from core.ports import Conversations
-from core.records import Parcel
+from core.store.inbox import IncognitoRegistry
+from core.store.outbox import OutboxItem
 from core.types import Address, EndReason, Json, Message, Scope, Session
-
-
-class Veil:
-    """Asked by whoever is about to write what was said."""
-
-    def __init__(self) -> None:
-        self._covered: set[Address] = set()
-        self._homes: dict[Address, Address] = {}
-        """For the new address of a chat that has moved, the one where it was covered."""
-
-    def covers(self, address: Address) -> bool:
-        """Whether what is said there is not to be written down."""
-        return self.home(address) in self._covered
-
-    def home(self, address: Address) -> Address:
-        """Where the conversation began that goes on at an address; the address itself unless its chat has moved."""
-        return self._homes.get(address, address)
-
-    def places(self, address: Address) -> list[Address]:
-        """All addresses of the conversation that is held there, the first one first."""
-        home = self.home(address)
-        return [home, *(new for new, old in self._homes.items() if old == home)]
-
-    def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """What is covered in a chat is covered at its new id as well."""
-        for address in [*self._covered, *self._homes]:
-            if (address.platform, address.chat_id) == (platform, old_chat_id) and self.covers(address):
-                self._homes.setdefault(replace(address, chat_id=new_chat_id), self.home(address))
-
-    def draw(self, address: Address) -> None:
-        """From now on nothing."""
-        self._covered.add(address)
-
-    def lift(self, address: Address) -> None:
-        """From now on as everywhere."""
-        for place in self.places(address):
-            self._covered.discard(place)
-            self._homes.pop(place, None)
-
 
 _FIRST = -(2**62)
 """Ids count up from here, so that they have an order and are nobody's in state.db."""
@@ -75,11 +37,11 @@ class _Held:
     rows: list[Message] = field(default_factory=list)
 
 
-class Incognito:
+class IncognitoConversations:
     """Fills the role `core.ports.Conversations`: over `written`, and over memory where `veil` covers the address;
     `marks` tell the next process of it."""
 
-    def __init__(self, written: Conversations, veil: Veil, marks: _Marks) -> None:
+    def __init__(self, written: Conversations, veil: IncognitoRegistry, marks: _Marks) -> None:
         self._written = written
         self._veil = veil
         self._marks = marks
@@ -144,7 +106,7 @@ class Incognito:
             held.session = replace(held.session, title=title)
 
     async def append(
-        self, messages: Sequence[Message], closing: Sequence[int] = (), parcel: Parcel | None = None
+        self, messages: Sequence[Message], closing: Sequence[int] = (), parcel: OutboxItem | None = None
     ) -> list[Message]:
         """Appends and closes inbox entries. With messages of an incognito session the parcel is not filled: its words
         leave through the reply at hand or not at all."""
@@ -195,7 +157,8 @@ class Incognito:
         return True
 
     async def forget(self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()) -> None:
-        """See `core.privacy.roles.Keeper`. What was said incognito is found by nobody, so nothing is to be erased."""
+        """See `core.privacy.roles.CopyHolder`. What was said incognito is found by nobody, so nothing is to be
+        erased."""
 
     def let_go(self) -> None:
         """Something was erased: what stands in prompts, beside questions and in what tools found may repeat it, and is

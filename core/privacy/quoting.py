@@ -29,8 +29,8 @@ _TOKEN = re.compile("[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00
 
 
 class Quoting:
-    """`terms` as `core.store.query.Plan` has them; all of them must stand in a text, or `is_any` one. `texts`: what was
-    said, of which any longer stretch counts as well."""
+    """`terms` as `core.store.query.SearchPlan` has them; all of them must stand in a text, or `is_any` one. `texts`:
+    what was said, of which any longer stretch counts as well."""
 
     def __init__(self, terms: Sequence[str], texts: Iterable[str] = (), *, is_any: bool = False) -> None:
         self._patterns = [re.compile(pattern) for term in terms if (pattern := _pattern(term))]

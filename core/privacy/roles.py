@@ -8,7 +8,7 @@ from typing import Protocol
 from core.types import Scope
 
 
-class Keeper(Protocol):
+class CopyHolder(Protocol):
     """A memory service, say. Asked once more after a crash."""
 
     async def forget(

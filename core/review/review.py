@@ -14,131 +14,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Literal, Protocol
 
 from core.errors import Refused
 from core.guard.guard import suspicion
 from core.ports import Clock
-from core.records import Author, NoteChange
-from core.types import Account, Address, Scope
-
-
-class Seals(Protocol):
-    """By the name of a file and the digest of what it says; the last one of each name counts."""
-
-    async def put(self, name: str, digest: str) -> None:
-        """The file is approved as long as it says this."""
-
-    async def has(self, name: str, digest: str) -> bool:
-        """Whether that was approved."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """`content`: the note of an add or a replace; `old_text`: a part of the one that is replaced or removed."""
-
-    action: Literal["add", "replace", "remove"]
-    content: str = ""
-    old_text: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingNote:
-    """`operations` are done together or not at all; `reason` is what they contain, as a noun phrase. `account`: on
-    whose behalf it was asked for, with what message (see `core.records.NoteChange`). `is_written`: it stands in the
-    file already, by somebody's hand; the operation is its `add`."""
-
-    scope: Scope
-    target: str
-    operations: tuple[Operation, ...]
-    reason: str
-    at: datetime
-    account: Account | None = None
-    message_id: int | None = None
-    address: Address | None = None
-    external_id: str | None = None
-    is_written: bool = False
-    id: int = 0
-
-
-class Quarantine(Protocol):
-    """What waits here stands in no prompt and is told to no memory."""
-
-    async def put(self, note: PendingNote) -> datetime | None:
-        """Keeps it, once for the same operations in a scope. Since when something has waited in its scope without a
-        break; None when too many wait there already."""
-
-    async def waiting(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
-        """What waits in these scopes, oldest first."""
-
-    async def drop(self, note_id: int) -> None:
-        """It was decided."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
-    """`change`: one of the `entry`, None when none is known. Of the message or the command that it came from: the
-    words, whose they are, and where it can be opened; empty and None where nothing is known of it any more."""
-
-    entry: str
-    change: NoteChange | None = None
-    said: str = ""
-    sender: str = ""
-    link: str | None = None
-
-
-class Versions(Protocol):
-    """The history of the notes; the notes themselves are files."""
-
-    async def check(self) -> None:
-        """Raises StoreError where a change that is about to be made could not be logged any more."""
-
-    async def log(self, change: NoteChange) -> None:
-        """Keeps one version, which stands in its file already: also where `check` would say no by now."""
-
-    async def changes(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
-        """The latest versions, newest first, without the first `offset` of them."""
-
-    async def since(self, scopes: frozenset[Scope], session_id: int, at: datetime) -> Sequence[NoteChange]:
-        """What was changed from a moment on, oldest first, and not from within that session."""
-
-    async def find(self, scopes: frozenset[Scope], number: int) -> NoteChange | None:
-        """The change with this id; None when it is not theirs or not there."""
-
-    async def made(self, scopes: frozenset[Scope], author: Author) -> Sequence[NoteChange]:
-        """What the command with the address and the external id of `author` has changed, oldest first; nothing without
-        them."""
-
-    async def undoable(self, scopes: frozenset[Scope]) -> Sequence[NoteChange]:
-        """The latest changes that are no undoing and were not undone, newest first."""
-
-    async def standing(self, scope: Scope, target: str) -> Sequence[str]:
-        """The entries that all changes of a file come to."""
-
-    async def origin(self, scopes: frozenset[Scope], entry: str) -> Provenance:
-        """The last change that brought an entry, and the message it came from where that may be seen."""
-
-    async def sources(self, scopes: frozenset[Scope], changes: Sequence[NoteChange]) -> Sequence[Provenance]:
-        """Each change with the message it came from, where that may be seen."""
-
-    async def insisted(self, scopes: frozenset[Scope]) -> frozenset[str]:
-        """The entries that read like orders and were kept all the same."""
-
-    async def idle(self, scopes: frozenset[Scope], session_id: int) -> tuple[int, int]:
-        """How many turns of a session have begun since anything was noted or remembered on purpose in these scopes,
-        and the id of the last change of notes, 0 for none."""
-
+from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote, PendingNotes
+from core.types import Scope
 
 Summon = Callable[[PendingNote, datetime], Awaitable[None]]
 """Told of what was put aside, and since when something has waited in its scope without a break."""
 
 
-class Custody:
+class Review:
     """Over `quarantine`; without one nothing is put aside. `versions` know what was kept all the same."""
 
-    def __init__(self, quarantine: Quarantine | None, versions: Versions, clock: Clock) -> None:
+    def __init__(self, quarantine: PendingNotes | None, versions: Notes, clock: Clock) -> None:
         self._quarantine = quarantine
         self._versions = versions
         self._clock = clock

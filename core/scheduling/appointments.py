@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
-from core.dates.reading import Reading
+from core.dates.schedule import Reading
 from core.errors import Refused
-from core.ports import Clock, Jobs
-from core.records import Job
+from core.ports import Clock
 from core.scheduling.schedule import describe, exact, next_after, parse
+from core.store.jobs import Job, Jobs
 from core.types import Account, Address, Scope
 
 TEXT_CHARS = 2000

@@ -15,11 +15,10 @@ from cron_descriptor import FormatException, MissingFieldException, Options, Wro
 from cronsim import CronSim, CronSimError
 
 from core.dates import parsing
-from core.dates.reading import Reading
 from core.dates.resolver import EXAMPLES, existing
 from core.dates.scanner import MONTHS, WEEKDAYS
+from core.dates.schedule import Reading, Schedule
 from core.errors import ConfigError, Refused
-from core.records import Schedule
 
 SHORTEST = timedelta(minutes=1)
 """Nothing repeats more often."""

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from core.search.highlight import LOOK_CHARS, Marker
+from core.search.highlight import LOOK_CHARS, Highlighter
 from core.search.query import any_of, clean, is_plain_question, parse
 from core.text.normalize import pieces, words_of
 from core.text.terms import marks_of, query_terms, terms_of
@@ -79,7 +79,7 @@ def _places(lines: Sequence[tuple[str, str]], begins: Sequence[int], asked: str,
     return single or [(begins[number], begins[number] + 1) for number in sorted(found) if number < len(begins)]
 
 
-def _markers(asked: str) -> tuple[Marker, Marker]:
+def _markers(asked: str) -> tuple[Highlighter, Highlighter]:
     """What finds the phrases of a query (all of it, and what is in quotes), and what finds its words in any form,
     without those that it excludes."""
     typed = [] if is_plain_question(asked) else parse(asked).terms
@@ -90,10 +90,10 @@ def _markers(asked: str) -> tuple[Marker, Marker]:
     wanted = " ".join(typed) if typed else asked
     loose = any_of(wanted).terms
     prefixes = [term for term in typed if term.endswith("*")]
-    return Marker(phrases), Marker([*loose, *prefixes, *marks_of(query_terms(wanted))])
+    return Highlighter(phrases), Highlighter([*loose, *prefixes, *marks_of(query_terms(wanted))])
 
 
-def _marked(marker: Marker, lines: Sequence[tuple[str, str]], origins: Sequence[int]) -> list[Span]:
+def _marked(marker: Highlighter, lines: Sequence[tuple[str, str]], origins: Sequence[int]) -> list[Span]:
     """Where the marker finds something. It looks at the beginning of a text only, so a long one is given in pieces."""
     found: dict[int, int] = {}
     for origin, (_, text) in zip(origins, lines, strict=True):

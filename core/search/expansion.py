@@ -22,13 +22,14 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from core.errors import ModelError
 from core.guard.fence import neutralise
-from core.ports import Clock, Model, Recall, Transcripts
+from core.ports import Clock, Model, Recall
 from core.search import filters, rendering
 from core.search.query import parse
 from core.search.ranking import fused
 from core.search.rendering import within
 from core.search.summaries import Summaries
-from core.store.query import Findings, Found, Query
+from core.store.query import FoundSession, SearchQuery, SearchResults
+from core.store.sessions import Transcripts
 from core.types import NOBODY, Payer, Request
 
 MOST = 5
@@ -122,7 +123,7 @@ NO_MODEL = (
 )
 
 
-class Research:
+class ExpandedRecall:
     """`model` None: there is none; `name` is that of the cheap one. `zone` is the IANA name of the zone in which typed
     dates are meant."""
 
@@ -135,7 +136,7 @@ class Research:
         self._expansion = None if model is None else Expansion(model, name, clock, self._zone)
         self._summaries = Summaries(transcripts, model, name, self._zone)
 
-    async def recall(self, query: Query) -> Findings:
+    async def recall(self, query: SearchQuery) -> SearchResults:
         """The findings of a query; expanded and summarised only where it says so. Filters in its text hold for every
         search that is made of it."""
         if not (query.is_expanded or query.is_summarized):
@@ -159,7 +160,7 @@ class Research:
         """See `core.ports.Recall`."""
         return await self._recall.tend()
 
-    async def _expanded(self, query: Query) -> Findings:
+    async def _expanded(self, query: SearchQuery) -> SearchResults:
         """What the question and the searches made of it find, as one list."""
         searches = None if self._expansion is None else await self._expansion.searches(query.text, query.payer)
         if not searches:
@@ -172,11 +173,11 @@ class Research:
         listed = ", ".join(f"“{search}”" for search in searches)
         return replace(findings, note=rendering.joined([findings.note, f"I also searched for {listed}."]))
 
-    async def _helpings(self, texts: Sequence[str], query: Query) -> list[list[Findings]]:
+    async def _helpings(self, texts: Sequence[str], query: SearchQuery) -> list[list[SearchResults]]:
         """What each of the texts finds, ten sessions at a time, until the page that is asked for can be filled. No
         further helping changes the order of one before it, so that pages fit together."""
         wide = replace(query, limit=DEPTH, budget_chars=None)
-        helpings: list[list[Findings]] = []
+        helpings: list[list[SearchResults]] = []
         known: set[int] = set()
         for page in range(1, PAGES + 1):
             part = replace(wide, page=page, messages=wide.messages if page == 1 else 0)
@@ -187,20 +188,20 @@ class Research:
         return helpings
 
 
-def _merged(helpings: Sequence[Sequence[Findings]], query: Query) -> Findings:
+def _merged(helpings: Sequence[Sequence[SearchResults]], query: SearchQuery) -> SearchResults:
     """Sessions (a lineage is one) and messages of all results, the first of each helping being the question's, by
     reciprocal rank; each session as the result that has it highest shows it, with the best matches of all."""
     question = helpings[0][0]
     messages = fused([(weight, [hit.message_id for hit in one.messages]) for weight, one in _weighted(helpings[0])])
     hits = {hit.message_id: hit for one in reversed(helpings[0]) for hit in one.messages}
-    lineages: dict[int, Found] = {}
+    lineages: dict[int, FoundSession] = {}
     for results in helpings:
         lowest = min((found.score for found in lineages.values()), default=math.inf)
         for root, score in _lineages(results).items():
             if root not in lineages:
                 lineages[root] = replace(_shown(results, root), score=min(score, lowest))
     start, stop = _part(query)
-    return Findings(
+    return SearchResults(
         query=query.text,
         shape=question.shape,
         sessions=tuple(lineages.values())[start:stop],
@@ -210,30 +211,30 @@ def _merged(helpings: Sequence[Sequence[Findings]], query: Query) -> Findings:
     )
 
 
-def _part(query: Query) -> tuple[int, int]:
+def _part(query: SearchQuery) -> tuple[int, int]:
     """Which of the sessions, best first, are shown: none behind the last page."""
     limit = max(1, min(query.limit, DEPTH))
     start = limit * max(0, min(query.page - 1, PAGES))
     return start, start + limit if query.page <= PAGES else start
 
 
-def _lineages(results: Sequence[Findings]) -> dict[int, float]:
+def _lineages(results: Sequence[SearchResults]) -> dict[int, float]:
     return fused([(weight, [_root(found) for found in one.sessions]) for weight, one in _weighted(results)])
 
 
-def _weighted(results: Sequence[Findings]) -> list[tuple[float, Findings]]:
+def _weighted(results: Sequence[SearchResults]) -> list[tuple[float, SearchResults]]:
     weights = [max(QUESTION_WEIGHT, QUESTION_SHARE * (len(results) - 1)), *(1.0 for _ in results[1:])]
     return list(zip(weights, results, strict=True))
 
 
-def _note(question: Findings, total: int, start: int, page: int) -> str | None:
+def _note(question: SearchResults, total: int, start: int, page: int) -> str | None:
     """What was said of a question that found nothing is not said of what the other searches found."""
     if total and start >= total:
         return f"There is nothing more on page {page}."
     return question.note if question.sessions or not total else None
 
 
-def _shown(results: Sequence[Findings], root: int) -> Found:
+def _shown(results: Sequence[SearchResults], root: int) -> FoundSession:
     ranked = sorted(
         ((rank, found) for one in results for rank, found in enumerate(one.sessions) if _root(found) == root),
         key=lambda pair: pair[0],
@@ -244,9 +245,9 @@ def _shown(results: Sequence[Findings], root: int) -> Found:
     return replace(best, matches=tuple(matches[id_] for id_ in ordered)[:MATCHES])
 
 
-def _ids(found: Found) -> list[int]:
+def _ids(found: FoundSession) -> list[int]:
     return [hit.message_id for hit in found.matches]
 
 
-def _root(found: Found) -> int:
+def _root(found: FoundSession) -> int:
     return found.session.root_id or found.session.id

@@ -16,7 +16,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.dates import periods
-from core.store.query import Query
+from core.store.query import SearchQuery
 from core.types import Role
 
 DEFAULT_ROLES: tuple[Role, ...] = ("user", "assistant")
@@ -53,11 +53,11 @@ class Filters:
     """`query` with what its text asked for as fields and the words that are left as text; `notes` are sentences about
     what was not understood."""
 
-    query: Query
+    query: SearchQuery
     notes: tuple[str, ...] = ()
 
 
-def read(query: Query, now: datetime, zone: ZoneInfo) -> Filters:
+def read(query: SearchQuery, now: datetime, zone: ZoneInfo) -> Filters:
     """Takes the filters out of the query's text; dates are those of `zone`. A query of prose comes back as it is."""
     text = query.text[:LOOK_CHARS].translate(_LIKE_ASCII)
     if query.is_prose or ":" not in text:
@@ -80,7 +80,7 @@ def read(query: Query, now: datetime, zone: ZoneInfo) -> Filters:
     return Filters(query=replace(reader.query, text=words if words.strip() else ""), notes=tuple(reader.notes[:3]))
 
 
-def limits(query: Query, zone: ZoneInfo) -> tuple[str, ...]:
+def limits(query: SearchQuery, zone: ZoneInfo) -> tuple[str, ...]:
     """What narrows a query, as words for people: ``on telegram``, ``said by Ana``, ``since 1 May 2026``."""
     told = []
     if query.platforms:
@@ -105,7 +105,7 @@ def limits(query: Query, zone: ZoneInfo) -> tuple[str, ...]:
     return tuple(told)
 
 
-def unlimited(query: Query) -> Query:
+def unlimited(query: SearchQuery) -> SearchQuery:
     """The same words without any filter, from the first page on."""
     return replace(
         query, roles=DEFAULT_ROLES, platforms=(), title=None, sender=None, is_own=False, before=None, after=None,
@@ -123,7 +123,7 @@ def next_page(text: str) -> str:
     return f"page:2 {text.strip()}".rstrip()
 
 
-def by(query: Query, name: str) -> Query:
+def by(query: SearchQuery, name: str) -> SearchQuery:
     """The query for what `name` said: a person's name, "me" for whoever asks, "you" for the assistant."""
     word = name.strip().removeprefix("@").casefold()
     if word in _ME:
@@ -133,14 +133,14 @@ def by(query: Query, name: str) -> Query:
     return replace(query, sender=name.strip().removeprefix("@"), is_own=False)
 
 
-def between(query: Query, after: datetime | None, before: datetime | None) -> Query:
+def between(query: SearchQuery, after: datetime | None, before: datetime | None) -> SearchQuery:
     """The query for what was said in this time too, besides what it asks already."""
     latest = max((moment for moment in (query.after, after) if moment is not None), default=None)
     earliest = min((moment for moment in (query.before, before) if moment is not None), default=None)
     return replace(query, after=latest, before=earliest)
 
 
-def timed(query: Query, key: str, value: str, now: datetime, zone: ZoneInfo) -> Query | None:
+def timed(query: SearchQuery, key: str, value: str, now: datetime, zone: ZoneInfo) -> SearchQuery | None:
     """The query with a time as its filter; None where `value` names none. before: ends where the time begins; until:
     where it ends; after and since: begins with it; during, on and in: it."""
     found = periods.read(value, now, zone)
@@ -157,7 +157,7 @@ def timed(query: Query, key: str, value: str, now: datetime, zone: ZoneInfo) -> 
 class _Reader:
     """Reads one filter after the other into `query`."""
 
-    def __init__(self, query: Query, now: datetime, zone: ZoneInfo) -> None:
+    def __init__(self, query: SearchQuery, now: datetime, zone: ZoneInfo) -> None:
         self.query = query
         self.notes: list[str] = []
         self._now = now

@@ -21,7 +21,7 @@ _WORD = re.compile(f"{LETTER}+")
 _LETTER = re.compile(LETTER)
 
 
-class Marker:
+class Highlighter:
     """Terms are those of a plan: words, ``ferr*`` for a prefix, a blank between the words of a phrase; runs and emoji
     are found inside of others."""
 
@@ -117,7 +117,7 @@ OPEN, CLOSE, CUT = ">>>", "<<<", "…"
 WIDTH_CHARS = 200
 
 
-def snippet(text: str, marker: Marker, width_chars: int = WIDTH_CHARS) -> str:
+def snippet(text: str, marker: Highlighter, width_chars: int = WIDTH_CHARS) -> str:
     """About `width_chars` of `text` on one line, where most different terms stand close together, all of them marked;
     the beginning where nothing matches."""
     spans = marker.spans(text)

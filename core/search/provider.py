@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from core.memory.provider import MemoryProvider
 from core.ports import Recall
-from core.store.query import Found, Query
+from core.store.query import FoundSession, SearchQuery
 from core.types import ToolContext
 
 PASSAGES = 4
@@ -20,7 +20,7 @@ PASSAGES = 4
 PASSAGE_CHARS = 280
 
 
-class Recollection(MemoryProvider):
+class HistoryProvider(MemoryProvider):
     """Passages from history as lines ``m<message id> <date>, <session title>: <who>: <text>``; `zone` is for dates."""
 
     name = "history"
@@ -38,11 +38,11 @@ class Recollection(MemoryProvider):
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         findings = await self._recall.recall(
-            Query(text=text[:2000], scopes=context.scopes, limit=PASSAGES, hidden=context.window, is_prose=True)
+            SearchQuery(text=text[:2000], scopes=context.scopes, limit=PASSAGES, hidden=context.window, is_prose=True)
         )
         return [line for found in findings.sessions if (line := self._line(found))]
 
-    def _line(self, found: Found) -> str:
+    def _line(self, found: FoundSession) -> str:
         anchor = next((item for item in found.window if item.is_anchor), None)
         if anchor is None:
             return ""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 
-from core.store.query import Clause, Plan, Route
+from core.store.query import Clause, Route, SearchPlan
 from core.text.cjk import apart, asked_terms
 from core.text.normalize import WORD, fold, pairs_of, pieces, symbol_token, words_of
 
@@ -53,7 +53,7 @@ class _Term:
     is_excluded: bool
 
 
-def parse(text: str) -> Plan:
+def parse(text: str) -> SearchPlan:
     """The plan for a query as typed. `is_typed` is False where there is nothing that could be asked for: only words
     to leave out (which `without` has), or no letter, digit or emoji at all."""
     alternatives: list[list[_Term]] = [[]]
@@ -74,16 +74,16 @@ def parse(text: str) -> Plan:
             alternatives[-1].append(term)
     asked = [terms for terms in alternatives if any(not term.is_excluded for term in terms)]
     if not asked:
-        return Plan(is_typed=False, without=tuple(_grouped(term) for terms in alternatives for term in terms))
+        return SearchPlan(is_typed=False, without=tuple(_grouped(term) for terms in alternatives for term in terms))
     wanted = [term for terms in asked for term in terms if not term.is_excluded]
-    return Plan(
+    return SearchPlan(
         alternatives=_combined([_clauses(terms) for terms in islice(_split(asked), LIMIT_TERMS)]),
         ranking=_ranking(part for term in wanted for part in term.parts),
         terms=_unique(mark for term in wanted for mark in term.marks),
     )
 
 
-def any_of(text: str) -> Plan:
+def any_of(text: str) -> SearchPlan:
     """The plan that is content with any of the words, without stopwords unless nothing is left; runs of unspaced
     scripts count by pairs of characters, so that order does not matter, without the words that only ask."""
     cut = pieces(clean(text))
@@ -98,7 +98,7 @@ def any_of(text: str) -> Plan:
     parts: list[tuple[Route, str]] = [("words", _quote(word)) for word in words]
     parts += [("pairs", pair) for pair in _unique(pairs)[:LIMIT_TERMS]]
     ranking = _ranking(parts)
-    return Plan(
+    return SearchPlan(
         alternatives=tuple(((route, expression, False),) for route, expression in ranking),
         ranking=ranking,
         terms=_unique([*words, *marks[:LIMIT_TERMS]]),

@@ -34,7 +34,7 @@ def fused(rankings: Sequence[tuple[float, Sequence[K]]], damping: int = DAMPING)
     return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
 
-class Utterance(NamedTuple):
+class RankedMessage(NamedTuple):
     """`terms` are those of the text; `context` those of the speaker's name and the day. `block` numbers the stretch of
     consecutive messages that it belongs to; neighbours are of one stretch. `is_wanted`: it may be an answer; others
     only lend their words to their neighbours."""
@@ -90,7 +90,7 @@ class _Scored(NamedTuple):
     """A message with its score; the higher, the better."""
 
     score: float
-    utterance: Utterance
+    utterance: RankedMessage
 
 
 Ranked = tuple[dict[int, float], list[_Scored]]
@@ -124,7 +124,7 @@ def weights(frequencies: Mapping[str, int], count: int) -> dict[str, float]:
 
 
 def rank(
-    idf: Mapping[str, float], lineages: Mapping[int, Sequence[Utterance]], moments: frozenset[str] = frozenset()
+    idf: Mapping[str, float], lineages: Mapping[int, Sequence[RankedMessage]], moments: frozenset[str] = frozenset()
 ) -> Ranked:
     """Ranks candidates: utterances by lineage, in order. `idf` in the order of the question. `moments` is empty unless
     a moment is asked for."""
@@ -168,7 +168,7 @@ def _worth(terms: Iterable[str], words: Iterable[str]) -> dict[str, tuple[tuple[
     return found
 
 
-def _asked(idf: Mapping[str, float], everything: Sequence[Utterance]) -> _Asked:
+def _asked(idf: Mapping[str, float], everything: Sequence[RankedMessage]) -> _Asked:
     names = frozenset(term for name in {one.name for one in everything} for term in name if term in idf)
     weighed = {term: weight * NAMED if term in names else weight for term, weight in idf.items()}
     pairs = {frozenset(pair): idf[pair[0]] + idf[pair[1]] for pair in pairwise(idf)}
@@ -177,7 +177,7 @@ def _asked(idf: Mapping[str, float], everything: Sequence[Utterance]) -> _Asked:
     return _Asked(weighed, worth, {pair: weight / whole for pair, weight in pairs.items()}, names)
 
 
-def _heard(one: Utterance, asked: _Asked) -> _Heard:
+def _heard(one: RankedMessage, asked: _Asked) -> _Heard:
     counts: dict[str, float] = {}
     near: set[frozenset[str]] = set()
     worth = asked.worth
@@ -194,7 +194,7 @@ def _heard(one: Utterance, asked: _Asked) -> _Heard:
 
 
 def _blocks(
-    utterances: Sequence[Utterance], heard: Sequence[_Heard], idf: Mapping[str, float]
+    utterances: Sequence[RankedMessage], heard: Sequence[_Heard], idf: Mapping[str, float]
 ) -> list[tuple[dict[str, float], int]]:
     """For each stretch how often each asked term stands in it, and its length in terms."""
     found: list[tuple[dict[str, float], int]] = []
@@ -215,7 +215,7 @@ def _blocks(
 
 
 def _message_scores(
-    utterances: Sequence[Utterance], heard: Sequence[_Heard], asked: _Asked, mean_terms: float
+    utterances: Sequence[RankedMessage], heard: Sequence[_Heard], asked: _Asked, mean_terms: float
 ) -> list[float]:
     """BM25F of each message with its neighbours, times the power of the covered share."""
     idf = asked.idf
@@ -241,7 +241,7 @@ def _message_scores(
     ]
 
 
-def _is_near(one: Utterance, other: Utterance) -> bool:
+def _is_near(one: RankedMessage, other: RankedMessage) -> bool:
     return one.session_id == other.session_id and abs(one.block - other.block) <= 1
 
 
@@ -256,7 +256,7 @@ def _bm25(counts: Mapping[str, float], relative_length: float, idf: Mapping[str,
     return sum(idf[term] * count * (k1 + 1) / (count + norm) for term, count in counts.items() if count)
 
 
-def _adjusted(score: float, one: Utterance, asked: _Asked, moments: frozenset[str]) -> float:
+def _adjusted(score: float, one: RankedMessage, asked: _Asked, moments: frozenset[str]) -> float:
     if one.is_question:
         score *= 1 - QUESTION_PENALTY
     if moments and not moments.isdisjoint(one.terms):

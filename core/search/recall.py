@@ -18,13 +18,13 @@ from core.dates import periods
 from core.errors import StoreError
 from core.ports import Clock
 from core.search import filters, rendering
-from core.search.highlight import Marker, snippet
+from core.search.highlight import Highlighter, snippet
 from core.search.query import any_of, asked_for, is_plain_question, is_word_list, parse
 from core.search.relaxed import completed, inquire
 from core.search.rendering import within
 from core.store import passages
 from core.store.passages import SESSION_COLUMNS
-from core.store.query import Findings, Found, Hit, Match, Plan, Query
+from core.store.query import FoundSession, Hit, MessageMatch, SearchPlan, SearchQuery, SearchResults
 from core.store.rows import moment
 from core.store.sqlite import chunk_index, index_maintenance, message_search
 from core.store.sqlite.database import Database
@@ -53,7 +53,7 @@ class Recall:
         self._zone = ZoneInfo(zone)
         self._merged_until = -1
 
-    async def recall(self, query: Query) -> Findings:
+    async def recall(self, query: SearchQuery) -> SearchResults:
         """The findings of a query, never raising for anything that a person can type. Filters are taken out of the text
         first. Shapes: `around` -> scroll; `session` without text -> read; text, or whose words only -> discovery;
         nothing -> browse."""
@@ -68,7 +68,7 @@ class Recall:
         took_ms = round((time.perf_counter() - started) * 1000, 3)
         return replace(findings, query=query.text, note=rendering.joined(notes), took_ms=took_ms)
 
-    async def _found(self, query: Query) -> Findings:
+    async def _found(self, query: SearchQuery) -> SearchResults:
         if query.around is not None:
             return await self._database.glance(lambda connection: _scroll(connection, query))
         if query.text.strip():
@@ -81,7 +81,7 @@ class Recall:
             return await self._database.glance(lambda connection: _read(connection, query))
         return await self._database.glance(lambda connection: _browse(connection, query))
 
-    async def _tried(self, query: Query, findings: Findings) -> str | None:
+    async def _tried(self, query: SearchQuery, findings: SearchResults) -> str | None:
         """What was tried in vain, in a sentence; None where there is nothing to say about it."""
         limits = filters.limits(query, self._zone)
         if findings.note in (rendering.WORDLESS, rendering.DAMAGED) or not (query.text.strip() or limits):
@@ -125,7 +125,7 @@ class Recall:
             total += step
         return total
 
-    async def _discover(self, query: Query) -> Findings:
+    async def _discover(self, query: SearchQuery) -> SearchResults:
         findings = await self._asked(query, may_wait=True)
         if findings is None:
             with contextlib.suppress(StoreError):
@@ -136,7 +136,7 @@ class Recall:
             findings = await self._database.read(lambda connection: _scanned(connection, query))
         return findings
 
-    async def _asked(self, query: Query, may_wait: bool) -> Findings | None:
+    async def _asked(self, query: SearchQuery, may_wait: bool) -> SearchResults | None:
         """What the indexes say; None when they are stale or damaged, or, if it `may_wait`, far behind. Where more than
         an index is broken, the scan that follows says so."""
         mentioned = periods.mentioned(query.text, self._clock.now(), self._zone)
@@ -177,8 +177,8 @@ class Recall:
 
 
 def _discovery(
-    connection: sqlite3.Connection, query: Query, mentioned: periods.Period | None, may_wait: bool
-) -> Findings | None:
+    connection: sqlite3.Connection, query: SearchQuery, mentioned: periods.Period | None, may_wait: bool
+) -> SearchResults | None:
     """Sessions with matches: a plain question goes to the chunks; all else is searched as typed, and where that finds
     nothing, or a list of words too little, as any of its words. None when the indexes cannot be asked."""
     if index_maintenance.is_stale(connection):
@@ -213,19 +213,19 @@ def _discovery(
     return _shown(connection, gathered, plan, query, rendering.joined(notes), inquiry.scores)
 
 
-def _scanned(connection: sqlite3.Connection, query: Query) -> Findings:
+def _scanned(connection: sqlite3.Connection, query: SearchQuery) -> SearchResults:
     """Discovery without the indexes, which alone know what to leave out."""
     is_less = parse(query.text).without and not query.is_prose
-    plan = Plan() if is_less else any_of(asked_for(query.text))
+    plan = SearchPlan() if is_less else any_of(asked_for(query.text))
     gathered = _gathered(message_search.scan(connection, plan.terms, query), query) if plan.terms else []
     return _shown(connection, gathered, plan, query, rendering.DAMAGED)
 
 
-def _gathered(found: Iterator[Match], query: Query) -> list[Match]:
+def _gathered(found: Iterator[MessageMatch], query: SearchQuery) -> list[MessageMatch]:
     """The best matches, as many as it takes to fill the sessions and the flat list that are asked for."""
     wanted = max(LOOK_AT, _clamped(query.messages, MESSAGES_MAX))
     limit = _page(query).stop + 1
-    gathered: list[Match] = []
+    gathered: list[MessageMatch] = []
     lineages: set[int] = set()
     for match in found:
         gathered.append(match)
@@ -237,23 +237,23 @@ def _gathered(found: Iterator[Match], query: Query) -> list[Match]:
 
 def _shown(
     connection: sqlite3.Connection,
-    gathered: list[Match],
-    plan: Plan,
-    query: Query,
+    gathered: list[MessageMatch],
+    plan: SearchPlan,
+    query: SearchQuery,
     note: str | None,
     scores: Mapping[int, float] | None = None,
-) -> Findings:
+) -> SearchResults:
     """What was gathered, with texts: the best sessions and, when asked for, the flat list of messages. `scores` order
     the lineages where they are not ordered by their best message."""
     scores = scores or {}
-    lineages: dict[int, list[Match]] = {root: [] for root in scores}
+    lineages: dict[int, list[MessageMatch]] = {root: [] for root in scores}
     for match in gathered:
         lineages.setdefault(match.root_id, []).append(match)
     ordered = [group[:MATCHES_SHOWN] for group in lineages.values() if group]
     best = ordered[_page(query)]
     flat = gathered[: _clamped(query.messages, MESSAGES_MAX)]
     wanted = [*flat, *(match for group in best for match in group)]
-    hits, known = _hits(connection, wanted, {group[0].session_id for group in best}, Marker(plan.terms), query)
+    hits, known = _hits(connection, wanted, {group[0].session_id for group in best}, Highlighter(plan.terms), query)
     found = []
     for group in best:
         top = group[0]
@@ -268,7 +268,7 @@ def _shown(
                     score=scores.get(top.root_id, top.score),
                 )
             )
-    return Findings(
+    return SearchResults(
         query=query.text,
         shape="discovery",
         sessions=tuple(found),
@@ -279,7 +279,7 @@ def _shown(
 
 
 def _hits(
-    connection: sqlite3.Connection, wanted: list[Match], shown: set[int], marker: Marker, query: Query
+    connection: sqlite3.Connection, wanted: list[MessageMatch], shown: set[int], marker: Highlighter, query: SearchQuery
 ) -> tuple[dict[int, Hit], dict[int, Session]]:
     """What was found, with its text, and those of its sessions that are `shown`; both by id."""
     scores = {match.message_id: match.score for match in wanted}
@@ -303,40 +303,42 @@ def _hits(
     return hits, sessions
 
 
-def _snippet(text: str, tools: str | None, marker: Marker) -> str:
+def _snippet(text: str, tools: str | None, marker: Highlighter) -> str:
     """From the text, or from the tool call where only that matches."""
     if tools and (not text or not marker.spans(text)):
         return snippet(tools, marker)
     return snippet(text, marker)
 
 
-def _latest(connection: sqlite3.Connection, query: Query, plan: Plan | None = None) -> Findings:
+def _latest(connection: sqlite3.Connection, query: SearchQuery, plan: SearchPlan | None = None) -> SearchResults:
     """The newest messages that the filters let through, and the plan does not leave out, where there are no words to
     search for."""
     most = max(MATCHES_SHOWN, _clamped(query.messages, MESSAGES_MAX))
     gathered = _gathered(message_search.latest(connection, query, most, plan), query)
-    return _shown(connection, gathered, Plan(), query, rendering.WITHOUT if plan is not None and gathered else None)
+    return _shown(
+        connection, gathered, SearchPlan(), query, rendering.WITHOUT if plan is not None and gathered else None
+    )
 
 
-def _scroll(connection: sqlite3.Connection, query: Query) -> Findings:
+def _scroll(connection: sqlite3.Connection, query: SearchQuery) -> SearchResults:
     """The window around one message. Its session may be named by any session of the lineage, or not at all."""
     anchor = query.around or 0
     session = passages.session_of_message(connection, anchor, query)
-    found: tuple[Found, ...] = ()
+    found: tuple[FoundSession, ...] = ()
     if session is not None and _is_named(connection, session, query):
         found = (passages.surroundings(connection, session, anchor, query, bookend=0),)
-    return Findings(query=query.text, shape="scroll", sessions=found)
+    return SearchResults(query=query.text, shape="scroll", sessions=found)
 
 
-def _read(connection: sqlite3.Connection, query: Query) -> Findings:
+def _read(connection: sqlite3.Connection, query: SearchQuery) -> SearchResults:
     known = passages.sessions(connection, _named(query), query)
     found = tuple(passages.reading(connection, session, query) for session in known.values())
-    return Findings(query=query.text, shape="read", sessions=found)
+    return SearchResults(query=query.text, shape="read", sessions=found)
 
 
-def _browse(connection: sqlite3.Connection, query: Query) -> Findings:
+def _browse(connection: sqlite3.Connection, query: SearchQuery) -> SearchResults:
     found, has_more = passages.recent(connection, query, _page(query, passages.BROWSE_MAX))
-    return Findings(
+    return SearchResults(
         query=query.text,
         shape="browse",
         sessions=tuple(found),
@@ -345,7 +347,7 @@ def _browse(connection: sqlite3.Connection, query: Query) -> Findings:
     )
 
 
-def _is_named(connection: sqlite3.Connection, session: Session, query: Query) -> bool:
+def _is_named(connection: sqlite3.Connection, session: Session, query: SearchQuery) -> bool:
     """Whether the query names a session of this one's lineage, or none."""
     if query.session is None or query.session == session.id:
         return True
@@ -353,18 +355,18 @@ def _is_named(connection: sqlite3.Connection, session: Session, query: Query) ->
     return named is not None and (named.root_id or named.id) == (session.root_id or session.id)
 
 
-def _named(query: Query) -> list[int]:
+def _named(query: SearchQuery) -> list[int]:
     return [] if query.session is None else [message_search.bounded(query.session)]
 
 
-def _page(query: Query, most: int = SESSIONS_MAX) -> slice:
+def _page(query: SearchQuery, most: int = SESSIONS_MAX) -> slice:
     """Which of the sessions, best first, are shown: none behind the last page."""
     limit = max(1, _clamped(query.limit, most))
     start = limit * _clamped(query.page - 1, PAGES_MAX)
     return slice(start, start + limit if query.page <= PAGES_MAX else start)
 
 
-def _ending(has_more: bool, query: Query) -> str | None:
+def _ending(has_more: bool, query: SearchQuery) -> str | None:
     return rendering.LAST_PAGE if has_more and query.page == PAGES_MAX else None
 
 

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from core.dates.periods import Period
 from core.search.query import clean
-from core.search.ranking import Utterance, rank, weights
+from core.search.ranking import RankedMessage, rank, weights
 from core.search.rendering import JUDGED_CHUNKS, WEAK_BELOW
-from core.store.query import Counted, Match, Query
+from core.store.query import MessageMatch, SearchQuery, TermCounts
 from core.store.rows import timestamp
 from core.store.sqlite import chunk_index
 from core.store.sqlite.vocabulary import Mended, fresh, nearest, together
@@ -30,8 +30,12 @@ COMMON_SHARE = 0.25
 
 
 def ask(
-    connection: sqlite3.Connection, query: Query, counted: Counted, shares: Mapping[str, float], helping: int = 0
-) -> tuple[dict[int, float], list[Match]]:
+    connection: sqlite3.Connection,
+    query: SearchQuery,
+    counted: TermCounts,
+    shares: Mapping[str, float],
+    helping: int = 0,
+) -> tuple[dict[int, float], list[MessageMatch]]:
     """Scores of the best lineages, best first, and their messages, best first. Empty where there is nothing to ask, or
     no message a person may see has any of it. `shares`: the terms to ask for, in the order of the question, and how
     much each counts; `counted`: how often they are said; `helping`: see `chunks.candidates`."""
@@ -53,7 +57,7 @@ def ask(
     idf = {term: weight * shares[term] for term, weight in weights(frequencies, count).items()}
     scores, scored = rank(idf, lineages, moments)
     roots = {one.message_id: root for root, group in lineages.items() for one in group}
-    return scores, [Match(one.message_id, one.session_id, roots[one.message_id], score) for score, one in scored]
+    return scores, [MessageMatch(one.message_id, one.session_id, roots[one.message_id], score) for score, one in scored]
 
 
 def telling(frequencies: Mapping[str, int], count: int) -> tuple[list[str], list[str]]:
@@ -76,7 +80,7 @@ def telling(frequencies: Mapping[str, int], count: int) -> tuple[list[str], list
     return leading, lending
 
 
-def _fresh_stretches(utterances: Iterable[Utterance], until: int) -> Iterable[set[str]]:
+def _fresh_stretches(utterances: Iterable[RankedMessage], until: int) -> Iterable[set[str]]:
     """The terms of what is in no chunk yet, one set for each session: the index has not counted them."""
     fresh: dict[int, set[str]] = {}
     for one in utterances:
@@ -102,13 +106,13 @@ class Inquiry(NamedTuple):
     was taken for which word; `is_weak`: the best session matches too little to be trusted."""
 
     scores: Mapping[int, float]
-    matches: list[Match]
+    matches: list[MessageMatch]
     text: str
     respelled: Mapping[str, str]
     is_weak: bool
 
 
-def inquire(connection: sqlite3.Connection, query: Query, mentioned: Period | None = None) -> Inquiry:
+def inquire(connection: sqlite3.Connection, query: SearchQuery, mentioned: Period | None = None) -> Inquiry:
     """The best sessions and messages for any of the words. `mentioned` is the time that the text speaks of."""
     terms = query_terms(query.text)
     typed = clean(query.text)
@@ -123,7 +127,7 @@ def inquire(connection: sqlite3.Connection, query: Query, mentioned: Period | No
     if more := [term for term in shares if term not in counted.frequencies]:
         counted.frequencies.update(chunk_index.frequencies(connection, more, query).frequencies)
     scores: dict[int, float] = {}
-    matches: list[Match] = []
+    matches: list[MessageMatch] = []
     for helping in range(chunk_index.helpings(query)):
         more_scores, found = ask(connection, query, counted, shares, helping)
         if mentioned is not None and found:
@@ -150,7 +154,7 @@ def _is_within(term: str, said: Sequence[tuple[str, ...]]) -> bool:
     return any(term == "".join(way) or (len(way) == 1 and term.removesuffix("e") in way[0]) for way in said)
 
 
-def completed(typed: Sequence[Match], inquiry: Inquiry) -> Inquiry:
+def completed(typed: Sequence[MessageMatch], inquiry: Inquiry) -> Inquiry:
     """What was found as typed first, then what else the inquiry found. On LoCoMo's questions cut down to three words:
     hit@5 79.9 -> 81.1, message recall@10 60.5 -> 63.1, hit@1 the same."""
     found = {match.message_id: match for match in inquiry.matches}
@@ -184,8 +188,8 @@ def _shares(terms: Sequence[str], mended: Mapping[str, Mended], others: Sequence
 
 
 def _favoured(
-    connection: sqlite3.Connection, scores: Mapping[int, float], matches: list[Match], mentioned: Period
-) -> tuple[dict[int, float], list[Match]]:
+    connection: sqlite3.Connection, scores: Mapping[int, float], matches: list[MessageMatch], mentioned: Period
+) -> tuple[dict[int, float], list[MessageMatch]]:
     """The same with more weight for what is of the time mentioned. A filter would hide the answer from all who
     misremember the month."""
     start, end = mentioned
@@ -214,7 +218,7 @@ def _favoured(
 
 
 def _as_written(
-    connection: sqlite3.Connection, text: str, mended: Mapping[str, Mended], matches: list[Match]
+    connection: sqlite3.Connection, text: str, mended: Mapping[str, Mended], matches: list[MessageMatch]
 ) -> dict[str, str]:
     """The misspelt words as typed, and those taken for them as somebody wrote them in the best messages; of several
     that which stands there first."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from core.markup.source import escape
 from core.search.highlight import CLOSE, CUT, OPEN
-from core.store.query import READ_FIRST, Findings, Found, Hit, Item
+from core.store.query import READ_FIRST, FoundSession, Hit, SearchResults, ShownMessage
 
 _BLANKS = re.compile(r"\s+")
 _MARKED = re.compile(f"{re.escape(OPEN)}(.+?){re.escape(CLOSE)}")
@@ -30,7 +30,7 @@ NO_MESSAGE = "There is no such message here, or not any more."
 NO_SESSION = "There is no such conversation here."
 
 
-def to_json(findings: Findings) -> dict[str, Any]:
+def to_json(findings: SearchResults) -> dict[str, Any]:
     """The documented object of ``recall --json``; times in ISO 8601, UTC. Ids of another system stand beside ours
     where there are any."""
     result: dict[str, Any] = {
@@ -48,7 +48,7 @@ def to_json(findings: Findings) -> dict[str, Any]:
     return result
 
 
-def to_markdown(findings: Findings, zone: tzinfo, *, is_wide: bool = False) -> str:
+def to_markdown(findings: SearchResults, zone: tzinfo, *, is_wide: bool = False) -> str:
     """Readable in a chat: for each session, numbered, its title, when it was, and the sentence with the match in bold,
     as cards, or, where lines are long (`is_wide`), as a table; a scroll or a read session as a list of who said what.
     Never empty."""
@@ -66,7 +66,7 @@ def to_markdown(findings: Findings, zone: tzinfo, *, is_wide: bool = False) -> s
     return "\n\n".join([f"_{escape(findings.note)}_", *shown] if findings.note is not None else shown)
 
 
-def within(findings: Findings, budget_chars: int) -> Findings:
+def within(findings: SearchResults, budget_chars: int) -> SearchResults:
     """The same findings with their messages cut, so that all texts together have about `budget_chars`: short ones stay
     whole, long ones are cut to one common length with a mark, at a blank; the anchor may be four times as long."""
     items = [item for found in findings.sessions for item in (*found.bookend_start, *found.window, *found.bookend_end)]
@@ -82,7 +82,7 @@ def within(findings: Findings, budget_chars: int) -> Findings:
     return replace(findings, sessions=tuple(_shortened(found, low) for found in findings.sessions))
 
 
-def _shortened(found: Found, limit_chars: int) -> Found:
+def _shortened(found: FoundSession, limit_chars: int) -> FoundSession:
     match = _MARKED.search(found.matches[0].snippet) if found.matches else None
     word = match[1] if match else ""
     return replace(
@@ -93,7 +93,7 @@ def _shortened(found: Found, limit_chars: int) -> Found:
     )
 
 
-def _cut(item: Item, limit_chars: int, word: str) -> Item:
+def _cut(item: ShownMessage, limit_chars: int, word: str) -> ShownMessage:
     """The beginning of a long message; of the anchor, the part around the match."""
     limit_chars *= 4 if item.is_anchor else 1
     text = item.text
@@ -109,7 +109,7 @@ def _cut(item: Item, limit_chars: int, word: str) -> Item:
     return replace(item, text=(CUT if start > 0 else "") + text[start:end] + (CUT if end < len(text) else ""))
 
 
-def _session(found: Found) -> dict[str, Any]:
+def _session(found: FoundSession) -> dict[str, Any]:
     session = found.session
     result: dict[str, Any] = {"session_id": session.id}
     if session.external_id is not None:
@@ -153,7 +153,7 @@ def _moment(at: datetime) -> str:
     return f"{at.year}-{two[at.month]}-{two[at.day]}T{two[at.hour]}:{two[at.minute]}:{two[at.second]}{part}+00:00"
 
 
-def _entries(items: Sequence[Item]) -> list[dict[str, Any]]:
+def _entries(items: Sequence[ShownMessage]) -> list[dict[str, Any]]:
     entries = []
     for item in items:
         entry = {
@@ -170,7 +170,7 @@ def _entries(items: Sequence[Item]) -> list[dict[str, Any]]:
     return entries
 
 
-def _card(number: int, found: Found, zone: tzinfo) -> str:
+def _card(number: int, found: FoundSession, zone: tzinfo) -> str:
     session = found.session
     head = f"**{number}. {_title(found)}** · {_when(found, zone)} · {session.address.platform} · session {session.id}"
     quoted = [f"> {_matching(hit)}" for hit in found.matches[:QUOTED]]
@@ -180,7 +180,7 @@ def _card(number: int, found: Found, zone: tzinfo) -> str:
     return f"{card}\n\n{found.summary.strip()}" if found.summary else card
 
 
-def _table(findings: Findings, zone: tzinfo) -> str:
+def _table(findings: SearchResults, zone: tzinfo) -> str:
     """What was said stands last, because it is the longest."""
     lines = ["| | When | Where | Session | Title | What was said |", "| ---: | --- | --- | ---: | --- | --- |"]
     for number, found in enumerate(findings.sessions, 1):
@@ -193,7 +193,7 @@ def _table(findings: Findings, zone: tzinfo) -> str:
     return "\n".join(lines)
 
 
-def _table_summaries(findings: Findings) -> list[str]:
+def _table_summaries(findings: SearchResults) -> list[str]:
     return [
         f"**{number}. {_title(found)}**\n\n{found.summary.strip()}"
         for number, found in enumerate(findings.sessions, 1)
@@ -201,7 +201,7 @@ def _table_summaries(findings: Findings) -> list[str]:
     ]
 
 
-def _conversation(found: Found, shape: str, zone: tzinfo) -> str:
+def _conversation(found: FoundSession, shape: str, zone: tzinfo) -> str:
     """The window of one session. What is left out of a session that is read lies between its first and last messages;
     of a scroll, before and behind. The day is said in the head, and where it changes."""
     session = found.session
@@ -220,29 +220,29 @@ def _conversation(found: Found, shape: str, zone: tzinfo) -> str:
     return "\n".join(lines)
 
 
-def _said(item: Item, when: str) -> str:
+def _said(item: ShownMessage, when: str) -> str:
     who = _plain(item.sender or ("Mneme" if item.role == "assistant" else item.role))
     line = f"{when} {who}: {_plain(item.text)}"
     return f"- **{line}**{_opened(item.link)}" if item.is_anchor else f"- {line}"
 
 
-def _beginning(found: Found) -> str:
+def _beginning(found: FoundSession) -> str:
     """How a session begins, unless its title says just that."""
     title, preview = found.session.title, found.preview or ""
     return "" if title and preview.startswith(title.rstrip(CUT)) else preview
 
 
-def _title(found: Found) -> str:
+def _title(found: FoundSession) -> str:
     return _plain(_line(found.session.title or found.preview or "Untitled", TITLE_CHARS))
 
 
-def _at(found: Found) -> datetime:
+def _at(found: FoundSession) -> datetime:
     """When the best match was said; the anchor of a scroll; else when the session was last spoken in."""
     said = [hit.created_at for hit in found.matches] + [item.at for item in found.window if item.is_anchor]
     return said[0] if said else found.session.last_at or found.session.started_at
 
 
-def _when(found: Found, zone: tzinfo) -> str:
+def _when(found: FoundSession, zone: tzinfo) -> str:
     return f"{_at(found).astimezone(zone):%a %-d %b %Y, %H:%M}"
 
 

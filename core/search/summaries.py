@@ -17,12 +17,13 @@ from core.errors import ModelError, StoreError
 from core.guard.fence import fence, neutralise
 from core.guard.scrubber import scrub
 from core.models.fallback import TOO_LONG
-from core.ports import Model, Transcripts
+from core.ports import Model
 from core.search import rendering
 from core.search.best_passage import passage
 from core.search.highlight import CUT
 from core.search.rendering import within
-from core.store.query import Findings, Found, Query
+from core.store.query import FoundSession, SearchQuery, SearchResults
+from core.store.sessions import Transcripts
 from core.types import Message, Request
 
 SESSIONS = 10
@@ -65,7 +66,7 @@ class Summaries:
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._log = structlog.get_logger("summaries")
 
-    async def added(self, findings: Findings, query: Query) -> Findings:
+    async def added(self, findings: SearchResults, query: SearchQuery) -> SearchResults:
         """The findings of `query` (its text without filters) with a summary for each of at most ten sessions; one that
         cannot be had in time is left out, and the note says why. Texts and summaries together keep the budget."""
         if not findings.sessions:
@@ -77,7 +78,7 @@ class Summaries:
         problems: list[str] = []
         room_chars = _room(query.budget_chars, len(chosen))
 
-        async def make(model: Model, found: Found) -> None:
+        async def make(model: Model, found: FoundSession) -> None:
             try:
                 made[found.session.id] = await self._summary(model, found, query, room_chars)
             except (ModelError, StoreError) as error:
@@ -96,7 +97,7 @@ class Summaries:
             return result
         return within(result, max(query.budget_chars // 6, query.budget_chars - sum(map(len, made.values()))))
 
-    async def _summary(self, model: Model, found: Found, query: Query, room_chars: int) -> str:
+    async def _summary(self, model: Model, found: FoundSession, query: SearchQuery, room_chars: int) -> str:
         """Raises ModelError, StoreError."""
         async with self._turns:
             # Not before its turn: at most three conversations are in memory.
@@ -111,7 +112,7 @@ class Summaries:
         is_cut = completion.stop_reason == "max_tokens"
         return _cut(summary, int(room_chars * EXCESS), is_cut=is_cut)
 
-    async def _messages(self, found: Found, query: Query) -> list[Message]:
+    async def _messages(self, found: FoundSession, query: SearchQuery) -> list[Message]:
         """What people may see of the session, and of others of its lineage that have a match, outside of what stands in
         the model's window."""
         spans = query.hidden.spans if query.hidden else ()
@@ -128,7 +129,7 @@ class Summaries:
             key=lambda row: row.id,
         )
 
-    def _passage(self, found: Found, messages: Sequence[Message], asked: str) -> str:
+    def _passage(self, found: FoundSession, messages: Sequence[Message], asked: str) -> str:
         """The part of the conversation that the model reads, below its title."""
         matched = {hit.message_id for hit in found.matches}
         matched |= {item.message_id for item in found.window if item.is_anchor}

@@ -8,13 +8,32 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from core.ports import Clock
-from core.records import Action
 from core.store import rows
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Command, Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ButtonAction:
+    """A button as a row: pressing it runs `command` as its person, in its scope, until it expires. With an `address` it
+    is a question that waits for the person's yes there: it is taken once, by a press or by the next message. One that
+    leaves in a `parcel` of that key waits only from when it has arrived. One that `takes_words` waits for a sentence
+    instead, which is put behind the command's arguments. `origin` names the event that it was asked for: asked again,
+    after a crash or since the work was begun anew, it takes the place of the first one."""
+
+    id: str
+    scope: Scope
+    account: Account | None
+    command: Command
+    expires_at: datetime
+    address: Address | None = None
+    parcel: str | None = None
+    takes_words: bool = False
+    origin: str | None = None
 
 
 class Actions:
@@ -24,7 +43,7 @@ class Actions:
         self._database = database
         self._clock = clock
 
-    async def add(self, actions: Sequence[Action]) -> None:
+    async def add(self, actions: Sequence[ButtonAction]) -> None:
         """Stores buttons under the ids they come with, random and short; expired ones are let go of, and questions that
         have the origin of a new one and were not taken.
 
@@ -55,11 +74,11 @@ class Actions:
         if actions:
             await self._database.write(work)
 
-    async def find(self, action_id: str, now: datetime) -> Action | None:
+    async def find(self, action_id: str, now: datetime) -> ButtonAction | None:
         """The button behind an id, unless it has expired, or is a question, which is only ever taken."""
         values = {"id": rows.clean(action_id), "now": rows.timestamp(now)}
 
-        def work(connection: sqlite3.Connection) -> Action | None:
+        def work(connection: sqlite3.Connection) -> ButtonAction | None:
             row = connection.execute(
                 """
                 SELECT actions.*, scopes.key AS scope_key FROM actions JOIN scopes ON scopes.id = actions.scope_id
@@ -71,7 +90,7 @@ class Actions:
 
         return await self._database.read(work)
 
-    async def take(self, address: Address, account: Account, taker: str, now: datetime) -> Sequence[Action]:
+    async def take(self, address: Address, account: Account, taker: str, now: datetime) -> Sequence[ButtonAction]:
         """The questions that wait for this account here, the latest first, which wait for nothing else from then on;
         the same `taker` (a message, a press) gets them again, after a crash. One whose parcel has not arrived has been
         seen by nobody and goes on waiting. Costs no write where nothing waits."""
@@ -100,7 +119,7 @@ class Actions:
             known = [row for row in found if row["taker"] is not None]
             return known or found
 
-        def work(connection: sqlite3.Connection) -> Sequence[Action]:
+        def work(connection: sqlite3.Connection) -> Sequence[ButtonAction]:
             found = look(connection)
             if found and found[0]["taker"] is not None:
                 return [_action(row) for row in found]
@@ -115,7 +134,7 @@ class Actions:
         return await self._database.write(work)
 
 
-def _values(connection: sqlite3.Connection, action: Action) -> dict[str, object]:
+def _values(connection: sqlite3.Connection, action: ButtonAction) -> dict[str, object]:
     return {
         "id": rows.clean(action.id),
         "scope": rows.keep_scope(connection, action.scope),
@@ -130,8 +149,8 @@ def _values(connection: sqlite3.Connection, action: Action) -> dict[str, object]
     }
 
 
-def _action(row: sqlite3.Row) -> Action:
-    return Action(
+def _action(row: sqlite3.Row) -> ButtonAction:
+    return ButtonAction(
         id=row["id"],
         scope=Scope(key=row["scope_key"]),
         account=rows.account_of(row["account"]),

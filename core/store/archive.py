@@ -20,7 +20,7 @@ from core.store import rows
 from core.store.rows import visible
 from core.store.sessions import SAID
 from core.store.sqlite.index_maintenance import reindexed_at_once
-from core.transfer.record import TITLE_CHARS, Chronicle
+from core.transfer.record import TITLE_CHARS, TransferRecord
 from core.types import Address, Message, Sender
 
 TITLE_FROM_TEXT_CHARS = 60
@@ -72,7 +72,7 @@ def store_name(connection: sqlite3.Connection) -> str:
     return name
 
 
-def store(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> tuple[int, bool, int]:
+def store(connection: sqlite3.Connection, lines: Sequence[TransferRecord]) -> tuple[int, bool, int]:
     """Stores lines of one session; returns the session's id, whether it was made for them, and how many of them were
     new. What the session had before this import must have been noted."""
     own = rows.meta(connection, _STORE_NAME)
@@ -105,7 +105,7 @@ def store(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> tuple[i
     return session_id, is_new, len(taken)
 
 
-def _known(connection: sqlite3.Connection, address_id: int, lines: Sequence[Chronicle]) -> set[str]:
+def _known(connection: sqlite3.Connection, address_id: int, lines: Sequence[TransferRecord]) -> set[str]:
     """The ids of lines that were stored before. Asked one by one: SQLite's JSON ends a text at a NUL."""
     ids = {rows.clean(line.id) for line in lines if line.id is not None}
     statement = "SELECT 1 FROM messages WHERE address_id = :address AND external_id = :id"
@@ -128,11 +128,11 @@ def page(connection: sqlite3.Connection, store: str, values: Mapping[str, object
         name = session.external_id or f"{store}-{session.id}"
         if message.kind == "quote" and message.external_id is None:
             message = replace(message, external_id=f"{store}-quote-{message.id}")
-        found.append((session.id, message.id, Chronicle.of(session, name, message).line()))
+        found.append((session.id, message.id, TransferRecord.of(session, name, message).line()))
     return found
 
 
-def find(connection: sqlite3.Connection, line: Chronicle) -> int | None:
+def find(connection: sqlite3.Connection, line: TransferRecord) -> int | None:
     """The session of a line, where there is one."""
     row = _found(connection, line)
     return None if row is None else int(row["id"])
@@ -162,7 +162,7 @@ def note_stored(connection: sqlite3.Connection, session_id: int, after: int, cou
     return found[-1]["id"] if len(found) == count else None
 
 
-def _session(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> tuple[int, int, bool]:
+def _session(connection: sqlite3.Connection, lines: Sequence[TransferRecord]) -> tuple[int, int, bool]:
     """The session of the lines, the address that their ids are unique at, and whether the session was made now."""
     row = _found(connection, lines[0])
     if row is None:
@@ -172,7 +172,7 @@ def _session(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> tupl
     return row["id"], row["address_id"] if is_own else _shelf(connection, row["id"]), False
 
 
-def _found(connection: sqlite3.Connection, line: Chronicle) -> sqlite3.Row | None:
+def _found(connection: sqlite3.Connection, line: TransferRecord) -> sqlite3.Row | None:
     row: sqlite3.Row | None = connection.execute(
         """
         SELECT sessions.id, sessions.address_id, sessions.external_id FROM scopes
@@ -201,7 +201,7 @@ def _own_number(connection: sqlite3.Connection, name: str) -> int | None:
     return int(number) if is_own else None
 
 
-def _made(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> int:
+def _made(connection: sqlite3.Connection, lines: Sequence[TransferRecord]) -> int:
     first = lines[0]
     moments = [rows.timestamp(line.at) for line in lines]
     row = connection.execute(
@@ -225,7 +225,7 @@ def _made(connection: sqlite3.Connection, lines: Sequence[Chronicle]) -> int:
     return int(row["id"])
 
 
-def _title(lines: Sequence[Chronicle]) -> str:
+def _title(lines: Sequence[TransferRecord]) -> str:
     """The title that the lines give; else the beginning of what a person said first, else the session's name."""
     for line in lines:
         if line.title:
@@ -238,7 +238,7 @@ def _title(lines: Sequence[Chronicle]) -> str:
     return rows.clean(words)
 
 
-def _is_next(connection: sqlite3.Connection, session_id: int, line: Chronicle) -> bool:
+def _is_next(connection: sqlite3.Connection, session_id: int, line: TransferRecord) -> bool:
     """Whether a line without an id is one more than the equal ones that were stored before."""
     digest = _digest(rows.timestamp(line.at), line.role, rows.clean(line.text))
     row = connection.execute(
@@ -256,7 +256,7 @@ def _digest(seconds: float, role: str, text: str) -> bytes:
     return hashlib.blake2b(f"{seconds!r} {role} {text}".encode(), digest_size=12).digest()
 
 
-def _count(connection: sqlite3.Connection, session_id: int, lines: Sequence[Chronicle], taken: int) -> None:
+def _count(connection: sqlite3.Connection, session_id: int, lines: Sequence[TransferRecord], taken: int) -> None:
     moments = [rows.timestamp(line.at) for line in lines]
     connection.execute(
         """

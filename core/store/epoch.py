@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from core.errors import Overtaken
+from core.errors import StaleReadError
 from core.store.rows import keep_meta, meta
 
 COUNT = "erasures"
@@ -31,28 +31,28 @@ LIMIT 1
 
 
 @dataclass(frozen=True, slots=True)
-class Vantage:
+class ErasureEpoch:
     """`scopes` as `sight.scope_parameter` has them; `number` is `COUNT` as it was when the work began to read."""
 
     scopes: str
     number: int
 
 
-_HELD: ContextVar[Vantage | None] = ContextVar("vantage", default=None)
+_HELD: ContextVar[ErasureEpoch | None] = ContextVar("vantage", default=None)
 
 
-def held() -> Vantage | None:
+def held() -> ErasureEpoch | None:
     """That of the running task."""
     return _HELD.get()
 
 
-def hold(vantage: Vantage | None) -> None:
+def hold(vantage: ErasureEpoch | None) -> None:
     """From here on the running task looks from there."""
     _HELD.set(vantage)
 
 
 @contextmanager
-def holding(vantage: Vantage | None) -> Iterator[None]:
+def holding(vantage: ErasureEpoch | None) -> Iterator[None]:
     """Inside, the running task looks from there; what was held before is held after it."""
     token = _HELD.set(vantage)
     try:
@@ -61,16 +61,16 @@ def holding(vantage: Vantage | None) -> Iterator[None]:
         _HELD.reset(token)
 
 
-def taken(connection: sqlite3.Connection, scopes: str) -> Vantage | None:
+def taken(connection: sqlite3.Connection, scopes: str) -> ErasureEpoch | None:
     """A vantage as of now; None while something in these scopes is being erased."""
-    vantage = Vantage(scopes, counted(connection))
+    vantage = ErasureEpoch(scopes, counted(connection))
     return None if _is_touched(connection, vantage) else vantage
 
 
-def check(connection: sqlite3.Connection, vantage: Vantage) -> None:
+def check(connection: sqlite3.Connection, vantage: ErasureEpoch) -> None:
     """Raises Overtaken where something in its scopes was erased since, or is being erased."""
     if counted(connection) != vantage.number and _is_touched(connection, vantage):
-        raise Overtaken("Something was forgotten meanwhile, so this was not kept. Ask again.")
+        raise StaleReadError("Something was forgotten meanwhile, so this was not kept. Ask again.")
 
 
 def counted(connection: sqlite3.Connection) -> int:
@@ -85,6 +85,6 @@ def count(connection: sqlite3.Connection) -> int:
     return number
 
 
-def _is_touched(connection: sqlite3.Connection, vantage: Vantage) -> bool:
+def _is_touched(connection: sqlite3.Connection, vantage: ErasureEpoch) -> bool:
     values = {"number": vantage.number, "scopes": vantage.scopes}
     return connection.execute(_TOUCHING, values).fetchone() is not None

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 from core.errors import StoreError
 from core.store import epoch
-from core.store.epoch import Vantage
+from core.store.epoch import ErasureEpoch
 from core.store.rows import scope_parameter
 from core.store.sqlite.database import Database
 from core.types import Scope
@@ -20,7 +20,7 @@ PATIENCE_S = 120.0
 """So long work waits for an erasure; one that a dead process left is finished by the caretaker before that."""
 
 
-class Lookout:
+class EpochGuard:
     """`let_go` is called when something was erased, anywhere, since the last work began."""
 
     def __init__(self, database: Database, let_go: Callable[[], None]) -> None:
@@ -35,7 +35,7 @@ class Lookout:
         with epoch.holding(await self._awaited(scopes)):
             yield
 
-    async def _awaited(self, scopes: frozenset[Scope]) -> Vantage:
+    async def _awaited(self, scopes: frozenset[Scope]) -> ErasureEpoch:
         keys = scope_parameter(scopes)
         ends_at = asyncio.get_running_loop().time() + PATIENCE_S
         while (found := await self._database.glance(lambda connection: epoch.taken(connection, keys))) is None:

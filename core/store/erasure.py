@@ -17,12 +17,11 @@ from core.ports import Clock
 from core.privacy import erasure_search
 from core.privacy.erasure_search import listed, widen
 from core.privacy.quoting import Quoting, digest
-from core.records import Claim, Trace
 from core.store import epoch, messages, rows
-from core.store.epoch import Vantage
-from core.store.erasure_list import ErasureList
+from core.store.epoch import ErasureEpoch
+from core.store.erasure_list import ErasureItem, ErasureList, ErasureRequest
 from core.store.inbox import close_entries
-from core.store.query import Query
+from core.store.query import SearchQuery
 from core.store.rows import visible
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
@@ -47,19 +46,19 @@ class Erasure:
         self._left: dict[str, list[int]] = {}
         """By token: the messages that this process has yet to erase; a list that it takes up it begins with again."""
 
-    async def look(self, query: Query, claim: Claim) -> tuple[ErasureList, list[Trace], Quoting]:
+    async def look(self, query: SearchQuery, claim: ErasureRequest) -> tuple[ErasureList, list[ErasureItem], Quoting]:
         """What `query` (its filters taken out of the text) means for `claim`, what of it a person should see, and what
         tells that something repeats it.
         Raises Refused while the text indexes cannot be asked: nothing may be overlooked."""
 
-        def work(connection: sqlite3.Connection) -> tuple[ErasureList, list[Trace], Quoting]:
+        def work(connection: sqlite3.Connection) -> tuple[ErasureList, list[ErasureItem], Quoting]:
             if index_maintenance.is_stale(connection):
                 raise Refused("The search index is being built anew, so something could be overlooked. Try again soon.")
             return listed(connection, query, claim)
 
         return await self._database.read(work)
 
-    async def keep(self, token: str, found: ErasureList, claim: Claim) -> None:
+    async def keep(self, token: str, found: ErasureList, claim: ErasureRequest) -> None:
         """Keeps a list for a yes of the claim's account at its address; an empty one is not kept. What he typed is in
         no row, but may be in the log of the database, which is cut for it."""
         now = self._clock.now()
@@ -92,7 +91,7 @@ class Erasure:
 
         await self._database.write(work)
 
-    async def begin(self, token: str, claim: Claim) -> ErasureList | None:
+    async def begin(self, token: str, claim: ErasureRequest) -> ErasureList | None:
         """Begins to work off a list, for good; None when there is none of this name that is his, here. The question
         itself and what was shown with it go along, and from here on nothing is written that was made before. Again: the
         same list, which may be worked off by now."""
@@ -182,7 +181,7 @@ class Erasure:
 
         return await self._database.read(work)
 
-    async def renewed(self, held: Vantage) -> Vantage:
+    async def renewed(self, held: ErasureEpoch) -> ErasureEpoch:
         """The vantage from which work goes on that has erased something itself."""
         return await self._database.read(lambda connection: epoch.taken(connection, held.scopes)) or held
 

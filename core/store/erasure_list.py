@@ -4,6 +4,60 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from core.types import Account, Address, Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureRequest:
+    """Who wants something to be forgotten: `scopes` is all he sees, `scope` and `address` where he asks."""
+
+    account: Account
+    scope: Scope
+    scopes: frozenset[Scope]
+    address: Address
+    is_owner: bool
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether only his own words are his to erase: in a room, unless he is the owner."""
+        return self.scope.is_room and not self.is_owner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureItem:
+    """One thing that is to be erased, for the person to look at. `kind`: message, fact, note or job."""
+
+    kind: Literal["message", "fact", "note", "job"]
+    text: str
+    at: datetime
+    who: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasurePreview:
+    """What was found to erase, under the `token` that a yes carries. `counts`: how many of what, most telling first;
+    `first`: the beginning of it. `derived`: answers, copies and the like that go along. `has_more`: so much was found
+    that some was left for another time."""
+
+    token: str
+    counts: tuple[tuple[str, int], ...]
+    first: tuple[ErasureItem, ...]
+    derived: int = 0
+    has_more: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureReceipt:
+    """What was erased. `is_clean`: not a byte of it is left in state.db and its log; otherwise somebody reads an older
+    state, and it goes when he is done. `pending`: sentences about what others still have."""
+
+    counts: tuple[tuple[str, int], ...]
+    derived: int
+    is_clean: bool
+    pending: tuple[str, ...] = ()
 
 
 @dataclass(kw_only=True)

@@ -10,18 +10,80 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from core.facts.attributes import ME, hints_of
 from core.facts.patterns import KINDS_OF_KIN
-from core.records import Author, Fact, FactChange, Grain
 from core.store import rows
+from core.store.notes import Author
 from core.store.sqlite.text_index import scoped
 from core.text.names import entity_key
 from core.text.normalize import fold, plain, words_of
 from core.text.terms import terms_of
-from core.types import Scope
+from core.types import Account, Scope
+
+FactKind = Literal["identity", "project", "episode", "working"]
+"""identity: who somebody is and what they prefer. working: what matters for some days only."""
+FactOrigin = Literal["person", "rule", "model"]
+"""person: they asked for it to be remembered. rule, model: what took it out of their words."""
+Grain = Literal["day", "month", "year"]
+"""How exactly a moment is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """Something that a person has said to be so. `attribute` names what can have one value only, such as ``me|home``,
+    `value` its folded value; None where several are true side by side. `trust` is from 0 to 1, `said` how often they
+    said it. It holds from `valid_from` (known to the `grain`; None: it was not said) until before `valid_to`;
+    `closed_at`: since when it is known not to hold any more, `closed_by` by which fact. `account` and `speaker`: who
+    said it; `message_id`: where they said it last."""
+
+    scope: Scope
+    content: str
+    kind: FactKind
+    origin: FactOrigin
+    created_at: datetime
+    trust: float = 0.6
+    attribute: str | None = None
+    value: str = ""
+    entities: tuple[str, ...] = ()
+    said: int = 1
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    grain: Grain = "day"
+    last_at: datetime | None = None
+    closed_at: datetime | None = None
+    closed_by: int | None = None
+    message_id: int | None = None
+    account: Account | None = None
+    speaker: str = ""
+    is_pinned: bool = False
+    id: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is known against it."""
+        return self.closed_at is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactChange:
+    """One step in the life of a fact. `action`: learn, repeat, close, correct, pin, unpin, trust, merge, flag, undo.
+    `before` and `after` are its content then; None: it was not there."""
+
+    fact_id: int
+    scope: Scope
+    action: str
+    before: str | None
+    after: str | None
+    at: datetime
+    reason: str = ""
+    account: Account | None = None
+    message_id: int | None = None
+    id: int = 0
+
 
 COLUMNS = """
 facts.*, (SELECT key FROM scopes WHERE scopes.id = facts.scope_id) AS scope_key,

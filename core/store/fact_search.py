@@ -13,8 +13,8 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from core.records import Fact
 from core.store import fact_rows, rows
+from core.store.fact_rows import Fact
 from core.store.facts import Facts
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, scope_parameter, session_of, visible
 from core.store.sqlite.database import Database
@@ -34,7 +34,7 @@ DOUBTFUL = 0.25
 
 
 class FactSearch:
-    """Fills the role `core.facts.search_role.Lookup` over state.db."""
+    """Fills the role `core.facts.search_role.FactSearch` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -311,7 +311,7 @@ def _groups(connection: sqlite3.Connection, statement: str, scopes: Scopes, limi
 
 
 class FactRota:
-    """Fills the role `core.facts.curator_role.Rota` over state.db."""
+    """Fills the role `core.facts.curator_role.FactRota` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -383,7 +383,7 @@ _EDITED = "messages.id IN (SELECT message_id FROM fact_rereads)"
 
 
 class FactBacklog:
-    """Fills the role `core.facts.backlog_role.Backlog` over state.db; `facts` learns."""
+    """Fills the role `core.facts.backlog_role.FactBacklog` over state.db; `facts` learns."""
 
     def __init__(self, database: Database, facts: Facts) -> None:
         self._database = database

@@ -15,9 +15,10 @@ from typing import Any
 from core.errors import Refused
 from core.facts.claims import Claim
 from core.ports import Clock
-from core.records import Author, Fact, FactChange
 from core.store import fact_rows, rows
 from core.store import fact_rows as precedents
+from core.store.fact_rows import Fact, FactChange
+from core.store.notes import Author
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import write_facts
@@ -37,7 +38,7 @@ _NOBODY = Author()
 
 
 class Facts:
-    """Fills the role `core.facts.facts_role.Ledger` over state.db."""
+    """Fills the role `core.facts.facts_role.Facts` over state.db."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

@@ -8,15 +8,61 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core.ports import Clock
-from core.privacy.incognito import Veil
-from core.records import Entry, RawUpdate
 from core.store import rows
 from core.store.sqlite.database import Database
-from core.types import Address, Inbound
+from core.types import Address, Inbound, RawUpdate
+
+
+class IncognitoRegistry:
+    """Asked by whoever is about to write what was said."""
+
+    def __init__(self) -> None:
+        self._covered: set[Address] = set()
+        self._homes: dict[Address, Address] = {}
+        """For the new address of a chat that has moved, the one where it was covered."""
+
+    def covers(self, address: Address) -> bool:
+        """Whether what is said there is not to be written down."""
+        return self.home(address) in self._covered
+
+    def home(self, address: Address) -> Address:
+        """Where the conversation began that goes on at an address; the address itself unless its chat has moved."""
+        return self._homes.get(address, address)
+
+    def places(self, address: Address) -> list[Address]:
+        """All addresses of the conversation that is held there, the first one first."""
+        home = self.home(address)
+        return [home, *(new for new, old in self._homes.items() if old == home)]
+
+    def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        """What is covered in a chat is covered at its new id as well."""
+        for address in [*self._covered, *self._homes]:
+            if (address.platform, address.chat_id) == (platform, old_chat_id) and self.covers(address):
+                self._homes.setdefault(replace(address, chat_id=new_chat_id), self.home(address))
+
+    def draw(self, address: Address) -> None:
+        """From now on nothing."""
+        self._covered.add(address)
+
+    def lift(self, address: Address) -> None:
+        """From now on as everywhere."""
+        for place in self.places(address):
+            self._covered.discard(place)
+            self._homes.pop(place, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxEntry:
+    """A row of the inbox: an accepted event that has not been answered yet."""
+
+    id: int
+    inbound: Inbound
+    received_at: datetime
+
 
 REMEMBERED = timedelta(days=30)
 """How long the id of an answered event that left no message is known; platforms redeliver for a day at most."""
@@ -27,10 +73,10 @@ PUZZLED_OVER = timedelta(days=30)
 class Inbox:
     """Fills the role `core.ports.Inbox` over state.db."""
 
-    def __init__(self, database: Database, clock: Clock, veil: Veil | None = None) -> None:
+    def __init__(self, database: Database, clock: Clock, veil: IncognitoRegistry | None = None) -> None:
         self._database = database
         self._clock = clock
-        self._veil = veil or Veil()
+        self._veil = veil or IncognitoRegistry()
 
     def is_veiled(self, address: Address) -> bool:
         """Whether of what is said there nothing but the id is written down: the conversation is incognito."""
@@ -129,12 +175,12 @@ class Inbox:
 
         return await self._database.write(work)
 
-    async def waiting(self) -> list[Entry]:
+    async def waiting(self) -> list[InboxEntry]:
         """Entries without an answer, oldest first: what a restart has to go on with."""
 
-        def work(connection: sqlite3.Connection) -> list[Entry]:
+        def work(connection: sqlite3.Connection) -> list[InboxEntry]:
             return [
-                Entry(
+                InboxEntry(
                     id=row["id"],
                     inbound=rows.load_inbound(row["inbound"]),
                     received_at=rows.moment(row["received_at"]),
@@ -154,7 +200,7 @@ class Inbox:
 
         return await self._database.glance(work)
 
-    async def reword(self, entry: Entry) -> None:
+    async def reword(self, entry: InboxEntry) -> None:
         """Writes the event of a waiting entry anew."""
         values = {"id": entry.id, "inbound": self._written(entry.inbound)}
         await self._database.write(

@@ -6,14 +6,36 @@ Knows when a job is due next because it is told; the arithmetic of schedules is 
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import dataclass
 from datetime import datetime
 
+from core.dates.schedule import Schedule
 from core.errors import Refused
-from core.records import Job, Schedule
 from core.store import rows
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
-from core.types import Address, Scope
+from core.types import Account, Address, Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A reminder (`is_prompt` False: `text` is delivered as it stands) or a cron session (`text` is asked of the agent
+    and the answer delivered). `scope` must equal the scope of `target` at creation and at run. `origin` is unique, so
+    that a command handled twice makes one job."""
+
+    schedule: Schedule
+    text: str
+    target: Address
+    scope: Scope
+    created_at: datetime
+    is_prompt: bool = False
+    account: Account | None = None
+    origin: str | None = None
+    next_at: datetime | None = None
+    paused_at: datetime | None = None
+    ended_at: datetime | None = None
+    id: int = 0
+
 
 LOCAL = Scope(key="account:terminal:local")
 """Whose jobs they are that are delivered where nobody has spoken yet: at the terminal, or nowhere (cron)."""

@@ -11,16 +11,40 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core.errors import Refused
-from core.records import Link, Named
 from core.store import epoch, people, rows
 from core.store.people import ALPHABET, CODE_CHARS
 from core.store.rows import scope_parameter
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedAccount:
+    """An account and the name it goes by."""
+
+    account: Account
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """Two accounts that are about to be one person: `offered` asked for the code, `claimed` has typed it; each with
+    all its accounts, itself first. `address`: where the first can be told. `token`: what a yes names it by, shown to
+    nobody. `is_joined`: both have said yes."""
+
+    id: int
+    token: str
+    offered: tuple[NamedAccount, ...]
+    claimed: tuple[NamedAccount, ...]
+    address: Address
+    scope: Scope
+    claimed_address: Address
+    is_joined: bool = False
+
 
 LIFE = timedelta(minutes=10)
 """How long a code, and then each of the two questions, waits."""
@@ -41,7 +65,7 @@ NOTHING = "Nothing waits for that, or not any more. `/link` in a direct chat on 
 
 
 class Links:
-    """Fills the role `core.people.roles.Kinship` over state.db."""
+    """Fills the role `core.people.roles.Links` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -75,7 +99,7 @@ class Links:
         await self._database.write(work)
         return code
 
-    async def claim(self, code: str, by: Named, address: Address, now: datetime) -> Link:
+    async def claim(self, code: str, by: NamedAccount, address: Address, now: datetime) -> Link:
         """Whoever else has the code wants to be one with who asked for it; the same account may ask again.
 
         Refused when the code is wrong, used or old, after five wrong ones of this account within the hour, and when
@@ -157,7 +181,7 @@ class Links:
                 "UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE token = :token", values
             )
             if is_last:
-                _join(connection, offered, Named(account=claimed, name=row["claimed_name"]))
+                _join(connection, offered, NamedAccount(account=claimed, name=row["claimed_name"]))
                 connection.execute("UPDATE links SET joined_at = :now WHERE token = :token", values)
             return _link(connection, row["id"])
 
@@ -184,13 +208,13 @@ class Links:
             ).close()
         )
 
-    async def part(self, account: Account) -> Sequence[Named]:
+    async def part(self, account: Account) -> Sequence[NamedAccount]:
         """Makes the account a person of its own, at once; returns those it was linked with, none: it was alone. What is
         being answered to any of them is refused when it is written, and begun anew. Refused for the owner's."""
 
-        def work(connection: sqlite3.Connection) -> tuple[Sequence[Named], int]:
+        def work(connection: sqlite3.Connection) -> tuple[Sequence[NamedAccount], int]:
             _guard(connection, account)
-            me, *others = _kin(connection, account) or [Named(account=account, name="")]
+            me, *others = _kin(connection, account) or [NamedAccount(account=account, name="")]
             if not others:
                 return (), 0
             people.give(connection, account, people.person(connection), None)
@@ -203,7 +227,7 @@ class Links:
             epoch.hold(replace(held, number=number))
         return others
 
-    async def kin(self, account: Account) -> Sequence[Named]:
+    async def kin(self, account: Account) -> Sequence[NamedAccount]:
         """The accounts of a person by one of them, that one first; empty for an account that was never met."""
         return await self._database.read(lambda connection: _kin(connection, account))
 
@@ -240,7 +264,7 @@ def _count_parting(connection: sqlite3.Connection, scopes: Sequence[Scope]) -> i
     return number
 
 
-def _join(connection: sqlite3.Connection, offered: Account, claimed: Named) -> None:
+def _join(connection: sqlite3.Connection, offered: Account, claimed: NamedAccount) -> None:
     people.keep(connection, offered, None)
     people.keep(connection, claimed.account, claimed.name)
     person = people.person_of(connection, offered)
@@ -248,9 +272,9 @@ def _join(connection: sqlite3.Connection, offered: Account, claimed: Named) -> N
         people.give(connection, one.account, person or people.person(connection), None)
 
 
-def _kin(connection: sqlite3.Connection, account: Account) -> list[Named]:
+def _kin(connection: sqlite3.Connection, account: Account) -> list[NamedAccount]:
     return [
-        Named(account=Account(platform=row["platform"], user_id=row["user_id"]), name=row["name"])
+        NamedAccount(account=Account(platform=row["platform"], user_id=row["user_id"]), name=row["name"])
         for row in people.linked(connection, account)
     ]
 
@@ -270,7 +294,7 @@ def _link(connection: sqlite3.Connection, link_id: int) -> Link:
         {"id": link_id},
     ).fetchone()
     offered = Account(platform=row["platform"], user_id=row["user_id"])
-    claimed = Named(
+    claimed = NamedAccount(
         account=Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"]), name=row["claimed_name"]
     )
     is_joined = row["joined_at"] is not None

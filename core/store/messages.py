@@ -192,7 +192,7 @@ def erase(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
     )
 
 
-class Originals:
+class OriginalMessages:
     """Messages as people point at them: with a reply, or from a menu."""
 
     def __init__(self, database: Database) -> None:

@@ -9,16 +9,91 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Literal
 
-from core.records import Author, NoteChange
-from core.review.review import Operation, PendingNote, Provenance
 from core.store import rows
 from core.store.passages import PLATFORM_ID, link
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
-from core.types import Scope
+from core.types import Account, Address, Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteChange:
+    """One version of a curated note file: who changed what, from which message. `target`: memory or user. `action`:
+    add, replace, remove, edited (by hand), approve (what stands in the file by hand), or undo of the change `undoes`.
+    `message_id`: of the conversation; `address` and `external_id`: of a command, as its platform has it. `is_insisted`:
+    it reads like an order, and a person who may decide that has kept it all the same."""
+
+    scope: Scope
+    target: str
+    action: str
+    before: str | None
+    after: str | None
+    at: datetime
+    account: Account | None = None
+    message_id: int | None = None
+    address: Address | None = None
+    external_id: str | None = None
+    undoes: int | None = None
+    is_insisted: bool = False
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Who changes a note, and with which message (see `NoteChange`). `is_typed`: by his own hand, where he may decide
+    what is kept; what reads like an order is then asked about, or kept when `is_insisting`, and put aside otherwise."""
+
+    account: Account | None = None
+    message_id: int | None = None
+    address: Address | None = None
+    external_id: str | None = None
+    is_typed: bool = False
+    is_insisting: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingNote:
+    """`operations` are done together or not at all; `reason` is what they contain, as a noun phrase. `account`: on
+    whose behalf it was asked for, with what message (see `core.records.NoteChange`). `is_written`: it stands in the
+    file already, by somebody's hand; the operation is its `add`."""
+
+    scope: Scope
+    target: str
+    operations: tuple[Operation, ...]
+    reason: str
+    at: datetime
+    account: Account | None = None
+    message_id: int | None = None
+    address: Address | None = None
+    external_id: str | None = None
+    is_written: bool = False
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """`content`: the note of an add or a replace; `old_text`: a part of the one that is replaced or removed."""
+
+    action: Literal["add", "replace", "remove"]
+    content: str = ""
+    old_text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """`change`: one of the `entry`, None when none is known. Of the message or the command that it came from: the
+    words, whose they are, and where it can be opened; empty and None where nothing is known of it any more."""
+
+    entry: str
+    change: NoteChange | None = None
+    said: str = ""
+    sender: str = ""
+    link: str | None = None
+
 
 VERSIONS = """
     SELECT notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id
@@ -58,7 +133,7 @@ _IDLE = f"""
 
 
 class Notes:
-    """Fills the role `core.review.review.Versions` over state.db."""
+    """Fills the role `core.review.review.Notes` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -262,7 +337,7 @@ LIMIT = 50
 
 
 class PendingNotes:
-    """Fills the role `core.review.review.Quarantine` over state.db."""
+    """Fills the role `core.review.review.PendingNotes` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -364,7 +439,7 @@ _KEY = "approved:"
 
 
 class Approvals:
-    """Fills the role `core.review.review.Seals` over state.db."""
+    """Fills the role `core.review.review.Approvals` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -8,15 +8,39 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 
 from core.errors import StoreError
 from core.ports import Clock
-from core.records import Parcel
 from core.store import rows
 from core.store.inbox import forget_failed
 from core.store.sqlite.database import Database
 from core.types import Address, Answer
+
+OutboxKind = Literal["answer", "reminder", "notice", "memory"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxItem:
+    """A row of the outbox: something that must leave reliably, once. `key` is unique for ever.
+
+    answer None: a turn is still working on it. `posted`: ids of the platform messages already made for it, in order.
+    next_at None: held by a live turn, not due. is_over: delivered or buried, nothing more leaves for this key.
+    """
+
+    key: str
+    kind: OutboxKind
+    address: Address
+    answer: Answer | None = None
+    posted: tuple[str, ...] = ()
+    reply_to: str | None = None
+    attempts: int = 0
+    next_at: datetime | None = None
+    is_over: bool = False
+    id: int = 0
+
 
 KEPT = timedelta(days=30)
 """How long the key of a delivered parcel is known; no turn is redone after so long."""
@@ -41,11 +65,11 @@ class Outbox:
         self._database = database
         self._clock = clock
 
-    async def hold(self, parcel: Parcel) -> Parcel:
+    async def hold(self, parcel: OutboxItem) -> OutboxItem:
         """Makes the parcel, not yet due, unless its key exists; returns what is stored."""
         values = _values(parcel, self._clock.now()) | {"next_at": None}
 
-        def work(connection: sqlite3.Connection) -> Parcel:
+        def work(connection: sqlite3.Connection) -> OutboxItem:
             connection.execute(f"{INSERT} ON CONFLICT (key) DO NOTHING", values)
             row = connection.execute("SELECT * FROM outbox WHERE key = :key", values).fetchone()
             return _parcel(row)
@@ -81,11 +105,11 @@ class Outbox:
             message_id=rows.clean(message_id),
         )
 
-    async def due(self, now: datetime, platforms: Collection[str] | None = None, limit: int = 50) -> list[Parcel]:
+    async def due(self, now: datetime, platforms: Collection[str] | None = None, limit: int = 50) -> list[OutboxItem]:
         """Parcels to deliver now, oldest first, at most one for each address; None: on whatever platform."""
         values = {"now": rows.timestamp(now), "platforms": _names(platforms), "limit": limit}
 
-        def work(connection: sqlite3.Connection) -> list[Parcel]:
+        def work(connection: sqlite3.Connection) -> list[OutboxItem]:
             found = connection.execute(
                 f"SELECT * FROM outbox WHERE id IN ({HEADS}) AND next_at <= :now ORDER BY id LIMIT :limit", values
             )
@@ -233,7 +257,7 @@ VALUES (:key, :lane, :kind, :payload, :posted, :reply_to, :attempts, :next_at, :
 """
 
 
-def fill_parcel(connection: sqlite3.Connection, parcel: Parcel, now: datetime, message_id: int | None) -> None:
+def fill_parcel(connection: sqlite3.Connection, parcel: OutboxItem, now: datetime, message_id: int | None) -> None:
     """Makes a parcel or gives the held one of that key its content; one that is over stays as it is. `message_id`: the
     row of the conversation that has the same words."""
     values = _values(parcel, now) | {"message_id": message_id}
@@ -251,7 +275,7 @@ def _names(platforms: Collection[str] | None) -> str | None:
     return None if platforms is None else rows.dump(list(platforms))
 
 
-def _values(parcel: Parcel, now: datetime) -> dict[str, object]:
+def _values(parcel: OutboxItem, now: datetime) -> dict[str, object]:
     return {
         "key": rows.clean(parcel.key),
         "lane": rows.clean(parcel.address.key),
@@ -265,8 +289,8 @@ def _values(parcel: Parcel, now: datetime) -> dict[str, object]:
     }
 
 
-def _parcel(row: sqlite3.Row) -> Parcel:
-    return Parcel(
+def _parcel(row: sqlite3.Row) -> OutboxItem:
+    return OutboxItem(
         id=row["id"],
         key=row["key"],
         kind=row["kind"],

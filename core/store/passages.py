@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from core.store.query import READ_FIRST, READ_LAST, Found, Hit, Item, Query
+from core.store.query import READ_FIRST, READ_LAST, FoundSession, Hit, SearchQuery, ShownMessage
 from core.store.rows import maybe_moment, moment, scope_parameter, visible
 from core.store.sqlite.message_search import bounded, session_filters
 from core.store.sqlite.text_index import SHOWN
@@ -82,13 +82,13 @@ _BEGINNING = f"""
 """
 
 
-def matching(connection: sqlite3.Connection, ids: Sequence[int], query: Query) -> Iterator[sqlite3.Row]:
+def matching(connection: sqlite3.Connection, ids: Sequence[int], query: SearchQuery) -> Iterator[sqlite3.Row]:
     """The messages of these ids that the query may see, each behind the `SESSION_COLUMNS` of its session: id, role,
     time, external id, text, tools, the platform's id and where such ids can be opened."""
     return connection.execute(_MATCHING, {"ids": json.dumps(ids), "scopes": scope_parameter(query.scopes)})
 
 
-def sessions(connection: sqlite3.Connection, ids: Sequence[int], query: Query) -> dict[int, Session]:
+def sessions(connection: sqlite3.Connection, ids: Sequence[int], query: SearchQuery) -> dict[int, Session]:
     """The sessions of these ids that the query may see."""
     rows = connection.execute(
         f"""
@@ -100,7 +100,7 @@ def sessions(connection: sqlite3.Connection, ids: Sequence[int], query: Query) -
     return {row[0]: session_of(row) for row in rows}
 
 
-def session_of_message(connection: sqlite3.Connection, message_id: int, query: Query) -> Session | None:
+def session_of_message(connection: sqlite3.Connection, message_id: int, query: SearchQuery) -> Session | None:
     """The session of a message that may be shown; None for one of another scope as for one that is not there."""
     row = connection.execute(
         f"""
@@ -116,11 +116,11 @@ def surroundings(
     connection: sqlite3.Connection,
     session: Session,
     anchor: int,
-    query: Query,
+    query: SearchQuery,
     bookend: int = BOOKEND,
     matches: tuple[Hit, ...] = (),
     score: float = 0.0,
-) -> Found:
+) -> FoundSession:
     """A session with its `matches` and `score`, the window around one of its messages, counts of what lies outside, and
     up to `bookend` of its first and last messages; in a short one these are the same."""
     values = {
@@ -131,9 +131,9 @@ def surroundings(
         "bookend": bookend,
     }
     *rows, counts = connection.execute(_AROUND, values).fetchall()
-    parts: tuple[list[Item], ...] = ([], [], [], [], [])
+    parts: tuple[list[ShownMessage], ...] = ([], [], [], [], [])
     # In a short session most messages are in more than one part.
-    known: dict[int, Item] = {}
+    known: dict[int, ShownMessage] = {}
     for row in rows:
         item = known.get(row[1])
         if item is None:
@@ -142,8 +142,8 @@ def surroundings(
     first, before, here, after, last = parts
     window = (*before[::-1], *here, *after)
     if not window:
-        return Found(session=session, matches=matches, score=score)
-    return Found(
+        return FoundSession(session=session, matches=matches, score=score)
+    return FoundSession(
         session=session,
         score=score,
         matches=matches,
@@ -155,7 +155,7 @@ def surroundings(
     )
 
 
-def reading(connection: sqlite3.Connection, session: Session, query: Query) -> Found:
+def reading(connection: sqlite3.Connection, session: Session, query: SearchQuery) -> FoundSession:
     """A session to read: its first 20 and last 10 messages as the window; `messages_after` counts what lies between
     the two."""
     parameters = {"session": session.id, **_hidden(session, query)}
@@ -164,7 +164,7 @@ def reading(connection: sqlite3.Connection, session: Session, query: Query) -> F
     known = {item.message_id for item in first}
     window = first + [item for item in last[::-1] if item.message_id not in known]
     total = connection.execute(_COUNT, parameters).fetchone()[0]
-    return Found(
+    return FoundSession(
         session=session,
         preview=preview(connection, session.id),
         window=tuple(window),
@@ -178,7 +178,7 @@ def preview(connection: sqlite3.Connection, session_id: int) -> str | None:
     return None if row is None else _line(row[0])
 
 
-def recent(connection: sqlite3.Connection, query: Query, page: slice) -> tuple[list[Found], bool]:
+def recent(connection: sqlite3.Connection, query: SearchQuery, page: slice) -> tuple[list[FoundSession], bool]:
     """The sessions spoken in last, newest first, one for each lineage: those of a page, and whether there are more.
     Looks at no more of each scope than to the end of the page and at one behind it."""
     spans = [list(map(bounded, span)) for span in (query.hidden.spans if query.hidden else ())]
@@ -191,7 +191,7 @@ def recent(connection: sqlite3.Connection, query: Query, page: slice) -> tuple[l
         within += " AND messages.created_at < :before"
     values = {**wanted, "scopes": scope_parameter(query.scopes), "hidden": json.dumps(spans), "limit": page.stop + 1}
     rows = connection.execute(_browsing(within, narrowed, narrowed_later), values).fetchall()
-    return [Found(session=session_of(row), preview=_line(row[-1])) for row in rows[page]], len(rows) > page.stop
+    return [FoundSession(session=session_of(row), preview=_line(row[-1])) for row in rows[page]], len(rows) > page.stop
 
 
 @lru_cache(maxsize=64)
@@ -224,7 +224,7 @@ def _browsing(within: str, narrowed: str, narrowed_later: str) -> str:
     """
 
 
-def _hidden(session: Session, query: Query) -> dict[str, int]:
+def _hidden(session: Session, query: SearchQuery) -> dict[str, int]:
     """Between which ids the messages of a session stand in the model's window; after the last there is, where none
     do."""
     for session_id, first, last in query.hidden.spans if query.hidden else ():
@@ -269,11 +269,11 @@ def _scope(key: str) -> Scope:
     return Scope(key=key)
 
 
-def _item(row: sqlite3.Row, session: Session, anchor: int | None = None) -> Item:
+def _item(row: sqlite3.Row, session: Session, anchor: int | None = None) -> ShownMessage:
     """An item of a row that begins with its part; by place, which is half the time that names take."""
     _, message_id, role, sender, at, text, platform_id = row
     opened = link(session.link_base, platform_id) if session.link_base else None
-    return Item(
+    return ShownMessage(
         message_id=message_id,
         role=role,
         sender=sender,

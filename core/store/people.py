@@ -11,14 +11,25 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.errors import Refused
-from core.privacy.incognito import Veil
-from core.records import Pairing
 from core.store import rows
+from core.store.inbox import IncognitoRegistry
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """A stranger's request to be admitted. The owner approves `code` after seeing platform, name and id."""
+
+    code: str
+    account: Account
+    name: str
+    expires_at: datetime
+
 
 TERMINAL = Account(platform="terminal", user_id="local")
 """Whoever sits at the machine is the owner."""
@@ -113,9 +124,9 @@ WRONG_KEY = "wrong_codes"
 class People:
     """Fills the role `core.ports.People` over state.db."""
 
-    def __init__(self, database: Database, veil: Veil | None = None) -> None:
+    def __init__(self, database: Database, veil: IncognitoRegistry | None = None) -> None:
         self._database = database
-        self._veil = veil or Veil()
+        self._veil = veil or IncognitoRegistry()
 
     async def set_owner(self, accounts: Sequence[Account], rooms: Sequence[Scope]) -> None:
         """Makes exactly these accounts, the terminal, and those approved as owner at the command line the owner's, and

@@ -140,7 +140,7 @@ _UNSAID = {"scope_id", "address_id", "folded", "imprint", "reply_id"}
 _JSON = {"blocks", "inbound", "names", "operations", "payload", "scopes"}
 
 
-class Holdings:
+class PersonalData:
     """Reads everything; decides nothing about whose it is but by scopes and accounts."""
 
     def __init__(self, database: Database) -> None:

@@ -22,7 +22,7 @@ Clause = tuple[Route, str, bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SearchPlan:
     """A message is found when all clauses of one alternative hold; a plan without alternatives finds nothing.
 
     ranking: one expression a route, any of the wanted terms; the sum of their bm25 orders what was found. terms: what
@@ -49,11 +49,12 @@ class Plan:
 
 Shape = Literal["discovery", "scroll", "browse", "read"]
 READ_FIRST, READ_LAST = 20, 10
-"""So many of the first and last messages of a session are read; `Found.messages_after` counts what lies between."""
+"""So many of the first and last messages of a session are read; `FoundSession.messages_after` counts what lies
+between."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class SearchQuery:
     """What to look for and who looks. `scopes` empty finds nothing. `window` is messages on each side in a scroll.
 
     around: a message id (scroll, with `session`). messages: how many of the flat list of best messages to add.
@@ -103,7 +104,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class ShownMessage:
     """One message as shown around a hit."""
 
     message_id: int
@@ -116,37 +117,37 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """One session of a result; which parts are filled depends on the shape (see `Findings`)."""
+class FoundSession:
+    """One session of a result; which parts are filled depends on the shape (see `SearchResults`)."""
 
     session: Session
     score: float = 0.0
     summary: str | None = None
     preview: str | None = None
     matches: tuple[Hit, ...] = ()
-    bookend_start: tuple[Item, ...] = ()
-    window: tuple[Item, ...] = ()
-    bookend_end: tuple[Item, ...] = ()
+    bookend_start: tuple[ShownMessage, ...] = ()
+    window: tuple[ShownMessage, ...] = ()
+    bookend_end: tuple[ShownMessage, ...] = ()
     messages_before: int = 0
     messages_after: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class SearchResults:
     """The answer of recall. discovery: sessions with matches, window, bookends. scroll: one session with its window.
     browse: recent sessions with previews. has_more: the next page has something. `note` says in a sentence what was
     done when the query could not be taken as typed."""
 
     query: str
     shape: Shape
-    sessions: tuple[Found, ...]
+    sessions: tuple[FoundSession, ...]
     messages: tuple[Hit, ...] = ()
     took_ms: float = 0.0
     note: str | None = None
     has_more: bool = False
 
 
-class Match(NamedTuple):
+class MessageMatch(NamedTuple):
     """`root_id` names the lineage of the session; a higher `score` is better."""
 
     message_id: int
@@ -155,7 +156,7 @@ class Match(NamedTuple):
     score: float
 
 
-class Counted(NamedTuple):
+class TermCounts(NamedTuple):
     """The scopes of a query as numbers; for each term in how many of their chunks it stands; how many there are."""
 
     scopes: list[int]

@@ -16,11 +16,10 @@ from datetime import datetime
 
 from core.errors import StoreError
 from core.ports import Clock
-from core.records import Parcel
 from core.store import messages as message_rows
 from core.store import rows
 from core.store.inbox import close_entries, withdraw
-from core.store.outbox import fill_parcel
+from core.store.outbox import OutboxItem, fill_parcel
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.erase_bytes import want_pages
@@ -146,7 +145,7 @@ class Conversations:
         )
 
     async def append(
-        self, messages: Sequence[Message], closing: Sequence[int] = (), parcel: Parcel | None = None
+        self, messages: Sequence[Message], closing: Sequence[int] = (), parcel: OutboxItem | None = None
     ) -> list[Message]:
         """Appends in one transaction; closes inbox entries and fills the outbox parcel in the same one.
 
@@ -387,7 +386,7 @@ class Transcripts:
         return await self._database.read(work)
 
 
-class Veils:
+class IncognitoMarks:
     """Marks in state.db, one for each address."""
 
     def __init__(self, database: Database, clock: Clock) -> None:

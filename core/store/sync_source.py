@@ -10,18 +10,17 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 
-from core.memory.sync_task import Past
-from core.records import NoteChange
 from core.store import rows
 from core.store import rows as codec
-from core.store.notes import VERSIONS, change_of
+from core.store.notes import VERSIONS, NoteChange, change_of
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of
 from core.store.sqlite.database import Database
+from core.store.sync_queue import Backfill
 from core.types import Address, Message, Scope, Session
 
 
-class Turns:
-    """Fills the role `core.memory.sync_source.Minutes` over state.db."""
+class SyncSource:
+    """Fills the role `core.memory.sync_source.SyncSource` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -60,7 +59,7 @@ class Turns:
 
         return await self._database.read(work)
 
-    async def past(self, past: Past, limit: int) -> Sequence[Session]:
+    async def past(self, past: Backfill, limit: int) -> Sequence[Session]:
         """The first sessions of what is to be told of the past, also imported ones."""
         values = {
             "since": rows.timestamp(past.since),

@@ -7,13 +7,76 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
-from core.records import Bill, Call, Cause, Miss, Precedent
 from core.store import rows
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
-from core.types import Payer, Scope, Session, Usage
+from core.types import CallKind, EndReason, Payer, Scope, Session, Usage
+
+MissCause = Literal[
+    "first",
+    "length",
+    "rights",
+    "resumed",
+    "forget",
+    "edit",
+    "model",
+    "system",
+    "tools",
+    "messages",
+    "idle",
+    "evicted",
+]
+"""Why a request was not read from the cache as far as it might have been."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """One model call that was paid for. `missed` counts the tokens that might have been read from the cache and were
+    not, for the cause `miss`. `reply_id` is the server's name for the answer, `imprint` what the request was like."""
+
+    kind: CallKind
+    model: str
+    usage: Usage
+    at: datetime
+    payer: Payer
+    miss: MissCause | None = None
+    missed: int = 0
+    reply_id: str | None = None
+    imprint: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviousCall:
+    """What came before a call of a session: its last one, what has happened to its prefix since (`disturbance`), and
+    how it had come to be: why the session ended that it took the place of (`origin`)."""
+
+    call: ModelCall | None = None
+    disturbance: MissCause | None = None
+    origin: EndReason | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageSum:
+    """Calls of one kind and model, added up."""
+
+    kind: CallKind
+    model: str
+    calls: int
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheMisses:
+    """How often a prefix was not in the cache for one cause, and the tokens that had to be sent anew."""
+
+    cause: MissCause
+    times: int
+    tokens: int
+
 
 _SUMS = """
 COUNT(*) AS calls, SUM(calls.input_tokens) AS input, SUM(calls.output_tokens) AS output,
@@ -27,17 +90,17 @@ AND (:session IS NULL OR calls.session_id = :session)
 _ALWAYS = (-1e300, 1e300)
 
 
-class Calls:
-    """Fills the role `core.usage.roles.Tally` over state.db."""
+class UsageLog:
+    """Fills the role `core.usage.roles.UsageLog` over state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def precedent(self, session_id: int) -> Precedent:
+    async def precedent(self, session_id: int) -> PreviousCall:
         """What came before the next call for an answer in a session."""
         return await self._database.read(lambda connection: _precedent(connection, session_id))
 
-    async def keep(self, call: Call, seen: Cause | None = None) -> None:
+    async def keep(self, call: ModelCall, seen: MissCause | None = None) -> None:
         """Enters a call; the disturbance that was `seen` is accounted for by it. One of no known scope is left out."""
 
         def work(connection: sqlite3.Connection) -> None:
@@ -82,11 +145,11 @@ class Calls:
         since: datetime | None = None,
         until: datetime | None = None,
         session_id: int | None = None,
-    ) -> list[Bill]:
+    ) -> list[UsageSum]:
         """What was spent from a moment on and before another one, by kind and model, the dearest in tokens first."""
         values = _values(scopes, since, until, session_id)
 
-        def work(connection: sqlite3.Connection) -> list[Bill]:
+        def work(connection: sqlite3.Connection) -> list[UsageSum]:
             found = connection.execute(
                 f"""
                 SELECT calls.kind, calls.model, {_SUMS} FROM calls {_SPENT} GROUP BY calls.kind, calls.model
@@ -100,11 +163,11 @@ class Calls:
 
     async def misses(
         self, scopes: frozenset[Scope], since: datetime | None = None, session_id: int | None = None
-    ) -> list[Miss]:
+    ) -> list[CacheMisses]:
         """Why prefixes were not in the cache, by cause, the most tokens first."""
         values = _values(scopes, since, None, session_id)
 
-        def work(connection: sqlite3.Connection) -> list[Miss]:
+        def work(connection: sqlite3.Connection) -> list[CacheMisses]:
             found = connection.execute(
                 f"""
                 SELECT calls.miss, COUNT(*) AS times, SUM(calls.missed_tokens) AS tokens FROM calls {_SPENT}
@@ -112,15 +175,15 @@ class Calls:
                 """,
                 values,
             )
-            return [Miss(cause=row["miss"], times=row["times"], tokens=row["tokens"]) for row in found]
+            return [CacheMisses(cause=row["miss"], times=row["times"], tokens=row["tokens"]) for row in found]
 
         return await self._database.read(work)
 
-    async def sessions(self, scopes: frozenset[Scope], limit: int) -> list[tuple[Session, Sequence[Bill]]]:
+    async def sessions(self, scopes: frozenset[Scope], limit: int) -> list[tuple[Session, Sequence[UsageSum]]]:
         """The sessions of the latest calls, each with its bills, latest first."""
         values = {**_values(scopes), "limit": rows.bounded(max(0, limit))}
 
-        def work(connection: sqlite3.Connection) -> list[tuple[Session, Sequence[Bill]]]:
+        def work(connection: sqlite3.Connection) -> list[tuple[Session, Sequence[UsageSum]]]:
             latest = connection.execute(
                 f"""
                 SELECT calls.session_id FROM calls {_SPENT} AND calls.session_id IS NOT NULL
@@ -128,7 +191,7 @@ class Calls:
                 """,
                 values,
             ).fetchall()
-            found: list[tuple[Session, Sequence[Bill]]] = []
+            found: list[tuple[Session, Sequence[UsageSum]]] = []
             for (session_id,) in latest:
                 row = connection.execute(
                     f"{rows.SESSIONS} WHERE sessions.id = :session AND {visible()}", {**values, "session": session_id}
@@ -153,7 +216,7 @@ class Calls:
         return await self._database.read(work)
 
 
-def disturb(connection: sqlite3.Connection, session_id: int, cause: Cause) -> None:
+def disturb(connection: sqlite3.Connection, session_id: int, cause: MissCause) -> None:
     """Notes that the next request of a session will not extend its last one, and why; what the last one was like is
     forgotten. Only the first cause since a request counts."""
     values = {"session": session_id, "cause": cause}
@@ -164,14 +227,14 @@ def disturb(connection: sqlite3.Connection, session_id: int, cause: Cause) -> No
     connection.execute("UPDATE calls SET imprint = NULL WHERE session_id = :session AND imprint IS NOT NULL", values)
 
 
-def _precedent(connection: sqlite3.Connection, session_id: int) -> Precedent:
+def _precedent(connection: sqlite3.Connection, session_id: int) -> PreviousCall:
     values = {"session": session_id}
     row = connection.execute(
         "SELECT * FROM calls WHERE session_id = :session AND kind = 'chat' ORDER BY id DESC LIMIT 1", values
     ).fetchone()
     disturbance = connection.execute("SELECT cause FROM disturbances WHERE session_id = :session", values).fetchone()
     if row is not None:
-        return Precedent(call=_call(row), disturbance=None if disturbance is None else disturbance["cause"])
+        return PreviousCall(call=_call(row), disturbance=None if disturbance is None else disturbance["cause"])
     origin = connection.execute(
         """
         SELECT CASE WHEN sessions.parent_id IS NULL THEN earlier.end_reason
@@ -186,7 +249,7 @@ def _precedent(connection: sqlite3.Connection, session_id: int) -> Precedent:
         """,
         values,
     ).fetchone()
-    return Precedent(origin=None if origin is None else origin["reason"])
+    return PreviousCall(origin=None if origin is None else origin["reason"])
 
 
 def _payer(connection: sqlite3.Connection, payer: Payer) -> tuple[int | None, int | None]:
@@ -213,8 +276,8 @@ def _values(
     }
 
 
-def _call(row: sqlite3.Row) -> Call:
-    return Call(
+def _call(row: sqlite3.Row) -> ModelCall:
+    return ModelCall(
         kind=row["kind"],
         model=row["model"],
         usage=Usage(
@@ -233,7 +296,7 @@ def _call(row: sqlite3.Row) -> Call:
     )
 
 
-def _bill(row: sqlite3.Row) -> Bill:
+def _bill(row: sqlite3.Row) -> UsageSum:
     usage = Usage(
         input=row["input"],
         output=row["output"],
@@ -241,4 +304,4 @@ def _bill(row: sqlite3.Row) -> Bill:
         cache_write=row["cache_write"],
         cache_write_hour=row["cache_write_hour"],
     )
-    return Bill(kind=row["kind"], model=row["model"], calls=row["calls"], usage=usage)
+    return UsageSum(kind=row["kind"], model=row["model"], calls=row["calls"], usage=usage)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from core.search.query import clean, has_operators, parse
-from core.store.query import Plan
+from core.store.query import SearchPlan
 from core.store.sqlite.text_index import bare
 
 SHORTEST = 4
@@ -29,7 +29,7 @@ def forms_of(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((word, *found)))
 
 
-def inflected(text: str) -> Plan:
+def inflected(text: str) -> SearchPlan:
     """The plan of `core.search.query.parse` that is content with any form of each word, where there are plain words
     alone. `terms` has all forms of a word as one, with bars between them."""
     plan, words = parse(text), clean(text).split()
@@ -38,7 +38,7 @@ def inflected(text: str) -> Plan:
     groups = [forms_of(bare(word)) for word in words]
     expressions = [" OR ".join(f'"{form}"' for form in group) for group in groups]
     whole = " AND ".join(f"({expression})" for expression in expressions)
-    return Plan(
+    return SearchPlan(
         alternatives=((("words", whole, False),),),
         ranking=(("words", " OR ".join(expressions)),),
         terms=tuple("|".join(group) for group in groups),

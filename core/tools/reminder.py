@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.dates.reading import Reading
+from core.dates.schedule import Reading
 from core.errors import Refused, ToolError
 from core.models.tool_arguments import parsed
 from core.scheduling.appointments import Appointments

@@ -13,7 +13,7 @@ from core.models.tool_arguments import parsed
 from core.ports import Recall
 from core.search import filters
 from core.search.rendering import to_json
-from core.store.query import Query
+from core.store.query import SearchQuery
 from core.types import Account, Json, Payer, Role, Tool, ToolContext
 
 BUDGET_CHARS = 6_000
@@ -92,10 +92,10 @@ def session_search(recall: Recall, zone: str = "UTC") -> Tool:
     )
 
 
-def _query(asked: _Arguments, context: ToolContext, zone: ZoneInfo) -> Query:
+def _query(asked: _Arguments, context: ToolContext, zone: ZoneInfo) -> SearchQuery:
     is_browsing = not asked.query.strip() and asked.session_id is None and asked.around_message_id is None
     limit = BROWSE_SESSIONS if is_browsing and "limit" not in asked.model_fields_set else asked.limit
-    query = Query(
+    query = SearchQuery(
         scopes=context.scopes,
         asker=Account(platform=context.session.address.platform, user_id=context.sender.id),
         text=asked.query,
@@ -141,7 +141,7 @@ def _names(asked: list[str] | str | None) -> tuple[str, ...]:
     return tuple(name.strip().casefold() for name in names if name.strip())
 
 
-def _told(result: dict[str, object], query: Query) -> dict[str, object]:
+def _told(result: dict[str, object], query: SearchQuery) -> dict[str, object]:
     """An empty result says what to try, so that the model does not take it for an error."""
     if result["sessions"]:
         return result

@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from core.errors import HistoryError, StoreError
-from core.records import ImportReport, Skipped
 from core.store import archive
 from core.store.rows import scope_parameter, visible
 from core.store.sessions import SAID
@@ -24,10 +23,10 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.index_maintenance import indexed_at_once
 from core.store.sqlite.stale import write_text
 from core.transfer import record as json_lines
-from core.transfer.record import Chronicle
+from core.transfer.record import ImportReport, Skipped, TransferRecord
 from core.types import Scope
 
-Batch = Sequence[Sequence[Chronicle]]
+Batch = Sequence[Sequence[TransferRecord]]
 """Lines of some sessions, each session's in the order of their times."""
 
 LINES = 500
@@ -35,9 +34,9 @@ CHARS = 500_000
 """A transaction has at most so many lines, and ends with the line that makes it so long. It then takes some 30 ms."""
 
 
-def cut(sessions: Iterable[Sequence[Chronicle]]) -> Iterator[Batch]:
+def cut(sessions: Iterable[Sequence[TransferRecord]]) -> Iterator[Batch]:
     """Sessions as batches; in pieces only where one alone is too much. No batch has two pieces of one session."""
-    batch: list[Sequence[Chronicle]] = []
+    batch: list[Sequence[TransferRecord]] = []
     count = chars = 0
     for session in sessions:
         for piece in _pieces(sorted(session, key=lambda line: line.at)):
@@ -54,8 +53,8 @@ def cut(sessions: Iterable[Sequence[Chronicle]]) -> Iterator[Batch]:
         yield batch
 
 
-def _pieces(lines: Sequence[Chronicle]) -> Iterator[Sequence[Chronicle]]:
-    piece: list[Chronicle] = []
+def _pieces(lines: Sequence[TransferRecord]) -> Iterator[Sequence[TransferRecord]]:
+    piece: list[TransferRecord] = []
     chars = 0
     for line in lines:
         piece.append(line)
@@ -93,7 +92,7 @@ class Archive:
         return await self.import_records(json_lines.read(lines), progress)
 
     async def import_records(
-        self, records: Iterable[Chronicle | Skipped | None], progress: Callable[[int], None]
+        self, records: Iterable[TransferRecord | Skipped | None], progress: Callable[[int], None]
     ) -> ImportReport:
         """Takes in messages, some sessions a transaction, or a part of one when it is long or comes in pieces.
 
@@ -103,13 +102,13 @@ class Archive:
         another order than that of their times are put in order at the end.
         """
         tally = _Tally()
-        waiting: dict[tuple[Scope, str], list[Chronicle]] = {}
+        waiting: dict[tuple[Scope, str], list[TransferRecord]] = {}
         buffered = buffered_chars = 0
         await self._database.write(archive.start)
         try:
             for record in _until_broken(records, tally):
                 tally.lines += 1
-                if isinstance(record, Chronicle):
+                if isinstance(record, TransferRecord):
                     waiting.setdefault((record.scope, record.session), []).append(record)
                     buffered += 1
                     buffered_chars += len(record.text)
@@ -164,7 +163,7 @@ class Archive:
 
         return await self._database.read(work)
 
-    async def _store(self, waiting: dict[tuple[Scope, str], list[Chronicle]], tally: _Tally) -> None:
+    async def _store(self, waiting: dict[tuple[Scope, str], list[TransferRecord]], tally: _Tally) -> None:
         """Empties `waiting`, in transactions that are short enough for others to write between them."""
         for batch in cut(waiting.values()):
 
@@ -268,7 +267,9 @@ class _Tally:
         )
 
 
-def _until_broken(records: Iterable[Chronicle | Skipped | None], tally: _Tally) -> Iterator[Chronicle | Skipped | None]:
+def _until_broken(
+    records: Iterable[TransferRecord | Skipped | None], tally: _Tally
+) -> Iterator[TransferRecord | Skipped | None]:
     try:
         yield from records
     except HistoryError as error:

@@ -25,8 +25,8 @@ _ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
 _IGNORED = "__MACOSX/"
 
 
-class Bundle:
-    """Use `Bundle.open`. Members are named by their path inside, with slashes."""
+class ArchiveFiles:
+    """Use `ArchiveFiles.open`. Members are named by their path inside, with slashes."""
 
     def __init__(self, path: Path, title: str, sizes: dict[str, int], archive: zipfile.ZipFile | None) -> None:
         self.path = path
@@ -39,7 +39,7 @@ class Bundle:
 
     @classmethod
     @contextlib.contextmanager
-    def open(cls, path: Path, title: str) -> Iterator[Bundle]:
+    def open(cls, path: Path, title: str) -> Iterator[ArchiveFiles]:
         """Opens what is at `path`, which a person knows as `title`; raises HistoryError when that cannot be read."""
         with contextlib.ExitStack() as stack:
             with _translated(title):

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from core.records import Skipped
 from core.transfer import json_stream
-from core.transfer.record import TITLE_CHARS, Choices, Chronicle, from_seconds
+from core.transfer.record import TITLE_CHARS, Choices, Skipped, TransferRecord, from_seconds
 from core.types import Address
 
 HIDDEN = "hidden messages of the system"
@@ -38,7 +37,7 @@ _POINTERS = {
 }
 
 
-def read(stream: BinaryIO, name: str, choices: Choices) -> Iterator[Chronicle | Skipped]:
+def read(stream: BinaryIO, name: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Everything in the file, one conversation in memory at a time; `name` is the file's, for errors."""
     for conversation in json_stream.conversations(stream, name):
         if isinstance(conversation, dict) and isinstance(conversation.get("mapping"), dict):
@@ -47,7 +46,7 @@ def read(stream: BinaryIO, name: str, choices: Choices) -> Iterator[Chronicle | 
             yield Skipped(reason=SHAPELESS)
 
 
-def _conversation(conversation: dict[str, Any], choices: Choices) -> Iterator[Chronicle | Skipped]:
+def _conversation(conversation: dict[str, Any], choices: Choices) -> Iterator[TransferRecord | Skipped]:
     mapping = {key: node for key, node in conversation["mapping"].items() if isinstance(node, dict)}
     path = _path(mapping, conversation.get("current_node"))
     number = conversation.get("conversation_id") or conversation.get("id") or (path[0] if path else "")
@@ -64,7 +63,7 @@ def _conversation(conversation: dict[str, Any], choices: Choices) -> Iterator[Ch
         elif at is None:
             yield Skipped(reason=TIMELESS)
         else:
-            yield Chronicle(
+            yield TransferRecord(
                 session=f"chatgpt:{number}",
                 title=title[:TITLE_CHARS] if isinstance(title, str) and title.strip() else None,
                 address=Address(platform=PLATFORM, chat_id=str(number)),

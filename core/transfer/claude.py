@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from core.records import Skipped
 from core.transfer import json_stream
-from core.transfer.record import TITLE_CHARS, Choices, Chronicle, from_text
+from core.transfer.record import TITLE_CHARS, Choices, Skipped, TransferRecord, from_text
 from core.types import Address, Role
 
 THOUGHTS = "thoughts of the model"
@@ -27,7 +26,7 @@ ATTACHMENT_CHARS = 100_000
 _ROLES: dict[str, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
-def read(stream: BinaryIO, name: str, choices: Choices) -> Iterator[Chronicle | Skipped]:
+def read(stream: BinaryIO, name: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Everything in the file, one conversation in memory at a time; `name` is the file's, for errors."""
     for conversation in json_stream.conversations(stream, name):
         if isinstance(conversation, dict) and isinstance(conversation.get("chat_messages"), list):
@@ -36,7 +35,7 @@ def read(stream: BinaryIO, name: str, choices: Choices) -> Iterator[Chronicle | 
             yield Skipped(reason=SHAPELESS)
 
 
-def _conversation(conversation: dict[str, Any], choices: Choices) -> Iterator[Chronicle | Skipped]:
+def _conversation(conversation: dict[str, Any], choices: Choices) -> Iterator[TransferRecord | Skipped]:
     number, title = str(conversation.get("uuid") or ""), conversation.get("name")
     at = from_text(conversation.get("created_at"))
     for place, message in enumerate(conversation["chat_messages"]):
@@ -56,7 +55,7 @@ def _conversation(conversation: dict[str, Any], choices: Choices) -> Iterator[Ch
         elif at is None:
             yield Skipped(reason=TIMELESS)
         else:
-            yield Chronicle(
+            yield TransferRecord(
                 session=f"claude:{number}",
                 title=title[:TITLE_CHARS] if isinstance(title, str) and title.strip() else None,
                 address=Address(platform=PLATFORM, chat_id=number or "unknown"),

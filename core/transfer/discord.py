@@ -16,10 +16,9 @@ from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
 from core.errors import HistoryError
-from core.records import Skipped
 from core.transfer import json_stream
-from core.transfer.archive_files import Bundle
-from core.transfer.record import TITLE_CHARS, Choices, Chronicle, from_text
+from core.transfer.archive_files import ArchiveFiles
+from core.transfer.record import TITLE_CHARS, Choices, Skipped, TransferRecord, from_text
 from core.types import Address
 
 EMPTY = "messages without text or attachment"
@@ -36,7 +35,7 @@ _SNOWFLAKE_SHIFT = 22
 _UNKNOWN = ("None", "Unknown channel")
 
 
-def members(bundle: Bundle) -> list[str]:
+def members(bundle: ArchiveFiles) -> list[str]:
     """The files with messages, channel after channel; empty for what is no Discord data package."""
     known = {name.casefold() for name in bundle.sizes}
     found: dict[str, str] = {}
@@ -50,7 +49,7 @@ def members(bundle: Bundle) -> list[str]:
     return list(found.values())
 
 
-def read(bundle: Bundle, names: list[str], choices: Choices) -> Iterator[Chronicle | Skipped]:
+def read(bundle: ArchiveFiles, names: list[str], choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Everything that was written in these channels; one message in memory at a time. What is broken in one channel
     does not keep back the others."""
     labels = _json(bundle, str(PurePosixPath(names[0]).parent.with_name("index.json"))) if names else {}
@@ -68,7 +67,7 @@ def read(bundle: Bundle, names: list[str], choices: Choices) -> Iterator[Chronic
             yield Skipped(reason=BROKEN)
 
 
-def _line(row: Any, number: str, title: str | None, owner: str | None, choices: Choices) -> Chronicle | Skipped:
+def _line(row: Any, number: str, title: str | None, owner: str | None, choices: Choices) -> TransferRecord | Skipped:
     if not isinstance(row, Mapping) or not row.get("ID"):
         return Skipped(reason=SHAPELESS)
     at = from_text(row.get("Timestamp")) or _from_snowflake(str(row["ID"]))
@@ -80,7 +79,7 @@ def _line(row: Any, number: str, title: str | None, owner: str | None, choices: 
     text = "\n".join(line for line in lines if line.strip())
     if not text:
         return Skipped(reason=EMPTY)
-    return Chronicle(
+    return TransferRecord(
         session=f"discord:{number}",
         title=title,
         address=Address(platform=PLATFORM, chat_id=number),
@@ -115,7 +114,7 @@ def _title(label: Any, channel: dict[str, Any]) -> str | None:
     return " in ".join(str(word) for word in (name, server) if word)[:TITLE_CHARS] or None
 
 
-def _owner(bundle: Bundle) -> str | None:
+def _owner(bundle: ArchiveFiles) -> str | None:
     """Whose package it is, from account/user.json."""
     for name in bundle.sizes:
         if PurePosixPath(name).name.casefold() == "user.json":
@@ -136,7 +135,7 @@ def _csv(stream: BinaryIO) -> Iterator[Any]:
     yield from csv.DictReader(io.TextIOWrapper(stream, "utf-8-sig", newline=""))
 
 
-def _json(bundle: Bundle, name: str) -> dict[str, Any]:
+def _json(bundle: ArchiveFiles, name: str) -> dict[str, Any]:
     """A small file; what is not there, or no object, is empty, because nothing depends on it but names."""
     known = {one.casefold(): one for one in bundle.sizes} if name not in bundle.sizes else {name.casefold(): name}
     actual = known.get(name.casefold())

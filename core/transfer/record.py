@@ -18,8 +18,35 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any, cast, get_args
 
-from core.records import Skipped
 from core.types import Address, Message, Role, Scope, Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """What became of the lines or messages of an import. `known`: they were here already. `reasons`: the first of the
+    `refused` lines, as ``line 7: reason``. `skipped`: what was left out on purpose, as (what it is, how many), most
+    first. `broken`: why the file could not be read to its end; what came before is taken. `scopes`: whose the messages
+    of the file are, taken now or known, as (scope's key, how many), most first."""
+
+    lines: int = 0
+    taken: int = 0
+    known: int = 0
+    refused: int = 0
+    sessions: int = 0
+    reasons: tuple[str, ...] = ()
+    skipped: tuple[tuple[str, int], ...] = ()
+    broken: str | None = None
+    scopes: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """Something in a file to import that is not taken. With `line`, a line that is refused, `reason` says why; without,
+    `reason` names what it is, in the plural, from a fixed set: they are counted."""
+
+    reason: str
+    line: int | None = None
+
 
 HOME = Scope.account("terminal", "local")
 """What is imported belongs to whoever sits at the terminal, unless the line says otherwise."""
@@ -28,7 +55,7 @@ TITLE_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chronicle:
+class TransferRecord:
     """One line. `session` is the other system's name of the conversation, `id` its name of the message."""
 
     session: str
@@ -42,7 +69,7 @@ class Chronicle:
     id: str | None = None
 
     @classmethod
-    def parse(cls, line: str | bytes, scope: Scope = HOME) -> Chronicle:
+    def parse(cls, line: str | bytes, scope: Scope = HOME) -> TransferRecord:
         """Reads one line, which is of `scope` when it names none; raises ValueError with a reason for a person."""
         values = _object(line)
         session = _text(values, "session") or ""
@@ -70,7 +97,7 @@ class Chronicle:
         )
 
     @classmethod
-    def of(cls, session: Session, name: str, message: Message) -> Chronicle:
+    def of(cls, session: Session, name: str, message: Message) -> TransferRecord:
         """A message as it is exported; `name` is that of its session."""
         return cls(
             session=name,
@@ -165,7 +192,7 @@ class Choices:
         return any(name is not None and name.casefold() in known for name in names)
 
 
-def read(lines: Iterable[bytes | str], scope: Scope = HOME) -> Iterator[Chronicle | Skipped | None]:
+def read(lines: Iterable[bytes | str], scope: Scope = HOME) -> Iterator[TransferRecord | Skipped | None]:
     """One thing for each line, None for a blank one. `scope` is that of lines which name none."""
     for number, line in enumerate(lines, start=1):
         if number == 1:
@@ -174,7 +201,7 @@ def read(lines: Iterable[bytes | str], scope: Scope = HOME) -> Iterator[Chronicl
             yield None
             continue
         try:
-            yield Chronicle.parse(line, scope)
+            yield TransferRecord.parse(line, scope)
         except ValueError as error:
             yield Skipped(reason=str(error), line=number)
 

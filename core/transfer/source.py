@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from core.errors import HistoryError
-from core.records import Skipped
 from core.store.sqlite import hermes
 from core.transfer import chatgpt, claude, discord, json_stream, record, telegram
-from core.transfer.archive_files import Bundle
+from core.transfer.archive_files import ArchiveFiles
 from core.transfer.json_stream import Event
-from core.transfer.record import Choices, Chronicle
+from core.transfer.record import Choices, Skipped, TransferRecord
 
 KINDS = {
     "telegram": "Telegram export",
@@ -28,7 +27,7 @@ KINDS = {
     "hermes": "state.db of Hermes",
     "lines": "file of JSON lines",
 }
-_READERS: dict[str, Callable[[BinaryIO, str, Choices], Iterator[Chronicle | Skipped]]] = {
+_READERS: dict[str, Callable[[BinaryIO, str, Choices], Iterator[TransferRecord | Skipped]]] = {
     "telegram": telegram.read,
     "chatgpt": chatgpt.read,
     "claude": claude.read,
@@ -48,7 +47,7 @@ _TAKEN = (
 class Source:
     """Use `Source.open`."""
 
-    def __init__(self, bundle: Bundle, parts: list[tuple[str, list[str]]], choices: Choices) -> None:
+    def __init__(self, bundle: ArchiveFiles, parts: list[tuple[str, list[str]]], choices: Choices) -> None:
         self._bundle = bundle
         self._parts = parts
         self._choices = choices
@@ -58,7 +57,7 @@ class Source:
     def open(cls, path: Path, choices: Choices, title: str | None = None) -> Iterator[Source]:
         """Looks at what is at `path`, which a person knows as `title`; raises HistoryError with a sentence when there
         is nothing to import."""
-        with Bundle.open(path, title or str(path)) as bundle:
+        with ArchiveFiles.open(path, title or str(path)) as bundle:
             parts = _recognised(bundle)
             if not parts:
                 raise HistoryError(f"{title or path} is nothing that can be imported. {_TAKEN}")
@@ -81,7 +80,7 @@ class Source:
         """How much of it has been read."""
         return self._bundle.done_bytes
 
-    def records(self) -> Iterator[Chronicle | Skipped | None]:
+    def records(self) -> Iterator[TransferRecord | Skipped | None]:
         """Everything, in the order of the files; None stands for a blank line. HistoryError is raised where a file is
         broken, after what comes before."""
         for kind, names in self._parts:
@@ -91,7 +90,7 @@ class Source:
             for name in names:
                 yield from self._member(kind, name)
 
-    def _member(self, kind: str, name: str) -> Iterator[Chronicle | Skipped | None]:
+    def _member(self, kind: str, name: str) -> Iterator[TransferRecord | Skipped | None]:
         if kind == "hermes":
             with self._bundle.on_disk(name) as path:
                 yield from hermes.read(path, self._bundle.title(name), self._choices)
@@ -103,7 +102,7 @@ class Source:
                 yield from _READERS[kind](stream, self._bundle.title(name), self._choices)
 
 
-def _recognised(bundle: Bundle) -> list[tuple[str, list[str]]]:
+def _recognised(bundle: ArchiveFiles) -> list[tuple[str, list[str]]]:
     """Kinds with their members. What is broken matters only where nothing else is found: then it is raised."""
     if names := discord.members(bundle):
         return [("discord", names)]
@@ -121,7 +120,7 @@ def _recognised(bundle: Bundle) -> list[tuple[str, list[str]]]:
     return parts
 
 
-def _kind(bundle: Bundle, name: str) -> str | None:
+def _kind(bundle: ArchiveFiles, name: str) -> str | None:
     with bundle.reading(name, is_counted=False) as stream:
         head = stream.read(_HEAD_BYTES)
     if head.startswith(_SQLITE):

@@ -12,10 +12,9 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
-from core.records import Skipped
 from core.transfer import json_stream
 from core.transfer.json_stream import Event
-from core.transfer.record import TITLE_CHARS, Choices, Chronicle, from_seconds, from_text
+from core.transfer.record import TITLE_CHARS, Choices, Skipped, TransferRecord, from_seconds, from_text
 from core.types import Address
 
 SERVICE = "service messages (joined, pinned, called, …)"
@@ -40,7 +39,7 @@ _MEDIA = {
 _DELETED = "Deleted account"
 
 
-def read(stream: BinaryIO, name: str, choices: Choices) -> Iterator[Chronicle | Skipped]:
+def read(stream: BinaryIO, name: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Everything in the file, one message in memory at a time; `name` is the file's, for errors."""
     rest = json_stream.events(stream, name)
     first = next(rest)
@@ -48,7 +47,7 @@ def read(stream: BinaryIO, name: str, choices: Choices) -> Iterator[Chronicle | 
         yield from _chat(rest, choices)
 
 
-def _chat(rest: Iterator[Event], choices: Choices) -> Iterator[Chronicle | Skipped]:
+def _chat(rest: Iterator[Event], choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """A chat, or the whole account, whose lists of chats stand where a chat has its messages."""
     head: dict[str, Any] = {}
     for key, event in json_stream.fields(rest):
@@ -64,7 +63,7 @@ def _chat(rest: Iterator[Event], choices: Choices) -> Iterator[Chronicle | Skipp
             json_stream.skip(event, rest)
 
 
-def _chats(rest: Iterator[Event], choices: Choices) -> Iterator[Chronicle | Skipped]:
+def _chats(rest: Iterator[Event], choices: Choices) -> Iterator[TransferRecord | Skipped]:
     for key, event in json_stream.fields(rest):
         if key != "list" or event[0] != "start_array":
             json_stream.skip(event, rest)
@@ -93,7 +92,7 @@ class _Chat:
         title = head.get("name") or _TITLES.get(str(kind)) or (_DELETED if kind == "personal_chat" else None)
         self._title = str(title)[:TITLE_CHARS] if title else None
 
-    def line(self, message: Any) -> Chronicle | Skipped:
+    def line(self, message: Any) -> TransferRecord | Skipped:
         """One message of the export."""
         if not isinstance(message, dict) or not isinstance(message.get("id"), int):
             return Skipped(reason=SHAPELESS)
@@ -110,7 +109,7 @@ class _Chat:
         is_assistant = number == self._bot or self._choices.is_assistant(
             str(sender), number, number.removeprefix("user")
         )
-        return Chronicle(
+        return TransferRecord(
             session=f"telegram:{self._address.chat_id}",
             title=self._title,
             address=self._address,

@@ -20,16 +20,15 @@ from config.settings import CacheLife
 from core.errors import StoreError
 from core.models import content_blocks
 from core.ports import Clock, Model
-from core.records import Call, Cause, Precedent
+from core.store.usage import MissCause, ModelCall, PreviousCall, UsageLog
 from core.types import Completion, Json, Request
-from core.usage.roles import Tally
 
 DIGEST_CHARS = 16
 Part = Literal["model", "tools", "system", "messages"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imprint:
+class RequestFingerprint:
     """Digests of the parts of a request without its cache marks; `blocks` counts those in its messages."""
 
     model: str
@@ -39,7 +38,7 @@ class Imprint:
     messages: str
 
     @classmethod
-    def of(cls, request: Request, blocks: int | None = None) -> Imprint:
+    def of(cls, request: Request, blocks: int | None = None) -> RequestFingerprint:
         """The imprint of a request, or of what it was with only so many blocks in its messages."""
         bare = content_blocks.unmarked(request)
         row = list(_row(bare.messages))[:blocks]
@@ -52,7 +51,7 @@ class Imprint:
         )
 
     @classmethod
-    def read(cls, text: str) -> Imprint:
+    def read(cls, text: str) -> RequestFingerprint:
         """The reverse of `written`."""
         model, tools, system, blocks, messages = json.loads(text)
         return cls(model=model, tools=tools, system=system, blocks=blocks, messages=messages)
@@ -64,7 +63,7 @@ class Imprint:
     def broken_by(self, request: Request) -> Part | None:
         """The first part of the request of this imprint, in the order of the cache, that `request` does not go on
         with; None when it extends it."""
-        now = Imprint.of(request, self.blocks)
+        now = RequestFingerprint.of(request, self.blocks)
         if now.model != self.model:
             return "model"
         if now.tools != self.tools:
@@ -88,14 +87,14 @@ LIFETIMES: Mapping[CacheLife, timedelta] = {"5m": timedelta(minutes=5), "1h": ti
 """How long a server keeps a prefix after its last use."""
 WHOLE = 0.99
 """A prefix of which this part was read counts as read: servers round."""
-_SAID: dict[str, Cause] = {"model": "model", "system": "system", "tools": "tools", "messages": "messages"}
-_ORIGINS: dict[str, Cause] = {"length": "length", "rights": "rights", "resumed": "resumed", "forget": "forget"}
+_SAID: dict[str, MissCause] = {"model": "model", "system": "system", "tools": "tools", "messages": "messages"}
+_ORIGINS: dict[str, MissCause] = {"length": "length", "rights": "rights", "resumed": "resumed", "forget": "forget"}
 
 
-class Meter:
+class MeteredModel:
     """Fills the role Model with `model`, and enters in `tally` what its calls used; prefixes are kept for `life`."""
 
-    def __init__(self, model: Model, tally: Tally, clock: Clock, life: CacheLife = "5m") -> None:
+    def __init__(self, model: Model, tally: UsageLog, clock: Clock, life: CacheLife = "5m") -> None:
         self.name = model.name
         self._model = model
         self._tally = tally
@@ -116,19 +115,19 @@ class Meter:
             await self._keep(request, completion, before, asked_at)
         return completion
 
-    async def _precedent(self, request: Request) -> Precedent:
+    async def _precedent(self, request: Request) -> PreviousCall:
         if request.kind != "chat" or request.payer.session_id is None:
-            return Precedent()
+            return PreviousCall()
         try:
             return await self._tally.precedent(request.payer.session_id)
         except StoreError as error:
             self._log.warning("the books cannot be read", error=str(error))
-            return Precedent()
+            return PreviousCall()
 
-    async def _keep(self, request: Request, completion: Completion, before: Precedent, asked_at: datetime) -> None:
+    async def _keep(self, request: Request, completion: Completion, before: PreviousCall, asked_at: datetime) -> None:
         is_chat = request.kind == "chat" and request.payer.session_id is not None
         cause, missed = self._miss(request, completion, before, asked_at) if is_chat else (None, 0)
-        call = Call(
+        call = ModelCall(
             kind=request.kind,
             model=completion.model,
             usage=completion.usage,
@@ -137,7 +136,7 @@ class Meter:
             miss=cause,
             missed=missed,
             reply_id=completion.id if is_chat else None,
-            imprint=Imprint.of(request).written() if is_chat else None,
+            imprint=RequestFingerprint.of(request).written() if is_chat else None,
         )
         try:
             await self._tally.keep(call, before.disturbance)
@@ -147,8 +146,8 @@ class Meter:
             self._log.info("the prefix was not in the cache", cause=cause, tokens=missed)
 
     def _miss(
-        self, request: Request, completion: Completion, before: Precedent, asked_at: datetime
-    ) -> tuple[Cause | None, int]:
+        self, request: Request, completion: Completion, before: PreviousCall, asked_at: datetime
+    ) -> tuple[MissCause | None, int]:
         """Why not all of the previous request was read from the cache, and how many tokens of it were not."""
         used = completion.usage
         if before.call is None:
@@ -162,7 +161,7 @@ class Meter:
             return before.disturbance, missed
         if (said := _SAID.get(completion.miss or "")) is not None:
             return said, missed
-        broken = Imprint.read(before.call.imprint).broken_by(request) if before.call.imprint else None
+        broken = RequestFingerprint.read(before.call.imprint).broken_by(request) if before.call.imprint else None
         if broken is not None:
             return broken, missed
         return ("idle" if asked_at - before.call.at > self._lifetime else "evicted"), missed

@@ -8,14 +8,39 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from config.settings import Price
 from core.ports import Clock
-from core.records import Bill, Miss, Spending
+from core.store.usage import CacheMisses, UsageLog, UsageSum
 from core.types import CallKind, Scope, Session, Usage
-from core.usage.roles import Tally
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """What some calls came to. `cost` is None where no call has a price, `plain_cost` what it would have been without
+    a cache; both leave out the `unpriced` models. `kinds` counts the calls of each kind."""
+
+    usage: Usage
+    cost: float | None
+    plain_cost: float | None
+    kinds: tuple[tuple[CallKind, int], ...] = ()
+    unpriced: tuple[str, ...] = ()
+    bills: tuple[UsageSum, ...] = ()
+    misses: tuple[CacheMisses, ...] = ()
+
+    @property
+    def calls(self) -> int:
+        """How many there were."""
+        return sum(count for _, count in self.kinds)
+
+    @property
+    def cached(self) -> float:
+        """Which part of the input was read from the cache, 0 to 1."""
+        return self.usage.cache_read / self.usage.sent if self.usage.sent else 0.0
+
 
 MILLION = 1_000_000
 _DATE = re.compile(r"-(?:\d{8}|latest)\Z")
@@ -46,7 +71,7 @@ class Prices:
             + usage.output * price.output
         ) / MILLION
 
-    def spending(self, bills: Sequence[Bill], misses: Sequence[Miss] = ()) -> Spending:
+    def spending(self, bills: Sequence[UsageSum], misses: Sequence[CacheMisses] = ()) -> Spending:
         """The bills as one."""
         costs = [self.cost(bill.model, bill.usage) for bill in bills]
         plain = [self.cost(bill.model, Usage(input=bill.usage.sent, output=bill.usage.output)) for bill in bills]
@@ -80,10 +105,10 @@ LATELY = timedelta(days=30)
 MONTHS = 12
 
 
-class Books:
+class UsageReport:
     """Reads `tally` at the `prices` of today; months are those of `zone` (an IANA name)."""
 
-    def __init__(self, tally: Tally, prices: Prices, clock: Clock, zone: str) -> None:
+    def __init__(self, tally: UsageLog, prices: Prices, clock: Clock, zone: str) -> None:
         self.prices = prices
         self._tally = tally
         self._clock = clock
@@ -113,7 +138,7 @@ class Books:
             until, start = start, _month(start - timedelta(days=1))
         return found
 
-    async def bills(self, scopes: frozenset[Scope]) -> list[tuple[Bill, str | None]]:
+    async def bills(self, scopes: frozenset[Scope]) -> list[tuple[UsageSum, str | None]]:
         """All that was ever spent, by kind and model, with what it has cost; None: the model has no price."""
         costs = [(bill, self.prices.cost(bill.model, bill.usage)) for bill in await self._tally.bills(scopes)]
         return [(bill, None if cost is None else self.prices.amount(cost)) for bill, cost in costs]

@@ -20,10 +20,10 @@ from gateway.cli.runtime import (
     tell,
     visit,
 )
-from gateway.services import House
+from gateway.services import Services
 
 if TYPE_CHECKING:
-    from core.facts.ranking import Knowledge
+    from core.facts.ranking import KnownFacts
 
 SPEAKER = Sender(id="local", name="Owner")
 """Whoever sits here."""
@@ -43,7 +43,7 @@ def _remember(
     # Its rules take a while to load, for which no other command should wait.
     from core.facts.dictation import Dictation
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         if not await is_somebodys(house, scope_of(scope)):
             fail(f"Nobody has the scope {scope}: who was let in or has written to me has one; /whoami tells it.")
         zone = house.settings.general.zone
@@ -61,7 +61,7 @@ def _facts(
 ) -> None:
     """List what is known."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         knowledge = _knowledge(house)
         facts = await house.facts.page(await seen(house, scope), 0, limit)
         if as_json:
@@ -86,7 +86,7 @@ def _facts(
     visit(work)
 
 
-def _knowledge(house: House) -> Knowledge:
-    from core.facts.ranking import Blend, Knowledge
+def _knowledge(house: Services) -> KnownFacts:
+    from core.facts.ranking import FactRanking, KnownFacts
 
-    return Knowledge(house.fact_search, Blend(), house.settings.general.zone)
+    return KnownFacts(house.fact_search, FactRanking(), house.settings.general.zone)

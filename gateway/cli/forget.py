@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 import typer
 
 from core.markup.render import to_plain
-from core.records import Claim
+from core.store.erasure_list import ErasureRequest
 from core.types import Account
 from gateway.cli.runtime import HERE, OWN, AsJson, InScope, joined, say, say_json, scope_of, seen, tell, visit
 from gateway.commands.forget import receipt_text, traces_text
-from gateway.services import House
+from gateway.services import Services
 
 
 def add_forget(app: typer.Typer) -> None:
@@ -29,8 +29,8 @@ def _forget(
 ) -> None:
     """Erase what was said about something, and all that was made of it, for good."""
 
-    async def work(house: House) -> None:
-        claim = Claim(
+    async def work(house: Services) -> None:
+        claim = ErasureRequest(
             account=Account(platform=HERE.platform, user_id="local"),
             scope=scope_of(scope) if scope else OWN,
             scopes=await seen(house, scope),

@@ -16,10 +16,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from core.records import ImportReport
+from core.transfer.record import ImportReport
 from core.types import Scope
 from gateway.cli.runtime import AsJson, counted, fail, say, say_json, scope_of, seen, visit
-from gateway.services import House
+from gateway.services import Services
 
 if TYPE_CHECKING:
     from core.transfer.source import Source
@@ -69,7 +69,7 @@ def _import(
 
     whose = scope_of(scope)
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         choices = Choices(
             scope=whose, zone=ZoneInfo(house.settings.general.zone), assistants=frozenset(assistant or ())
         )
@@ -87,7 +87,7 @@ def _import(
     visit(work)
 
 
-async def _taken(house: House, source: Source, bar: Progress) -> ImportReport:
+async def _taken(house: Services, source: Source, bar: Progress) -> ImportReport:
     """Takes the source in; then the indexes, so that the first question need not wait for them."""
     task = bar.add_task("reading", total=source.size_bytes, count="")
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from core.errors import Refused
-from core.records import Job
 from core.scheduling.appointments import Appointments
+from core.store.jobs import Job
 from core.text.sanitize import on_one_line
 from core.types import Account, Address, Scope
 from gateway.cli.runtime import (
@@ -26,7 +26,7 @@ from gateway.cli.runtime import (
     tell,
     visit,
 )
-from gateway.services import House
+from gateway.services import Services
 
 ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a reminder.")]
 LOOK_BACK = 1_000
@@ -55,7 +55,7 @@ def _cron(context: typer.Context, scope: InScope = None, as_json: AsJson = False
 def _list(scope: InScope = None, as_json: AsJson = False) -> None:
     """List what is planned, the next one first."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         jobs = await house.appointments.list(await seen(house, scope))
         if as_json:
             say_json([_object(house, job) for job in jobs])
@@ -91,7 +91,7 @@ def _add(
 ) -> None:
     """Set a reminder."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         target, scope = await _place(house, to)
         account = Account(platform="terminal", user_id="local")
         job = await house.appointments.add(joined(words), target=target, scope=scope, account=account, is_prompt=ask)
@@ -116,7 +116,7 @@ def _resume(job_id: ID, scope: InScope = None) -> None:
 def _run(job_id: ID, scope: InScope = None) -> None:
     """Make a reminder due now, besides its schedule; the running Mneme delivers it."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         job = await house.appointments.run(job_id, await seen(house, scope))
         later = (
             "" if is_running(house.settings.home) else " Mneme does not run now; it is delivered once it is started."
@@ -132,14 +132,14 @@ def _remove(job_id: ID, scope: InScope = None) -> None:
 
 
 def _change(job_id: int, scope: str | None, step: _Step, done: str = "") -> None:
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         job = await step(house.appointments, job_id, await seen(house, scope))
         tell(done + _line(house, job))
 
     visit(work)
 
 
-async def _place(house: House, to: str | None) -> tuple[Address, Scope]:
+async def _place(house: Services, to: str | None) -> tuple[Address, Scope]:
     """Where a reminder goes and whose it is. A place is known by what was said there: only then is its scope."""
     if to is None:
         return await _usual(house)
@@ -157,7 +157,7 @@ async def _place(house: House, to: str | None) -> tuple[Address, Scope]:
     return target, session.scope
 
 
-async def _usual(house: House) -> tuple[Address, Scope]:
+async def _usual(house: Services) -> tuple[Address, Scope]:
     """Where the owner last wrote to me by himself, on a platform that is connected; this terminal otherwise. What was
     brought along from elsewhere may have been said to somebody else."""
     settings = house.settings
@@ -180,12 +180,12 @@ def _where(target: Address) -> str:
     return f"on {target.platform.capitalize()}"
 
 
-def _line(house: House, job: Job) -> str:
+def _line(house: Services, job: Job) -> str:
     where = "" if job.target == HERE else f" (to {job.target.key})"
     return house.appointments.describe(job) + where
 
 
-def _object(house: House, job: Job) -> dict[str, object]:
+def _object(house: Services, job: Job) -> dict[str, object]:
     return {
         "job_id": job.id,
         "when": house.appointments.when(job),

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from core.records import Author
+from core.store.notes import Author
 from core.types import Account
 from gateway.cli.providers import add_providers
 from gateway.cli.runtime import (
@@ -24,7 +24,7 @@ from gateway.cli.runtime import (
     visit,
 )
 from gateway.cli.versions import add_versions
-from gateway.services import House
+from gateway.services import Services
 
 Target = Literal["memory", "user"]
 AUTHOR = Author(account=Account(platform="terminal", user_id="local"), is_typed=True)
@@ -57,7 +57,7 @@ def _list(target: Either = None, scope: InScope = None, as_json: AsJson = False)
     """List the notes."""
     targets: tuple[Target, ...] = ("memory", "user") if target is None else (target,)
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         scopes = await seen(house, scope)
         entries = {name: await house.notebook.entries(scopes, name) for name in targets}
         if as_json:
@@ -85,7 +85,7 @@ def _add(
 ) -> None:
     """Add a note."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         scopes = await seen(house, scope)
         if not await is_somebodys(house, scope_of(scope)):
             fail(f"Nobody has the scope {scope}: who was let in or has written to me has one; /whoami tells it.")
@@ -103,7 +103,7 @@ def _replace(
 ) -> None:
     """Replace a note."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         scopes = await seen(house, scope)
         name = target or await house.notebook.target_of(scopes, old)
         tell(await house.notebook.replace(scope_of(scope), scopes, name, old, joined(text), _author(anyway)))
@@ -115,7 +115,7 @@ def _remove(part: Part, target: Either = None, scope: InScope = None) -> None:
     """Remove a note."""
     old = joined(part)
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         scopes = await seen(house, scope)
         name = target or await house.notebook.target_of(scopes, old)
         tell(await house.notebook.remove(scope_of(scope), scopes, name, old, AUTHOR))

@@ -13,12 +13,12 @@ from config.options_file import keep_options
 from config.settings import ProviderOptions, Settings
 from core.dates.periods import read as read_period
 from core.errors import ConfigError
-from core.memory.options import RESERVED, Form
+from core.memory.options import RESERVED, OptionForm
 from core.memory.plugins import BUILT_IN, Plugins
-from core.store.sync_queue import Errands
+from core.store.sync_queue import SyncQueue
 from gateway.check import standing
 from gateway.cli.runtime import AsJson, counted, fail, is_running, leaving, load, say, say_json, tell, visit
-from gateway.services import House, chosen, examined
+from gateway.services import Services, chosen, examined
 
 Mode = Literal["hybrid", "context", "tools"]
 
@@ -33,10 +33,10 @@ def add_providers(memory: typer.Typer) -> None:
 def _providers(as_json: AsJson = False) -> None:
     """List the memories there are: what is built in, and services, in the package and in plugins/ of the home."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         settings = house.settings
         found, warnings = chosen(settings)
-        plugins, errands = Plugins(settings.home), Errands(house.database, house.clock)
+        plugins, errands = Plugins(settings.home), SyncQueue(house.database, house.clock)
         on = {
             one.name: "; ".join(filter(None, (f"on, {one.mode}", await standing(errands, one.name)))) for one in found
         }
@@ -67,7 +67,7 @@ def _sync(
     What it was told already is not told again; what was scheduled, incognito or forgotten is told to nobody.
     """
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         found, wrong = examined(house.settings)
         if name not in [one.name for one in found]:
             fail(wrong.get(name) or f"The memory {name} is not on; `mneme memory setup {name}` sets it up.")
@@ -77,7 +77,7 @@ def _sync(
             if period is None:
                 raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint="--since")
             begins = period[0]
-        errands = Errands(house.database, house.clock)
+        errands = SyncQueue(house.database, house.clock)
         again = await errands.revive(name)
         sessions = await errands.ask_past(name, begins)
         if as_json:
@@ -143,7 +143,9 @@ def _setup(
             tell(warning)
 
 
-def _answers(form: Form, given: dict[str, str], settings: Settings, name: str) -> dict[str, str | int | float | bool]:
+def _answers(
+    form: OptionForm, given: dict[str, str], settings: Settings, name: str
+) -> dict[str, str | int | float | bool]:
     """The options as they were given, else as they stand, else as a person at the terminal says. All are checked."""
     for key in given:
         if key in RESERVED:
@@ -168,7 +170,7 @@ def _answers(form: Form, given: dict[str, str], settings: Settings, name: str) -
     return values
 
 
-def _asked(form: Form, key: str, default: str | None) -> str | int | float | bool:
+def _asked(form: OptionForm, key: str, default: str | None) -> str | int | float | bool:
     """What a person says, asked again until it can be used."""
     while True:
         written = typer.prompt(form.question(key), default=default, show_default=bool(default))

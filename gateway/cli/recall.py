@@ -18,11 +18,11 @@ from core.errors import MnemeError
 from core.ports import Recall
 from core.search import filters
 from core.search.rendering import NO_MESSAGE, NO_SESSION, NO_SESSIONS, to_json
-from core.store.query import Findings, Found, Query
+from core.store.query import FoundSession, SearchQuery, SearchResults
 from core.text.sanitize import on_one_line
 from core.types import Payer, Role
 from gateway.cli.runtime import OWN, AsJson, InScope, console, joined, local, say_json, seen, tell, visit
-from gateway.services import House
+from gateway.services import Services
 
 STREAM = "-"
 MARKS = (">>>", "<<<")
@@ -69,7 +69,7 @@ def add_recall(app: typer.Typer) -> None:
 def _recall(options: _Options) -> None:
     """Find what was said: sessions with the best match and what stands around it; without a query, the latest ones."""
     text = joined(options.query)
-    wanted = Query(
+    wanted = SearchQuery(
         scopes=frozenset(),
         text="" if text == STREAM else text,
         roles=_roles(options.role),
@@ -88,7 +88,7 @@ def _recall(options: _Options) -> None:
     if options.sender is not None:
         wanted = filters.by(wanted, options.sender)
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         query = replace(_timed(wanted, options, house), scopes=await seen(house, options.scope))
         async with _searching(house, query) as recall:
             if text == STREAM:
@@ -104,26 +104,28 @@ def _recall(options: _Options) -> None:
 
 
 @asynccontextmanager
-async def _searching(house: House, query: Query) -> AsyncIterator[Recall]:
+async def _searching(house: Services, query: SearchQuery) -> AsyncIterator[Recall]:
     """What answers the query: a model helps only where that is asked for."""
     if not (query.is_expanded or query.is_summarized):
         yield house.recall
         return
-    from core.search.expansion import Research
-    from core.usage.metered_model import Meter
+    from core.search.expansion import ExpandedRecall
+    from core.usage.metered_model import MeteredModel
     from gateway.services import client
 
     settings = house.settings
     model = client(settings, house.clock)
     try:
-        cheap = None if model is None else Meter(model, house.calls, house.clock)
-        yield Research(house.recall, house.transcripts, cheap, settings.model.cheap, house.clock, settings.general.zone)
+        cheap = None if model is None else MeteredModel(model, house.calls, house.clock)
+        yield ExpandedRecall(
+            house.recall, house.transcripts, cheap, settings.model.cheap, house.clock, settings.general.zone
+        )
     finally:
         if model is not None:
             await model.close()
 
 
-async def _stream(recall: Recall, query: Query) -> None:
+async def _stream(recall: Recall, query: SearchQuery) -> None:
     """One line in, one object out, also for a blank line, until the input ends; what fails says so in ``error``."""
     for line in sys.stdin.buffer:
         text = line.decode("utf-8", "replace").rstrip("\r\n")
@@ -133,7 +135,7 @@ async def _stream(recall: Recall, query: Query) -> None:
             say_json({"query": text, "error": str(error)})
 
 
-def _timed(query: Query, options: _Options, house: House) -> Query:
+def _timed(query: SearchQuery, options: _Options, house: Services) -> SearchQuery:
     """The query with the times of the options, as the clocks of the house have them."""
     for key, value in (("before", options.before), ("after", options.after)):
         if value is not None:
@@ -151,7 +153,7 @@ def _roles(text: str) -> tuple[Role, ...]:
     return cast(tuple[Role, ...], roles)
 
 
-def _show(house: House, findings: Findings) -> None:
+def _show(house: Services, findings: SearchResults) -> None:
     if not findings.sessions:
         nothing = {"scroll": NO_MESSAGE, "read": NO_SESSION}.get(findings.shape, "Nothing was found.")
         if findings.shape == "browse" and not findings.note:
@@ -186,7 +188,7 @@ def _show(house: House, findings: Findings) -> None:
         console().print(Text.assemble((f"{hit.message_id} ", "dim"), _marked(hit.snippet)))
 
 
-def _show_messages(house: House, found: Found) -> None:
+def _show_messages(house: Services, found: FoundSession) -> None:
     session = found.session
     tell(f"Session {session.id}, {on_one_line(session.title or 'without a title')}, {local(house, session.started_at)}")
     if found.summary is not None:

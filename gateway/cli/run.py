@@ -18,10 +18,10 @@ from core.errors import MnemeError
 from core.store.sqlite.fact_index import FactIndex
 from core.text.sanitize import on_one_line
 from gateway import logs
-from gateway.check import Finding
+from gateway.check import CheckResult
 from gateway.cli.runtime import LOG, AsJson, console, counted, fail, finish, leaving, load, say, say_json, tell, visit
 from gateway.packages import DISTRIBUTION, assert_own_packages
-from gateway.services import House
+from gateway.services import Services
 
 _STYLES = {"right": "green", "wrong": "bold red", "off": "dim"}
 
@@ -98,7 +98,7 @@ def _approve(
 ) -> None:
     """Let somebody in who was given a code. At a terminal you are shown who it is and asked first."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         now = house.clock.now()
         waiting = await house.people.pending(now)
         if not code:
@@ -146,7 +146,7 @@ def _check(
         findings = [await _repaired(settings)] if repair and settings is not None else []
         findings += await checkup(settings, problems, _WallClock()).run()
         if as_json:
-            say_json([{name: getattr(finding, name) for name in Finding.__slots__} for finding in findings])
+            say_json([{name: getattr(finding, name) for name in CheckResult.__slots__} for finding in findings])
         else:
             _show(findings)
         if any(finding.state == "wrong" for finding in findings):
@@ -155,22 +155,22 @@ def _check(
     finish(work())
 
 
-async def _repaired(settings: Settings) -> Finding:
+async def _repaired(settings: Settings) -> CheckResult:
     """Builds the text indexes anew, to the end, and what is derived from them."""
     try:
-        async with House.open(settings) as house:
+        async with Services.open(settings) as house:
             messages = await house.recall.rebuild()
             while await house.recall.tend():
                 pass
             facts = await FactIndex(house.database).rebuild()
     except MnemeError as error:
-        return Finding(subject="repair", state="wrong", text=str(error).partition(" Run `mneme check`")[0])
+        return CheckResult(subject="repair", state="wrong", text=str(error).partition(" Run `mneme check`")[0])
     held = counted(messages, "message") + (f" and {counted(facts, 'fact')}" if facts else "")
     text = f"The text indexes were built anew from {held}."
-    return Finding(subject="repair", state="right", text=text)
+    return CheckResult(subject="repair", state="right", text=text)
 
 
-def _show(findings: list[Finding]) -> None:
+def _show(findings: list[CheckResult]) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

@@ -29,7 +29,7 @@ from core.errors import ConfigError, MnemeError
 from core.text.sanitize import legible
 from core.types import Account, Address, Scope
 from gateway import logs
-from gateway.services import House
+from gateway.services import Services
 
 HERE = Address(platform="terminal", chat_id="local")
 OWN = Scope.account("terminal", "local")
@@ -58,7 +58,7 @@ InScope = Annotated[
 ]
 
 
-def visit(work: Callable[[House], Awaitable[None]], *, level: str = "warning") -> None:
+def visit(work: Callable[[Services], Awaitable[None]], *, level: str = "warning") -> None:
     """Opens the house, does `work` in it, closes it. Works beside a running gateway. What is logged meanwhile, from
     `level` on, goes into the log file: what concerns whoever sits here is said by the command."""
 
@@ -68,7 +68,7 @@ def visit(work: Callable[[House], Awaitable[None]], *, level: str = "warning") -
             settings.model_copy(update={"general": settings.general.model_copy(update={"log_level": level})}),
             settings.home / LOG,
         )
-        async with House.open(settings) as house:
+        async with Services.open(settings) as house:
             await work(house)
 
     finish(inside())
@@ -137,7 +137,7 @@ def load() -> Settings:
         raise ConfigError(str(error)) from error
 
 
-async def seen(house: House, scope: str | None) -> frozenset[Scope]:
+async def seen(house: Services, scope: str | None) -> frozenset[Scope]:
     """What the command looks at: the one scope that was named, else everything of the owner."""
     if scope is None:
         return await house.people.scopes(OWN)
@@ -152,7 +152,7 @@ def scope_of(key: str | None) -> Scope:
     return Scope(key=key)
 
 
-async def is_somebodys(house: House, scope: Scope) -> bool:
+async def is_somebodys(house: Services, scope: Scope) -> bool:
     """Whether anybody has this scope: the owner, somebody who was let in, or who has said something there."""
     _, platform, number = scope.key.split(":", 2)
     access = house.settings.access
@@ -220,7 +220,7 @@ def console() -> Console:
     return _Legible(file=sys.stdout, width=WIDTH_IN_A_PIPE, soft_wrap=True, highlight=False, emoji=False)
 
 
-def local(house: House, at: datetime | None) -> str:
+def local(house: Services, at: datetime | None) -> str:
     """A moment for eyes: ``3 May 2026, 10:30``."""
     if at is None:
         return ""

@@ -26,7 +26,7 @@ from gateway.cli.runtime import (
     tell,
     visit,
 )
-from gateway.services import House
+from gateway.services import Services
 
 TITLE_CHARS = 120
 ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a session.")]
@@ -65,7 +65,7 @@ def _list(
 ) -> None:
     """List the latest sessions."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         found = await house.transcripts.recent(await seen(house, scope), limit, joined(text) or None)
         if as_json:
             say_json([_object(session) for session in found])
@@ -89,7 +89,7 @@ def _list(
 def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> None:
     """Show what was said in a session."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         scopes = await seen(house, scope)
         session = await _found(house, session_id, scope)
         messages = await house.transcripts.transcript(session.id, scopes)
@@ -124,7 +124,7 @@ def _title(
     if not title or len(title) > TITLE_CHARS:
         raise typer.BadParameter(f"a title has 1 to {TITLE_CHARS} characters", param_hint="TEXT")
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         session = await _found(house, session_id, scope)
         await house.conversations.retitle(session.id, title)
         say(f"Session {session.id} is called “{title}” now.")
@@ -135,7 +135,7 @@ def _title(
 def _export_one(session_id: ID, scope: InScope = None) -> None:
     """Write one session as JSON lines; calls of tools and what they returned, and commands, are left out."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         session = await _found(house, session_id, scope)
         await _write(house, frozenset({session.scope}), session.id)
 
@@ -146,13 +146,13 @@ def _export(scope: InScope = None) -> None:
     """Write all history as JSON lines, one message a line; calls of tools and what they returned, and commands, are
     left out."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         await _write(house, await seen(house, scope))
 
     visit(work)
 
 
-async def _write(house: House, scopes: frozenset[Scope], session_id: int | None = None) -> None:
+async def _write(house: Services, scopes: frozenset[Scope], session_id: int | None = None) -> None:
     """The lines on standard output; what is not among them is counted on standard error."""
     async for line in house.archive.export(scopes, session_id):
         say(line)
@@ -161,7 +161,7 @@ async def _write(house: House, scopes: frozenset[Scope], session_id: int | None 
         typer.echo(f"Left out: {counted(count, 'message')} ({what}).", err=True)
 
 
-async def _found(house: House, session_id: int, scope: str | None) -> Session:
+async def _found(house: Services, session_id: int, scope: str | None) -> Session:
     session = await house.conversations.find(session_id, await seen(house, scope))
     if session is None:
         fail(f"There is no session {session_id}.")

@@ -9,12 +9,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from core.records import Bill, Spending
+from core.store.usage import UsageSum
 from core.text.sanitize import on_one_line
-from core.usage.report import Prices
+from core.usage.report import Prices, Spending
 from gateway.cli.runtime import AsJson, InScope, console, is_bare, local, say, say_json, seen, visit
 from gateway.commands.usage import KINDS, costs, misses, month_name, tokens
-from gateway.services import House
+from gateway.services import Services
 
 _FIGURES = ("Calls", "In", "From the cache", "Written to it", "Out", "Cost")
 
@@ -34,7 +34,7 @@ def _usage(context: typer.Context, scope: InScope = None, as_json: AsJson = Fals
 
 
 def _lately(scope: str | None, as_json: bool) -> None:
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         spending = await house.books.lately(await seen(house, scope))
         if as_json:
             say_json(_object(spending, house))
@@ -56,7 +56,7 @@ def _lately(scope: str | None, as_json: bool) -> None:
 def _months(scope: InScope = None, as_json: AsJson = False) -> None:
     """What each of the last twelve months has cost."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         found = await house.books.months(await seen(house, scope))
         if as_json:
             say_json([{"month": f"{day:%Y-%m}", **_object(spending, house)} for day, spending in found])
@@ -73,7 +73,7 @@ def _sessions(
 ) -> None:
     """What each of the latest conversations has cost."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         found = await house.books.sessions(await seen(house, scope), limit)
         if as_json:
             say_json(
@@ -118,11 +118,11 @@ def _show(head: str, rows: Sequence[tuple[str, Spending]], prices: Prices) -> No
     console().print(table)
 
 
-def _purpose(bill: Bill) -> str:
+def _purpose(bill: UsageSum) -> str:
     return f"{bill.model}, {KINDS[bill.kind]}"
 
 
-def _object(spending: Spending, house: House) -> dict[str, object]:
+def _object(spending: Spending, house: Services) -> dict[str, object]:
     usage = spending.usage
     return {
         "calls": spending.calls,

@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 import typer
 
 from core.notes.owner_files import NAMES
-from core.records import Author, NoteChange
+from core.store.notes import Author, NoteChange
 from core.types import Account, Json
 from gateway.cli.runtime import AsJson, InScope, joined, say_json, scope_of, seen, tell, visit
 from gateway.commands.notes import PAGE, aside, explained, listed
-from gateway.services import House
+from gateway.services import Services
 
 _AUTHOR = Author(account=Account(platform="terminal", user_id="local"))
 Number = Annotated[int, typer.Argument(help="As `mneme memory pending` shows it.")]
@@ -37,7 +37,7 @@ def _history(
 ) -> None:
     """List what was changed, latest first."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         scopes = await seen(house, scope)
         changes = await house.notebook.history(scopes, PAGE, PAGE * (page - 1))
         if as_json:
@@ -54,7 +54,7 @@ def _undo(
 ) -> None:
     """Undo a change."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         scopes = await seen(house, scope)
         change = await house.notebook.change(scopes, number)
         tell(await house.notebook.undo(change, scope_of(scope), scopes, _AUTHOR))
@@ -68,7 +68,7 @@ def _why(
 ) -> None:
     """Tell where a note comes from."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         tell(explained(await house.notebook.origin(await seen(house, scope), joined(part)), _zone(house), str))
 
     visit(work)
@@ -77,7 +77,7 @@ def _why(
 def _pending(scope: InScope = None) -> None:
     """List what was put aside because it reads like an order."""
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         waiting = await house.notebook.pending(await seen(house, scope))
         files = await house.charter.left_out() if scope is None else ()
         tell(aside(waiting, _zone(house), files, str) if waiting or files else "Nothing waits to be looked at.")
@@ -98,8 +98,8 @@ def _approve(
         raise typer.BadParameter("it is a number, SOUL.md or AGENTS.md.")
 
 
-def _let_stand(name: str) -> Callable[[House], Awaitable[None]]:
-    async def work(house: House) -> None:
+def _let_stand(name: str) -> Callable[[Services], Awaitable[None]]:
+    async def work(house: Services) -> None:
         tell(await house.charter.approve(name))
 
     return work
@@ -111,7 +111,7 @@ def _reject(number: Number, scope: InScope = None) -> None:
 
 
 def _decide(number: int, scope: str | None, *, is_approved: bool) -> None:
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         scopes = await seen(house, scope)
         note = await house.notebook.waiting(scopes, number)
         tell(await house.notebook.decide(note, scopes, is_approved, _AUTHOR))
@@ -119,7 +119,7 @@ def _decide(number: int, scope: str | None, *, is_approved: bool) -> None:
     visit(work)
 
 
-def _zone(house: House) -> ZoneInfo:
+def _zone(house: Services) -> ZoneInfo:
     return ZoneInfo(house.settings.general.zone)
 
 

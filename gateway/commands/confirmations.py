@@ -14,10 +14,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from core.memory.smalltalk import is_smalltalk
-from core.ports import Actions, Clock
-from core.records import Action
+from core.ports import Clock
+from core.store.actions import Actions, ButtonAction
 from core.types import Account, Address, Button, Command, Inbound, Scope
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 
 WAITS = timedelta(minutes=10)
 YES = Command(name="yes")
@@ -41,20 +41,20 @@ class Confirmations:
         self._actions = actions
         self._clock = clock
 
-    async def ask(self, command: Command, caller: Caller) -> Button:
+    async def ask(self, command: Command, caller: CommandContext) -> Button:
         """Lets `command` wait for the caller's yes. The button says yes; what it does stands in its row alone."""
         action = self._waiting(command, caller)
         await self._actions.add([action])
         return Button(label="Yes", command=YES, id=action.id)
 
-    async def listen(self, command: Command, caller: Caller) -> None:
+    async def listen(self, command: Command, caller: CommandContext) -> None:
         """Lets `command` wait for a sentence of the caller's, which is put behind its arguments."""
         await self._actions.add([replace(self._waiting(command, caller), takes_words=True)])
 
     async def lay(self, command: Command, account: Account, scope: Scope, address: Address, parcel: str) -> Button:
         """A question for an account that is asked at `address`, through the outbox in the parcel of that key: until it
         has arrived, no message there says yes to it, and none calls it off."""
-        action = Action(
+        action = ButtonAction(
             id=secrets.token_urlsafe(12),
             scope=scope,
             account=account,
@@ -67,8 +67,8 @@ class Confirmations:
         await self._actions.add([action])
         return Button(label="Yes", command=YES, id=action.id)
 
-    def _waiting(self, command: Command, caller: Caller) -> Action:
-        return Action(
+    def _waiting(self, command: Command, caller: CommandContext) -> ButtonAction:
+        return ButtonAction(
             id=secrets.token_urlsafe(12),
             scope=caller.scope,
             account=caller.account,

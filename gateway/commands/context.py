@@ -8,7 +8,7 @@ from core.types import Account, Inbound, Scope, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class CommandContext:
     """`scopes` is all he may see, `scope` where he writes, `session` the open one; `is_stopped`: a turn was running
     and has been stopped for this /stop. `said_id`: the stored message whose words the command was given."""
 

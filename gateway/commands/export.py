@@ -11,11 +11,11 @@ from typing import Protocol
 
 from core.errors import Refused
 from core.notes.notebook import FILES, Notebook
-from core.people.roles import Kinship
 from core.ports import Clock
+from core.store.links import Links
 from core.types import Account, Answer, Command, CommandSpec, File, Scope
-from core.usage.report import Books
-from gateway.commands.context import Caller
+from core.usage.report import UsageReport
+from gateway.commands.context import CommandContext
 
 _EXPORT = CommandSpec(name="export", description="Everything I hold about you, as files of JSON lines", is_private=True)
 PART_CHARS = 8_000_000
@@ -47,8 +47,8 @@ class ExportCommands:
         holdings: _Holdings,
         files: _Files,
         notebook: Notebook,
-        books: Books,
-        kinship: Kinship,
+        books: UsageReport,
+        kinship: Links,
         clock: Clock,
     ) -> None:
         self._archive = archive
@@ -63,7 +63,7 @@ class ExportCommands:
         """It changes nothing."""
         return True
 
-    async def run(self, command: Command, caller: Caller) -> Answer:
+    async def run(self, command: Command, caller: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
         if caller.scope.is_room or not caller.inbound.is_direct:
             raise Refused(
@@ -86,7 +86,7 @@ class ExportCommands:
             files=tuple(_file(name, number, part) for number, (name, part) in enumerate(parts, start=1)),
         )
 
-    async def _held(self, caller: Caller) -> AsyncIterator[str]:
+    async def _held(self, caller: CommandContext) -> AsyncIterator[str]:
         kin = await self._kinship.kin(caller.account)
         accounts = [one.account for one in kin] or [caller.account]
         for target in FILES:

@@ -13,14 +13,16 @@ from itertools import groupby
 
 from core.errors import Refused
 from core.facts.dictation import Dictation
-from core.facts.facts_role import Ledger
-from core.facts.ranking import Knowledge, Question
+from core.facts.ranking import KnownFacts, Question
 from core.markup.render import escape
 from core.ports import Clock
 from core.privacy.forgetting import Forgetting
-from core.records import Author, Claim, Fact, FactChange
+from core.store.erasure_list import ErasureRequest
+from core.store.fact_rows import Fact, FactChange
+from core.store.facts import Facts
+from core.store.notes import Author
 from core.types import Address, Answer, Button, Command, CommandSpec, Message, Option, Scope, Sender
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 from gateway.commands.forget import CONFIRMED, receipt_text, traces_text
 
 PAGE = 8
@@ -66,8 +68,8 @@ class FactCommands:
 
     def __init__(
         self,
-        ledger: Ledger,
-        knowledge: Knowledge,
+        ledger: Facts,
+        knowledge: KnownFacts,
         dictation: Dictation,
         forgetting: Forgetting,
         find: Callable[[Address, str, frozenset[Scope]], Awaitable[Message | None]],
@@ -84,7 +86,7 @@ class FactCommands:
         """Never: /remember writes."""
         return False
 
-    async def run(self, command: Command, caller: Caller) -> Answer:
+    async def run(self, command: Command, caller: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
         source = await self._pointed_at(command, caller)
         text = command.arguments
@@ -104,7 +106,7 @@ class FactCommands:
             buttons=tuple(_button("Why", fact) for fact in facts),
         )
 
-    async def _pointed_at(self, command: Command, caller: Caller) -> Message | None:
+    async def _pointed_at(self, command: Command, caller: CommandContext) -> Message | None:
         """The message to remember: the one whose menu was used, or the one that is answered with /remember alone."""
         inbound = caller.inbound
         if inbound.reply_to is None or inbound.kind != "message" or (command.arguments and not inbound.is_interaction):
@@ -117,7 +119,7 @@ class FactCommands:
         `text` what follows."""
         return action in _CHANGING and _is_meant(action, text) and not (action == "correct" and not _rest(text))
 
-    async def answer(self, action: str, text: str, caller: Caller) -> Answer | None:
+    async def answer(self, action: str, text: str, caller: CommandContext) -> Answer | None:
         """What /memory says to something about facts; None where it is about something else."""
         if action == "facts":
             is_page = text.isdecimal() and len(text) < 6
@@ -145,7 +147,7 @@ class FactCommands:
         done = "It stays as it is, however old it gets" if kept.is_pinned else "It may age again"
         return Answer(text=f"{done}:\n\n{self._line(kept)}", buttons=(_button("Why", kept),))
 
-    async def page(self, caller: Caller, number: int = 1) -> Answer:
+    async def page(self, caller: CommandContext, number: int = 1) -> Answer:
         """One page of what is known here, from 1 on."""
         found = await self._ledger.page(caller.scopes, (max(1, number) - 1) * PAGE, PAGE + 1)
         shown, has_more = found[:PAGE], len(found) > PAGE
@@ -168,7 +170,7 @@ class FactCommands:
         lines += ["", f"Ask about one by its name: `/memory why f{shown[0].id}`; also forget, pin, correct."]
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
-    async def _about(self, text: str, caller: Caller) -> Answer:
+    async def _about(self, text: str, caller: CommandContext) -> Answer:
         """What is known here about something, best first."""
         question = Question.of(text, caller.scopes, self._clock.now(), caller.account)
         found = await self._knowledge.search(question, PAGE)
@@ -177,13 +179,13 @@ class FactCommands:
         lines = [await self._doubted_line(fact, caller) for fact in found]
         return Answer(text="\n".join(lines), buttons=tuple(_button(f"f{fact.id}", fact) for fact in found))
 
-    async def _doubted_line(self, fact: Fact, caller: Caller) -> str:
+    async def _doubted_line(self, fact: Fact, caller: CommandContext) -> str:
         """A fact in a line, with the doubt that nobody has cleared up since."""
         history = await self._ledger.history(fact.id, caller.scopes)
         doubt = history[-1].reason if fact.is_open and history and history[-1].action == "flag" else ""
         return f"{self._line(fact)}{f' ❓ _{escape(doubt)}_' if doubt else ''}"
 
-    async def _why(self, fact: Fact, caller: Caller) -> Answer:
+    async def _why(self, fact: Fact, caller: CommandContext) -> Answer:
         """Where a fact comes from, what became of it, and what can be done with it."""
         said = self._knowledge.day(fact.last_at or fact.created_at)
         history = await self._ledger.history(fact.id, caller.scopes)
@@ -209,7 +211,7 @@ class FactCommands:
             buttons.append(Button(label="The message", command=look))
         return Answer(text="\n".join(lines), buttons=tuple(buttons) if _may(fact, caller) else tuple(buttons[5:]))
 
-    async def _correct(self, fact: Fact, text: str, caller: Caller) -> Answer:
+    async def _correct(self, fact: Fact, text: str, caller: CommandContext) -> Answer:
         if not text:
             if caller.session.is_incognito:
                 raise Refused("This is incognito, where nothing is written down. `/incognito off` ends that.")
@@ -220,7 +222,7 @@ class FactCommands:
         undo = [_link("Undo", f"undo c{one.id}") for one in await self._ledger.history(fact.id, caller.scopes)]
         return Answer(text=f"Corrected:\n\n{self._line(fixed)}{before}", buttons=(_button("Why", fixed), *undo[-1:]))
 
-    async def _forget(self, fact: Fact, caller: Caller) -> Answer:
+    async def _forget(self, fact: Fact, caller: CommandContext) -> Answer:
         """Shows what goes with a fact, and lets it wait for a yes."""
         claim = _claim(caller)
         phrase = " ".join(re.sub(r'["“”„″]', " ", fact.content).split())
@@ -232,7 +234,7 @@ class FactCommands:
             confirm=Command(name="memory", arguments=f"forget f{fact.id} {CONFIRMED}{token}".strip()),
         )
 
-    async def _erase(self, text: str, caller: Caller) -> Answer:
+    async def _erase(self, text: str, caller: CommandContext) -> Answer:
         """What a yes runs. The fact goes last, so that what a crash cut short can be done again."""
         name, _, token = text.partition(f" {CONFIRMED.strip()}")
         match = _FACT.fullmatch(name)
@@ -248,7 +250,7 @@ class FactCommands:
             await self._ledger.forget([fact.id], caller.scopes)
         return Answer(text=told)
 
-    async def _changes(self, text: str, caller: Caller) -> Answer:
+    async def _changes(self, text: str, caller: CommandContext) -> Answer:
         """The latest changes, or the latest up to one that is named."""
         named = _CHANGE.fullmatch(text)
         found = await self._ledger.changes(caller.scopes, SHOWN_CHANGES + 1, int(named[1]) if named else None)
@@ -261,7 +263,7 @@ class FactCommands:
         buttons = tuple(_link("Older", f"changes c{change.id}") for change in older)
         return Answer(text="\n".join(["**What changed in what I know**", "", *lines]), buttons=buttons)
 
-    async def _undo(self, text: str, caller: Caller) -> Answer:
+    async def _undo(self, text: str, caller: CommandContext) -> Answer:
         """By a change's name, or the latest change of a fact."""
         fact_id, change_id = _FACT.fullmatch(text), _CHANGE.fullmatch(text)
         if fact_id is not None:
@@ -283,7 +285,7 @@ class FactCommands:
             return Answer(text=f"Taken back: I do not know any more that {escape(undone.content)}.")
         return Answer(text=f"Taken back. It is again:\n\n{self._line(undone)}", buttons=(_button("Why", undone),))
 
-    async def _fact(self, text: str, caller: Caller) -> Fact:
+    async def _fact(self, text: str, caller: CommandContext) -> Fact:
         match = _FACT.fullmatch(text)
         fact = await self._ledger.find(int(match[1]), caller.scopes) if match else None
         if fact is None:
@@ -291,7 +293,7 @@ class FactCommands:
         return fact
 
     @staticmethod
-    def _check(fact: Fact, caller: Caller) -> None:
+    def _check(fact: Fact, caller: CommandContext) -> None:
         if not _may(fact, caller):
             raise Refused("In a room only the owner and who said it change a fact.")
 
@@ -322,7 +324,7 @@ def _group(fact: Fact) -> str:
     return fact.kind if fact.is_open else "over"
 
 
-def _may(fact: Fact, caller: Caller) -> bool:
+def _may(fact: Fact, caller: CommandContext) -> bool:
     return not caller.scope.is_room or caller.is_owner or fact.account == caller.account
 
 
@@ -348,8 +350,8 @@ def _short(content: str) -> str:
     return escape(text if len(text) <= PART_CHARS else text[:PART_CHARS].rsplit(" ", 1)[0] + " …")
 
 
-def _claim(caller: Caller) -> Claim:
-    return Claim(
+def _claim(caller: CommandContext) -> ErasureRequest:
+    return ErasureRequest(
         account=caller.account,
         scope=caller.scope,
         scopes=caller.scopes,
@@ -362,7 +364,7 @@ def _surety(fact: Fact) -> str:
     return f"I am {round(100 * fact.trust)} % sure of it." if fact.is_open else "It is no longer so."
 
 
-def _author(caller: Caller) -> Author:
+def _author(caller: CommandContext) -> Author:
     return Author(account=caller.account)
 
 
@@ -378,7 +380,7 @@ def _link(label: str, arguments: str) -> Button:
     return Button(label=label, command=Command(name="memory", arguments=arguments))
 
 
-def _asked(caller: Caller) -> str:
+def _asked(caller: CommandContext) -> str:
     where = "" if caller.inbound.is_direct else ", with a mention of me or as an answer to one of my messages"
     return (
         f"What is right? Your next message{where}, a whole sentence, takes its place. A command, or **cancel**, leaves "

@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 
 from core.markup.render import escape
 from core.privacy.forgetting import Forgetting
-from core.records import Claim, Receipt, Trace, Traces
+from core.store.erasure_list import ErasureItem, ErasurePreview, ErasureReceipt, ErasureRequest
 from core.types import Answer, Command, CommandSpec, Option
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 
 CONFIRMED = "--confirmed "
 """Stands before the name of the list in what a yes runs; the name is a secret of the person's."""
@@ -36,9 +36,9 @@ class ForgetCommands:
         """Never: what is asked and what is erased must not change in between."""
         return False
 
-    async def run(self, command: Command, caller: Caller) -> Answer:
+    async def run(self, command: Command, caller: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
-        claim = Claim(
+        claim = ErasureRequest(
             account=caller.account,
             scope=caller.scope,
             scopes=caller.scopes,
@@ -59,7 +59,7 @@ class ForgetCommands:
         )
 
 
-def traces_text(traces: Traces, zone: ZoneInfo, *, is_limited: bool = False) -> str:
+def traces_text(traces: ErasurePreview, zone: ZoneInfo, *, is_limited: bool = False) -> str:
     """What would go, as Markdown."""
     whose = " of your own words here" if is_limited else ""
     things = (
@@ -81,7 +81,7 @@ def traces_text(traces: Traces, zone: ZoneInfo, *, is_limited: bool = False) -> 
     return "\n".join(lines)
 
 
-def receipt_text(receipt: Receipt) -> str:
+def receipt_text(receipt: ErasureReceipt) -> str:
     """What went, and what is left to somebody else, as Markdown."""
     things = f"{receipt.derived:,} {'thing' if receipt.derived == 1 else 'things'} that repeated it"
     parts = [_counted(receipt.counts), things if receipt.derived else ""]
@@ -101,7 +101,7 @@ def receipt_text(receipt: Receipt) -> str:
     return " ".join(lines)
 
 
-def _line(trace: Trace, zone: ZoneInfo) -> str:
+def _line(trace: ErasureItem, zone: ZoneInfo) -> str:
     text = " ".join(trace.text.split())
     if len(text) > LINE_CHARS:
         text = text[:LINE_CHARS].rsplit(" ", 1)[0] + " …"

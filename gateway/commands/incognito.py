@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from core.errors import Refused
-from core.ports import Clock, Outbox
-from core.privacy.incognito import Incognito
-from core.records import Parcel
+from core.ports import Clock
+from core.privacy.incognito import IncognitoConversations
+from core.store.outbox import Outbox, OutboxItem
 from core.types import Address, Answer, Command, CommandSpec, Option
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 
 _INCOGNITO = CommandSpec(
     name="incognito",
@@ -40,7 +40,7 @@ class IncognitoCommands:
 
     specs = (_INCOGNITO,)
 
-    def __init__(self, conversations: Incognito, clock: Clock) -> None:
+    def __init__(self, conversations: IncognitoConversations, clock: Clock) -> None:
         self._conversations = conversations
         self._clock = clock
 
@@ -48,7 +48,7 @@ class IncognitoCommands:
         """It changes what becomes of the next message."""
         return False
 
-    async def run(self, command: Command, caller: Caller) -> Answer:
+    async def run(self, command: Command, caller: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
         state = command.arguments.strip().lower()
         if state not in ("", "on", "off"):
@@ -62,7 +62,7 @@ class IncognitoCommands:
         await self._conversations.begin(caller.inbound.address)
         return Answer(text=BEGUN)
 
-    async def _end(self, caller: Caller) -> Answer:
+    async def _end(self, caller: CommandContext) -> Answer:
         if not caller.session.is_incognito:
             raise Refused("This conversation is not incognito.")
         await self._conversations.end(caller.session.id, "new", self._clock.now())
@@ -73,6 +73,6 @@ async def tell_of_restart(marks: _Marks, outbox: Outbox, clock: Clock) -> None:
     """At the start of a process: says where an incognito conversation has ended with the one before."""
     for address in await marks.fallen():
         key = f"incognito:{address.key}:{clock.now().isoformat()}"
-        await outbox.hold(Parcel(key=key, kind="notice", address=address))
+        await outbox.hold(OutboxItem(key=key, kind="notice", address=address))
         await outbox.fill(key, Answer(text=LOST), clock.now())
         await marks.lift(address)

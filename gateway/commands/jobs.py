@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from core.dates.reading import Reading
+from core.dates.schedule import Reading
 from core.errors import Refused
 from core.markup.render import escape
 from core.scheduling.appointments import Appointments
 from core.types import Answer, Button, Command, CommandSpec, Option
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 
 _REMIND = CommandSpec(
     name="remind",
@@ -42,7 +42,7 @@ class JobCommands:
         """Only a list changes nothing."""
         return command.name == "cron" and _action(command)[0] not in _CHANGES
 
-    async def run(self, command: Command, caller: Caller) -> Answer:
+    async def run(self, command: Command, caller: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
         if command.name == "remind":
             return await self._add("remind", command.arguments, caller)
@@ -55,7 +55,7 @@ class JobCommands:
             return await self._list(caller)
         raise Refused("I can list, add, pause, resume and remove: `/cron remove 3`, `/cron add daily at 8 | news?`.")
 
-    async def _add(self, name: str, line: str, caller: Caller) -> Answer:
+    async def _add(self, name: str, line: str, caller: CommandContext) -> Answer:
         if not line.strip():
             raise Refused("Say when and what: `/remind tomorrow at 9 call Ana`.")
         reading = await self._appointments.read(line)
@@ -83,7 +83,7 @@ class JobCommands:
             buttons=(Button(label="Yes", command=Command(name=name, arguments=arguments)),),
         )
 
-    async def _change(self, action: str, rest: str, caller: Caller) -> Answer:
+    async def _change(self, action: str, rest: str, caller: CommandContext) -> Answer:
         number = rest.strip().lstrip("#")
         if not (number.isascii() and number.isdigit() and len(number) < 18):
             raise Refused(f"Say which by its number: `/cron {action} 3`. `/cron` lists them.")
@@ -95,7 +95,7 @@ class JobCommands:
         job = await change(int(number), caller.scopes, None if caller.is_owner else caller.account)
         return Answer(text=f"{_DONE[action]}: {escape(self._appointments.describe(job))}")
 
-    async def _list(self, caller: Caller) -> Answer:
+    async def _list(self, caller: CommandContext) -> Answer:
         jobs = await self._appointments.list(caller.scopes)
         if not jobs:
             return Answer(text="Nothing is planned. `/remind tomorrow at 9 call Ana` makes a reminder.")

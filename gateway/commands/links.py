@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 from core.errors import Refused
 from core.markup.render import escape
-from core.people.roles import Kinship
-from core.ports import Clock, Outbox
-from core.records import Link, Named, Parcel
+from core.ports import Clock
+from core.store.links import Link, Links, NamedAccount
+from core.store.outbox import Outbox, OutboxItem
 from core.types import Account, Address, Answer, Command, CommandSpec, Option
 from gateway.commands.confirmations import Confirmations
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 
 _LINK = CommandSpec(
     name="link",
@@ -38,7 +38,7 @@ class LinkCommands:
 
     def __init__(
         self,
-        kinship: Kinship,
+        kinship: Links,
         confirmations: Confirmations,
         outbox: Outbox,
         clock: Clock,
@@ -54,7 +54,7 @@ class LinkCommands:
         """Both change what may be seen."""
         return False
 
-    async def run(self, command: Command, caller: Caller) -> Answer:
+    async def run(self, command: Command, caller: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
         if caller.scope.is_room or not caller.inbound.is_direct:
             raise Refused(f"/{command.name} works in a direct chat with me only.")
@@ -67,7 +67,7 @@ class LinkCommands:
             return await self._agree(caller, words.removeprefix(_AGREED))
         return await self._claim(caller, words)
 
-    async def _offer(self, caller: Caller) -> Answer:
+    async def _offer(self, caller: CommandContext) -> Answer:
         code = await self._kinship.offer(caller.account, caller.inbound.address, caller.scope, self._clock.now())
         others = (await self._kinship.kin(caller.account))[1:]
         linked = f"\n\nYou are one person with {_listed(others)} already; `/unlink` parts you." if others else ""
@@ -78,8 +78,8 @@ class LinkCommands:
             kept="A code to be linked by.",
         )
 
-    async def _claim(self, caller: Caller, code: str) -> Answer:
-        me = Named(account=caller.account, name=caller.inbound.sender.name)
+    async def _claim(self, caller: CommandContext, code: str) -> Answer:
+        me = NamedAccount(account=caller.account, name=caller.inbound.sender.name)
         link = await self._kinship.claim(code, me, caller.inbound.address, self._clock.now())
         return Answer(text=_question(link.offered, link.claimed), confirm=_yes(link))
 
@@ -97,7 +97,7 @@ class LinkCommands:
         await self._tell(f"link:{link.id}:undelivered:{key}", link.claimed_address, Answer(text=told))
         await self._kinship.call_off(link.id)
 
-    async def _agree(self, caller: Caller, token: str) -> Answer:
+    async def _agree(self, caller: CommandContext, token: str) -> Answer:
         link = await self._kinship.agree(token, caller.account, self._clock.now())
         if not link.is_joined:
             await self._ask(link, caller.origin)
@@ -109,7 +109,7 @@ class LinkCommands:
         await self._tell(f"link:{link.id}:joined", link.claimed_address, Answer(text=told))
         return Answer(text=told)
 
-    async def _part(self, caller: Caller, name: str) -> Answer:
+    async def _part(self, caller: CommandContext, name: str) -> Answer:
         own = caller.account
         parted = await self._other(own, name) if name and name != own.key else own
         others = await self._kinship.part(parted)
@@ -129,7 +129,7 @@ class LinkCommands:
     async def _ask(self, link: Link, origin: str) -> None:
         """The question to who offered the code, once for each yes of the other side."""
         key = f"{ASKED}{link.id}:{origin}"
-        held = await self._outbox.hold(Parcel(key=key, kind="notice", address=link.address))
+        held = await self._outbox.hold(OutboxItem(key=key, kind="notice", address=link.address))
         if held.answer is None and not held.is_over:
             button = await self._confirmations.lay(_yes(link), link.offered[0].account, link.scope, link.address, key)
             answer = Answer(text=_question(link.claimed, link.offered), buttons=(button,))
@@ -137,7 +137,7 @@ class LinkCommands:
             self._on_wake()
 
     async def _tell(self, key: str, address: Address, answer: Answer) -> None:
-        held = await self._outbox.hold(Parcel(key=key, kind="notice", address=address))
+        held = await self._outbox.hold(OutboxItem(key=key, kind="notice", address=address))
         if held.answer is None and not held.is_over:
             await self._outbox.fill(key, answer, self._clock.now())
             self._on_wake()
@@ -147,7 +147,7 @@ def _yes(link: Link) -> Command:
     return Command(name="link", arguments=f"{_AGREED}{link.token}")
 
 
-def _question(other: Sequence[Named], own: Sequence[Named]) -> str:
+def _question(other: Sequence[NamedAccount], own: Sequence[NamedAccount]) -> str:
     """To the side `own` about the side `other`."""
     more = f" With it come {_listed(other[1:])}." if len(other) > 1 else ""
     reach = "here" if len(own) == 1 else f"here and on {_listed(own[1:])}"
@@ -157,7 +157,7 @@ def _question(other: Sequence[Named], own: Sequence[Named]) -> str:
     )
 
 
-def _listed(accounts: Sequence[Named]) -> str:
+def _listed(accounts: Sequence[NamedAccount]) -> str:
     """``**Ana** (Telegram, id `42`)``."""
     told = [
         f"**{escape(one.name or one.account.user_id)}** ({one.account.platform.title()}, id `{one.account.user_id}`)"

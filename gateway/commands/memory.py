@@ -8,9 +8,9 @@ from dataclasses import replace
 from core.errors import Refused
 from core.markup.render import escape
 from core.notes.notebook import Notebook
-from core.notes.owner_files import Charter
+from core.notes.owner_files import OwnerFiles
 from core.types import Answer, Command, CommandSpec, Option
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 from gateway.commands.facts import ACTIONS, FactCommands
 from gateway.commands.notes import NOTE_ACTIONS, NoteDesk
 
@@ -35,7 +35,7 @@ class MemoryCommands:
 
     specs = (_MEMORY,)
 
-    def __init__(self, notebook: Notebook, charter: Charter, facts: FactCommands, zone: str) -> None:
+    def __init__(self, notebook: Notebook, charter: OwnerFiles, facts: FactCommands, zone: str) -> None:
         self._notebook = notebook
         self._facts = facts
         self._desk = NoteDesk(notebook, charter, zone)
@@ -45,7 +45,7 @@ class MemoryCommands:
         action, text = _action(command)
         return not self._desk.changes_notes(action) and not self._facts.changes_facts(action, text)
 
-    async def run(self, command: Command, caller: Caller) -> Answer:
+    async def run(self, command: Command, caller: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
         action, text = _action(command)
         if (about := await self._facts.answer(action, text, caller)) is not None:
@@ -62,7 +62,7 @@ class MemoryCommands:
             "(`/memory facts`)."
         )
 
-    async def _list(self, caller: Caller, targets: Sequence[str]) -> str:
+    async def _list(self, caller: CommandContext, targets: Sequence[str]) -> str:
         sections = []
         for target in targets:
             entries = await self._notebook.entries(caller.scopes, target)

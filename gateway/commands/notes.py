@@ -17,11 +17,11 @@ from core.guard.guard import suspicion
 from core.markup.render import escape
 from core.notes.files import FILES
 from core.notes.notebook import Notebook
-from core.notes.owner_files import NAMES, Charter
-from core.records import Author, NoteChange
-from core.review.review import Operation, PendingNote, Provenance, doubt
+from core.notes.owner_files import NAMES, OwnerFiles
+from core.review.review import doubt
+from core.store.notes import Author, NoteChange, Operation, PendingNote, Provenance
 from core.types import Answer, Button, Command
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 
 Quote = Callable[[str], str]
 PAGE = 10
@@ -131,7 +131,7 @@ BUTTONS = 4
 class NoteDesk:
     """Answers for /memory what concerns notes; `zone` is for dates. The `charter` concerns the owner alone."""
 
-    def __init__(self, notebook: Notebook, charter: Charter, zone: str) -> None:
+    def __init__(self, notebook: Notebook, charter: OwnerFiles, zone: str) -> None:
         self._notebook = notebook
         self._charter = charter
         self._zone = ZoneInfo(zone)
@@ -141,7 +141,7 @@ class NoteDesk:
         """Whether this of /memory changes a note, when it is about notes."""
         return action in _CHANGING
 
-    async def answer(self, action: str, text: str, caller: Caller) -> Answer | None:
+    async def answer(self, action: str, text: str, caller: CommandContext) -> Answer | None:
         """What /memory says to something about notes; None where it is about something else."""
         if action in _CHANGING and (done := await self._notebook.done(_author(caller), caller.scopes)) is not None:
             return Answer(text=plainly(done))
@@ -160,7 +160,7 @@ class NoteDesk:
             return await self._changed(action, text, caller)
         return None
 
-    async def _changed(self, action: str, text: str, caller: Caller) -> Answer:
+    async def _changed(self, action: str, text: str, caller: CommandContext) -> Answer:
         is_insisting, plain = _insisting(text)
         # In a room what others type is read by everybody's model: there the owner decides.
         is_typed = not caller.scope.is_room or caller.is_owner
@@ -191,15 +191,15 @@ class NoteDesk:
             said = await self._notebook.apply(caller.scope, caller.scopes, target, [operation], author)
         return Answer(text=plainly(said))
 
-    async def waiting(self, caller: Caller) -> int:
+    async def waiting(self, caller: CommandContext) -> int:
         """How much is put aside here."""
         return len(await self._notebook.pending(caller.scopes)) + len(await self._left_out(caller))
 
-    async def _left_out(self, caller: Caller) -> Sequence[tuple[str, str]]:
+    async def _left_out(self, caller: CommandContext) -> Sequence[tuple[str, str]]:
         """The owner's files that stand in no prompt."""
         return await self._charter.left_out() if _is_at_home(caller) else ()
 
-    async def _pending(self, caller: Caller) -> Answer:
+    async def _pending(self, caller: CommandContext) -> Answer:
         waiting, files = await self._notebook.pending(caller.scopes), await self._left_out(caller)
         if not waiting and not files:
             return Answer(text="Nothing waits to be looked at.")
@@ -211,7 +211,7 @@ class NoteDesk:
         ]
         return Answer(text=aside(waiting, self._zone, files), buttons=tuple(buttons))
 
-    async def _decide(self, text: str, caller: Caller, *, is_approved: bool) -> str:
+    async def _decide(self, text: str, caller: CommandContext, *, is_approved: bool) -> str:
         name = next((name for name in NAMES if name.casefold() == text.casefold()), None)
         if is_approved and name is not None and _is_at_home(caller):
             return await self._charter.approve(name)
@@ -225,7 +225,7 @@ class NoteDesk:
         with _legible():
             return plainly(await self._notebook.decide(note, caller.scopes, is_approved, _author(caller)))
 
-    async def _undo(self, text: str, caller: Caller) -> str:
+    async def _undo(self, text: str, caller: CommandContext) -> str:
         number = text.removeprefix("#")
         if number and not number.isdecimal():
             raise Refused("Say which change by its number, as `/memory history` shows it: `/memory undo 12`.")
@@ -235,7 +235,7 @@ class NoteDesk:
         with _legible():
             return plainly(await self._notebook.undo(change, caller.scope, caller.scopes, _author(caller)))
 
-    async def _history(self, caller: Caller, text: str) -> Answer:
+    async def _history(self, caller: CommandContext, text: str) -> Answer:
         page = max(1, int(text[:6])) if text.isdecimal() else 1
         history = await self._notebook.history(caller.scopes, PAGE + 1, PAGE * (page - 1))
         changes = await self._notebook.sources(caller.scopes, history)
@@ -255,12 +255,12 @@ def _legible() -> Iterator[None]:
         raise Refused(plainly(str(refusal))) from refusal
 
 
-def _is_at_home(caller: Caller) -> bool:
+def _is_at_home(caller: CommandContext) -> bool:
     """Whether the owner speaks where nobody else reads."""
     return caller.is_owner and not caller.scope.is_room
 
 
-def _author(caller: Caller) -> Author:
+def _author(caller: CommandContext) -> Author:
     """Who types a command, and which: a press, or a command that is no message, has nothing that could be opened."""
     inbound = caller.inbound
     is_message = inbound.kind == "message" and not inbound.is_interaction

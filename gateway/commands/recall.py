@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 from core.ports import Recall
 from core.search import filters
 from core.search.rendering import to_markdown
-from core.store.query import READ_FIRST, Findings, Found, Query, Shape
+from core.store.query import READ_FIRST, FoundSession, SearchQuery, SearchResults, Shape
 from core.types import Answer, Button, Command, CommandSpec, Option, Payer
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 
 LIMIT = 5
 BUBBLE_CHARS = 3_000
@@ -74,11 +74,11 @@ class RecallCommands:
         """Always."""
         return True
 
-    async def run(self, command: Command, caller: Caller) -> Answer:
+    async def run(self, command: Command, caller: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
         switches, text = _parted(command.arguments)
         findings = await self._recall.recall(
-            Query(
+            SearchQuery(
                 text=text,
                 scopes=caller.scopes,
                 asker=caller.account,
@@ -109,7 +109,7 @@ def _parted(arguments: str) -> tuple[tuple[str, ...], str]:
     return tuple(switches), arguments.strip()
 
 
-def _next(findings: Findings, present_id: int) -> list[Button]:
+def _next(findings: SearchResults, present_id: int) -> list[Button]:
     """What may be wanted next of what is shown, by its numbers; `present_id` is the session one is in already."""
     if findings.shape in ("scroll", "read"):
         return [button for found in findings.sessions for button in _beyond(found, findings.shape, present_id)]
@@ -123,7 +123,7 @@ def _next(findings: Findings, present_id: int) -> list[Button]:
     return looks + [_go_on(str(number), found) for number, found in shown if found.session.id != present_id]
 
 
-def _beyond(found: Found, shape: Shape, present_id: int) -> list[Button]:
+def _beyond(found: FoundSession, shape: Shape, present_id: int) -> list[Button]:
     """The ways out of a window into the rest of its session."""
     buttons = []
     if found.messages_before and found.window:
@@ -138,5 +138,5 @@ def _look(label: str, arguments: str) -> Button:
     return Button(label=label, command=Command(name="recall", arguments=arguments))
 
 
-def _go_on(name: str, found: Found) -> Button:
+def _go_on(name: str, found: FoundSession) -> Button:
     return Button(label=f"Go on with {name}", command=Command(name="sessions", arguments=str(found.session.id)))

@@ -16,14 +16,14 @@ from typing import Protocol
 
 from core.agent.turn import BADGE
 from core.errors import Refused
-from core.ports import Actions, Clock
-from core.records import Action
+from core.ports import Clock
+from core.store.actions import Actions, ButtonAction
 from core.types import Account, Answer, Command, CommandSpec, Inbound, Option, Scope
 from gateway.commands.confirmations import UNCLEAR, YES, Confirmations
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 
 
-class Family(Protocol):
+class CommandGroup(Protocol):
     """Some commands that belong together."""
 
     @property
@@ -33,7 +33,7 @@ class Family(Protocol):
     def is_reading(self, command: Command) -> bool:
         """Whether the command changes nothing, so that it need not wait for its turn."""
 
-    async def run(self, command: Command, caller: Caller) -> Answer:
+    async def run(self, command: Command, caller: CommandContext) -> Answer:
         """Does it. Raises Refused with a sentence for the person."""
 
 
@@ -55,7 +55,7 @@ _START = CommandSpec(name="start", description="Begin to talk to me", is_private
 class Commands:
     """The commands of all `families`, in their order."""
 
-    def __init__(self, families: Sequence[Family], actions: Actions, clock: Clock) -> None:
+    def __init__(self, families: Sequence[CommandGroup], actions: Actions, clock: Clock) -> None:
         self._families = {spec.name: family for family in families for spec in family.specs}
         self._specs = {spec.name: spec for family in families for spec in family.specs} | {"help": _HELP}
         self._actions = actions
@@ -86,7 +86,7 @@ class Commands:
             return inbound
         return replace(inbound, text=f"/{command.name}", command=Command(name=command.name))
 
-    async def run(self, command: Command, caller: Caller) -> Answer:
+    async def run(self, command: Command, caller: CommandContext) -> Answer:
         """The answer to a command; an unknown one is answered with the nearest names."""
         if command.name in (_HELP.name, _START.name):
             return Answer(text=self._help(command))
@@ -103,7 +103,7 @@ class Commands:
             raise Refused(f"/{command.name} writes something down, and this is incognito. `/incognito off` ends that.")
         return await family.run(command, caller)
 
-    async def prepared(self, answer: Answer, command: Command, caller: Caller) -> Answer:
+    async def prepared(self, answer: Answer, command: Command, caller: CommandContext) -> Answer:
         """The answer with its buttons kept as rows, private if the command is; a question gets its own in front."""
         spec = self._specs.get(command.name)
         if caller.session.is_incognito:
@@ -115,7 +115,7 @@ class Commands:
             expires_at = self._clock.now() + BUTTON_LIFE
             await self._actions.add(
                 [
-                    Action(
+                    ButtonAction(
                         id=button.id, scope=caller.scope, account=account, command=button.command, expires_at=expires_at
                     )
                     for button in buttons

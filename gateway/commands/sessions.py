@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from core.agent.sessions import Lineage
+from core.agent.sessions import SessionTracker
 from core.errors import Refused
 from core.markup.render import escape
-from core.ports import Clock, Conversations, Transcripts
+from core.ports import Clock, Conversations
+from core.store.sessions import Transcripts
 from core.types import Answer, Button, Command, CommandSpec, Option, Session
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 
 _NEW = CommandSpec(name="new", description="Begin a new conversation; the old one stays and can be found")
 _STOP = CommandSpec(name="stop", description="Stop the answer that is being written")
@@ -37,7 +38,7 @@ class SessionCommands:
     specs = (_NEW, _STOP, _SESSIONS, _TITLE)
 
     def __init__(
-        self, conversations: Conversations, transcripts: Transcripts, lineage: Lineage, clock: Clock, zone: str
+        self, conversations: Conversations, transcripts: Transcripts, lineage: SessionTracker, clock: Clock, zone: str
     ) -> None:
         self._conversations = conversations
         self._transcripts = transcripts
@@ -49,7 +50,7 @@ class SessionCommands:
         """/stop must not wait for what it stops; a list of sessions changes nothing."""
         return command.name == "stop" or (command.name == "sessions" and _number(command.arguments) is None)
 
-    async def run(self, command: Command, caller: Caller) -> Answer:
+    async def run(self, command: Command, caller: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
         match command.name:
             case "new":
@@ -64,7 +65,7 @@ class SessionCommands:
                     return await self._list(command.arguments.strip(), caller)
                 return await self._resume(number, caller)
 
-    async def _new(self, caller: Caller) -> Answer:
+    async def _new(self, caller: CommandContext) -> Answer:
         if caller.session.is_incognito:
             if caller.scope.is_room and not caller.is_owner:
                 raise Refused("In a room only my owner can end an incognito conversation.")
@@ -79,7 +80,7 @@ class SessionCommands:
             f"`/sessions {caller.session.id}` goes on with it."
         )
 
-    async def _title(self, command: Command, caller: Caller) -> Answer:
+    async def _title(self, command: Command, caller: CommandContext) -> Answer:
         title = " ".join(command.arguments.split())
         if not title:
             present = caller.session.title
@@ -90,14 +91,14 @@ class SessionCommands:
         await self._conversations.retitle(caller.session.id, title)
         return Answer(text=f"This conversation is called “{escape(title)}” now.")
 
-    async def _resume(self, number: int, caller: Caller) -> Answer:
+    async def _resume(self, number: int, caller: CommandContext) -> Answer:
         session = await self._lineage.resume(number, caller.inbound.address, caller.scope, caller.scopes)
         title = f" “{escape(session.title)}”" if session.title else ""
         if session.id == number:
             return Answer(text=f"We go on with conversation {number}{title}.")
         return Answer(text=f"We go on here with conversation {number}{title}, from its last messages.")
 
-    async def _list(self, text: str, caller: Caller) -> Answer:
+    async def _list(self, text: str, caller: CommandContext) -> Answer:
         sessions = await self._transcripts.recent(caller.scopes, LISTED, text or None)
         if not sessions:
             about = f" with “{text[:60]}” in title or text" if text else ""
@@ -113,7 +114,7 @@ class SessionCommands:
             ),
         )
 
-    def _line(self, session: Session, caller: Caller) -> str:
+    def _line(self, session: Session, caller: CommandContext) -> str:
         marks = [self._date(session.last_at or session.started_at), _counted(session.messages)]
         if session.address.platform != caller.inbound.address.platform:
             marks.append(f"on {session.address.platform.title()}")

@@ -10,13 +10,13 @@ from typing import Protocol
 
 from core.errors import Refused
 from core.markup.render import escape
-from core.ports import Clock, People
-from core.records import Pairing
-from core.store.sync_queue import Errands
+from core.ports import Clock
+from core.store.people import Pairing, People
+from core.store.sync_queue import SyncQueue
 from core.types import Answer, Command, CommandSpec, Option
 from gateway.check import standing
-from gateway.commands.context import Caller
-from gateway.services import STATE, House
+from gateway.commands.context import CommandContext
+from gateway.services import STATE, Services
 
 _APPROVE = CommandSpec(
     name="approve",
@@ -28,7 +28,7 @@ _STATUS = CommandSpec(name="status", description="What works and what does not",
 _WHOAMI = CommandSpec(name="whoami", description="Who you are to me, with the ids that settings need", is_private=True)
 
 
-class HouseCommands:
+class PeopleCommands:
     """`report` gives the lines of /status that only the process knows."""
 
     specs = (_APPROVE, _STATUS, _WHOAMI)
@@ -47,7 +47,7 @@ class HouseCommands:
         """None of them touches a conversation."""
         return True
 
-    async def run(self, command: Command, caller: Caller) -> Answer:
+    async def run(self, command: Command, caller: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
         if command.name in ("approve", "status") and caller.is_owner and caller.is_overlooked:
             raise Refused("In a room everybody would read the answer. Ask me in a direct chat.")
@@ -60,7 +60,7 @@ class HouseCommands:
             case _:
                 return Answer(text=_whoami(caller))
 
-    async def _approve(self, command: Command, caller: Caller) -> Answer:
+    async def _approve(self, command: Command, caller: CommandContext) -> Answer:
         if not caller.is_owner:
             raise Refused("Only my owner can let somebody in.")
         now = self._clock.now()
@@ -79,7 +79,7 @@ def _who(pairing: Pairing) -> str:
     return f"{escape(pairing.name)} ({pairing.account.platform}, id {pairing.account.user_id})"
 
 
-def _whoami(caller: Caller) -> str:
+def _whoami(caller: CommandContext) -> str:
     inbound = caller.inbound
     role = "my owner" if caller.is_owner else "somebody I talk to"
     place = "this room" if caller.scope.is_room else "you alone"
@@ -108,10 +108,10 @@ class _Remembering(Protocol):
     def states(self) -> Mapping[str, str]: ...
 
 
-class Report:
+class StatusReport:
     """Looks at `house` when asked; `supervisor` and `memory` are told once there are such."""
 
-    def __init__(self, house: House, model: str) -> None:
+    def __init__(self, house: Services, model: str) -> None:
         self._house = house
         self._model = model
         self.supervisor: _Watched | None = None
@@ -132,7 +132,7 @@ class Report:
             lines.append(f"**memory**: {kept}")
             lines.extend(f"**memory**: {escape(warning)}" for warning in self.memory.warnings)
             for name in self.memory.externals:
-                if still := await standing(Errands(house.database, house.clock), name):
+                if still := await standing(SyncQueue(house.database, house.clock), name):
                     lines.append(f"**memory**: {escape(name)}: {escape(still)}")
         lines.append(f"**reminders and schedules**: {len(jobs)} active")
         waiting = ", ".join(f"{counts[name]} {name}" for name in ("due", "dead") if counts.get(name))

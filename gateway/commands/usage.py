@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.markup.render import escape
-from core.records import Cause, Spending
+from core.store.usage import MissCause
 from core.types import Answer, Button, CallKind, Command, CommandSpec, Option, Session
-from core.usage.report import Books, Prices
-from gateway.commands.context import Caller
+from core.usage.report import Prices, Spending, UsageReport
+from gateway.commands.context import CommandContext
 
 SESSIONS = 10
 TITLE_CHARS = 40
@@ -29,7 +29,7 @@ _USAGE = CommandSpec(
     ),
     is_private=True,
 )
-CAUSES: Mapping[Cause, str] = {
+CAUSES: Mapping[MissCause, str] = {
     "first": "at the first request of a conversation",
     "length": "when a long conversation was continued in a fresh one",
     "rights": "when less might be seen than before",
@@ -58,7 +58,7 @@ class UsageCommands:
 
     specs = (_USAGE,)
 
-    def __init__(self, books: Books, zone: str) -> None:
+    def __init__(self, books: UsageReport, zone: str) -> None:
         self._books = books
         self._zone = ZoneInfo(zone)
 
@@ -66,7 +66,7 @@ class UsageCommands:
         """Always."""
         return True
 
-    async def run(self, command: Command, caller: Caller) -> Answer:
+    async def run(self, command: Command, caller: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
         is_wide = caller.inbound.address.platform in _WIDE
         prices = self._books.prices
@@ -90,7 +90,7 @@ class UsageCommands:
                     "Write /usage, /usage months, /usage sessions, or /usage and the number of a conversation."
                 )
 
-    async def _overview(self, caller: Caller) -> Answer:
+    async def _overview(self, caller: CommandContext) -> Answer:
         lately = await self._books.lately(caller.scopes)
         parts = [self._told("The last 30 days", lately)]
         if caller.session.is_incognito:

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapters.streaming import Painter
+from adapters.streaming import StreamedReply
 from core.errors import DeliveryError, StoreError
-from core.ports import Canvas, Receipt, Reply
+from core.ports import DeliveryRecord, MessageApi, Reply
 from core.types import Answer, Button, Command, File
 from tests.fixtures.canvas import ChatCanvas, ListReceipt
 
@@ -36,16 +36,16 @@ async def _no_task_remains() -> AsyncIterator[None]:
     await until_no_task()
 
 
-def begun(canvas: ChatCanvas, receipt: ListReceipt | None = None, *, frames: bool = True) -> Painter:
-    painter = Painter(canvas, frames=frames)
+def begun(canvas: ChatCanvas, receipt: ListReceipt | None = None, *, frames: bool = True) -> StreamedReply:
+    painter = StreamedReply(canvas, frames=frames)
     painter.begin(receipt or ListReceipt())
     return painter
 
 
 def test_it_fills_its_role() -> None:
-    canvas: Canvas = ChatCanvas()
-    reply: Reply = Painter(canvas)
-    receipt: Receipt = ListReceipt()
+    canvas: MessageApi = ChatCanvas()
+    reply: Reply = StreamedReply(canvas)
+    receipt: DeliveryRecord = ListReceipt()
     assert reply
     assert receipt
 
@@ -76,7 +76,7 @@ async def test_typing_is_shown_until_the_first_frame() -> None:
 async def test_typing_goes_on_while_nothing_is_posted() -> None:
     canvas = ChatCanvas()
     canvas.typing_refusal = BROKEN
-    painter = Painter(canvas, typing_every_s=0.001)
+    painter = StreamedReply(canvas, typing_every_s=0.001)
     painter.begin(ListReceipt())
     await canvas.until_typed(3)
     await painter.finish(Answer(text="done"))
@@ -291,7 +291,7 @@ async def test_abandoning_ends_typing_and_keeps_what_was_painted() -> None:
     assert painters() == []
     assert canvas.shown == ["one"]
     await painter.abandon()
-    await Painter(canvas).abandon()
+    await StreamedReply(canvas).abandon()
 
 
 async def test_painting_ends_with_the_task_that_began_it() -> None:
@@ -354,7 +354,7 @@ async def test_buttons_come_although_the_text_is_painted_already() -> None:
 
 async def test_empty_frames_are_not_sent() -> None:
     canvas = ChatCanvas()
-    painter = Painter(canvas, typing_every_s=0.001)
+    painter = StreamedReply(canvas, typing_every_s=0.001)
     painter.begin(ListReceipt())
     for text in ("```", "```p", "```py\n"):
         painter.show(text)
@@ -369,7 +369,7 @@ async def test_empty_frames_are_not_sent() -> None:
 async def test_it_begins_once_and_before_it_ends() -> None:
     canvas = ChatCanvas()
     with pytest.raises(RuntimeError):
-        await Painter(canvas).finish(Answer(text="x"))
+        await StreamedReply(canvas).finish(Answer(text="x"))
     painter = begun(canvas)
     with pytest.raises(RuntimeError):
         painter.begin(ListReceipt())

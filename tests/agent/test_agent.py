@@ -244,10 +244,10 @@ async def test_a_session_that_grows_too_long_is_continued_in_a_child_with_its_la
 
 async def test_a_model_that_fails_falls_back_and_the_person_is_told_why(home: Path) -> None:
     from core.agent.offline import Offline
-    from core.models.fallback import Fallback
+    from core.models.fallback import FallbackModel
 
     first = ScriptedModel(ModelError("The model's server is overloaded.", is_retryable=True))
-    model = Fallback(first, Offline("Europe/Lisbon", "The model is out of reach"), SteadyClock())
+    model = FallbackModel(first, Offline("Europe/Lisbon", "The model is out of reach"), SteadyClock())
     async with open_corridor(home, model) as corridor:
         await corridor.say("The ferry leaves at nine.")
         assert "The model's server is overloaded." in (await corridor.say("hello there my friend")).text

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from core.agent.offline import Offline
-from core.agent.user_message import Envelope
+from core.agent.user_message import UserMessages
 from core.guard.fence import fence
-from core.memory.manager import Memory
+from core.memory.manager import MemoryManager
 from core.types import Address, Completion, Json, Message, Request, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.corridor import open_corridor
@@ -30,7 +30,7 @@ def turn(*texts: str, scope: Scope = ANA, who: str = "Ana", memories: str = "", 
     sender = Sender(id="1", name=who)
     context = ToolContext(session=session, scope=scope, scopes=frozenset((scope,)), sender=sender, now=NOON)
     rows = [Message(role="user", text=text, session_id=1, created_at=NOON, sender=sender) for text in texts]
-    sealed = Envelope(Memory((), SteadyClock()), zone, 1000).dated(rows, context)
+    sealed = UserMessages(MemoryManager((), SteadyClock()), zone, 1000).dated(rows, context)
     content = [block for _, blocks in sealed for block in blocks]
     return {"role": "user", "content": [*content, *([{"type": "text", "text": fence(memories)}] if memories else [])]}
 

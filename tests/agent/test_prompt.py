@@ -9,10 +9,10 @@ import pytest
 
 from core.agent.prompt import AGENTS_CHARS, GUIDANCE, Prompt
 from core.errors import Refused
-from core.memory.manager import Memory
+from core.memory.manager import MemoryManager
 from core.notes.notebook import Notebook
-from core.notes.owner_files import Charter
-from core.notes.provider import Curated
+from core.notes.owner_files import OwnerFiles
+from core.notes.provider import NotesProvider
 from core.store.notes import Approvals, Notes
 from core.store.sqlite.database import Database
 from core.types import Address, Scope, Sender, Session, ToolContext
@@ -31,13 +31,13 @@ def notebook(home: Path, database: Database, clock: SteadyClock) -> Notebook:
 
 
 @pytest.fixture
-def charter(home: Path, database: Database) -> Charter:
-    return Charter(home, Approvals(database))
+def charter(home: Path, database: Database) -> OwnerFiles:
+    return OwnerFiles(home, Approvals(database))
 
 
 @pytest.fixture
-def prompt(charter: Charter, notebook: Notebook) -> Prompt:
-    return Prompt(charter, SHIPPED, "Europe/Lisbon", Memory((Curated(notebook),), SteadyClock()))
+def prompt(charter: OwnerFiles, notebook: Notebook) -> Prompt:
+    return Prompt(charter, SHIPPED, "Europe/Lisbon", MemoryManager((NotesProvider(notebook),), SteadyClock()))
 
 
 def context(moment: datetime | None = None, scopes: frozenset[Scope] = frozenset((ANA,))) -> ToolContext:
@@ -71,13 +71,13 @@ async def test_the_sections_stand_in_their_order(home: Path, prompt: Prompt, not
     assert text.endswith("short paragraphs.")
 
 
-async def test_what_there_is_nothing_of_has_no_section(home: Path, charter: Charter, prompt: Prompt) -> None:
+async def test_what_there_is_nothing_of_has_no_section(home: Path, charter: OwnerFiles, prompt: Prompt) -> None:
     text = await prompt.write(context(), " \n")
     assert text.startswith("You are the shipped one.\n\n# How you work")
     assert "# Instructions of your owner" not in text
     assert "# Where you are" not in text
     assert text.count("(nothing noted yet)") == 2
-    bare = await Prompt(charter, SHIPPED, "Europe/Lisbon", Memory((), SteadyClock())).write(context(), HINT)
+    bare = await Prompt(charter, SHIPPED, "Europe/Lisbon", MemoryManager((), SteadyClock())).write(context(), HINT)
     assert "# What you know" not in bare
 
 
@@ -135,13 +135,13 @@ async def test_orders_in_the_soul_leave_the_shipped_one(home: Path, prompt: Prom
 
 
 async def test_a_file_that_its_owner_means_stands_as_long_as_it_says_the_same(
-    home: Path, charter: Charter, prompt: Prompt, database: Database
+    home: Path, charter: OwnerFiles, prompt: Prompt, database: Database
 ) -> None:
     (home / "AGENTS.md").write_text(f"{ORDER}\n")
     assert await charter.left_out() == [("AGENTS.md", "a key or a link with a secret in it")]
     assert "as long as it says what it says now" in await charter.approve("AGENTS.md")
     assert ORDER in await prompt.write(context(), HINT)
-    assert await Charter(home, Approvals(database)).left_out() == [], "also after a restart"
+    assert await OwnerFiles(home, Approvals(database)).left_out() == [], "also after a restart"
     with pytest.raises(Refused, match="nothing to approve"):
         await charter.approve("AGENTS.md")
     (home / "AGENTS.md").write_text(f"{ORDER} And a parrot.\n")

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from core.types import Usage
-from gateway.outbox_worker import Courier
-from gateway.provider_delivery import MemoryDoor
+from gateway.outbox_worker import OutboxWorker
+from gateway.provider_delivery import ProviderDelivery
 from tests.fixtures.corridor import Corridor, open_corridor
 from tests.fixtures.scripted_model import ScriptedModel, says
 
@@ -51,8 +51,8 @@ async def carried(corridor: Corridor, many: int) -> list[tuple[object, ...]]:
     """What the watcher has heard through the outbox, once it is so much."""
     watcher = sys.modules["mneme_plugin_watcher"]
     house = corridor.house
-    door = MemoryDoor(corridor.memory)
-    courier = asyncio.create_task(Courier(house.outbox, corridor.post, {door.platform: door}, house.clock).run())
+    door = ProviderDelivery(corridor.memory)
+    courier = asyncio.create_task(OutboxWorker(house.outbox, corridor.post, {door.platform: door}, house.clock).run())
 
     def heard() -> list[tuple[object, ...]]:
         return [one for one in watcher.HEARD if one[0] != "turn"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from core.agent.tool_runner import Toolbox
+from core.agent.tool_runner import ToolRunner
 from core.types import Address, Json, Scope, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
 
@@ -28,7 +28,7 @@ async def test_a_tool_that_keeps_a_limit_of_its_own_is_waited_for_so_long() -> N
         return "done"
 
     slow = Tool(name="slow", description="", schema={"type": "object"}, run=run)
-    (stopped,) = await Toolbox([slow], LIMIT_S).run([CALL], _context())
+    (stopped,) = await ToolRunner([slow], LIMIT_S).run([CALL], _context())
     assert stopped.text == "slow took longer than 0.02 s and was stopped."
-    (waited,) = await Toolbox([replace(slow, patience_s=30.0)], LIMIT_S).run([CALL], _context())
+    (waited,) = await ToolRunner([replace(slow, patience_s=30.0)], LIMIT_S).run([CALL], _context())
     assert waited.text == "done"

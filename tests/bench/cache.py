@@ -17,8 +17,8 @@ from typing import Any
 from core.guard.fence import OPENING
 from core.models.claude import Claude
 from core.ports import Model
-from core.records import Spending
 from core.types import Completion, Request
+from core.usage.report import Spending
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.corridor import open_corridor
 from tests.fixtures.messages_api import MessagesApi

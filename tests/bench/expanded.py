@@ -14,8 +14,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from config.settings import Settings
-from core.search.expansion import Research
-from core.store.query import Findings, Query
+from core.search.expansion import ExpandedRecall
+from core.store.query import SearchQuery, SearchResults
 from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
 from gateway.services import client
@@ -37,11 +37,11 @@ class Expanded(Mneme):
         self._stack.push_async_callback(model.close)
         path = Path(self._folder.name) / "state.db"
         database = await self._stack.enter_async_context(Database.open(path))
-        self._research = Research(self._recall, Transcripts(database), model, settings.model.cheap, clock)
+        self._research = ExpandedRecall(self._recall, Transcripts(database), model, settings.model.cheap, clock)
 
-    def _ask(self, text: str, count: int) -> Findings:
+    def _ask(self, text: str, count: int) -> SearchResults:
         if self._last is None or self._last[0] != text:
-            query = Query(scopes=frozenset({SCOPE}), text=text, limit=SESSIONS, messages=LIMIT, is_expanded=True)
+            query = SearchQuery(scopes=frozenset({SCOPE}), text=text, limit=SESSIONS, messages=LIMIT, is_expanded=True)
             self._last = (text, count, self._runner.run(self._research.recall(query)))
         findings = self._last[2]
         return replace(findings, messages=findings.messages[:count])

@@ -17,10 +17,10 @@ from zoneinfo import ZoneInfo
 
 from core.facts import hrr
 from core.facts.claims import Claim, fact_of
-from core.facts.ranking import Blend, Question
+from core.facts.ranking import FactRanking, Question
 from core.facts.rules import claims
-from core.records import Fact
 from core.store import fact_rows, rows
+from core.store.fact_rows import Fact
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
 from core.store.sqlite.database import Database
@@ -35,15 +35,15 @@ SCOPES = frozenset((SCOPE,))
 ZONE = ZoneInfo("Europe/Lisbon")
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 BLENDS = {
-    "text": Blend(text=1.0, jaccard=0.0, names=0.0, aim=0.0),
-    "text + names": Blend(text=0.7, jaccard=0.0, names=0.3, aim=0.0),
-    "text + names + HRR": Blend(text=0.7, jaccard=0.0, names=0.3, aim=0.0, hrr=0.2),
-    "text + names + Jaccard": Blend(text=0.6, jaccard=0.2, names=0.2, aim=0.0),
-    "text + names + Jaccard + whom it is about (the default)": Blend(),
-    "the default + 0.1 HRR": Blend(hrr=0.1),
-    "the default + 0.2 HRR": Blend(hrr=0.2),
-    "the default, HRR in place of Jaccard": Blend(jaccard=0.0, hrr=0.15),
-    "HRR alone, over the same candidates": Blend(text=0.0, jaccard=0.0, names=0.0, aim=0.0, hrr=1.0),
+    "text": FactRanking(text=1.0, jaccard=0.0, names=0.0, aim=0.0),
+    "text + names": FactRanking(text=0.7, jaccard=0.0, names=0.3, aim=0.0),
+    "text + names + HRR": FactRanking(text=0.7, jaccard=0.0, names=0.3, aim=0.0, hrr=0.2),
+    "text + names + Jaccard": FactRanking(text=0.6, jaccard=0.2, names=0.2, aim=0.0),
+    "text + names + Jaccard + whom it is about (the default)": FactRanking(),
+    "the default + 0.1 HRR": FactRanking(hrr=0.1),
+    "the default + 0.2 HRR": FactRanking(hrr=0.2),
+    "the default, HRR in place of Jaccard": FactRanking(jaccard=0.0, hrr=0.15),
+    "HRR alone, over the same candidates": FactRanking(text=0.0, jaccard=0.0, names=0.0, aim=0.0, hrr=1.0),
 }
 SIZES = (1_000, 100_000)
 
@@ -87,7 +87,7 @@ def _cell(scores: Sequence[tuple[str, float, float]]) -> str:
     return f"{100 * statistics.mean(s[1] for s in scores):.0f} / {100 * statistics.mean(s[2] for s in scores):.0f}"
 
 
-async def _score(search: FactSearch, blend: Blend, question: Asked) -> tuple[float, float]:
+async def _score(search: FactSearch, blend: FactRanking, question: Asked) -> tuple[float, float]:
     query = Question.of(question.question, SCOPES, START + timedelta(days=60))
     found = await search.candidates(query.terms, query.keys, SCOPES)
     known = {entity_key(name) for fact, _, _ in found for name in fact.entities} & set(query.keys)

@@ -19,7 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core.search.recall import Recall
-from core.store.query import Findings, Query
+from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite.database import Database
 from core.types import Scope
 from tests.fixtures.clock import SteadyClock
@@ -38,7 +38,7 @@ class Mneme:
         self._runner = asyncio.Runner()
         self._stack = contextlib.AsyncExitStack()
         self._folder = tempfile.TemporaryDirectory()
-        self._last: tuple[str, int, Findings] | None = None
+        self._last: tuple[str, int, SearchResults] | None = None
 
     def index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
         """Stores all sessions and brings the indexes up to date."""
@@ -60,9 +60,9 @@ class Mneme:
         self._runner.close()
         self._folder.cleanup()
 
-    def _ask(self, text: str, count: int) -> Findings:
+    def _ask(self, text: str, count: int) -> SearchResults:
         if self._last is None or self._last[0] != text:
-            query = replace(Query(scopes=frozenset({SCOPE})), text=text, limit=SESSIONS, messages=count)
+            query = replace(SearchQuery(scopes=frozenset({SCOPE})), text=text, limit=SESSIONS, messages=count)
             self._last = (text, count, self._runner.run(self._recall.recall(query)))
         return self._last[2]
 

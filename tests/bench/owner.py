@@ -26,7 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core.search.recall import Recall
-from core.store.query import Query
+from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.types import Scope
 from tests.fixtures.clock import SteadyClock
@@ -146,7 +146,7 @@ async def _row(stores: Sequence[Recall], line: _Line) -> str:
     taken: tuple[list[float], ...] = tuple([] for _ in stores)
     for _ in range(ROUNDS):
         for text in line.texts:
-            query = Query(scopes=frozenset({_scope(0)}), text=text, limit=3)
+            query = SearchQuery(scopes=frozenset({_scope(0)}), text=text, limit=3)
             for store, times in zip(stores, taken, strict=True):
                 started = time.perf_counter()
                 await store.recall(query)

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core.search.recall import Recall
 from core.search.rendering import to_json
-from core.store.query import Query
+from core.store.query import SearchQuery
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.transfer.archive import Archive
@@ -88,22 +88,22 @@ class Mneme:
 
     def search(self, text: str, limit: int) -> list[int]:
         """The best messages."""
-        query = Query(scopes=SCOPES, text=text, limit=1, messages=limit)
+        query = SearchQuery(scopes=SCOPES, text=text, limit=1, messages=limit)
         return [hit.message_id for hit in self._run(self._recall.recall(query)).messages]
 
     def discover(self, text: str) -> int:
         """The whole tool call: three sessions with windows and bookends, as JSON."""
-        return self._told(Query(scopes=SCOPES, text=text, limit=3))
+        return self._told(SearchQuery(scopes=SCOPES, text=text, limit=3))
 
     def scroll(self, session: str, message: int) -> int:
         """Ten messages on each side of one; the n-th message of the corpus has the number n."""
-        findings = self._run(self._recall.recall(Query(scopes=SCOPES, around=message, window=10)))
+        findings = self._run(self._recall.recall(SearchQuery(scopes=SCOPES, around=message, window=10)))
         json.dumps(to_json(findings), ensure_ascii=False)
         return len(findings.sessions[0].window)
 
     def browse(self) -> int:
         """The latest ten sessions."""
-        return self._told(Query(scopes=SCOPES, limit=10))
+        return self._told(SearchQuery(scopes=SCOPES, limit=10))
 
     def size(self) -> int:
         """Bytes on disk, the log written back into the file."""
@@ -120,7 +120,7 @@ class Mneme:
         self._run(self._archive.import_lines(lines, lambda _: None))
         self._waiting = []
 
-    def _told(self, query: Query) -> int:
+    def _told(self, query: SearchQuery) -> int:
         findings = self._run(self._recall.recall(query))
         json.dumps(to_json(findings), ensure_ascii=False)
         return len(findings.sessions)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.dates.schedule import Schedule
 from core.errors import ConfigError, Refused
-from core.records import Schedule
 from core.scheduling.schedule import describe, exact, next_after, parse
 
 pytestmark = pytest.mark.slow

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from core.records import Author, Fact
 from core.store.actions import Actions
+from core.store.fact_rows import Fact
+from core.store.notes import Author
 from core.store.sqlite.database import Database
 from core.types import Address, Attachment, Command, Scope
 from gateway.commands.confirmations import Confirmations
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
 from tests.fixtures.forgetful import left_of
@@ -106,7 +107,7 @@ async def test_it_waits_over_a_restart(home: Path) -> None:
 
 
 async def test_it_waits_ten_minutes_and_knows_the_message_again(database: Database, clock: SteadyClock) -> None:
-    caller = Caller(inbound=inbound("1"), scope=ANA, scopes=frozenset({ANA}), session=session(), is_owner=False)
+    caller = CommandContext(inbound=inbound("1"), scope=ANA, scopes=frozenset({ANA}), session=session(), is_owner=False)
     confirmations = Confirmations(Actions(database, clock), clock)
     command = Command(name="memory", arguments="correct f1")
     await confirmations.listen(command, caller)

@@ -13,9 +13,9 @@ import pytest
 from filelock import FileLock
 
 from core.agent.user_message import Turn
-from core.errors import Overtaken
+from core.errors import StaleReadError
 from core.notes import files as pages
-from core.privacy.files_role import Filing
+from core.privacy.files import HomeFiles
 from core.privacy.quoting import Quoting
 from core.types import Address, Answer, Json, Scope, Session, Tool, ToolContext
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
@@ -175,7 +175,7 @@ async def test_a_question_that_is_put_again_is_one_question(home: Path) -> None:
             nonlocal times
             times += 1
             if times == 1:
-                raise Overtaken("between the question and its answer")
+                raise StaleReadError("between the question and its answer")
             await keep(turn, session, text, answer, is_parcelled=is_parcelled)
 
         await corridor.say("I moved to Zanzibar in May.")
@@ -185,11 +185,8 @@ async def test_a_question_that_is_put_again_is_one_question(home: Path) -> None:
         assert "Forgotten: 1 message" in (await corridor.say("yes")).text
 
 
-class Sealed:
-    """Fills the role Filing over files that nobody can write."""
-
-    def __init__(self, files: Filing) -> None:
-        self.find = files.find
+class Sealed(HomeFiles):
+    """Files that nobody can write."""
 
     def erase(
         self, scopes: frozenset[Scope], texts: Sequence[str], words: Quoting, digests: Collection[str]
@@ -205,8 +202,8 @@ async def test_a_file_that_cannot_be_written_is_named_and_holds_up_nobody(
 
     async with open_corridor(home) as corridor:
         await corridor.say("/memory add Lives in Zanzibar")
-        corridor.house.forgetting._papers = Sealed(corridor.house.papers)
-        monkeypatch.setattr(pages.Pages, "keep", keep)
+        corridor.house.forgetting._papers = Sealed(corridor.house.settings.home)
+        monkeypatch.setattr(pages.NoteFiles, "keep", keep)
         receipt = (await forgotten(corridor, "Zanzibar")).text
         assert "`mneme.log` cannot be written" in receipt
         assert "`MEMORY.md` cannot be written" in receipt or "`USER.md` cannot be written" in receipt

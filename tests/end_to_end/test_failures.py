@@ -10,7 +10,7 @@ import pytest
 
 from core.agent.offline import Offline
 from core.errors import ModelError, StoreError
-from core.models.fallback import Fallback
+from core.models.fallback import FallbackModel
 from core.types import Address, Scope, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
@@ -74,7 +74,7 @@ async def test_what_was_overheard_is_never_apologised_for(home: Path) -> None:
 
 async def test_one_conversation_that_is_refused_does_not_silence_the_model_for_others(home: Path) -> None:
     first = ScriptedModel(ModelError("The request was refused.", status=400), says("hello Bob"))
-    model = Fallback(first, Offline("Europe/Lisbon", "The model is out of reach"), SteadyClock())
+    model = FallbackModel(first, Offline("Europe/Lisbon", "The model is out of reach"), SteadyClock())
     async with open_corridor(home, model) as corridor:
         assert "The request was refused." in (await corridor.say("something odd I said")).text
         assert (await corridor.say("hello", "7")).text == "hello Bob"
@@ -82,7 +82,7 @@ async def test_one_conversation_that_is_refused_does_not_silence_the_model_for_o
 
 async def test_a_conversation_that_the_server_finds_too_long_goes_on_in_a_child(home: Path) -> None:
     first = ScriptedModel(says("one"), ModelError("too large", status=413), says("in the child"))
-    model = Fallback(first, Offline("Europe/Lisbon"), SteadyClock())
+    model = FallbackModel(first, Offline("Europe/Lisbon"), SteadyClock())
     async with open_corridor(home, model) as corridor:
         await corridor.say("first")
         assert (await corridor.say("second")).text == "in the child"
@@ -111,7 +111,7 @@ async def test_frames_begin_anew_when_the_fallback_takes_over(home: Path) -> Non
             on_text("The ferry to Cacilhas leaves")
             raise ModelError("The connection was lost.", is_retryable=True)
 
-    model = Fallback(Breaking(), Offline("Europe/Lisbon"), SteadyClock())
+    model = FallbackModel(Breaking(), Offline("Europe/Lisbon"), SteadyClock())
     async with open_corridor(home, model) as corridor:
         reply = await corridor.say("The ferry is nice today.")
         assert reply.text.startswith("_The connection was lost._")
@@ -173,7 +173,7 @@ async def test_a_press_that_fails_is_no_chat_message(home: Path) -> None:
 
 async def test_a_question_asked_again_in_a_child_stands_there_once(home: Path) -> None:
     first = ScriptedModel(ModelError("too large", status=413), says("the beginning"))
-    model = Fallback(first, Offline("Europe/Lisbon"), SteadyClock())
+    model = FallbackModel(first, Offline("Europe/Lisbon"), SteadyClock())
     async with open_corridor(home, model, "[model]\nwindow_tokens = 8000\n") as corridor, asyncio.TaskGroup() as tasks:
         first.gate = asyncio.Event()
         turn = tasks.create_task(corridor.say("long " * 3000))

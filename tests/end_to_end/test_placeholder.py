@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from adapters.streaming import Painter
+from adapters.streaming import StreamedReply
 from core.errors import DeliveryError
 from core.types import Answer
 from tests.fixtures.canvas import ChatCanvas, ListReceipt
@@ -14,8 +14,8 @@ LONG_FLOOD = DeliveryError("too many requests", retry_after_s=3600)
 LONG = "\n\n".join(f"Paragraph {number} has a few words." for number in range(12))
 
 
-def begun(canvas: ChatCanvas, receipt: ListReceipt) -> Painter:
-    painter = Painter(canvas)
+def begun(canvas: ChatCanvas, receipt: ListReceipt) -> StreamedReply:
+    painter = StreamedReply(canvas)
     painter.begin(receipt)
     return painter
 

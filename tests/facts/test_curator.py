@@ -10,7 +10,7 @@ import pytest
 
 from config.settings import CuratorOptions
 from core.facts.curator import Curator
-from core.records import Fact
+from core.store.fact_rows import Fact
 from core.store.fact_search import FactRota, FactSearch
 from core.store.facts import Facts
 from core.store.inbox import Inbox

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.facts.evidence import Witnesses, subject_of
+from core.facts.evidence import Evidence, subject_of
 from core.types import Message, Role, Sender
 from tests.fixtures.samples import NOON
 
@@ -135,13 +135,13 @@ UNSAID = (
 
 @pytest.mark.parametrize(("text", "statement", "names"), SAID)
 def test_an_honest_paraphrase_is_supported(text: str, statement: str, names: Sequence[str]) -> None:
-    source = Witnesses(conversation(f"ana: {text}")).support(statement, names, is_own_affair=True)
+    source = Evidence(conversation(f"ana: {text}")).support(statement, names, is_own_affair=True)
     assert source is not None
 
 
 @pytest.mark.parametrize(("text", "statement", "names"), UNSAID)
 def test_what_was_not_said_is_not(text: str, statement: str, names: Sequence[str]) -> None:
-    assert Witnesses(conversation(f"ana: {text}")).support(statement, names, is_own_affair=True) is None
+    assert Evidence(conversation(f"ana: {text}")).support(statement, names, is_own_affair=True) is None
 
 
 @pytest.mark.parametrize(
@@ -163,13 +163,13 @@ def test_what_was_not_said_is_not(text: str, statement: str, names: Sequence[str
     ],
 )
 def test_who_has_said_it(lines: Sequence[str], statement: str, names: Sequence[str], source: int | None) -> None:
-    found = Witnesses(conversation(*lines)).support(statement, names)
+    found = Evidence(conversation(*lines)).support(statement, names)
     assert (found and found.id) == source
 
 
 def test_what_nobody_has_said_is_named() -> None:
     rows = conversation("ana: I had lunch with Rui on 5 June", "tool: Kessler, room 12")
-    assert Witnesses(rows).unsaid("User meets Rui and Kessler in room 12 on 5 June") == ["Kessler", "12"]
+    assert Evidence(rows).unsaid("User meets Rui and Kessler in room 12 on 5 June") == ["Kessler", "12"]
 
 
 @pytest.mark.parametrize(
@@ -191,11 +191,11 @@ def test_whom_a_statement_is_about(about: str, statement: str, text: str, subjec
 
 def test_a_long_conversation_is_looked_through_quickly_enough_to_wait_for() -> None:
     rows = conversation(*(f"ana: {'I like green tea and long walks. ' * 60}" for _ in range(300)))
-    assert Witnesses(rows).support("User likes Porto", ("Porto",)) is None
+    assert Evidence(rows).support("User likes Porto", ("Porto",)) is None
 
 
 @given(st.text(max_size=200), st.text(max_size=100), st.lists(st.text(max_size=20), max_size=3))
 def test_any_text_is_weighed_without_a_stumble(text: str, statement: str, names: list[str]) -> None:
     rows = conversation(f"ana: 3 May {text}", "mneme: Is it so?", f"ana: {text}")
-    Witnesses(rows).support(f"{statement} {text}", names, is_own_affair=True)
-    assert Witnesses(rows).support("User lives in Vladivostok", ("Vladivostok 77",)) is None
+    Evidence(rows).support(f"{statement} {text}", names, is_own_affair=True)
+    assert Evidence(rows).support("User lives in Vladivostok", ("Vladivostok 77",)) is None

@@ -13,8 +13,8 @@ import pytest
 
 from core.agent.offline import Offline
 from core.errors import ToolError
-from core.facts.provider import Holographic
-from core.facts.ranking import Blend, Question
+from core.facts.provider import FactsProvider
+from core.facts.ranking import FactRanking, Question
 from core.store.facts import Facts
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -36,7 +36,7 @@ class _World:
     """One memory of facts and who speaks to it."""
 
     facts: Facts
-    memory: Holographic
+    memory: FactsProvider
     conversations: Conversations
     clock: SteadyClock
 
@@ -188,7 +188,7 @@ async def test_what_the_model_reads_anyway_is_not_given_again(world: _World) -> 
 async def test_what_ages_gives_way(world: _World) -> None:
     await world.hear("We decided to meet on Mondays")
     old = (await world.facts.page(frozenset((ANA,))))[0]
-    blend = Blend(half_life_days={"project": 180})
+    blend = FactRanking(half_life_days={"project": 180})
     later = NOON + timedelta(days=180, hours=1)
     assert blend.freshness(old, later) == pytest.approx(0.5)
     assert blend.freshness(replace(old, is_pinned=True), later) == 1
@@ -205,8 +205,8 @@ async def test_similarity_is_asked_only_where_it_counts(world: _World) -> None:
         return [1.0] * len(facts)
 
     question = Question.of("Where?", frozenset((ANA,)), NOON)
-    assert Blend().ranked([(fact, 0.0, 0)], question, similarity)[0][1] == 0
-    assert Blend(hrr=1.0).ranked([(fact, 0.0, 0)], question, similarity)[0][1] == pytest.approx(fact.trust)
+    assert FactRanking().ranked([(fact, 0.0, 0)], question, similarity)[0][1] == 0
+    assert FactRanking(hrr=1.0).ranked([(fact, 0.0, 0)], question, similarity)[0][1] == pytest.approx(fact.trust)
     assert asked == [1]
 
 

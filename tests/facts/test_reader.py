@@ -10,7 +10,7 @@ import pytest
 
 from core.agent.offline import Offline
 from core.errors import ModelError
-from core.facts.provider import Holographic
+from core.facts.provider import FactsProvider
 from core.store.facts import Facts
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -38,7 +38,7 @@ class _House:
     def __init__(self, database: Database, clock: SteadyClock, model: ScriptedModel | None = None) -> None:
         self.conversations = Conversations(database, clock)
         self.facts = Facts(database, clock)
-        self.memory: Holographic = facts_memory(database, clock, model)
+        self.memory: FactsProvider = facts_memory(database, clock, model)
 
     async def say(self, own: Session, *texts: str) -> list[Message]:
         return await self.conversations.append(

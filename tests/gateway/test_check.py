@@ -13,11 +13,11 @@ from adapters.discord.client import probe_discord
 from adapters.telegram.adapter import probe_telegram
 from config.settings import Settings
 from core.errors import ConfigError, DeliveryError, ModelError, StoreError
-from core.records import Fact
+from core.store.fact_rows import Fact
 from core.store.facts import Facts
 from core.store.sqlite import erase_bytes
 from core.store.sqlite.database import Database
-from gateway.check import Checkup
+from gateway.check import HealthCheck
 from gateway.packages import assert_own_packages, folders, intruders
 from gateway.probes import checkup
 from tests.fixtures.clock import SteadyClock
@@ -70,7 +70,7 @@ async def test_probes_are_told_apart(home: Path, database: Database) -> None:
     async def opened() -> AsyncIterator[tuple[Database, Sound]]:
         yield database, Sound()
 
-    check = Checkup(
+    check = HealthCheck(
         home=home,
         problems=(),
         opened=opened,

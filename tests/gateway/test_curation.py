@@ -10,8 +10,8 @@ import pytest
 from core.errors import StoreError
 from core.facts.curator import Curator
 from core.store.fact_search import FactRota
-from gateway.maintenance import Curation
-from gateway.owner_notices import Doorbell
+from gateway.maintenance import CurationChore
+from gateway.owner_notices import OwnerNotices
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.corridor import open_corridor
 from tests.fixtures.lifetime import lifetime
@@ -26,13 +26,13 @@ async def test_notes_that_are_nearly_full_are_spoken_of_once_and_to_whose_they_a
         await corridor.say("hello", "7")
         clock = SteadyClock(house.clock.now())
         options = house.settings.curator
-        curation = Curation(
+        curation = CurationChore(
             curator=Curator(house.facts, house.fact_search, FactRota(house.database), clock, options),
             notebook=house.notebook,
             limits={"memory": 100, "user": 100},
             people=house.people,
             clock=clock,
-            doorbell=Doorbell(house.people, house.transcripts, house.outbox, clock, lambda: None),
+            doorbell=OwnerNotices(house.people, house.transcripts, house.outbox, clock, lambda: None),
         )
 
         async def told() -> list[str]:

@@ -10,10 +10,10 @@ import pytest
 
 from core.errors import DeliveryError
 from core.ports import Reply
-from core.records import Parcel
+from core.store.outbox import OutboxItem
 from core.types import Address, Scope
 from gateway.commands.links import ASKED
-from gateway.outbox_worker import Courier
+from gateway.outbox_worker import OutboxWorker
 from tests.fixtures.corridor import Corridor, KeptPlatform, KeptReply, open_corridor
 from tests.gateway.commands.test_links import code_of, notices, on_discord
 
@@ -43,7 +43,7 @@ async def ask(corridor: Corridor) -> None:
 
 async def carried(corridor: Corridor, platform: KeptPlatform, state: str) -> None:
     """The courier works until the SQL condition `state` holds for all of the outbox; `platform` stands for Telegram."""
-    courier = Courier(
+    courier = OutboxWorker(
         corridor.house.outbox, corridor.post, {**corridor.platforms, "telegram": platform}, corridor.house.clock
     )
 
@@ -111,7 +111,7 @@ async def test_other_parcels_that_are_given_up_concern_no_link(home: Path) -> No
     async with open_corridor(home) as corridor:
         await ask(corridor)
         for key in (f"{ASKED}", f"{ASKED}x:1", f"{ASKED}99:1", "turn:telegram:7:message:1"):
-            parcel = Parcel(key=key, kind="notice", address=Address(platform="telegram", chat_id="7"))
+            parcel = OutboxItem(key=key, kind="notice", address=Address(platform="telegram", chat_id="7"))
             await corridor.post.fail(parcel, DeliveryError("gone", is_permanent=True))
         assert [address.chat_id for address, _ in await notices(corridor)] == ["7"], "the question itself, still there"
 

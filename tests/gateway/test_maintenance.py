@@ -12,7 +12,7 @@ import pytest
 from core.errors import StoreError
 from core.search.recall import Recall
 from core.store.sqlite.database import Database
-from gateway.maintenance import Caretaker
+from gateway.maintenance import Maintenance
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.lifetime import Watch
 
@@ -76,7 +76,7 @@ def write_beside(database: Database) -> None:
 
 async def test_what_another_process_wrote_is_noticed_within_a_second(database: Database) -> None:
     witness, changed = Witness(), asyncio.Event()
-    caretaker = Caretaker(database, Recall(database, SteadyClock()), changed, witness)
+    caretaker = Maintenance(database, Recall(database, SteadyClock()), changed, witness)
     async with at_work(caretaker.watch):
         changed.set()
         await witness.was_called(1)
@@ -89,7 +89,7 @@ async def test_what_another_process_wrote_is_noticed_within_a_second(database: D
 
 async def test_a_change_that_was_not_heard_is_told_again(database: Database) -> None:
     witness, changed = Witness(StoreError("locked"), StoreError("locked")), asyncio.Event()
-    caretaker = Caretaker(database, Recall(database, SteadyClock()), changed, witness)
+    caretaker = Maintenance(database, Recall(database, SteadyClock()), changed, witness)
     async with at_work(caretaker.watch):
         changed.set()
         await witness.was_called(3)
@@ -97,7 +97,7 @@ async def test_a_change_that_was_not_heard_is_told_again(database: Database) -> 
 
 async def test_a_store_that_cannot_be_read_ends_nothing_and_hides_nothing(database: Database) -> None:
     witness = Witness()
-    caretaker = Caretaker(Moody(database, 1), Recall(database, SteadyClock()), asyncio.Event(), witness)
+    caretaker = Maintenance(Moody(database, 1), Recall(database, SteadyClock()), asyncio.Event(), witness)
     async with at_work(caretaker.watch):
         write_beside(database)
         await witness.was_called(1)
@@ -117,7 +117,7 @@ async def test_the_indexes_are_tended_until_there_is_nothing_to_do_and_a_failure
                 return True
             raise StoreError("locked")
 
-    caretaker = Caretaker(database, TendedRecall(database, SteadyClock()), asyncio.Event(), Witness())
+    caretaker = Maintenance(database, TendedRecall(database, SteadyClock()), asyncio.Event(), Witness())
     async with at_work(caretaker.tend):
         await watch.until(lambda: len(steps) == 2)
 
@@ -131,6 +131,6 @@ async def test_other_chores_are_done_step_by_step_beside_the_indexes(database: D
         return len(steps) < 3
 
     recall = Recall(database, SteadyClock())
-    caretaker = Caretaker(database, recall, asyncio.Event(), Witness(), (chore,))
+    caretaker = Maintenance(database, recall, asyncio.Event(), Witness(), (chore,))
     async with at_work(caretaker.tend):
         await watch.until(lambda: len(steps) == 3)

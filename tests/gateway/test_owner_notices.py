@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from core.store.epoch_guard import Lookout
+from core.store.epoch_guard import EpochGuard
 from core.types import Scope
-from gateway.owner_notices import Doorbell
+from gateway.owner_notices import OwnerNotices
 from tests.fixtures.corridor import open_corridor
 
 pytestmark = pytest.mark.slow
@@ -19,8 +19,8 @@ async def test_a_notice_is_left_although_something_was_forgotten_meanwhile(home:
         house = corridor.house
         await corridor.say("I moved to Zanzibar in May.")
         await corridor.say("/forget Zanzibar")
-        doorbell = Doorbell(house.people, house.transcripts, house.outbox, house.clock, lambda: None)
-        async with Lookout(house.database, lambda: None).over(frozenset((Scope.account("telegram", "42"),))):
+        doorbell = OwnerNotices(house.people, house.transcripts, house.outbox, house.clock, lambda: None)
+        async with EpochGuard(house.database, lambda: None).over(frozenset((Scope.account("telegram", "42"),))):
             await corridor.say("yes")
             await doorbell.tell("memory-down:diary", "My memory “diary” is out of order.")
             await doorbell.tell("memory-down:diary", "My memory “diary” is out of order.")

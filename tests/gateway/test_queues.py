@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
-from core.ports import Receipt
-from core.records import Entry
+from core.ports import DeliveryRecord
+from core.store.inbox import InboxEntry
 from core.types import Address, Answer, Inbound, Scope, Sender
-from gateway.queues import Lanes, Ticket
+from gateway.queues import ConversationQueues, PendingEvent
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
 
 
 class NoReply:
-    def begin(self, receipt: Receipt) -> None:
+    def begin(self, receipt: DeliveryRecord) -> None:
         raise AssertionError("not begun by a lane")
 
     def show(self, text: str) -> None:
@@ -27,7 +27,7 @@ class NoReply:
         return None
 
 
-def ticket(number: int, chat: str = "1", *, is_plain: bool = True, is_overheard: bool = False) -> Ticket:
+def ticket(number: int, chat: str = "1", *, is_plain: bool = True, is_overheard: bool = False) -> PendingEvent:
     inbound = Inbound(
         kind="message",
         address=Address(platform="telegram", chat_id=chat),
@@ -38,11 +38,13 @@ def ticket(number: int, chat: str = "1", *, is_plain: bool = True, is_overheard:
         sent_at=AT,
         is_direct=True,
     )
-    entry = Entry(id=number, inbound=inbound, received_at=AT)
-    return Ticket(entry=entry, reply=NoReply(), scope=inbound.scope, is_plain=is_plain, is_overheard=is_overheard)
+    entry = InboxEntry(id=number, inbound=inbound, received_at=AT)
+    return PendingEvent(entry=entry, reply=NoReply(), scope=inbound.scope, is_plain=is_plain, is_overheard=is_overheard)
 
 
-async def served(lanes: Lanes, one: Ticket, log: list[list[int]], gate: asyncio.Event | None = None) -> None:
+async def served(
+    lanes: ConversationQueues, one: PendingEvent, log: list[list[int]], gate: asyncio.Event | None = None
+) -> None:
     async with lanes.enter(one) as batch:
         log.append([taken.entry.id for taken in batch])
         if gate is not None and batch:
@@ -50,7 +52,7 @@ async def served(lanes: Lanes, one: Ticket, log: list[list[int]], gate: asyncio.
 
 
 async def test_what_waited_is_taken_together_in_order_and_a_command_stands_alone() -> None:
-    lanes, log, gate = Lanes(), list[list[int]](), asyncio.Event()
+    lanes, log, gate = ConversationQueues(), list[list[int]](), asyncio.Event()
     tickets = [ticket(1), ticket(2), ticket(3), ticket(4, is_plain=False), ticket(5), ticket(6)]
     for one in tickets:
         lanes.join(one)
@@ -61,7 +63,7 @@ async def test_what_waited_is_taken_together_in_order_and_a_command_stands_alone
 
 
 async def test_an_overheard_message_is_not_answered_along_with_an_addressed_one() -> None:
-    lanes, log = Lanes(), list[list[int]]()
+    lanes, log = ConversationQueues(), list[list[int]]()
     tickets = [ticket(1), ticket(2, is_overheard=True), ticket(3)]
     for one in tickets:
         lanes.join(one)
@@ -70,7 +72,7 @@ async def test_an_overheard_message_is_not_answered_along_with_an_addressed_one(
 
 
 async def test_other_addresses_run_beside() -> None:
-    lanes, log, gate = Lanes(), list[list[int]](), asyncio.Event()
+    lanes, log, gate = ConversationQueues(), list[list[int]](), asyncio.Event()
     slow, quick = ticket(1, "1"), ticket(2, "2")
     lanes.join(slow)
     lanes.join(quick)
@@ -83,7 +85,7 @@ async def test_other_addresses_run_beside() -> None:
 
 
 async def test_no_ticket_is_lost_when_serving_starts_out_of_order() -> None:
-    lanes, log = Lanes(), list[list[int]]()
+    lanes, log = ConversationQueues(), list[list[int]]()
     first, second = ticket(1), ticket(2)
     lanes.join(first)
     lanes.join(second)
@@ -93,7 +95,7 @@ async def test_no_ticket_is_lost_when_serving_starts_out_of_order() -> None:
 
 
 async def test_stop_ends_the_running_turn_only() -> None:
-    lanes, one = Lanes(), ticket(1)
+    lanes, one = ConversationQueues(), ticket(1)
     assert lanes.stop(one.entry.inbound.address) is False
     lanes.join(one)
     begun = asyncio.Event()
@@ -116,7 +118,7 @@ async def test_stop_ends_the_running_turn_only() -> None:
 
 
 async def test_a_cancelled_waiter_leaves_no_place_behind() -> None:
-    lanes, log, gate = Lanes(), list[list[int]](), asyncio.Event()
+    lanes, log, gate = ConversationQueues(), list[list[int]](), asyncio.Event()
     one, two = ticket(1), ticket(2, is_plain=False)
     for each in (one, two):
         lanes.join(each)

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from core.records import Job
-from core.store.epoch_guard import Lookout
-from core.store.jobs import Jobs
+from core.store.epoch_guard import EpochGuard
+from core.store.jobs import Job, Jobs
 from core.store.sqlite.database import Database
 from core.types import Address
-from gateway.scheduler import Cron
+from gateway.scheduler import Scheduler
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
 from tests.fixtures.forgetful import left_of
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -217,7 +216,7 @@ async def test_a_reminder_that_is_due_meanwhile_is_not_given(home: Path) -> None
         await corridor.say("/remind in 1 minute buy a map of Zanzibar")
         await house.database.write(lambda connection: connection.execute("UPDATE jobs SET next_at = 5, at = 5"))
         jobs = Slow(house.database, lambda: forgotten(corridor, "Zanzibar"))
-        cron = Cron(
+        cron = Scheduler(
             jobs=jobs,
             outbox=house.outbox,
             people=house.people,
@@ -226,7 +225,7 @@ async def test_a_reminder_that_is_due_meanwhile_is_not_given(home: Path) -> None
             late_after_s=60,
             on_wake=lambda: None,
         )
-        cron.connect(Lookout(house.database, lambda: None).over)
+        cron.connect(EpochGuard(house.database, lambda: None).over)
         await cron.open()
         listening = asyncio.create_task(cron.listen(corridor.router, ()))
         while jobs.reads < 2 or cron._runs:

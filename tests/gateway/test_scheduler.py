@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from core.dates.schedule import Schedule
 from core.errors import StoreError
-from core.records import Job, Parcel, Schedule
-from core.store.jobs import Jobs
+from core.store.jobs import Job, Jobs
+from core.store.outbox import OutboxItem
 from core.store.sqlite.database import Database
 from core.types import Answer
 from tests.fixtures.lifetime import ANA, CHAT, NOON, ZONE, HastyCron, Lifetime, RunningClock, lifetime
@@ -192,7 +193,7 @@ async def test_a_parcel_that_is_on_its_way_is_not_made_due_again(life: Lifetime)
     """The courier has claimed it when the run that was cut short is done again."""
     job = await life.add()
     key = f"job:{job.id}:2026-11-20T11:59:50+00:00"
-    await life.outbox.hold(Parcel(key=key, kind="reminder", address=CHAT))
+    await life.outbox.hold(OutboxItem(key=key, kind="reminder", address=CHAT))
     await life.outbox.fill(key, Answer(text="⏰ call Bob"), NOON)
     await life.outbox.claim(key)
     async with life.listening():

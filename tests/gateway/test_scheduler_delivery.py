@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from core.dates.schedule import Schedule
 from core.errors import DeliveryError, Refused
-from core.records import Job, Schedule
+from core.store.jobs import Job
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Scope
 from tests.fixtures.lifetime import ANA, CHAT, GROUP, NOON, ROOM, ZONE, BareReceipt, Lifetime, lifetime

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+from core.markup.entity import TextEntity as Span
 from core.markup.parse import parse
-from core.markup.render import Span, escape, to_discord, to_plain, to_telegram, utf16_length
+from core.markup.render import escape, to_discord, to_plain, to_telegram, utf16_length
 from core.markup.source import blocks_source, visible
 from core.markup.text import grapheme_ends, well_formed
 from tests.fixtures.markdowns import markdowns

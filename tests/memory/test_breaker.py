@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from core.memory.guarded_provider import FAILURES, LONGEST_REST, Breaker
+from core.memory.guarded_provider import FAILURES, LONGEST_REST, CircuitBreaker
 from tests.fixtures.clock import SteadyClock
 
 
-def opened(clock: SteadyClock) -> Breaker:
-    breaker = Breaker(clock)
+def opened(clock: SteadyClock) -> CircuitBreaker:
+    breaker = CircuitBreaker(clock)
     assert [breaker.fail("no") for _ in range(FAILURES)] == [False] * (FAILURES - 1) + [True]
     return breaker
 
 
 def test_it_stays_closed_while_some_calls_succeed(clock: SteadyClock) -> None:
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     for _ in range(10):
         assert breaker.admit()
         breaker.fail("no")

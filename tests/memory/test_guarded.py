@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from core.agent.tool_runner import Toolbox
+from core.agent.tool_runner import ToolRunner
 from core.errors import ToolError
 from core.memory.provider import MemoryProvider
 from core.types import Json, Message, Session, Tool, ToolContext
@@ -168,7 +168,7 @@ async def test_its_tools_are_none_of_a_session_that_is_scheduled(home: Path) -> 
     oddity = Oddity("well")
     async with remembrance(home, [oddity]) as one:
         (tool,) = await one.memory.tools_beside(())
-        toolbox = Toolbox([tool], 5)
+        toolbox = ToolRunner([tool], 5)
         mine, scheduled = await one.context(ANA), await one.context(ANA, session=await one.session(ANA, "cron"))
         assert [offered["name"] for offered in toolbox.described(mine.session)] == ["odd"]
         assert toolbox.described(scheduled.session) == ()

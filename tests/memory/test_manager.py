@@ -14,7 +14,7 @@ import pytest
 from core.errors import ToolError
 from core.memory.guarded_provider import FAILURES
 from core.memory.provider import MemoryProvider
-from core.records import NoteChange
+from core.store.notes import NoteChange
 from core.types import Json, Message, Session, Tool, ToolContext
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
 from tests.fixtures.remembrance import ANA, BEN, Remembrance, provider, remembrance

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from core.errors import ConfigError
-from core.memory.options import Form, Secret
+from core.memory.options import OptionForm, Secret
 
 
 @dataclass(frozen=True)
@@ -20,16 +20,16 @@ class Options:
 
 
 def test_it_asks_in_words_and_knows_the_defaults() -> None:
-    form = Form(Options)
+    form = OptionForm(Options)
     assert form.question("url") == "url: where it listens, a text"
     assert form.question("is_brief") == "is_brief: true or false"
     assert [form.default(name) for name in form.fields] == [None, None, "3", "0.5", "false"]
-    assert list(Form(None).fields) == []
-    assert Form(None).filled({}, {}) is None
+    assert list(OptionForm(None).fields) == []
+    assert OptionForm(None).filled({}, {}) is None
 
 
 def test_it_reads_what_a_person_writes() -> None:
-    form = Form(Options)
+    form = OptionForm(Options)
     read = {name: form.read(name, text) for name, text in (("depth", " 7 "), ("share", "2"), ("is_brief", "Yes"))}
     assert read == {"depth": 7, "share": 2.0, "is_brief": True}
     assert form.read("key", "MY_KEY") == "MY_KEY"
@@ -41,23 +41,23 @@ def test_it_reads_what_a_person_writes() -> None:
 )
 def test_it_says_what_to_write_instead(name: str, written: str) -> None:
     with pytest.raises(ConfigError, match=f"^{name} should be "):
-        Form(Options).read(name, written)
+        OptionForm(Options).read(name, written)
 
 
 def test_an_unknown_option_is_named_with_those_there_are() -> None:
     with pytest.raises(ConfigError, match="There is no option urll; there are url, key, depth, share, is_brief"):
-        Form(Options).read("urll", "x")
+        OptionForm(Options).read("urll", "x")
 
 
 def test_a_table_fills_it_and_the_secret_is_in_no_repr() -> None:
-    options = Form(Options).filled({"url": "u", "key": "K_1", "share": 1}, {"K_1": "hush"})
+    options = OptionForm(Options).filled({"url": "u", "key": "K_1", "share": 1}, {"K_1": "hush"})
     assert options == Options(url="u", key=Secret("hush"), share=1.0)
     assert "hush" not in repr(options)
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
-        Form(Options).filled({"key": "K_1", "depth": "3", "colour": 1}, {})
+        OptionForm(Options).filled({"key": "K_1", "depth": "3", "colour": 1}, {})
     assert str(caught.value) == (
         "colour is not one of its options; url is missing; key: the environment variable K_1 is not set; "
         "depth should be a whole number"
@@ -67,11 +67,11 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 @pytest.mark.parametrize("kind", [dict, list])
 def test_what_is_no_form_is_refused(kind: type) -> None:
     with pytest.raises(ConfigError, match="no dataclass"):
-        Form(kind)
+        OptionForm(kind)
 
     @dataclass(frozen=True)
     class Odd:
         mode: str = ""
 
     with pytest.raises(ConfigError, match="mode is reserved"):
-        Form(Odd)
+        OptionForm(Odd)

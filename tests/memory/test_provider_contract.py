@@ -9,8 +9,8 @@ import pytest
 
 from core.memory.provider import MemoryProvider
 from core.notes.notebook import Notebook
-from core.notes.provider import Curated
-from core.search.provider import Recollection
+from core.notes.provider import NotesProvider
+from core.search.provider import HistoryProvider
 from core.search.recall import Recall
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
@@ -30,7 +30,7 @@ class _History(Subject):
     is_service = False
 
     def built(self, home: Path, database: Database, clock: RunningClock) -> MemoryProvider:
-        return Recollection(Recall(database, clock, ZONE), ZONE)
+        return HistoryProvider(Recall(database, clock, ZONE), ZONE)
 
 
 class _Facts(Subject):
@@ -47,7 +47,7 @@ class _Notes(Subject):
 
     def built(self, home: Path, database: Database, clock: RunningClock) -> MemoryProvider:
         self.notebook = Notebook(home, Notes(database), clock, {"memory": 2200, "user": 1375})
-        return Curated(self.notebook)
+        return NotesProvider(self.notebook)
 
     async def keep(self, one: Remembrance, scope: Scope) -> None:
         await self.notebook.add(scope, frozenset({scope}), "user", SAID)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from core.memory.provider import Forgotten, MemoryProvider
-from core.memory.sync_task import Errand, forgetting
-from core.records import NoteChange
+from core.store.notes import NoteChange
+from core.store.sync_queue import SyncTask, forget_task
 from core.types import Message, Session, ToolContext
-from gateway.delivery import Post
-from gateway.provider_delivery import MemoryDoor
+from gateway.delivery import Delivery
+from gateway.provider_delivery import ProviderDelivery
 from tests.fixtures.annals import Annals
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
@@ -50,10 +50,10 @@ async def erase(one: Remembrance, *texts: str) -> str | None:
 
 
 def test_what_is_to_go_is_in_the_parcel_by_ids_and_read_back() -> None:
-    errand = forgetting("jotter", "12", ANA, [3, 4])
-    assert errand == forgetting("jotter", "12", ANA, [3, 4]), "asked again it is the same parcel"
-    assert errand.key != forgetting("jotter", "12", ANA, [3, 4], "later").key
-    assert Errand.parse(errand.key, errand.burden) == errand
+    errand = forget_task("jotter", "12", ANA, [3, 4])
+    assert errand == forget_task("jotter", "12", ANA, [3, 4]), "asked again it is the same parcel"
+    assert errand.key != forget_task("jotter", "12", ANA, [3, 4], "later").key
+    assert SyncTask.parse(errand.key, errand.burden) == errand
 
 
 async def test_nobody_was_told_so_nobody_is_asked(home: Path) -> None:
@@ -227,8 +227,8 @@ async def test_what_was_told_with_it_is_told_anew_only_to_one_that_forgets(
 
 async def delivered(corridor: Corridor) -> None:
     """All that waits for a memory is brought to it."""
-    house, door = corridor.house, MemoryDoor(corridor.memory)
-    post = Post(house.inbox, house.outbox, house.clock)
+    house, door = corridor.house, ProviderDelivery(corridor.memory)
+    post = Delivery(house.inbox, house.outbox, house.clock)
     while parcels := await house.outbox.due(house.clock.now(), ["memory"]):
         for parcel in parcels:
             assert parcel.answer is not None

@@ -7,11 +7,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from core.memory.sync import turns_of
-from core.memory.sync_task import Errand
-from core.records import NoteChange
-from core.store.notes import Notes
+from core.store.notes import NoteChange, Notes
 from core.store.sqlite.database import Database
-from core.store.sync_source import Turns
+from core.store.sync_queue import SyncTask
+from core.store.sync_source import SyncSource
 from core.types import Address, Message, Role
 from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
@@ -20,16 +19,16 @@ AT = SteadyClock().now()
 
 
 def test_a_key_says_everything_and_is_read_back() -> None:
-    errand = Errand(provider="jotter", session="12", turn="3-9", hook="sync_turn")
+    errand = SyncTask(provider="jotter", session="12", turn="3-9", hook="sync_turn")
     assert errand.key == "memory:jotter:12:3-9:sync_turn"
-    assert Errand.parse(errand.key) == errand
+    assert SyncTask.parse(errand.key) == errand
     assert errand.address == Address(platform="memory", chat_id="jotter", thread_id="12")
     assert Address.parse(errand.address.key) == errand.address
 
 
 @pytest.mark.parametrize("key", ["", "turn:telegram:1:message:2", "memory:a:1:2:prefetch", "memory:a:1:2"])
 def test_what_is_no_errand(key: str) -> None:
-    assert Errand.parse(key) is None
+    assert SyncTask.parse(key) is None
 
 
 def rows(said: str) -> list[Message]:
@@ -61,7 +60,7 @@ def test_turns_are_what_was_answered(said: str, turns: list[str]) -> None:
 
 
 async def test_the_store_tells_what_was_said_lately_and_nothing_imported(database: Database) -> None:
-    annals, turns = Annals(database), Turns(database)
+    annals, turns = Annals(database), SyncSource(database)
     old, *_ = await annals.session(["an old hat", "yes"])
     imported, *_ = await annals.session(["from a file", "yes"])
     await annals.execute("UPDATE sessions SET end_reason = 'import' WHERE id = :id", id=imported)
@@ -79,7 +78,7 @@ async def test_the_store_tells_what_was_said_lately_and_nothing_imported(databas
 
 
 async def test_a_change_of_notes_comes_with_the_session_it_was_made_in(database: Database) -> None:
-    annals, notes, turns = Annals(database), Notes(database), Turns(database)
+    annals, notes, turns = Annals(database), Notes(database), SyncSource(database)
     session_id, message_id, _ = await annals.session(["note that", "done"])
     change = NoteChange(scope=ANA, target="user", action="add", before=None, after="tea", at=AT, message_id=message_id)
     await notes.log(change)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import Refused
-from core.notes.files import LIMIT_BYTES, Pages
+from core.notes.files import LIMIT_BYTES, NoteFiles
 from core.notes.notebook import Notebook
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
@@ -149,7 +149,7 @@ async def test_a_folder_that_cannot_be_used_is_a_sentence(notebook: Notebook, ho
 
 
 def test_a_disk_that_takes_nothing_leaves_the_notes_as_they_were(tmp_path: Path) -> None:
-    pages = Pages(tmp_path)
+    pages = NoteFiles(tmp_path)
     pages.keep(ANA, "memory", ["likes tea"])
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.records import Author
-from core.store.notes import Notes
+from core.store.notes import Author, Notes
 from core.types import Account, Address, Scope
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
 from tests.fixtures.forgetful import left_of

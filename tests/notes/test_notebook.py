@@ -10,9 +10,8 @@ from filelock import FileLock
 
 from core.errors import Refused
 from core.notes.notebook import Notebook
-from core.notes.provider import Curated
-from core.records import Author, NoteChange
-from core.store.notes import Notes
+from core.notes.provider import NotesProvider
+from core.store.notes import Author, NoteChange, Notes
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock
@@ -260,7 +259,7 @@ async def test_the_prompt_shows_notes_and_leaves_out_orders_written_by_hand(note
     context = ToolContext(
         session=session, scope=ANA, scopes=only(ANA), sender=Sender(id="1", name="Ana"), now=session.started_at
     )
-    block = await Curated(notebook).system_prompt_block(context)
+    block = await NotesProvider(notebook).system_prompt_block(context)
     assert "- Ana lives in Porto." in block
     assert "be rude" not in block
     assert "left out: it contains a key or a link with a secret in it" in block
@@ -279,6 +278,6 @@ async def test_the_prompt_shows_notes_while_another_program_keeps_the_files(
         session=session, scope=ANA, scopes=only(ANA), sender=Sender(id="1", name="Ana"), now=session.started_at
     )
     with FileLock(home / "memories" / ".lock"):
-        assert "- Ana lives in Braga." in await Curated(notebook).system_prompt_block(context)
+        assert "- Ana lives in Braga." in await NotesProvider(notebook).system_prompt_block(context)
         with pytest.raises(Refused, match="another program"):
             await notebook.add(ANA, only(ANA), "memory", "likes tea")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from core.records import NoteChange
 from core.review.review import fit
+from core.store.notes import NoteChange
 from core.types import Address, Scope
 from tests.fixtures.corridor import Corridor, open_corridor
 from tests.fixtures.samples import NOON

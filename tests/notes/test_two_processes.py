@@ -11,7 +11,7 @@ import pytest
 
 from config.settings import Settings
 from core.types import Scope
-from gateway.services import House
+from gateway.services import Services
 from tests.gateway.cli.test_main import ROOT
 
 pytestmark = pytest.mark.slow
@@ -51,7 +51,7 @@ def roomy(home: Path) -> Path:
 
 async def kept() -> tuple[list[str], list[str | None]]:
     """The notes, and what the history says was added by a command and by hand, oldest first."""
-    async with House.open(Settings.load()) as house:
+    async with Services.open(Settings.load()) as house:
         entries = await house.notebook.entries(HERS, "memory")
         history = await house.notebook.history(HERS, 1_000)
     return entries, [change.after for change in reversed(history)]

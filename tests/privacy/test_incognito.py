@@ -12,7 +12,7 @@ import pytest
 
 from core.agent.offline import Offline
 from core.errors import DeliveryError, ModelError
-from core.records import Parcel
+from core.store.outbox import OutboxItem
 from core.types import Address, Answer, Scope, Usage
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -194,7 +194,7 @@ async def test_a_reminder_still_arrives_meanwhile(home: Path) -> None:
     async with open_corridor(home) as corridor:
         await corridor.say("/incognito")
         address = corridor.inbound("x").address
-        parcel = Parcel(key="job:1", kind="reminder", address=address, answer=Answer(text="tea"))
+        parcel = OutboxItem(key="job:1", kind="reminder", address=address, answer=Answer(text="tea"))
         await corridor.post.hold(parcel)
         await corridor.post.fill(parcel, Answer(text="tea"))
         reply = KeptReply(DeliveryError("away"))

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from core.errors import Refused
-from core.records import Job
 from core.scheduling.appointments import Appointments
-from core.store.jobs import Jobs
+from core.store.jobs import Job, Jobs
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope, Session

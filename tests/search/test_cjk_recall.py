@@ -17,14 +17,14 @@ from pathlib import Path
 import pytest
 
 from core.search.recall import Recall
-from core.store.query import Query
+from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.text.normalize import fold
 from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
 
 CORPUS = Path(__file__).parents[1] / "corpus"
-ANAS = Query(scopes=frozenset({ANA}), limit=5)
+ANAS = SearchQuery(scopes=frozenset({ANA}), limit=5)
 FIRST, AMONG_FIVE = 0.95, 0.99
 EARLIER, EARLIER_FIRST = 351, 0.965
 """So many questions stood here before the harder ones came, and they are held to what they always were."""

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.search import filters
-from core.store.query import Query
+from core.store.query import SearchQuery
 from core.types import Scope
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ZONE = ZoneInfo("UTC")
-PLAIN = Query(scopes=frozenset({Scope.account("telegram", "1")}))
+PLAIN = SearchQuery(scopes=frozenset({Scope.account("telegram", "1")}))
 
 
 def _day(year: int, month: int, day: int) -> datetime:

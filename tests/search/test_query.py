@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.search.query import LIMIT_TERMS, any_of, clean, is_plain_question, is_word_list, parse, route
-from core.store.query import Plan
+from core.store.query import SearchPlan
 
 TYPED = st.one_of(
     st.text(max_size=60),
@@ -64,7 +64,7 @@ def indexes() -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
-def _ask(connection: sqlite3.Connection, plan: Plan) -> None:
+def _ask(connection: sqlite3.Connection, plan: SearchPlan) -> None:
     clauses = [(path, text) for clauses in plan.alternatives for path, text, _ in clauses]
     for path, text in [*clauses, *plan.ranking]:
         table = TABLES[path]

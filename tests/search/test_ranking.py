@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import date
 
-from core.search.ranking import Utterance, is_question, rank, weights
+from core.search.ranking import RankedMessage, is_question, rank, weights
 from core.text.terms import date_terms, moment_terms, query_terms, terms_of
 
 
-def _lines(session_id: int, *texts: str, day: date = date(2023, 5, 8), name: str = "Ana") -> list[Utterance]:
+def _lines(session_id: int, *texts: str, day: date = date(2023, 5, 8), name: str = "Ana") -> list[RankedMessage]:
     return [
-        Utterance(
+        RankedMessage(
             message_id=session_id * 100 + number,
             session_id=session_id,
             block=0,
@@ -24,7 +24,9 @@ def _lines(session_id: int, *texts: str, day: date = date(2023, 5, 8), name: str
     ]
 
 
-def _order(text: str, *sessions: list[Utterance], moments: frozenset[str] = frozenset()) -> tuple[list[int], list[int]]:
+def _order(
+    text: str, *sessions: list[RankedMessage], moments: frozenset[str] = frozenset()
+) -> tuple[list[int], list[int]]:
     terms = query_terms(text)
     counts = {
         term: sum(any(term in (*one.terms, *one.name, *one.day) for one in s) for s in sessions) for term in terms

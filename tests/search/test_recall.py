@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from core.search.recall import Recall
 from core.search.rendering import LOOSE, UNTYPED, WORDLESS
-from core.store.query import Findings, Query
+from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite.database import Database
 from core.types import Scope, Window
 from tests.fixtures.annals import ANA, BEN, ROOM, START, Annals
 from tests.fixtures.clock import SteadyClock
 
-MINE = Query(scopes=frozenset({ANA}))
+MINE = SearchQuery(scopes=frozenset({ANA}))
 
 
 @pytest.fixture
@@ -31,11 +31,11 @@ def recall(database: Database, clock: SteadyClock) -> Recall:
     return Recall(database, clock)
 
 
-async def _ask(recall: Recall, text: str, **changes: object) -> Findings:
+async def _ask(recall: Recall, text: str, **changes: object) -> SearchResults:
     return await recall.recall(replace(MINE, text=text, **changes))  # type: ignore[arg-type]
 
 
-def _messages(findings: Findings) -> list[int]:
+def _messages(findings: SearchResults) -> list[int]:
     return [hit.message_id for found in findings.sessions for hit in found.matches]
 
 
@@ -307,16 +307,16 @@ async def test_nobody_sees_what_is_not_his(annals: Annals, recall: Recall) -> No
     await annals.session(["room ferry"], scope=ROOM)
     for scopes in (frozenset({BEN}), frozenset({ROOM}), frozenset[Scope]()):
         asked = [
-            Query(scopes=scopes, text="my ferry", messages=50, limit=10),
-            Query(scopes=scopes, text="数据库", messages=50),
-            Query(scopes=scopes, text="缓存", messages=50),
-            Query(scopes=scopes, text="secret OR 数据库", messages=50),
-            Query(scopes=scopes, text="my secret question about something", messages=50),
-            Query(scopes=scopes, text="ferry", session=session),
-            Query(scopes=scopes, session=session),
-            Query(scopes=scopes, session=session, around=ids[0]),
-            Query(scopes=scopes, around=ids[0]),
-            Query(scopes=scopes),
+            SearchQuery(scopes=scopes, text="my ferry", messages=50, limit=10),
+            SearchQuery(scopes=scopes, text="数据库", messages=50),
+            SearchQuery(scopes=scopes, text="缓存", messages=50),
+            SearchQuery(scopes=scopes, text="secret OR 数据库", messages=50),
+            SearchQuery(scopes=scopes, text="my secret question about something", messages=50),
+            SearchQuery(scopes=scopes, text="ferry", session=session),
+            SearchQuery(scopes=scopes, session=session),
+            SearchQuery(scopes=scopes, session=session, around=ids[0]),
+            SearchQuery(scopes=scopes, around=ids[0]),
+            SearchQuery(scopes=scopes),
         ]
         for query in asked:
             findings = await recall.recall(query)
@@ -324,8 +324,8 @@ async def test_nobody_sees_what_is_not_his(annals: Annals, recall: Recall) -> No
             assert not set(ids) & {hit.message_id for hit in findings.messages}
             shown = [item for found in findings.sessions for item in found.window]
             assert not set(ids) & {item.message_id for item in shown}
-        absent = await recall.recall(Query(scopes=scopes, session=session, around=10**6))
-        present = await recall.recall(Query(scopes=scopes, session=session, around=ids[0]))
+        absent = await recall.recall(SearchQuery(scopes=scopes, session=session, around=10**6))
+        present = await recall.recall(SearchQuery(scopes=scopes, session=session, around=ids[0]))
         assert replace(absent, took_ms=0) == replace(present, took_ms=0)
 
 
@@ -333,9 +333,9 @@ async def test_several_scopes_are_one_view(annals: Annals, recall: Recall) -> No
     mine = (await annals.session(["ferry"], scope=ANA))[0]
     room = (await annals.session(["ferry boat"], scope=ROOM))[0]
     await annals.session(["ferry"], scope=BEN)
-    query = Query(scopes=frozenset({ANA, ROOM}), text="ferry")
+    query = SearchQuery(scopes=frozenset({ANA, ROOM}), text="ferry")
     assert {found.session.id for found in (await recall.recall(query)).sessions} == {mine, room}
-    browsed = await recall.recall(Query(scopes=frozenset({ANA, ROOM}), limit=10))
+    browsed = await recall.recall(SearchQuery(scopes=frozenset({ANA, ROOM}), limit=10))
     assert [found.session.id for found in browsed.sessions] == [room, mine]
 
 
@@ -365,7 +365,7 @@ TYPED = st.one_of(
 
 
 async def test_nothing_typed_raises(tmp_path: Path, clock: SteadyClock) -> None:
-    asked: list[Query] = []
+    asked: list[SearchQuery] = []
 
     @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
     @given(

@@ -8,14 +8,14 @@ import pytest
 
 from core.search import rendering
 from core.search.recall import Recall
-from core.store.query import Findings, Query
+from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite.database import Database
 from tests.fixtures.annals import ANA, BEN, Annals
 from tests.fixtures.clock import SteadyClock
 
 pytestmark = pytest.mark.slow
 
-MINE = Query(scopes=frozenset({ANA}), limit=3)
+MINE = SearchQuery(scopes=frozenset({ANA}), limit=3)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ async def roots(database: Database) -> dict[int, int]:
     return roots
 
 
-async def _pages(recall: Recall, query: Query) -> list[Findings]:
+async def _pages(recall: Recall, query: SearchQuery) -> list[SearchResults]:
     pages = [await recall.recall(query)]
     while pages[-1].has_more:
         pages.append(await recall.recall(replace(query, page=len(pages) + 1)))

@@ -11,13 +11,13 @@ from core.search import rendering
 from core.search.recall import Recall
 from core.search.relaxed import Inquiry, completed
 from core.search.rendering import to_markdown
-from core.store.query import Findings, Match, Query
+from core.store.query import MessageMatch, SearchQuery, SearchResults
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
 from tests.fixtures.annals import ANA, BEN, ROOM, START, Annals
 from tests.fixtures.clock import SteadyClock
 
-MINE = Query(scopes=frozenset({ANA}))
+MINE = SearchQuery(scopes=frozenset({ANA}))
 BEGUN = datetime.fromtimestamp(START, UTC)
 
 
@@ -37,11 +37,11 @@ def recall(database: Database, clock: SteadyClock) -> Recall:
     return Recall(database, clock, "Europe/Lisbon")
 
 
-async def _ask(recall: Recall, text: str, **changes: object) -> Findings:
+async def _ask(recall: Recall, text: str, **changes: object) -> SearchResults:
     return await recall.recall(replace(MINE, text=text, **changes))  # type: ignore[arg-type]
 
 
-def _messages(findings: Findings) -> list[int]:
+def _messages(findings: SearchResults) -> list[int]:
     return sorted(hit.message_id for found in findings.sessions for hit in found.matches)
 
 
@@ -181,7 +181,7 @@ async def test_me_and_you(annals: Annals, recall: Recall) -> None:
     everywhere = frozenset({ANA, ROOM})
     asked = replace(MINE, scopes=everywhere, asker=Account(platform="discord", user_id="9"))
 
-    async def found(text: str, query: Query = asked) -> list[int]:
+    async def found(text: str, query: SearchQuery = asked) -> list[int]:
         return _messages(await recall.recall(replace(query, text=text)))
 
     assert await found("ferry from:me") == await found("from:me") == [a, c]
@@ -202,7 +202,7 @@ async def test_nobody_gets_through_a_filter_to_what_is_not_his(annals: Annals, r
             "ferry from:ana", "Lisbno", "What about Lisbno?", f"in:{session} ferry", "from:me", "lisbon title:trip",
         ):  # fmt: skip
             findings = await recall.recall(
-                Query(scopes=scopes, text=text, messages=9, asker=Account(platform="telegram", user_id="1"))
+                SearchQuery(scopes=scopes, text=text, messages=9, asker=Account(platform="telegram", user_id="1"))
             )
             assert not findings.sessions, text
             assert not findings.messages, text
@@ -250,7 +250,7 @@ async def test_nothing_found_says_what_was_tried(annals: Annals, recall: Recall)
         findings = await _ask(recall, text)
         assert (findings.sessions, findings.note) == ((), note)
         assert to_markdown(findings, UTC).startswith("Nothing found. ")
-    assert (await recall.recall(Query(scopes=frozenset({BEN})))).note is None
+    assert (await recall.recall(SearchQuery(scopes=frozenset({BEN})))).note is None
 
 
 async def test_a_weak_match_is_called_weak(annals: Annals, recall: Recall) -> None:
@@ -311,12 +311,12 @@ async def test_a_slip_in_a_very_long_text_is_harmless(annals: Annals, recall: Re
 def test_what_was_typed_comes_before_what_else_is_found() -> None:
     found = Inquiry(
         scores={1: 9.0, 2: 5.0, 3: 1.0},
-        matches=[Match(10, 1, 1, 8.0), Match(20, 2, 2, 4.0), Match(30, 3, 3, 1.0)],
+        matches=[MessageMatch(10, 1, 1, 8.0), MessageMatch(20, 2, 2, 4.0), MessageMatch(30, 3, 3, 1.0)],
         text="x",
         respelled={},
         is_weak=True,
     )
-    whole = completed([Match(30, 3, 3, -0.5), Match(31, 3, 3, -0.7)], found)
+    whole = completed([MessageMatch(30, 3, 3, -0.5), MessageMatch(31, 3, 3, -0.7)], found)
     assert list(whole.scores) == [3, 1, 2]
     assert [match.message_id for match in whole.matches] == [30, 31, 10, 20]
     assert not whole.is_weak

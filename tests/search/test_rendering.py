@@ -11,7 +11,7 @@ import pytest
 
 from core.markup.render import to_plain
 from core.search.rendering import to_json, to_markdown, within
-from core.store.query import Findings, Found, Hit, Item
+from core.store.query import FoundSession, Hit, SearchResults, ShownMessage
 from core.types import Address, Scope, Session
 
 AT = datetime(2026, 5, 8, 21, 30, tzinfo=UTC)
@@ -32,11 +32,11 @@ HIT = Hit(
 )
 
 
-def _item(number: int, text: str, is_anchor: bool = False) -> Item:
-    return Item(message_id=number, role="user", sender="Ana", at=AT, text=text, is_anchor=is_anchor)
+def _item(number: int, text: str, is_anchor: bool = False) -> ShownMessage:
+    return ShownMessage(message_id=number, role="user", sender="Ana", at=AT, text=text, is_anchor=is_anchor)
 
 
-FOUND = Found(
+FOUND = FoundSession(
     session=SESSION,
     score=1.25,
     matches=(HIT,),
@@ -46,7 +46,7 @@ FOUND = Found(
     messages_before=1,
     messages_after=6,
 )
-FINDINGS = Findings(query="ferry \ud800", shape="discovery", sessions=(FOUND,), messages=(HIT,), took_ms=1.5)
+FINDINGS = SearchResults(query="ferry \ud800", shape="discovery", sessions=(FOUND,), messages=(HIT,), took_ms=1.5)
 
 
 def test_json_has_the_documented_shape() -> None:
@@ -118,7 +118,7 @@ def test_where_there_is_room_it_is_a_table() -> None:
     found = replace(
         FOUND, summary="They took it.", matches=(replace(HIT, snippet="a | >>>b<<<", link="https://x.y/1"),)
     )
-    findings = replace(FINDINGS, sessions=(found, Found(session=second, preview="How?")), note="Any word.")
+    findings = replace(FINDINGS, sessions=(found, FoundSession(session=second, preview="How?")), note="Any word.")
     note, table, summary = to_markdown(findings, UTC, is_wide=True).split("\n\n", 2)
     assert note == "_Any word._"
     assert summary == "**1. Ferry \\[plans\\]**\n\nThey took it."
@@ -147,13 +147,15 @@ def test_markdown_of_the_other_shapes() -> None:
         "- 9 May, 21:30 Ana: later",
         "(6 more)",
     ]
-    session = Found(session=SESSION, window=tuple(_item(n, f"line {n}") for n in range(30)), messages_after=4)
+    session = FoundSession(session=SESSION, window=tuple(_item(n, f"line {n}") for n in range(30)), messages_after=4)
     read = to_markdown(replace(FINDINGS, shape="read", sessions=(session,)), UTC).splitlines()
     assert read[20:23] == ["- 21:30 Ana: line 19", "(4 more in between)", "- 21:30 Ana: line 20"]
     assert read[-1] == "- 21:30 Ana: line 29"
-    browse = replace(FINDINGS, shape="browse", sessions=(Found(session=SESSION, preview="How do I _get_ there?"),))
+    browse = replace(
+        FINDINGS, shape="browse", sessions=(FoundSession(session=SESSION, preview="How do I _get_ there?"),)
+    )
     assert to_markdown(browse, UTC).splitlines()[1] == "> How do I \\_get\\_ there?"
-    repeated = Found(session=replace(SESSION, title="How do I…"), preview="How do I _get_ there?")
+    repeated = FoundSession(session=replace(SESSION, title="How do I…"), preview="How do I _get_ there?")
     assert len(to_markdown(replace(browse, sessions=(repeated,)), UTC).splitlines()) == 1
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from core.errors import ModelError
 from core.ports import Model
-from core.search.expansion import NO_MODEL, NOT_EXPANDED, Research
+from core.search.expansion import NO_MODEL, NOT_EXPANDED, ExpandedRecall
 from core.search.recall import Recall
-from core.store.query import Findings, Query
+from core.store.query import SearchQuery, SearchResults
 from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
 from core.types import Window
@@ -24,7 +24,7 @@ from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
 
-MINE = Query(scopes=frozenset({ANA}), limit=5, is_expanded=True)
+MINE = SearchQuery(scopes=frozenset({ANA}), limit=5, is_expanded=True)
 
 
 @pytest.fixture
@@ -32,17 +32,17 @@ def annals(database: Database) -> Annals:
     return Annals(database)
 
 
-def _research(database: Database, model: Model | None) -> Research:
+def _research(database: Database, model: Model | None) -> ExpandedRecall:
     clock = SteadyClock()
-    return Research(Recall(database, clock), Transcripts(database), model, "small", clock, "UTC")
+    return ExpandedRecall(Recall(database, clock), Transcripts(database), model, "small", clock, "UTC")
 
 
-async def _ask(database: Database, text: str, *searches: str, **changes: object) -> Findings:
+async def _ask(database: Database, text: str, *searches: str, **changes: object) -> SearchResults:
     model = ScriptedModel(says(json.dumps(searches)))
     return await _research(database, model).recall(replace(MINE, text=text, **changes))  # type: ignore[arg-type]
 
 
-def _sessions(findings: Findings) -> list[int]:
+def _sessions(findings: SearchResults) -> list[int]:
     return [found.session.id for found in findings.sessions]
 
 

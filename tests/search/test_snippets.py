@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.search.highlight import Marker, excerpt, snippet
+from core.search.highlight import Highlighter, excerpt, snippet
 from core.search.query import any_of, parse
 
 
 def _shown(typed: str, text: str, width_chars: int = 200) -> str:
-    return snippet(text, Marker(parse(typed).terms), width_chars)
+    return snippet(text, Highlighter(parse(typed).terms), width_chars)
 
 
 def test_matches_are_marked_as_they_are_written() -> None:
@@ -32,13 +32,13 @@ def test_a_long_text_is_cut_at_words_around_the_densest_place() -> None:
 
 def test_without_a_match_the_beginning_is_shown() -> None:
     assert _shown("absent", "word " * 100, 20) == "word word word word…"
-    assert snippet("short", Marker(())) == "short"
+    assert snippet("short", Highlighter(())) == "short"
 
 
 @given(st.text(max_size=300), st.text(max_size=30), st.integers(min_value=1, max_value=120))
 def test_any_text_and_any_query(text: str, typed: str, width_chars: int) -> None:
     for plan in (parse(typed), any_of(typed)):
-        marker = Marker(plan.terms)
+        marker = Highlighter(plan.terms)
         spans = marker.spans(text)
         assert all(0 <= start < end <= len(text) for start, end in spans)
         start, end = excerpt(text, spans, width_chars)
@@ -49,5 +49,5 @@ def test_any_text_and_any_query(text: str, typed: str, width_chars: int) -> None
 
 def test_words_and_beginnings_are_found_at_the_limits_of_words_only() -> None:
     text = "Ana, banana, ANA_x anas ferr-y xferry Ferries é éa"
-    spans = Marker(["ana", "ferr*", "é"]).spans(text)
+    spans = Highlighter(["ana", "ferr*", "é"]).spans(text)
     assert [text[start:end] for start, end in spans] == ["Ana", "ANA", "ferr", "Ferries", "é"]

@@ -14,7 +14,7 @@ from core.models.claude import Claude
 from core.ports import Model
 from core.search.recall import Recall
 from core.search.summaries import AT_ONCE, NO_MODEL, TRANSCRIPT_CHARS, Summaries
-from core.store.query import Findings, Query
+from core.store.query import SearchQuery, SearchResults
 from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
 from core.types import Window
@@ -27,7 +27,7 @@ from tests.fixtures.scripted_model import ScriptedModel, says
 
 pytestmark = pytest.mark.slow
 
-MINE = Query(scopes=frozenset({ANA}), text="ferry", limit=10)
+MINE = SearchQuery(scopes=frozenset({ANA}), text="ferry", limit=10)
 ZONE = ZoneInfo("Europe/Lisbon")
 
 
@@ -36,7 +36,9 @@ def annals(database: Database) -> Annals:
     return Annals(database)
 
 
-async def _told(database: Database, model: Model | None, query: Query = MINE, limit_s: float = 30.0) -> Findings:
+async def _told(
+    database: Database, model: Model | None, query: SearchQuery = MINE, limit_s: float = 30.0
+) -> SearchResults:
     findings = await Recall(database, SteadyClock()).recall(query)
     return await Summaries(Transcripts(database), model, "small", ZONE, limit_s).added(findings, query)
 

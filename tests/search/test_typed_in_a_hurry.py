@@ -7,7 +7,7 @@ import random
 import pytest
 
 from core.search.recall import Recall
-from core.store.query import Query
+from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from tests.bench.hurry import STRENGTHS, hurried, slip
 from tests.fixtures.annals import ANA, Annals
@@ -114,7 +114,7 @@ async def test_what_is_typed_in_a_hurry_is_found(told: tuple[Recall, dict[int, s
     recall, names = told
     missed = []
     for typed, wanted in ASKED:
-        findings = await recall.recall(Query(scopes=frozenset({ANA}), text=typed))
+        findings = await recall.recall(SearchQuery(scopes=frozenset({ANA}), text=typed))
         found = [names.get(one.session.id) for one in findings.sessions]
         if found[:1] != [wanted]:
             missed.append((typed, found))
@@ -124,7 +124,7 @@ async def test_what_is_typed_in_a_hurry_is_found(told: tuple[Recall, dict[int, s
 async def test_a_long_number_that_was_never_said_is_not_made_of_others(told: tuple[Recall, dict[int, str]]) -> None:
     recall, _ = told
     for typed in ("999888777", "5550001234", "12345678901234567890", "23:59"):
-        assert (await recall.recall(Query(scopes=frozenset({ANA}), text=typed))).sessions == (), typed
+        assert (await recall.recall(SearchQuery(scopes=frozenset({ANA}), text=typed))).sessions == (), typed
 
 
 def test_the_benchmark_types_the_same_each_time() -> None:

@@ -8,8 +8,7 @@ from datetime import timedelta
 import pytest
 
 from core.errors import StoreError
-from core.records import Action
-from core.store.actions import Actions
+from core.store.actions import Actions, ButtonAction
 from core.store.sqlite.database import Database
 from core.types import Account, Command
 from tests.fixtures.clock import SteadyClock
@@ -18,9 +17,9 @@ from tests.fixtures.samples import ANA, NOON
 HOUR = NOON + timedelta(hours=1)
 
 
-def action(action_id: str, arguments: str = "Porto 2", account: Account | None = None) -> Action:
+def action(action_id: str, arguments: str = "Porto 2", account: Account | None = None) -> ButtonAction:
     command = Command(name="recall", arguments=arguments)
-    return Action(id=action_id, scope=ANA, account=account, command=command, expires_at=HOUR)
+    return ButtonAction(id=action_id, scope=ANA, account=account, command=command, expires_at=HOUR)
 
 
 async def test_a_button_survives_a_restart_until_it_expires(database: Database, clock: SteadyClock) -> None:

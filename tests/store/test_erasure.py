@@ -10,10 +10,9 @@ from collections.abc import Sequence
 import pytest
 
 from core.errors import Refused
-from core.records import Parcel
 from core.search.recall import Recall
-from core.store.outbox import Outbox
-from core.store.query import Query
+from core.store.outbox import Outbox, OutboxItem
+from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, File, Scope
 from tests.fixtures.annals import ANA, BEN, ROOM, Annals
@@ -30,7 +29,9 @@ async def texts(database: Database) -> list[str]:
 
 
 async def found(database: Database, clock: SteadyClock, text: str) -> int:
-    findings = await Recall(database, clock).recall(Query(text=text, scopes=frozenset({ANA, BEN, ROOM}), messages=100))
+    findings = await Recall(database, clock).recall(
+        SearchQuery(text=text, scopes=frozenset({ANA, BEN, ROOM}), messages=100)
+    )
     return len(findings.messages)
 
 
@@ -159,7 +160,7 @@ async def test_a_file_on_its_way_goes_along(database: Database, clock: SteadyClo
     }
     outbox = Outbox(database, clock)
     for key, file in files.items():
-        await outbox.hold(Parcel(key=key, kind="answer", address=Address(platform="telegram", chat_id="1")))
+        await outbox.hold(OutboxItem(key=key, kind="answer", address=Address(platform="telegram", chat_id="1")))
         await outbox.fill(key, Answer(text="All of it.", files=(file,)), clock.now())
     await forget(forgetting_of(database, clock), "Zanzibar", claim_of())
     left = await annals.execute("SELECT key FROM outbox WHERE payload IS NOT NULL")

@@ -11,11 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import Refused
-from core.facts.facts_role import Ledger
-from core.facts.search_role import Lookup
-from core.records import Author, Fact
+from core.store.fact_rows import Fact
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
+from core.store.notes import Author
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
@@ -357,8 +356,8 @@ async def test_no_term_breaks_the_search(facts: Facts, search: FactSearch, term:
 
 
 async def test_the_store_fills_its_roles(facts: Facts, search: FactSearch) -> None:
-    ledger: Ledger = facts
-    lookup: Lookup = search
+    ledger: Facts = facts
+    lookup: FactSearch = search
     assert (ledger, lookup) == (facts, search)
 
 

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from core.records import Entry, RawUpdate
-from core.store.inbox import Inbox
+from core.store.inbox import Inbox, InboxEntry
 from core.store.outbox import Outbox
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.types import Address, Attachment, Command
+from core.types import Address, Attachment, Command, RawUpdate
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import NOON, inbound, message, opened
 
@@ -45,8 +44,8 @@ async def test_an_event_waits_as_it_came(inbox: Inbox) -> None:
     assert first is not None
     assert second is not None
     assert await inbox.waiting() == [
-        Entry(id=first, inbound=event, received_at=NOON + timedelta(seconds=1)),
-        Entry(id=second, inbound=inbound("0"), received_at=NOON),
+        InboxEntry(id=first, inbound=event, received_at=NOON + timedelta(seconds=1)),
+        InboxEntry(id=second, inbound=inbound("0"), received_at=NOON),
     ]
 
 

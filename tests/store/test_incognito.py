@@ -7,12 +7,10 @@ import contextlib
 from collections.abc import Sequence
 
 from adapters.telegram.adapter import Telegram
-from core.privacy.incognito import Veil
-from core.records import RawUpdate
-from core.store.inbox import Inbox
-from core.store.sessions import Veils
+from core.store.inbox import Inbox, IncognitoRegistry
+from core.store.sessions import IncognitoMarks
 from core.store.sqlite.database import Database
-from core.types import Address, Attachment, Command
+from core.types import Address, Attachment, Command, RawUpdate
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.echo_desk import EchoDesk
@@ -22,19 +20,19 @@ OTHER = Address(platform="telegram", chat_id="7", thread_id="3")
 
 
 async def test_a_mark_outlives_the_process_until_it_is_lifted(database: Database, clock: SteadyClock) -> None:
-    veils = Veils(database, clock)
+    veils = IncognitoMarks(database, clock)
     await veils.draw(CHAT)
     await veils.draw(CHAT)
     await veils.draw(OTHER)
-    assert await Veils(database, clock).fallen() == [CHAT, OTHER]
+    assert await IncognitoMarks(database, clock).fallen() == [CHAT, OTHER]
     await veils.lift(CHAT)
     await veils.lift(Address(platform="telegram", chat_id="nobody"))
     assert await veils.fallen() == [OTHER]
 
 
 async def test_only_the_id_of_what_waits_there_stays(database: Database, clock: SteadyClock) -> None:
-    veil = Veil()
-    inbox, veils = Inbox(database, clock, veil), Veils(database, clock)
+    veil = IncognitoRegistry()
+    inbox, veils = Inbox(database, clock, veil), IncognitoMarks(database, clock)
     await inbox.accept(inbound("1", text="secret", command=Command(name="recall", arguments="secret")), NOON)
     await veils.draw(CHAT)
     veil.draw(CHAT)
@@ -54,7 +52,7 @@ async def test_only_the_id_of_what_waits_there_stays(database: Database, clock: 
 
 
 async def test_an_update_of_telegram_is_not_kept_as_it_came(database: Database, clock: SteadyClock) -> None:
-    veil, kept = Veil(), list[str]()
+    veil, kept = IncognitoRegistry(), list[str]()
 
     class Watched(Inbox):
         async def keep_raw(self, updates: Sequence[RawUpdate]) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from core.dates.schedule import Schedule
 from core.errors import Refused
-from core.records import Job, Schedule
-from core.store.jobs import Jobs
+from core.store.jobs import Job, Jobs
 from core.store.people import People
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database

@@ -8,8 +8,7 @@ from datetime import timedelta
 import pytest
 
 from core.errors import Refused
-from core.records import Link, Named
-from core.store.links import LIFE, TRIES, Links
+from core.store.links import LIFE, TRIES, Link, Links, NamedAccount
 from core.store.people import People
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
@@ -21,8 +20,8 @@ SCOPE = Scope.account("telegram", "1")
 THERE = Address(platform="discord", chat_id="d")
 
 
-def named(user_id: str) -> Named:
-    return Named(account=Account(platform="discord", user_id=user_id), name=f"D{user_id}")
+def named(user_id: str) -> NamedAccount:
+    return NamedAccount(account=Account(platform="discord", user_id=user_id), name=f"D{user_id}")
 
 
 async def claimed(links: Links, by: str = "2") -> Link:
@@ -129,7 +128,7 @@ async def test_an_own_code_links_nobody(database: Database) -> None:
     links = Links(database)
     code = await links.offer(ANA, HERE, SCOPE, NOON)
     with pytest.raises(Refused, match="this very account"):
-        await links.claim(code, Named(account=ANA, name="Ana"), HERE, NOON)
+        await links.claim(code, NamedAccount(account=ANA, name="Ana"), HERE, NOON)
 
 
 async def test_questions_wait_ten_minutes_each(database: Database) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.records import NoteChange
-from core.store.notes import Notes
+from core.store.notes import NoteChange, Notes
 from core.store.sqlite.database import Database
 from core.types import Account
 from tests.fixtures.samples import ANA, BOB, NOON

@@ -8,11 +8,10 @@ from datetime import timedelta
 import pytest
 
 from core.errors import StoreError
-from core.records import Parcel
 from core.search.recall import Recall
 from core.store.inbox import Inbox
-from core.store.outbox import Outbox
-from core.store.query import Query
+from core.store.outbox import Outbox, OutboxItem
+from core.store.query import SearchQuery
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, Button, Command, File
@@ -34,8 +33,8 @@ def outbox(database: Database, clock: SteadyClock) -> Outbox:
     return Outbox(database, clock)
 
 
-def parcel(key: str, address: Address = CHAT) -> Parcel:
-    return Parcel(key=key, kind="answer", address=address)
+def parcel(key: str, address: Address = CHAT) -> OutboxItem:
+    return OutboxItem(key=key, kind="answer", address=address)
 
 
 async def filled(outbox: Outbox, *keys: str, address: Address = CHAT) -> None:
@@ -235,7 +234,7 @@ async def test_an_answer_that_has_left_can_be_opened_on_its_platform(database: D
     asked = message(opened_session.id, "when does the ferry leave?", external_id="700")
     answer = message(opened_session.id, "the ferry leaves at nine", role="assistant", sender=None)
     await conversations.append([asked, answer], parcel=replace(parcel("a"), answer=ANSWER))
-    query = Query(scopes=frozenset({ANA}), text="ferry", messages=2)
+    query = SearchQuery(scopes=frozenset({ANA}), text="ferry", messages=2)
 
     async def links() -> set[str | None]:
         return {hit.link for hit in (await recall.recall(query)).messages}

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from core.search.recall import Recall
-from core.store.query import Query
+from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.types import Window
 from tests.fixtures.annals import ANA, ROOM, Annals
 from tests.fixtures.clock import SteadyClock
 
-MINE = Query(scopes=frozenset({ANA}), limit=10)
+MINE = SearchQuery(scopes=frozenset({ANA}), limit=10)
 ENDLESS = 2**63 - 1
 
 

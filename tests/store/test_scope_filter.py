@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from core.records import Author, Call, Job, NoteChange, Schedule
-from core.review.review import Operation, PendingNote
-from core.store.jobs import Jobs
-from core.store.notes import Notes, PendingNotes
+from core.dates.schedule import Schedule
+from core.store.jobs import Job, Jobs
+from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote, PendingNotes
 from core.store.rows import scope_parameter, visible
 from core.store.sessions import Conversations, Transcripts
 from core.store.sqlite.database import Database
-from core.store.usage import Calls
+from core.store.usage import ModelCall, UsageLog
 from core.types import Payer, Scope, Session, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, message, opened
@@ -55,9 +54,9 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
     jobs, notes, pending = Jobs(database), Notes(database), PendingNotes(database)
     session = await opened(conversations, "secret", title="secret title")
     await conversations.append([message(session.id, "more", usage=Usage(input=1))])
-    calls = Calls(database)
+    calls = UsageLog(database)
     used, payer = Usage(input=1), Payer(session_id=session.id)
-    await calls.keep(Call(kind="chat", model="m", usage=used, at=NOON, payer=payer, miss="first", missed=1))
+    await calls.keep(ModelCall(kind="chat", model="m", usage=used, at=NOON, payer=payer, miss="first", missed=1))
     schedule = Schedule(zone="UTC", at=NOON)
     job = await jobs.add(Job(schedule=schedule, text="x", target=CHAT, scope=ANA, created_at=NOON, next_at=NOON))
     for scope in (ANA, BOB):
@@ -140,7 +139,7 @@ async def test_what_is_not_yours_answers_like_what_does_not_exist(kept: _Kept, w
 async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Kept) -> None:
     taking = {
         f"{noun.__name__}.{name}"
-        for noun in (Calls, Conversations, Transcripts, Jobs, Notes, PendingNotes)
+        for noun in (UsageLog, Conversations, Transcripts, Jobs, Notes, PendingNotes)
         for name, method in vars(noun).items()
         if "scopes" in getattr(method, "__annotations__", {})
     }
@@ -149,10 +148,10 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Conversations.history",
         "Transcripts.transcript",
         "Transcripts.recent",
-        "Calls.bills",
-        "Calls.misses",
-        "Calls.sessions",
-        "Calls.began",
+        "UsageLog.bills",
+        "UsageLog.misses",
+        "UsageLog.sessions",
+        "UsageLog.began",
         "Jobs.of",
         "Jobs.find",
         "Notes.changes",

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from core.errors import StoreError
-from core.records import Parcel
 from core.store.inbox import Inbox
-from core.store.outbox import Outbox
+from core.store.outbox import Outbox, OutboxItem
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, Message, Sender, Usage
@@ -202,7 +201,7 @@ async def test_an_answer_its_entries_and_its_parcel_are_one_transaction(
     made = await opened(conversations)
     entries = [await inbox.accept(inbound(number), NOON) for number in ("1", "2")]
     assert None not in entries
-    held = await outbox.hold(Parcel(key="turn:1", kind="answer", address=CHAT, reply_to="1"))
+    held = await outbox.hold(OutboxItem(key="turn:1", kind="answer", address=CHAT, reply_to="1"))
     await outbox.record("turn:1", "501")
     parcel = replace(held, answer=Answer(text="done"), next_at=NOON)
     with pytest.raises(StoreError, match="no session 99"):
@@ -219,7 +218,7 @@ async def test_an_answer_its_entries_and_its_parcel_are_one_transaction(
 
 
 async def test_a_parcel_nobody_held_is_made(conversations: Conversations, outbox: Outbox) -> None:
-    parcel = Parcel(key="late", kind="notice", address=CHAT, answer=Answer(text="x"), next_at=NOON)
+    parcel = OutboxItem(key="late", kind="notice", address=CHAT, answer=Answer(text="x"), next_at=NOON)
     await conversations.append([], (), parcel)
     (due,) = await outbox.due(NOON)
     assert due == replace(parcel, id=due.id)

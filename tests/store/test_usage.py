@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from core.records import Bill, Call, Cause, Miss, Precedent
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.store.usage import Calls, disturb
+from core.store.usage import CacheMisses, MissCause, ModelCall, PreviousCall, UsageLog, UsageSum, disturb
 from core.types import Address, CallKind, Payer, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, message, opened, session
@@ -25,15 +24,15 @@ def conversations(database: Database, clock: SteadyClock) -> Conversations:
 
 
 @pytest.fixture
-def calls(database: Database) -> Calls:
-    return Calls(database)
+def calls(database: Database) -> UsageLog:
+    return UsageLog(database)
 
 
-def call(payer: Payer, kind: CallKind = "chat", at: datetime = NOON, **changes: object) -> Call:
-    return Call(**{"kind": kind, "model": "sonnet", "usage": ONE, "at": at, "payer": payer, **changes})  # type: ignore[arg-type]
+def call(payer: Payer, kind: CallKind = "chat", at: datetime = NOON, **changes: object) -> ModelCall:
+    return ModelCall(**{"kind": kind, "model": "sonnet", "usage": ONE, "at": at, "payer": payer, **changes})  # type: ignore[arg-type]
 
 
-async def test_bills_are_sums_by_kind_and_model(conversations: Conversations, calls: Calls) -> None:
+async def test_bills_are_sums_by_kind_and_model(conversations: Conversations, calls: UsageLog) -> None:
     one = Payer(session_id=(await opened(conversations, "hello")).id)
     for kind, model, at in (
         ("chat", "sonnet", NOON),
@@ -44,7 +43,7 @@ async def test_bills_are_sums_by_kind_and_model(conversations: Conversations, ca
         await calls.keep(call(one, kind, at, model=model))  # type: ignore[arg-type]
     await calls.keep(call(Payer(scope=ANA), "expansion", model="haiku"))
     bills = await calls.bills(MINE)
-    assert bills[0] == Bill(kind="chat", model="sonnet", calls=2, usage=ONE + ONE)
+    assert bills[0] == UsageSum(kind="chat", model="sonnet", calls=2, usage=ONE + ONE)
     assert {(bill.kind, bill.model, bill.calls) for bill in bills[1:]} == {
         ("chat", "opus", 1),
         ("title", "haiku", 1),
@@ -58,7 +57,7 @@ async def test_bills_are_sums_by_kind_and_model(conversations: Conversations, ca
     assert await calls.began(frozenset((BOB,))) is None
 
 
-async def test_a_call_goes_on_the_account_of_its_sessions_scope(conversations: Conversations, calls: Calls) -> None:
+async def test_a_call_goes_on_the_account_of_its_sessions_scope(conversations: Conversations, calls: UsageLog) -> None:
     hers = await opened(conversations, "hello")
     await calls.keep(call(Payer(session_id=hers.id, scope=BOB)))
     await calls.keep(call(Payer(session_id=-5, scope=BOB), reply_id="msg_1", imprint="[]"))
@@ -67,11 +66,13 @@ async def test_a_call_goes_on_the_account_of_its_sessions_scope(conversations: C
     assert [bill.calls for bill in await calls.bills(MINE)] == [1]
     assert [bill.calls for bill in await calls.bills(frozenset((BOB,)))] == [1]
     assert await calls.bills(frozenset((BOB,)), session_id=-5) == [], "what is incognito has no name in the books"
-    assert await calls.precedent(-5) == Precedent()
+    assert await calls.precedent(-5) == PreviousCall()
     assert [bill.calls for bill in await calls.bills(frozenset((ANA, BOB)))] == [2], "nobody's are left out"
 
 
-async def test_sessions_come_with_their_bills_the_latest_call_first(conversations: Conversations, calls: Calls) -> None:
+async def test_sessions_come_with_their_bills_the_latest_call_first(
+    conversations: Conversations, calls: UsageLog
+) -> None:
     for number in range(3):
         made = await opened(
             conversations, "hello", title=f"t{number}", address=Address(platform="x", chat_id=str(number))
@@ -84,30 +85,30 @@ async def test_sessions_come_with_their_bills_the_latest_call_first(conversation
     assert await calls.sessions(frozenset((BOB,)), 10) == []
 
 
-async def test_misses_are_counted_by_cause(conversations: Conversations, calls: Calls) -> None:
+async def test_misses_are_counted_by_cause(conversations: Conversations, calls: UsageLog) -> None:
     payer = Payer(session_id=(await opened(conversations, "hello")).id)
-    seen: tuple[tuple[Cause | None, int], ...] = (("idle", 10), (None, 0), ("idle", 20), ("forget", 7))
+    seen: tuple[tuple[MissCause | None, int], ...] = (("idle", 10), (None, 0), ("idle", 20), ("forget", 7))
     for cause, missed in seen:
         await calls.keep(call(payer, miss=cause, missed=missed))
-    idle, forget = Miss(cause="idle", times=2, tokens=30), Miss(cause="forget", times=1, tokens=7)
+    idle, forget = CacheMisses(cause="idle", times=2, tokens=30), CacheMisses(cause="forget", times=1, tokens=7)
     assert await calls.misses(MINE) == [idle, forget]
     assert await calls.misses(MINE, session_id=payer.session_id) == [idle, forget]
     assert await calls.misses(MINE, NOON + DAY) == []
 
 
-async def test_the_precedent_is_the_last_call_for_an_answer(conversations: Conversations, calls: Calls) -> None:
+async def test_the_precedent_is_the_last_call_for_an_answer(conversations: Conversations, calls: UsageLog) -> None:
     payer = Payer(session_id=(await opened(conversations, "hello")).id)
     assert payer.session_id is not None
-    assert await calls.precedent(payer.session_id) == Precedent()
+    assert await calls.precedent(payer.session_id) == PreviousCall()
     last = call(payer, reply_id="msg_2", imprint="[]", miss="first", missed=9)
     for kept in (call(payer, reply_id="msg_1"), last, call(payer, "title")):
         await calls.keep(kept)
-    assert await calls.precedent(payer.session_id) == Precedent(call=last)
-    assert await calls.precedent(999) == Precedent()
+    assert await calls.precedent(payer.session_id) == PreviousCall(call=last)
+    assert await calls.precedent(999) == PreviousCall()
 
 
 async def test_a_disturbance_waits_for_the_next_call_and_the_first_one_counts(
-    conversations: Conversations, calls: Calls, database: Database
+    conversations: Conversations, calls: UsageLog, database: Database
 ) -> None:
     made = await opened(conversations, "hello")
     await calls.keep(call(Payer(session_id=made.id), imprint="[]"))
@@ -124,7 +125,7 @@ async def test_a_disturbance_waits_for_the_next_call_and_the_first_one_counts(
 
 
 async def test_a_message_that_is_edited_or_deleted_disturbs_its_session(
-    conversations: Conversations, calls: Calls
+    conversations: Conversations, calls: UsageLog
 ) -> None:
     made = await conversations.create(session())
     for number, text in enumerate(("hello", "bye", "/forget x")):
@@ -141,7 +142,7 @@ async def test_a_message_that_is_edited_or_deleted_disturbs_its_session(
     assert (await calls.precedent(made.id)).disturbance == "edit"
 
 
-async def test_how_a_session_came_to_be(conversations: Conversations, calls: Calls) -> None:
+async def test_how_a_session_came_to_be(conversations: Conversations, calls: UsageLog) -> None:
     first = await opened(conversations, "hello")
     child = await conversations.create(session(parent_id=first.id), "length")
     assert (await calls.precedent(child.id)).origin == "length"

@@ -7,7 +7,7 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.search.highlight import Marker
+from core.search.highlight import Highlighter
 from core.text.terms import asks_when, date_terms, marks_of, moment_terms, query_terms, terms_of
 
 
@@ -48,7 +48,7 @@ def test_when_is_asked() -> None:
 
 
 def test_every_form_is_marked() -> None:
-    marker = Marker(marks_of(query_terms("decide going ferry")))
+    marker = Highlighter(marks_of(query_terms("decide going ferry")))
     text = "She went, they decided: ferries and a ferry"
     assert [text[start:end] for start, end in marker.spans(text)] == ["went", "decided", "ferries", "ferry"]
 

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from core.errors import ToolError
 from core.search.expansion import LIMIT_S as EXPANSION_S
-from core.search.expansion import Research
+from core.search.expansion import ExpandedRecall
 from core.search.recall import Recall
 from core.search.summaries import LIMIT_S as SUMMARIES_S
 from core.store.sessions import Transcripts
@@ -137,7 +137,7 @@ async def test_pages_follow_each_other(annals: Annals, tool: Tool, context: Tool
 async def test_help_of_a_model(annals: Annals, database: Database, clock: SteadyClock, context: ToolContext) -> None:
     await annals.session(["the boat", "noted"])
     model = ScriptedModel(says('["boat"]'), says("They took the boat."))
-    research = Research(Recall(database, clock), Transcripts(database), model, "small", clock)
+    research = ExpandedRecall(Recall(database, clock), Transcripts(database), model, "small", clock)
     tool = session_search(research)
     found = json.loads(await tool.run({"query": "ferry", "expand": True, "summarize": True}, context))
     assert [one["summary"] for one in found["sessions"]] == ["They took the boat."]

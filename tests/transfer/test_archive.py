@@ -14,14 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.records import ImportReport
 from core.search.recall import Recall
-from core.store.query import Query
+from core.store.query import SearchQuery
 from core.store.sessions import Conversations, Transcripts
 from core.store.sqlite.database import Database
 from core.transfer import archive as archive_module
 from core.transfer.archive import Archive
-from core.transfer.record import HOME, Chronicle
+from core.transfer.record import HOME, ImportReport, TransferRecord
 from core.types import Address, Message, Scope, Sender, Session
 from tests.fixtures.clock import SteadyClock
 
@@ -148,10 +147,10 @@ async def test_older_history_that_comes_later_is_read_first(database: Database, 
     while await recall.tend():
         pass
     assert await recall.verify() == []
-    (found,) = (await recall.recall(Query(text='"boat 39"', scopes=HOME_SCOPES, window=1))).sessions
+    (found,) = (await recall.recall(SearchQuery(text='"boat 39"', scopes=HOME_SCOPES, window=1))).sessions
     assert [item.text for item in found.window] == ["older boat 38", "older boat 39", "newer ferry 0"]
     assert (found.bookend_start[0].text, found.bookend_end[-1].text) == ("older boat 0", "newer ferry 39")
-    (asked,) = (await recall.recall(Query(text="what about boat 7?", scopes=HOME_SCOPES))).sessions
+    (asked,) = (await recall.recall(SearchQuery(text="what about boat 7?", scopes=HOME_SCOPES))).sessions
     assert asked.matches[0].snippet.startswith("older")
 
 
@@ -227,7 +226,7 @@ async def test_export_comes_back_as_it_was_in_another_home(database: Database, t
     async with Database.open(tmp_path / "other.db") as other:
         assert (await take(other, out)).taken == 3
         assert [one async for one in Archive(other).export(every)] == out
-    parsed = Chronicle.parse(out[0])
+    parsed = TransferRecord.parse(out[0])
     assert parsed.address == Address(platform="telegram", chat_id="-1001", thread_id="7")
 
 
@@ -314,7 +313,7 @@ async def test_an_answer_that_quotes_history_goes_out_and_comes_back_without_bei
         (there,) = await sessions(other)
         shown = await Transcripts(other).transcript(there["id"], HOME_SCOPES)
         assert [(one.role, one.kind) for one in shown] == [("user", "chat"), ("assistant", "quote")]
-        found = await Recall(other, clock).recall(Query(text="ferry", scopes=HOME_SCOPES, messages=9))
+        found = await Recall(other, clock).recall(SearchQuery(text="ferry", scopes=HOME_SCOPES, messages=9))
         assert [hit.role for hit in found.messages] == ["user"]
         assert there["messages"] == 1
         back = [one async for one in Archive(other).export(HOME_SCOPES)]
@@ -338,8 +337,10 @@ async def test_a_long_export_is_whole_and_in_order(database: Database) -> None:
 @given(st.text(), st.text(), st.datetimes())
 def test_any_line_is_read_or_refused(session: str, text: str, at: datetime) -> None:
     try:
-        parsed = Chronicle.parse(json.dumps({"session": session, "role": "user", "text": text, "at": at.isoformat()}))
+        parsed = TransferRecord.parse(
+            json.dumps({"session": session, "role": "user", "text": text, "at": at.isoformat()})
+        )
     except ValueError:
         assert not session or not text.strip()
         return
-    assert Chronicle.parse(parsed.line()) == parsed
+    assert TransferRecord.parse(parsed.line()) == parsed

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from core.transfer import archive
 from core.transfer.archive import cut
-from core.transfer.record import Chronicle
+from core.transfer.record import TransferRecord
 from core.types import Address
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
-def _line(session: int, number: int, length: int) -> Chronicle:
+def _line(session: int, number: int, length: int) -> TransferRecord:
     address = Address(platform="terminal", chat_id="1")
     at = NOON - timedelta(seconds=number)
-    return Chronicle(session=str(session), role="user", text="x" * length, at=at, address=address, id=str(number))
+    return TransferRecord(session=str(session), role="user", text="x" * length, at=at, address=address, id=str(number))
 
 
 @given(st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=25), max_size=12), st.integers(1, 9))

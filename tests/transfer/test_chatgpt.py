@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.transfer import chatgpt
-from core.transfer.record import Choices, Chronicle
+from core.transfer.record import Choices, TransferRecord
 from tests.fixtures.exports import NOON, chatgpt_conversation, chatgpt_node
 from tests.fixtures.taking import sorted_out
 
 
-def read(export: Any) -> tuple[list[Chronicle], dict[str, int]]:
+def read(export: Any) -> tuple[list[TransferRecord], dict[str, int]]:
     return sorted_out(chatgpt.read(io.BytesIO(json.dumps(export).encode()), "conversations.json", Choices()))
 
 

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from core.errors import HistoryError
-from core.records import Skipped
 from core.store.sqlite.database import Database
 from core.transfer.archive import Archive
-from core.transfer.record import Choices, Chronicle
+from core.transfer.record import Choices, Skipped, TransferRecord
 from core.transfer.source import Source
 from tests.fixtures.exports import (
     chatgpt_conversation,
@@ -92,13 +91,13 @@ async def test_something_odd_anywhere_breaks_nothing(
     made: Callable[[], Any], tmp_path: Path, database: Database
 ) -> None:
     path = tmp_path / "export.json"
-    taken: list[Chronicle] = []
+    taken: list[TransferRecord] = []
     for number, (place, document) in enumerate(spoilt(made())):
         path.write_text(json.dumps(document))
         with contextlib.suppress(HistoryError), Source.open(path, Choices()) as source:
             for record in source.records():
-                assert isinstance(record, Chronicle | Skipped), place
-                if isinstance(record, Chronicle) and number % 7 == 0:
+                assert isinstance(record, TransferRecord | Skipped), place
+                if isinstance(record, TransferRecord) and number % 7 == 0:
                     taken.append(record)
     report = await Archive(database).import_records(iter(taken), lambda _: None)
     assert report.taken + report.known == len(taken)
@@ -113,4 +112,4 @@ def test_something_odd_in_a_discord_package_keeps_back_nothing_else(name: str, o
         path.write_text(odd)
     with Source.open(package, Choices()) as source:
         found = list(source.records())
-    assert any(isinstance(record, Chronicle) for record in found)
+    assert any(isinstance(record, TransferRecord) for record in found)

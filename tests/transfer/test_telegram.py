@@ -11,13 +11,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.transfer import telegram
-from core.transfer.record import Choices, Chronicle
+from core.transfer.record import Choices, TransferRecord
 from core.types import Scope
 from tests.fixtures.exports import NOT_INCLUDED, telegram_account, telegram_chat, telegram_message
 from tests.fixtures.taking import sorted_out
 
 
-def read(export: Any, choices: Choices | None = None) -> tuple[list[Chronicle], dict[str, int]]:
+def read(export: Any, choices: Choices | None = None) -> tuple[list[TransferRecord], dict[str, int]]:
     raw = export if isinstance(export, bytes) else json.dumps(export).encode()
     return sorted_out(telegram.read(io.BytesIO(raw), "result.json", choices or Choices()))
 

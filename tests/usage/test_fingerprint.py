@@ -9,7 +9,7 @@ import pytest
 
 from core.agent.history import marked
 from core.types import Request
-from core.usage.metered_model import Imprint
+from core.usage.metered_model import RequestFingerprint
 
 MARK = {"type": "ephemeral"}
 
@@ -29,11 +29,11 @@ FIRST = Request(
 
 
 def test_a_request_that_extends_another_has_nothing_changed() -> None:
-    before = Imprint.of(FIRST)
+    before = RequestFingerprint.of(FIRST)
     assert before.blocks == 2
     assert before.broken_by(FIRST) is None
     assert before.broken_by(replace(FIRST, messages=marked(LATER))) is None, "marks move, words stay"
-    assert Imprint.read(before.written()) == before
+    assert RequestFingerprint.read(before.written()) == before
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def test_a_request_that_extends_another_has_nothing_changed() -> None:
     ],
 )
 def test_the_first_part_that_differs_is_named(changes: dict[str, Any], part: str) -> None:
-    assert Imprint.of(FIRST).broken_by(replace(FIRST, **changes)) == part
+    assert RequestFingerprint.of(FIRST).broken_by(replace(FIRST, **changes)) == part
 
 
 def test_no_word_of_a_request_is_in_its_imprint() -> None:
-    written = Imprint.of(FIRST).written()
+    written = RequestFingerprint.of(FIRST).written()
     assert len(written) < 120
     assert "ferry" not in written
     assert "Mneme" not in written
@@ -61,4 +61,4 @@ def test_no_word_of_a_request_is_in_its_imprint() -> None:
 
 def test_half_a_character_has_an_imprint() -> None:
     odd = replace(FIRST, messages=(_turn("user", "\ud83d"),))
-    assert Imprint.of(odd).broken_by(odd) is None
+    assert RequestFingerprint.of(odd).broken_by(odd) is None

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from core.errors import ModelError, StoreError
-from core.records import Call, Cause, Precedent
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.store.usage import Calls, disturb
+from core.store.usage import MissCause, ModelCall, PreviousCall, UsageLog, disturb
 from core.types import Completion, Payer, Request, Usage
-from core.usage.metered_model import Meter
+from core.usage.metered_model import MeteredModel
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, opened
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -40,9 +39,9 @@ class _Desk:
     def __init__(self, database: Database, clock: SteadyClock, session_id: int) -> None:
         self.database = database
         self.clock = clock
-        self.calls = Calls(database)
+        self.calls = UsageLog(database)
         self.model = ScriptedModel()
-        self.meter = Meter(self.model, self.calls, clock)
+        self.meter = MeteredModel(self.model, self.calls, clock)
         self.first = Request(
             system=(_text("You are Mneme."),),
             messages=_turns("Hello"),
@@ -55,7 +54,7 @@ class _Desk:
         self.model.script.append(replace(says("ok", usage=usage), **changes))
         return await self.meter.complete(request, lambda _: None, lambda _: None)
 
-    async def causes(self) -> dict[Cause, int]:
+    async def causes(self) -> dict[MissCause, int]:
         return {miss.cause: miss.tokens for miss in await self.calls.misses(MINE)}
 
 
@@ -90,7 +89,7 @@ async def test_a_prefix_that_is_read_is_no_miss(desk: _Desk) -> None:
     ],
 )
 async def test_what_has_changed_is_the_cause_the_servers_word_first(
-    desk: _Desk, change: Callable[[_Desk], Request], said: str | None, cause: Cause
+    desk: _Desk, change: Callable[[_Desk], Request], said: str | None, cause: MissCause
 ) -> None:
     await desk.ask(desk.first, FULL)
     await desk.ask(change(desk), NOTHING_READ, miss=said)
@@ -105,7 +104,7 @@ async def test_after_five_minutes_without_a_word_the_server_has_dropped_it(desk:
 
 
 async def test_a_prefix_that_is_kept_for_an_hour_outlasts_a_pause(desk: _Desk) -> None:
-    desk.meter = Meter(desk.model, desk.calls, desk.clock, "1h")
+    desk.meter = MeteredModel(desk.model, desk.calls, desk.clock, "1h")
     await desk.ask(desk.first, FULL)
     desk.clock.advance(minutes=59)
     await desk.ask(desk.second, replace(NOTHING_READ, cache_read=100))
@@ -151,17 +150,17 @@ async def test_a_model_that_fails_costs_nothing(desk: _Desk) -> None:
     assert await desk.calls.bills(MINE) == []
 
 
-class _ShutBooks(Calls):
+class _ShutBooks(UsageLog):
     """Books on a disk that is out of order."""
 
-    async def precedent(self, session_id: int) -> Precedent:
+    async def precedent(self, session_id: int) -> PreviousCall:
         raise StoreError("the disk is full")
 
-    async def keep(self, call: Call, seen: Cause | None = None) -> None:
+    async def keep(self, call: ModelCall, seen: MissCause | None = None) -> None:
         raise StoreError("the disk is full")
 
 
 async def test_books_that_cannot_be_written_cost_nobody_an_answer(database: Database, clock: SteadyClock) -> None:
-    meter = Meter(ScriptedModel(says("Good day.")), _ShutBooks(database), clock)
+    meter = MeteredModel(ScriptedModel(says("Good day.")), _ShutBooks(database), clock)
     request = Request(system=(), messages=_turns("Hello"), payer=Payer(session_id=1))
     assert (await meter.complete(request, lambda _: None, lambda _: None)).text == "Good day."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from config.settings import Price
-from core.records import Bill
+from core.store.usage import UsageSum
 from core.types import Usage
 from core.usage.report import Prices
 
@@ -39,9 +39,9 @@ def test_what_is_written_for_an_hour_has_a_price_of_its_own() -> None:
 def test_bills_are_added_up_beside_what_they_were_without_a_cache() -> None:
     spending = PRICES.spending(
         [
-            Bill(kind="chat", model="claude-sonnet-5-5", calls=3, usage=USED),
-            Bill(kind="title", model="llama3", calls=1, usage=Usage(input=5, output=1)),
-            Bill(kind="chat", model="free", calls=2, usage=Usage(input=1)),
+            UsageSum(kind="chat", model="claude-sonnet-5-5", calls=3, usage=USED),
+            UsageSum(kind="title", model="llama3", calls=1, usage=Usage(input=5, output=1)),
+            UsageSum(kind="chat", model="free", calls=2, usage=Usage(input=1)),
         ]
     )
     assert spending.cost == pytest.approx(0.5)

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import Any
 
-from core.search.ranking import Utterance, is_question
-from core.store.query import Counted, Query
+from core.search.ranking import RankedMessage, is_question
+from core.store.query import SearchQuery, TermCounts
 from core.store.rows import keep_meta, meta, scope_parameter, visible
 from core.store.sqlite.message_search import filters, places
 from core.store.sqlite.text_index import SHOWN, STALE, day_of, scoped
@@ -113,7 +113,7 @@ def clear(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": UNTIL})
 
 
-def frequencies(connection: sqlite3.Connection, terms: Sequence[str], query: Query) -> Counted:
+def frequencies(connection: sqlite3.Connection, terms: Sequence[str], query: SearchQuery) -> TermCounts:
     """Counts the terms of a query in the chunks that it may see."""
     scopes = [
         row[0]
@@ -133,7 +133,7 @@ def frequencies(connection: sqlite3.Connection, terms: Sequence[str], query: Que
         f"SELECT COALESCE(SUM(chunks), 0) FROM chunk_counts WHERE {visible('chunk_counts.scope_id')}",
         {"scopes": scope_parameter(query.scopes)},
     ).fetchone()[0]
-    return Counted(scopes, found, int(count))
+    return TermCounts(scopes, found, int(count))
 
 
 def candidates(
@@ -141,9 +141,9 @@ def candidates(
     leading: Mapping[str, int],
     lending: Sequence[str],
     scopes: Sequence[int],
-    query: Query,
+    query: SearchQuery,
     helping: int = 0,
-) -> dict[int, list[Utterance]]:
+) -> dict[int, list[RankedMessage]]:
     """By lineage, the messages of the best chunks and those in no chunk yet, in order. A chunk has one of the leading
     terms (and in how many each stands); by the lending ones it is only ranked. Each further `helping` has the chunks of
     the next lineages: the same however many are asked for, so that no page changes the order of one before it."""
@@ -162,13 +162,13 @@ def candidates(
     return _by_lineage([*_of_chunks(connection, chosen, query), *tail])
 
 
-def helpings(query: Query) -> int:
+def helpings(query: SearchQuery) -> int:
     """How many helpings it takes to fill the page that is asked for."""
     return 1 + max(0, min(query.page * query.limit, FARTHEST)) // LINEAGES_READ
 
 
 def best(
-    connection: sqlite3.Connection, expression: str, found: int, query: Query, most: int = RANKED_CHUNKS
+    connection: sqlite3.Connection, expression: str, found: int, query: SearchQuery, most: int = RANKED_CHUNKS
 ) -> Iterator[tuple[int, int]]:
     """Chunks with their lineage, lazily, best first; where more than `most` may be `found`, the newest of them come
     before all else, because to rank all is what costs."""
@@ -203,7 +203,7 @@ def _any_of(terms: Iterable[str], scopes: Sequence[int]) -> str:
     return " OR ".join(f'"{scoped(scope, term)}"' for scope in scopes for term in terms)
 
 
-def _of_chunks(connection: sqlite3.Connection, ids: Sequence[int], query: Query) -> Iterator[sqlite3.Row]:
+def _of_chunks(connection: sqlite3.Connection, ids: Sequence[int], query: SearchQuery) -> Iterator[sqlite3.Row]:
     conditions, parameters = filters(query)
     return connection.execute(
         f"""
@@ -219,7 +219,7 @@ def _of_chunks(connection: sqlite3.Connection, ids: Sequence[int], query: Query)
     )
 
 
-def _tail(connection: sqlite3.Connection, query: Query) -> Iterator[sqlite3.Row]:
+def _tail(connection: sqlite3.Connection, query: SearchQuery) -> Iterator[sqlite3.Row]:
     conditions, parameters = filters(query)
     return connection.execute(
         f"""
@@ -234,10 +234,10 @@ def _tail(connection: sqlite3.Connection, query: Query) -> Iterator[sqlite3.Row]
     )
 
 
-def _by_lineage(rows: Iterable[sqlite3.Row]) -> dict[int, list[Utterance]]:
-    lineages: dict[int, dict[int, Utterance]] = {}
+def _by_lineage(rows: Iterable[sqlite3.Row]) -> dict[int, list[RankedMessage]]:
+    lineages: dict[int, dict[int, RankedMessage]] = {}
     for message_id, session_id, root, place, text, sender_name, created_at, is_wanted in rows:
-        lineages.setdefault(root, {})[message_id] = Utterance(
+        lineages.setdefault(root, {})[message_id] = RankedMessage(
             message_id=message_id,
             session_id=session_id,
             block=place,

@@ -21,7 +21,7 @@ import aiosqlite
 
 from core.errors import StoreError
 from core.store import epoch
-from core.store.epoch import Vantage
+from core.store.epoch import ErasureEpoch
 from core.store.sqlite.schema import MIGRATIONS
 from core.store.sqlite.text_index import register
 
@@ -178,7 +178,7 @@ async def _run(connection: aiosqlite.Connection, work: Callable[[sqlite3.Connect
     return result
 
 
-def _checked(held: Vantage, work: Callable[[sqlite3.Connection], T], connection: sqlite3.Connection) -> T:
+def _checked(held: ErasureEpoch, work: Callable[[sqlite3.Connection], T], connection: sqlite3.Connection) -> T:
     epoch.check(connection, held)
     return work(connection)
 

@@ -31,7 +31,7 @@ _OVERFLOW_BYTES = 4
 _STAGES = ("all", "merging", "zeroing", "emptying", "log")
 
 
-class Compaction:
+class ByteErasure:
     """Over one state.db."""
 
     def __init__(self, database: Database) -> None:

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import HistoryError
-from core.records import Skipped
-from core.transfer.record import TITLE_CHARS, Choices, Chronicle, from_seconds
+from core.transfer.record import TITLE_CHARS, Choices, Skipped, TransferRecord, from_seconds
 from core.types import Address, Role
 
 UNDONE = "messages that were undone"
@@ -51,7 +50,7 @@ def inspect(path: Path, title: str) -> None:
         _columns(connection, title)
 
 
-def read(path: Path, title: str, choices: Choices) -> Iterator[Chronicle | Skipped]:
+def read(path: Path, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Everything in the file, one row in memory at a time; `title` is the file as a person knows it."""
     with _translated(title), contextlib.closing(_opened(path)) as connection:
         connection.row_factory = sqlite3.Row
@@ -66,7 +65,7 @@ def read(path: Path, title: str, choices: Choices) -> Iterator[Chronicle | Skipp
 
 def _session(
     connection: sqlite3.Connection, session: sqlite3.Row, columns: set[str], choices: Choices
-) -> Iterator[Chronicle | Skipped]:
+) -> Iterator[TransferRecord | Skipped]:
     statement = f"""
         SELECT id, role, content, timestamp{_maybe(_MESSAGE_COLUMNS, columns)}
         FROM messages WHERE session_id = :session ORDER BY id
@@ -74,12 +73,12 @@ def _session(
     copied = _Copied(connection, session["id"]) if "compacted" in columns else None
     for row in connection.execute(statement, {"session": session["id"]}):
         line = _line(session, row, choices)
-        if copied is not None and copied.has(row) and isinstance(line, Chronicle):
+        if copied is not None and copied.has(row) and isinstance(line, TransferRecord):
             line = Skipped(reason=COPIES)
         yield line
 
 
-def _line(session: sqlite3.Row, row: sqlite3.Row, choices: Choices) -> Chronicle | Skipped:
+def _line(session: sqlite3.Row, row: sqlite3.Row, choices: Choices) -> TransferRecord | Skipped:
     text, at = _text(row["content"]), from_seconds(row["timestamp"]) or from_seconds(session["started_at"])
     if row["active"] == 0 and not row["compacted"]:
         return Skipped(reason=UNDONE)
@@ -97,7 +96,7 @@ def _line(session: sqlite3.Row, row: sqlite3.Row, choices: Choices) -> Chronicle
         return Skipped(reason=TIMELESS)
     name, source = str(session["id"]), str(session["source"]).replace(":", "-") or "hermes"
     thread, title = session["thread_id"], session["title"]
-    return Chronicle(
+    return TransferRecord(
         session=f"hermes:{name}",
         title=str(title)[:TITLE_CHARS] if title else None,
         address=Address(

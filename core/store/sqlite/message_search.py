@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from core.search.filters import DEFAULT_ROLES
-from core.store.query import Match, Plan, Query, Route
+from core.store.query import MessageMatch, Route, SearchPlan, SearchQuery
 from core.store.rows import clean, scope_parameter, timestamp, visible
 from core.store.sqlite.text_index import bare
 from core.text.normalize import SCOPE, is_unspaced
@@ -48,7 +48,7 @@ _LINEAGE = f"""COALESCE(sessions.root_id, sessions.id) = (
 _FIELDS = "messages.id, messages.session_id, COALESCE(sessions.root_id, sessions.id)"
 
 
-def find(connection: sqlite3.Connection, plan: Plan, query: Query) -> Iterator[Match]:
+def find(connection: sqlite3.Connection, plan: SearchPlan, query: SearchQuery) -> Iterator[MessageMatch]:
     """The messages of a plan, best first, lazily. Raises sqlite3.DatabaseError when an index is damaged."""
     conditions, parameters = filters(query)
     own = _few(connection, query)
@@ -62,12 +62,12 @@ def find(connection: sqlite3.Connection, plan: Plan, query: Query) -> Iterator[M
     else:
         return
     for row in connection.execute(statement, parameters):
-        yield Match(*row)
+        yield MessageMatch(*row)
 
 
 def _ranked(
     connection: sqlite3.Connection, route: Route, conditions: str, parameters: dict[str, Any]
-) -> Iterator[Match]:
+) -> Iterator[MessageMatch]:
     """What one index finds for ``:expression``: the newest by rank, then, where these do not give enough, all else by
     rank. The ranks are computed before anything is joined: asked for in one statement, FTS5 computes them twice."""
     matching = f"FROM {_TABLES[route]} WHERE {_TABLES[route]} MATCH :expression"
@@ -76,7 +76,7 @@ def _ranked(
     number = most
     for row in _joined(connection, f"{ranked} ORDER BY rowid DESC LIMIT :most", conditions, parameters):
         number = row[4]
-        yield Match(*row[:4])
+        yield MessageMatch(*row[:4])
     if number < most:
         return
     split = connection.execute(
@@ -85,7 +85,7 @@ def _ranked(
     if split is not None:
         parameters["split"] = split[0]
         for row in _joined(connection, f"{ranked} AND rowid <= :split LIMIT -1", conditions, parameters):
-            yield Match(*row[:4])
+            yield MessageMatch(*row[:4])
 
 
 def _joined(
@@ -103,7 +103,9 @@ def _joined(
     )
 
 
-def latest(connection: sqlite3.Connection, query: Query, most: int, plan: Plan | None = None) -> Iterator[Match]:
+def latest(
+    connection: sqlite3.Connection, query: SearchQuery, most: int, plan: SearchPlan | None = None
+) -> Iterator[MessageMatch]:
     """Without any words: messages that the filters let through and the plan does not leave out, of the session spoken
     in last first, the newest first, at most so many of each session."""
     conditions, parameters = filters(query)
@@ -127,10 +129,10 @@ def latest(connection: sqlite3.Connection, query: Query, most: int, plan: Plan |
             """,
             {**parameters, "place": session[0], "most": most},
         )
-        yield from (Match(*row) for row in rows)
+        yield from (MessageMatch(*row) for row in rows)
 
 
-def _kept(plan: Plan, parameters: dict[str, Any]) -> str:
+def _kept(plan: SearchPlan, parameters: dict[str, Any]) -> str:
     """What is to be left out, asked of each message by its id: few are looked at, and many may match."""
     groups = []
     for number, group in enumerate(plan.without):
@@ -143,7 +145,7 @@ def _kept(plan: Plan, parameters: dict[str, Any]) -> str:
     return "".join(groups)
 
 
-def scan(connection: sqlite3.Connection, terms: tuple[str, ...], query: Query) -> Iterator[Match]:
+def scan(connection: sqlite3.Connection, terms: tuple[str, ...], query: SearchQuery) -> Iterator[MessageMatch]:
     """The same without any index, for the time that one is damaged: most terms first, then the newest."""
     conditions, parameters = filters(query)
     parameters["terms"] = json.dumps([bare(clean(term.rstrip("*"))) for term in terms])
@@ -157,10 +159,10 @@ def scan(connection: sqlite3.Connection, terms: tuple[str, ...], query: Query) -
         ORDER BY score DESC, messages.id DESC LIMIT {LOOSE_ROWS}
     """
     for row in connection.execute(statement, parameters):
-        yield Match(*row)
+        yield MessageMatch(*row)
 
 
-def filters(query: Query) -> tuple[str, dict[str, Any]]:
+def filters(query: SearchQuery) -> tuple[str, dict[str, Any]]:
     """The conditions of a query on messages, sessions and addresses, and their parameters. Only what is asked for is
     in the statement, so that a plain search touches no more of a row than it must."""
     parts = [visible("sessions.scope_id")]
@@ -206,7 +208,7 @@ def places(conditions: str) -> str:
     return "CROSS JOIN addresses ON addresses.id = sessions.address_id" if "addresses." in conditions else ""
 
 
-def _asker(query: Query) -> dict[str, Any]:
+def _asker(query: SearchQuery) -> dict[str, Any]:
     """The parameters of `_OWN`: where nobody else speaks, and who the asker is elsewhere."""
     private = [scope for scope in query.scopes if not scope.is_room]
     accounts = {scope.key.partition(":")[2] for scope in private} | ({query.asker.key} if query.asker else set())
@@ -214,7 +216,7 @@ def _asker(query: Query) -> dict[str, Any]:
 
 
 def session_filters(
-    query: Query, sessions: str = "sessions", addresses: str = "addresses"
+    query: SearchQuery, sessions: str = "sessions", addresses: str = "addresses"
 ) -> tuple[str, dict[str, Any]]:
     """What the filters say of whole sessions, to be joined to a WHERE: a session with a message of the time that is
     asked for began before its end and was spoken in after its beginning. The tables go by these names."""
@@ -240,7 +242,7 @@ def bounded(number: int) -> int:
     return max(-1, min(number, 2**63 - 1))
 
 
-def _mixed(plan: Plan, conditions: str, parameters: dict[str, Any], own: Sequence[int]) -> str:
+def _mixed(plan: SearchPlan, conditions: str, parameters: dict[str, Any], own: Sequence[int]) -> str:
     """Several indexes: what any of them ranks, summed, as far as one of the alternatives holds."""
     ranked = []
     for number, (route, expression) in enumerate(plan.ranking):
@@ -263,7 +265,7 @@ def _mixed(plan: Plan, conditions: str, parameters: dict[str, Any], own: Sequenc
     """
 
 
-def _alternative(plan: Plan, number: int, parameters: dict[str, Any], own: Sequence[int]) -> str:
+def _alternative(plan: SearchPlan, number: int, parameters: dict[str, Any], own: Sequence[int]) -> str:
     parts = []
     for index, (route, expression, is_excluded) in enumerate(plan.alternatives[number]):
         name = f"clause_{number}_{index}"
@@ -273,7 +275,7 @@ def _alternative(plan: Plan, number: int, parameters: dict[str, Any], own: Seque
     return "(" + " AND ".join(parts) + ")"
 
 
-def _few(connection: sqlite3.Connection, query: Query) -> list[int]:
+def _few(connection: sqlite3.Connection, query: SearchQuery) -> list[int]:
     """The scopes of the query as numbers where little of the store is theirs, else none: asking the index for them
     costs more than it spares when they hold much. Measured in chunks, whose counts are at hand; their last id is about
     how many there are."""

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 
 from core.search.query import STOPWORDS, clean
-from core.store.query import Counted, Query
+from core.store.query import SearchQuery, TermCounts
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite import chunk_index
 from core.store.sqlite.text_index import SHOWN, day_of, scoped
@@ -48,7 +48,7 @@ ROWS = 4_000
 
 
 def nearest(
-    connection: sqlite3.Connection, query: Query, counted: Counted, fresh: Mapping[str, int]
+    connection: sqlite3.Connection, query: SearchQuery, counted: TermCounts, fresh: Mapping[str, int]
 ) -> dict[str, Mended]:
     """For each term that stands nowhere in the scopes what is taken for it, where something is near. `counted`: the
     terms of the query as `chunks.frequencies` counts them; `fresh`: see there."""
@@ -72,7 +72,7 @@ def nearest(
     return found
 
 
-def fresh(connection: sqlite3.Connection, query: Query) -> dict[str, int]:
+def fresh(connection: sqlite3.Connection, query: SearchQuery) -> dict[str, int]:
     """The terms of what is in no chunk yet, of who said it and when, and how often each was said."""
     rows = connection.execute(
         f"""
@@ -90,7 +90,7 @@ def fresh(connection: sqlite3.Connection, query: Query) -> dict[str, int]:
     )
 
 
-def together(query: Query) -> list[tuple[str, ...]]:
+def together(query: SearchQuery) -> list[tuple[str, ...]]:
     """Neighbouring words written as one, as terms: "ice cream" was perhaps said as icecream."""
     joined = [
         one + other
@@ -101,7 +101,7 @@ def together(query: Query) -> list[tuple[str, ...]]:
     return [(term,) for word in joined[:LONGEST] for term in terms_of(word)]
 
 
-def _typed(query: Query) -> list[str]:
+def _typed(query: SearchQuery) -> list[str]:
     return [word.casefold() for word in words_of(clean(query.text))]
 
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from adapters.discord.commands import described, joined, option_name
 from core.search import filters
-from core.store.query import Query
+from core.store.query import SearchQuery
 from core.types import CommandSpec, Option
 from gateway.commands.recall import RecallCommands
 from tests.fixtures.discord_schema import DiscordSchema
@@ -49,7 +49,9 @@ def test_values_with_a_prefix_are_typed_before_the_words() -> None:
     (spec,) = RecallCommands.specs
     line = joined(options, spec)
     assert line == '--summary from:"Ana Maria" before:"May" 3 "night tickets'
-    query = filters.read(Query(scopes=frozenset(), text=line.removeprefix("--summary ")), NOW, ZoneInfo("UTC")).query
+    query = filters.read(
+        SearchQuery(scopes=frozenset(), text=line.removeprefix("--summary ")), NOW, ZoneInfo("UTC")
+    ).query
     assert (query.text.strip(), query.sender) == ('3 "night tickets', "Ana Maria")
     assert query.before == datetime(2026, 5, 1, tzinfo=UTC)
     assert joined([{"name": "summary", "type": 3, "value": "false"}], spec) == ""

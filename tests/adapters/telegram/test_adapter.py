@@ -13,10 +13,9 @@ import pytest
 from adapters.telegram.adapter import Telegram
 from core.errors import ConfigError
 from core.ports import Reply
-from core.records import RawUpdate
 from core.store.inbox import Inbox
 from core.store.sqlite.database import Database
-from core.types import Address, Answer, CommandSpec, Inbound
+from core.types import Address, Answer, CommandSpec, Inbound, RawUpdate
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.echo_desk import EchoDesk

@@ -9,8 +9,8 @@ import pytest
 from telegram import Bot
 from telegram.error import NetworkError
 
-from adapters.streaming import Painter
-from adapters.telegram.messages import TelegramCanvas
+from adapters.streaming import StreamedReply
+from adapters.telegram.messages import TelegramMessages
 from adapters.telegram.request import TelegramRequest
 from core.errors import DeliveryError
 from core.markup.render import utf16_length
@@ -40,16 +40,16 @@ async def bot(api: BotApi) -> AsyncIterator[Bot]:
         yield made
 
 
-def canvas(bot: Bot, chat_id: int, thread_id: int | None = None, reply_to: str | None = None) -> TelegramCanvas:
+def canvas(bot: Bot, chat_id: int, thread_id: int | None = None, reply_to: str | None = None) -> TelegramMessages:
     thread = str(thread_id) if thread_id else None
-    made = TelegramCanvas(bot, Address(platform="telegram", chat_id=str(chat_id), thread_id=thread), reply_to)
+    made = TelegramMessages(bot, Address(platform="telegram", chat_id=str(chat_id), thread_id=thread), reply_to)
     made.pace_s = 0.01
     return made
 
 
 def test_pace_is_slower_in_groups() -> None:
     bot = Bot("1:x")
-    paces = [TelegramCanvas(bot, Address(platform="telegram", chat_id=chat), None).pace_s for chat in ("42", "-200")]
+    paces = [TelegramMessages(bot, Address(platform="telegram", chat_id=chat), None).pace_s for chat in ("42", "-200")]
     assert paces == [1.0, 3.0]
 
 
@@ -171,7 +171,7 @@ async def test_what_may_pass_is_not_missing(api: BotApi, bot: Bot) -> None:
 
 async def test_an_answer_whose_message_was_deleted_is_posted_anew_at_once(api: BotApi, bot: Bot) -> None:
     drawn, slip = canvas(bot, 42), Slip()
-    painter = Painter(drawn)
+    painter = StreamedReply(drawn)
     painter.begin(slip)
     painter.show("Half of")
     await api.wait_for(lambda: api.texts(42) == ["Half of"])
@@ -250,7 +250,7 @@ async def test_files_follow_the_text_and_are_sent_once(api: BotApi, bot: Bot) ->
 
 
 async def test_files_alone_need_no_text(api: BotApi, bot: Bot) -> None:
-    painter = Painter(canvas(bot, 42))
+    painter = StreamedReply(canvas(bot, 42))
     slip = Slip()
     painter.begin(slip)
     await painter.finish(Answer(text="", files=(File(name="a.csv", content=b"1"),)))
@@ -259,7 +259,7 @@ async def test_files_alone_need_no_text(api: BotApi, bot: Bot) -> None:
 
 
 async def test_an_answer_grows_in_one_message(api: BotApi, bot: Bot) -> None:
-    painter = Painter(canvas(bot, 42))
+    painter = StreamedReply(canvas(bot, 42))
     slip = Slip()
     painter.begin(slip)
     await api.wait_for(lambda: api.called("sendChatAction"))
@@ -278,7 +278,7 @@ async def test_an_answer_grows_in_one_message(api: BotApi, bot: Bot) -> None:
 
 async def test_a_long_answer_is_split_within_the_limit(api: BotApi, bot: Bot) -> None:
     text = "\n\n".join(f"Paragraph {number} 🦉 " + "word " * 60 for number in range(40))
-    painter = Painter(canvas(bot, 42))
+    painter = StreamedReply(canvas(bot, 42))
     painter.begin(Slip())
     await painter.finish(Answer(text=text, buttons=(Button(label="More", command=Command(name="x"), id="i"),)))
     shown = api.texts(42)
@@ -290,14 +290,14 @@ async def test_a_long_answer_is_split_within_the_limit(api: BotApi, bot: Bot) ->
 
 async def test_a_restart_edits_and_does_not_post_again(api: BotApi, bot: Bot) -> None:
     message_id = await canvas(bot, 42).post("Ana liv", None, "n")
-    painter = Painter(canvas(bot, 42))
+    painter = StreamedReply(canvas(bot, 42))
     painter.begin(Slip(message_id))
     await painter.finish(Answer(text="Ana lives in Porto."))
     assert api.texts(42) == ["Ana lives in Porto."]
 
 
 async def test_a_placeholder_that_a_person_deleted_is_posted_anew(api: BotApi, bot: Bot) -> None:
-    painter = Painter(canvas(bot, 42))
+    painter = StreamedReply(canvas(bot, 42))
     slip = Slip("31")
     painter.begin(slip)
     await painter.finish(Answer(text="Here again."))
@@ -307,7 +307,7 @@ async def test_a_placeholder_that_a_person_deleted_is_posted_anew(api: BotApi, b
 
 async def test_a_blocked_bot_is_told_by_finish(api: BotApi, bot: Bot) -> None:
     api.user_blocks(42)
-    painter = Painter(canvas(bot, 42))
+    painter = StreamedReply(canvas(bot, 42))
     painter.begin(Slip())
     with pytest.raises(DeliveryError) as told:
         await painter.finish(Answer(text="Are you there?"))

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from config.settings import Settings
 from core.types import Scope
 from gateway.cli.main import app
-from gateway.services import House
+from gateway.services import Services
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +64,7 @@ def put_aside() -> None:
     """As a tool of the model does."""
 
     async def work() -> None:
-        async with House.open(Settings.load()) as house:
+        async with Services.open(Settings.load()) as house:
             await house.notebook.add(HERE, frozenset((HERE,)), "memory", ORDER)
 
     asyncio.run(work())

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from config.settings import Settings
 from core.types import Account, Address, Message, Scope, Sender, Session
 from gateway.cli.main import app
-from gateway.services import House
+from gateway.services import Services
 
 pytestmark = pytest.mark.slow
 
@@ -41,9 +41,9 @@ class Mneme:
         done = CliRunner().invoke(app(), arguments)
         return done.exit_code, done.stderr
 
-    def inside(self, work: Callable[[House], Awaitable[None]]) -> None:
+    def inside(self, work: Callable[[Services], Awaitable[None]]) -> None:
         async def visit() -> None:
-            async with House.open(Settings.load({"MNEME_HOME": str(self.home)})) as house:
+            async with Services.open(Settings.load({"MNEME_HOME": str(self.home)})) as house:
                 await work(house)
 
         asyncio.run(visit())
@@ -59,7 +59,9 @@ def mneme(home: Path) -> Iterator[Mneme]:
     logging.captureWarnings(False)
 
 
-async def said(house: House, address: Address, scope: Scope, text: str, *, name: str = "Ana", title: str = "") -> int:
+async def said(
+    house: Services, address: Address, scope: Scope, text: str, *, name: str = "Ana", title: str = ""
+) -> int:
     """A conversation somewhere with one message; its number."""
     session = await house.conversations.create(Session(address=address, scope=scope, started_at=AT))
     sender = Sender(id="1", name=name)
@@ -73,7 +75,7 @@ async def said(house: House, address: Address, scope: Scope, text: str, *, name:
 def test_the_last_words_need_no_quotes_and_options_stand_anywhere(mneme: Mneme) -> None:
     number = 0
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         nonlocal number
         place = Address(platform="terminal", chat_id="local")
         number = await said(house, place, Scope.account("terminal", "local"), "the ferry to Lisbon")
@@ -129,7 +131,7 @@ def test_a_reminder_goes_where_the_owner_last_wrote_on_a_connected_platform(mnem
     (mneme.home / "mneme.toml").write_text('[owner]\ntelegram = [42]\ndiscord = [7]\nrooms = ["telegram:-5"]\n')
     line = {"session": "old", "role": "user", "text": "mum", "at": "2026-06-01", "platform": "telegram", "chat": "99"}
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         await said(house, Address(platform="telegram", chat_id="42"), Scope.account("telegram", "42"), "hello")
         await said(house, Address(platform="discord", chat_id="700"), Scope.account("discord", "7"), "hello")
         await said(house, Address(platform="telegram", chat_id="-5"), Scope.room("telegram", "-5"), "hello all")
@@ -162,7 +164,7 @@ def test_a_reminder_that_is_due_waits_for_a_mneme_that_runs(mneme: Mneme) -> Non
 def test_nothing_that_others_wrote_drives_the_terminal(mneme: Mneme) -> None:
     number = 0
 
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         nonlocal number
         place, scope = Address(platform="terminal", chat_id="local"), Scope.account("terminal", "local")
         text = "first \x1b[2J line\n" + "long " * 100 + "end"
@@ -184,7 +186,7 @@ def test_nothing_that_others_wrote_drives_the_terminal(mneme: Mneme) -> None:
 
 
 def test_the_indexes_are_built_anew_on_request(mneme: Mneme) -> None:
-    async def work(house: House) -> None:
+    async def work(house: Services) -> None:
         place, scope = Address(platform="terminal", chat_id="local"), Scope.account("terminal", "local")
         await said(house, place, scope, "the ferry")
         statement = "INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')"

@@ -12,7 +12,7 @@ from core.store.actions import Actions
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, Attachment, Command, CommandSpec, Scope
 from gateway.commands.confirmations import Confirmations, is_yes
-from gateway.commands.context import Caller
+from gateway.commands.context import CommandContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.corridor import Corridor, open_corridor
 from tests.fixtures.samples import ANA, inbound, session
@@ -36,7 +36,7 @@ class Bomb:
     def is_reading(self, command: Command) -> bool:
         return False
 
-    async def run(self, command: Command, caller: Caller) -> Answer:
+    async def run(self, command: Command, caller: CommandContext) -> Answer:
         if not command.arguments.startswith("now "):
             return Answer(text="Sure?", confirm=Command(name="bomb", arguments=f"now {command.arguments}"))
         if self.error is not None:
@@ -120,7 +120,7 @@ async def test_in_a_room_only_the_next_message_of_the_same_account_counts(home: 
 async def test_a_question_waits_ten_minutes_and_survives_a_restart(database: Database, clock: SteadyClock) -> None:
     command = Command(name="bomb", arguments="now 7")
     first = Confirmations(Actions(database, clock), clock)
-    caller = Caller(
+    caller = CommandContext(
         inbound=inbound("1", text="/bomb"), scope=ANA, scopes=frozenset({ANA}), session=session(), is_owner=False
     )
     await first.ask(command, caller)

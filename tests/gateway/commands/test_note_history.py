@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from core.notes.notebook import Notebook
-from core.review.review import Operation
-from core.store.notes import Notes
+from core.store.notes import Notes, Operation
 from core.store.sqlite.database import Database
 from core.types import Address, Scope
 from tests.fixtures.clock import SteadyClock

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.records import Call
+from core.store.usage import ModelCall
 from core.types import Address, Completion, Payer, Scope, Usage
 from tests.fixtures.corridor import Corridor, open_corridor
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -93,7 +93,9 @@ async def test_what_others_spend_is_theirs(home: Path, arguments: str) -> None:
     async with open_corridor(home, _script(), PRICED) as corridor:
         await corridor.say("My secret?")
         await corridor.house.calls.keep(
-            Call(kind="summary", model="scripted", usage=READ, at=corridor.house.clock.now(), payer=Payer(session_id=1))
+            ModelCall(
+                kind="summary", model="scripted", usage=READ, at=corridor.house.clock.now(), payer=Payer(session_id=1)
+            )
         )
         text = await _usage(corridor, arguments, who="7")
         assert "no model was asked" in text.lower()

@@ -11,7 +11,7 @@ import pytest
 from core.search import relaxed
 from core.search.recall import Recall
 from core.store import messages
-from core.store.query import Query
+from core.store.query import SearchQuery
 from core.store.sqlite import chunk_index
 from core.store.sqlite.database import Database
 from core.store.sqlite.text_index import register, scoped
@@ -20,7 +20,7 @@ from core.types import Address, Window
 from tests.fixtures.annals import ANA, BEN, Annals
 from tests.fixtures.clock import SteadyClock
 
-ASK = Query(scopes=frozenset({ANA}), text="What did we decide about the ferry?", messages=20)
+ASK = SearchQuery(scopes=frozenset({ANA}), text="What did we decide about the ferry?", messages=20)
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ async def test_of_much_the_newest_comes_first_and_nothing_is_lost(
     await _all_taken_in(recall, database)
     expression = f'"{scoped(1, "ferri")}"'
 
-    def ranked(found: int, query: Query) -> list[int]:
+    def ranked(found: int, query: SearchQuery) -> list[int]:
         with contextlib.closing(sqlite3.connect(database.path)) as connection:
             register(connection)
             return [root for _, root in chunk_index.best(connection, expression, found, query, most=2)]

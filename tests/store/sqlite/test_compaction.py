@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from core.store.sqlite.database import Database
-from core.store.sqlite.erase_bytes import Compaction, want, want_pages
+from core.store.sqlite.erase_bytes import ByteErasure, want, want_pages
 from tests.fixtures.annals import Annals
 from tests.fixtures.forgetful import left_of
 
@@ -15,7 +15,7 @@ def free_pages(connection: sqlite3.Connection) -> int:
 
 
 async def test_nothing_is_done_where_nothing_was_deleted(database: Database) -> None:
-    compaction = Compaction(database)
+    compaction = ByteErasure(database)
     assert not await compaction.step()
     assert await compaction.run(0.0)
 
@@ -30,7 +30,7 @@ async def test_free_pages_are_filled_with_zeros(database: Database) -> None:
     await annals.execute("DELETE FROM messages")
     assert await database.read(free_pages) > 180
     await database.write(want_pages)
-    assert await Compaction(database).run(60.0)
+    assert await ByteErasure(database).run(60.0)
     assert left_of("Zanzibar", database.path) == []
     assert await annals.execute("SELECT COUNT(*) FROM zeros") == [(0,)]
     assert await annals.execute("PRAGMA integrity_check") == [("ok",)]
@@ -44,11 +44,11 @@ async def test_it_is_cut_into_steps_and_goes_on_in_another_process(database: Dat
     assert left_of("zanzibar", database.path)
     await database.write(want)
     await database.write(want_pages)
-    assert await Compaction(database).step()
-    assert not await Compaction(database).run(0.0), "there was no time for it"
+    assert await ByteErasure(database).step()
+    assert not await ByteErasure(database).run(0.0), "there was no time for it"
     await annals.session(["somebody writes between two steps", "yes"])
     async with Database.open(database.path) as other:
-        compaction = Compaction(other)
+        compaction = ByteErasure(other)
         while await compaction.step():
             pass
         assert not await compaction.is_wanted()

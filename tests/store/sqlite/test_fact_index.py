@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.records import Fact
+from core.store.fact_rows import Fact
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
 from core.store.rows import keep_meta

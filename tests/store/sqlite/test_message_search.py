@@ -9,15 +9,15 @@ import pytest
 from core.search import recall
 from core.search.recall import Recall
 from core.search.rendering import DAMAGED
-from core.store.query import Findings, Query
+from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite.database import Database
 from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
 
-ASK = Query(scopes=frozenset({ANA}), text="缓存")
+ASK = SearchQuery(scopes=frozenset({ANA}), text="缓存")
 
 
-def _ids(findings: Findings) -> set[int]:
+def _ids(findings: SearchResults) -> set[int]:
     return {hit.message_id for hit in findings.messages}
 
 

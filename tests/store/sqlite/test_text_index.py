@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import StoreError
 from core.search.recall import Recall
-from core.store.query import Query
+from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.store.sqlite.stale import write_text
 from core.store.sqlite.text_index import INDEXED
@@ -30,7 +30,7 @@ async def _ids(annals: Annals, table: str, expression: str) -> list[object]:
 
 
 async def _found(recall: Recall, text: str) -> list[int]:
-    findings = await recall.recall(Query(scopes=frozenset({ANA}), text=text, messages=50))
+    findings = await recall.recall(SearchQuery(scopes=frozenset({ANA}), text=text, messages=50))
     return sorted(hit.message_id for hit in findings.messages)
 
 
@@ -207,5 +207,5 @@ async def test_upkeep_that_meets_damage_mends_it(annals: Annals, recall: Recall,
     while await recall.tend():
         pass
     assert await recall.verify() == []
-    findings = await recall.recall(Query(scopes=frozenset({ANA}), text="When does the ferry leave?", messages=1))
+    findings = await recall.recall(SearchQuery(scopes=frozenset({ANA}), text="When does the ferry leave?", messages=1))
     assert [hit.message_id for hit in findings.messages] == [first]

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
-from core.records import Schedule
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When a job is due. Exactly one of: `cron` (five fields, wall time in `zone`), `every_s` seconds counted from
+    `start_at`, or one moment `at`. `zone` is an IANA name."""
+
+    zone: str
+    cron: str | None = None
+    every_s: int | None = None
+    start_at: datetime | None = None
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
