@@ -1,0 +1,293 @@
+"""A home written by an earlier version opens with all that is in it, also when the process is killed while it does.
+
+See tests/fixtures/homes/README.md. It all goes through the command line in a process of its own, or is read with SQL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.bot_api import BotApi
+
+ROOT = Path(__file__).resolve().parents[2]
+HOMES = ROOT / "tests" / "fixtures" / "homes"
+EXPECTED = json.loads((HOMES / "home_6540fd2.json").read_text(encoding="utf-8"))
+COMMAND = (sys.executable, "-m", "gateway.cli.main")
+REBUILD = ("check", "--repair")
+KILLS = 6
+OWNER, MEMBER, OTHER = 42, 7, 8
+NOT_COUNTED = {"state_meta", "zeros", "chunks", "chunk_counts"}
+"""Tables of the store's own upkeep."""
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "MNEME_HOME": str(home), **more}
+
+
+def mneme(home: Path, *arguments: str, stdin: str = "") -> str:
+    """What a command says on standard output; it must end well."""
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=ROOT,
+        env=environment(home),
+        input=stdin,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def found(home: Path, queries: list[str], scope: str = "owner") -> dict[str, int | None]:
+    """The best message of each query, by its id, in what a scope sees."""
+    within = () if scope == "owner" else ("--scope", scope)
+    lines = mneme(home, "recall", "-", "--messages", "1", "--json", *within, stdin="\n".join(queries)).splitlines()
+    messages = [json.loads(line).get("messages") for line in lines]
+    return {query: best[0]["message_id"] if best else None for query, best in zip(queries, messages, strict=True)}
+
+
+def rows(home: Path, sql: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(home / "state.db")) as connection:
+        return [tuple(row) for row in connection.execute(sql)]
+
+
+def digests(home: Path, sql: str) -> dict[str, str]:
+    """The texts that a statement gives by id, each as the start of its SHA-256."""
+    return {str(id): hashlib.sha256(text.encode()).hexdigest()[:16] for id, text in rows(home, sql)}
+
+
+def message_texts(home: Path) -> dict[int, str]:
+    return dict(rows(home, "SELECT id, text FROM messages"))
+
+
+def unpacked(folder: Path, variant: str) -> Path:
+    with tarfile.open(HOMES / "home_6540fd2.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / variant
+
+
+@pytest.fixture(scope="module")
+def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home after it was opened once; tests only read it."""
+    home = unpacked(tmp_path_factory.mktemp("upgraded"), "home_wal")
+    mneme(home, "sessions")
+    return home
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """The home as the earlier version left it."""
+    return unpacked(tmp_path, "home_wal")
+
+
+def assert_rows_kept(home: Path) -> None:
+    """Every row that a person could miss is there, byte for byte where the cached prefix depends on it."""
+    counts = {table: number for table, number in EXPECTED["counts"].items() if table not in NOT_COUNTED}
+    assert {table: rows(home, f"SELECT COUNT(*) FROM {table}")[0][0] for table in counts} == counts
+    assert digests(home, "SELECT id, text FROM messages") == EXPECTED["texts"]
+    assert digests(home, "SELECT id, sent FROM messages WHERE sent IS NOT NULL") == EXPECTED["sent"]
+    assert digests(home, "SELECT id, blocks FROM messages WHERE blocks IS NOT NULL") == EXPECTED["blocks"]
+    assert digests(home, "SELECT id, system_prompt FROM sessions WHERE system_prompt <> ''") == EXPECTED["prompts"]
+    lineage = rows(home, "SELECT id, parent_id, root_id, opens_at, end_reason FROM sessions ORDER BY id")
+    assert lineage == [tuple(row) for row in EXPECTED["lineage"]]
+    closed = rows(home, "SELECT content FROM facts WHERE closed_at IS NOT NULL ORDER BY id")
+    assert [content for (content,) in closed] == EXPECTED["closed_facts"]
+    people = rows(home, "SELECT group_concat(platform || ':' || user_id, ' ') FROM accounts GROUP BY person_id")
+    assert sorted(sorted(keys.split()) for (keys,) in people) == sorted(EXPECTED["people"])
+
+
+def test_every_row_is_kept(upgraded: Path) -> None:
+    assert_rows_kept(upgraded)
+    assert rows(upgraded, "PRAGMA quick_check") == [("ok",)]
+    assert rows(upgraded, "PRAGMA foreign_key_check") == []
+
+
+def test_a_home_whose_log_was_written_back_is_the_same(tmp_path: Path) -> None:
+    home = unpacked(tmp_path, "home")
+    mneme(home, "sessions")
+    assert_rows_kept(home)
+
+
+def test_what_is_under_way_is_kept(upgraded: Path) -> None:
+    waiting = rows(upgraded, "SELECT json_extract(inbound, '$.text') FROM inbox ORDER BY id")
+    assert [text for (text,) in waiting] == EXPECTED["inbox"]
+    updates = rows(upgraded, "SELECT platform, update_id, error FROM raw_updates ORDER BY update_id")
+    assert updates == [tuple(row) for row in EXPECTED["raw_updates"]]
+    items = rows(
+        upgraded,
+        """
+        SELECT key, json_extract(payload, '$.text'), posted, next_at, attempts, dead_at IS NOT NULL
+        FROM outbox WHERE done_at IS NULL ORDER BY id
+        """,
+    )
+    wanted = {item["key"]: item for item in EXPECTED["outbox"]}
+    assert [key for key, *_ in items] == list(wanted)
+    for key, text, posted, next_at, attempts, is_dead in items:
+        item = wanted[key]
+        assert (json.loads(posted), attempts, bool(is_dead)) == (item["posted"], item["attempts"], item["is_dead"])
+        assert next_at == item["next_at"]
+        assert item["text"] is None or text == item["text"]
+    erasures = rows(upgraded, "SELECT begun_at IS NOT NULL, done_at IS NOT NULL FROM erasures ORDER BY made_at")
+    assert erasures == [tuple(row) for row in EXPECTED["erasures"]]
+    assert rows(upgraded, "SELECT provider, subject, last_id FROM told ORDER BY 1, 2") == [
+        tuple(row) for row in EXPECTED["told"]
+    ]
+
+
+def test_recall_finds_what_it_found_in_every_script(upgraded: Path) -> None:
+    texts = message_texts(upgraded)
+    best = found(upgraded, [case["query"] for case in EXPECTED["recall"]])
+    shown = {query: texts[number] if number else None for query, number in best.items()}
+    assert shown == {case["query"]: case["text"] for case in EXPECTED["recall"]}
+    assert [best[case["query"]] for case in EXPECTED["recall"]] == [case["message_id"] for case in EXPECTED["recall"]]
+
+
+@pytest.mark.parametrize("scope", ["owner", *EXPECTED["scopes"]])
+def test_everybody_sees_what_they_saw(upgraded: Path, scope: str) -> None:
+    texts = message_texts(upgraded)
+    seen = found(upgraded, list(EXPECTED["visible"]), scope)
+    assert {query: texts[number] for query, number in seen.items() if number} == {
+        query: shown[scope] for query, shown in EXPECTED["visible"].items() if scope in shown
+    }
+
+
+def test_sessions_are_listed_with_their_titles(upgraded: Path) -> None:
+    listed = json.loads(mneme(upgraded, "sessions", "list", "--limit", "1000", "--json"))
+    assert [session["session_id"] for session in listed] == EXPECTED["owner_sessions"]
+    known = {row["session_id"]: row for sessions in EXPECTED["sessions"].values() for row in sessions}
+    for session in listed:
+        assert {key: session[key] for key in known[session["session_id"]]} == known[session["session_id"]]
+    shown = json.loads(mneme(upgraded, "sessions", "show", "1", "--json"))
+    assert len(shown["messages"]) == known[1]["messages"]
+
+
+def test_notes_keep_their_text_and_their_history(upgraded: Path) -> None:
+    for scope, notes in EXPECTED["notes"].items():
+        assert json.loads(mneme(upgraded, "memory", "list", "--scope", scope, "--json")) == notes
+    changes = json.loads(mneme(upgraded, "memory", "history", "--json"))
+    assert {change["action"] for change in changes} >= {"add", "replace", "remove", "undo", "edited"}
+    pending = mneme(upgraded, "memory", "pending")
+    assert "eve@example.com" in pending
+    assert "Mallory" in pending
+
+
+def test_facts_are_kept(upgraded: Path) -> None:
+    for scope, facts in EXPECTED["facts"].items():
+        lines = mneme(upgraded, "facts", "--limit", "1000", "--scope", scope, "--json").splitlines()
+        known = {fact["id"]: fact for fact in map(json.loads, lines)}
+        assert {id: (fact["content"], fact["is_pinned"]) for id, fact in known.items()} == {
+            fact["id"]: (fact["content"], fact["is_pinned"]) for fact in facts
+        }
+
+
+def test_jobs_keep_their_times(upgraded: Path) -> None:
+    for scope, jobs in EXPECTED["jobs"].items():
+        listed = json.loads(mneme(upgraded, "cron", "list", "--scope", scope, "--json"))
+        assert [{key: job[key] for key in jobs[0]} for job in listed] == jobs
+    ended = rows(upgraded, "SELECT id, text FROM jobs WHERE ended_at IS NOT NULL ORDER BY id")
+    assert ended == [tuple(row) for row in EXPECTED["ended_jobs"]]
+
+
+def test_what_was_forgotten_stays_so_and_what_was_begun_is_finished(old: Path) -> None:
+    said = mneme(old, "chat", stdin="/recall marmalade cat\n")
+    assert "marmalade cat on the sofa" in said
+    assert rows(old, "SELECT COUNT(*) FROM erasures WHERE done_at IS NULL") == [(0,)]
+    everything = " ".join(text for (text,) in rows(old, "SELECT text FROM messages"))
+    for word in (*EXPECTED["gone"], *EXPECTED["gone_after_resume"]):
+        assert word not in everything
+    assert rows(old, "SELECT COUNT(*) FROM veils") == [(0,)]
+
+
+@asynccontextmanager
+async def gateway(home: Path, api: BotApi) -> AsyncIterator[None]:
+    """The running gateway, connected to Telegram."""
+    variables = environment(home, TELEGRAM_BOT_TOKEN=api.token, MNEME_TELEGRAM_API_URL=api.url)
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND,
+        "run",
+        cwd=ROOT,
+        env=variables,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        yield
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def test_the_gateway_goes_on_where_the_earlier_version_was_killed(old: Path) -> None:
+    async with BotApi() as api:
+
+        def told(chat: int, words: str) -> bool:
+            return any(words in text for text in api.texts(chat))
+
+        # Two accounts of one person see what either said, and others do not.
+        for chat, command in ((MEMBER, "/recall bonsai"), (OTHER, "/recall bonsai"), (OWNER, "/cron")):
+            api.user_says(chat, command)
+        async with gateway(old, api):
+            await api.wait_for(lambda: told(OWNER, "Due now: the second, behind it"), 30)
+            await api.wait_for(lambda: told(OWNER, "renew the mooring licence"), 30)
+            await api.wait_for(lambda: told(MEMBER, "forty years old"), 30)
+            await api.wait_for(lambda: told(OTHER, "bonsai"), 30)
+        texts = api.texts(OWNER)
+        assert texts.index("Due now: the first parcel ⏰") < texts.index("Due now: the second, behind it")
+        assert sum("Due now" in text for text in texts) == 2
+        assert not told(OTHER, "forty years old")
+    assert rows(old, "SELECT update_id FROM raw_updates WHERE error IS NULL") == []
+    waiting = "SELECT platform FROM inbox JOIN addresses ON addresses.id = address_id"
+    assert rows(old, waiting) == [("discord",)]
+
+
+def rebuilt(home: Path) -> str:
+    """What is said when the text indexes are made anew; whether a memory service can be had is another matter."""
+    done = subprocess.run(
+        [*COMMAND, *REBUILD], cwd=ROOT, env=environment(home), capture_output=True, encoding="utf-8", timeout=60
+    )
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_kill_at_any_point_of_the_upgrade_loses_nothing(old: Path, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    shutil.copytree(old, whole)
+    begun_at = time.monotonic()
+    assert "agrees with the messages" in rebuilt(whole)
+    whole_s = time.monotonic() - begun_at
+    killed = 0
+    for number in range(KILLS):
+        home = tmp_path / f"killed{number}"
+        shutil.copytree(old, home)
+        # Two kills one after the other: the second process finds what the first has left.
+        for share in (0.3 + 0.7 * number / KILLS, 0.5 + 0.5 * number / KILLS):
+            process = subprocess.Popen([*COMMAND, *REBUILD], cwd=ROOT, env=environment(home), stdout=subprocess.DEVNULL)
+            try:
+                process.wait(share * whole_s)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                killed += 1
+        assert "agrees with the messages" in rebuilt(home)
+        assert_rows_kept(home)
+        best = found(home, [case["query"] for case in EXPECTED["recall"]])
+        assert best == {case["query"]: case["message_id"] for case in EXPECTED["recall"]}
+    assert killed >= KILLS, "most of the processes must be killed before they are done"
