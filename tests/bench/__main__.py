@@ -1,6 +1,6 @@
 """Prints what Mneme costs and how well it finds, each figure as a ratio to something measured in the same run.
 
-``python -m tests.bench [--only cache|facts|recall|hurry|owner|speed] [--sessions N] [--peer PYTHON]``. The last
+``python -m tests.bench [--only shape|cache|facts|recall|hurry|owner|speed] [--sessions N] [--peer PYTHON]``. The last
 four need the project's shared benchmark folder beside the checkout (or where MNEME_SHARED says); without it they are
 left out, visibly. The peer, hermes-agent 0.19.0, takes part in speed when the interpreter of its own environment is
 named: here, or as MNEME_PEER_PYTHON. Mneme then answers from a process of its own (`proxy.py`).
@@ -19,12 +19,12 @@ from pathlib import Path
 
 import structlog
 
-from tests.bench import knowing
+from tests.bench import knowing, shape
 from tests.bench.cache import measure
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-BENCHES = ["cache", "facts", "recall", "hurry", "owner", "speed"]
+BENCHES = ["shape", "cache", "facts", "recall", "hurry", "owner", "speed"]
 
 
 def main() -> int:
@@ -41,6 +41,9 @@ def main() -> int:
     # What the house logs is no figure.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     failed = False
+    if "shape" in which:
+        sys.stdout.write("## The shape of the product\n\n" + shape.report() + "\n\n")
+        sys.stdout.flush()
     if "cache" in which:
         sys.stdout.write(
             "## The prefix cache: 50 turns, tools in every 3rd, notes in every 5th, prefetch, a restart\n\n"

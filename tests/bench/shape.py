@@ -1,0 +1,77 @@
+"""The shape of the product in numbers: lines, files, modules, complexity, language data. Counted, never timed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from radon.complexity import cc_visit  # type: ignore[import-untyped]
+
+ROOT = Path(__file__).resolve().parents[2]
+FLOORS = ("config", "core", "adapters", "gateway")
+COMPLEX = 15
+"""Cyclomatic complexity (McCabe 1976, as radon counts it) above which a function is listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """`modules`: lines of each Python file by its path; `loose`: those that stand in core/ itself; `complex`: functions
+    above `COMPLEX` with their complexity, worst first; `data_bytes`: language data beside the code."""
+
+    modules: Mapping[str, int]
+    loose: Sequence[str]
+    complex: Sequence[tuple[str, int]]
+    data_bytes: int
+
+    @property
+    def lines(self) -> int:
+        return sum(self.modules.values())
+
+
+def measure(root: Path = ROOT) -> Shape:
+    """The shape of the four floors under `root`."""
+    modules, worst = {}, []
+    for path in sorted(path for floor in FLOORS for path in (root / floor).rglob("*.py")):
+        name, text = path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
+        modules[name] = text.count("\n")
+        worst += [
+            (f"{name}:{block.lineno} {block.fullname}", block.complexity)
+            for block in cc_visit(text)
+            if block.letter != "C" and block.complexity > COMPLEX
+        ]
+    data = [path for pattern in ("*.toml", "*.txt") for path in (root / "core").rglob(pattern)]
+    return Shape(
+        modules=modules,
+        loose=[name for name in modules if name.count("/") == 1 and name.startswith("core/")],
+        complex=sorted(worst, key=lambda one: -one[1]),
+        data_bytes=sum(path.stat().st_size for path in data),
+    )
+
+
+def report() -> str:
+    """What `make bench -- --only shape` prints, as Markdown."""
+    shape = measure()
+    rooms: Counter[str] = Counter()
+    files: Counter[str] = Counter()
+    for name, lines in shape.modules.items():
+        room = "/".join(name.split("/")[:2]) if name.startswith("core/") else name.rpartition("/")[0]
+        rooms[room] += lines
+        files[room] += 1
+    largest = sorted(shape.modules.items(), key=lambda one: -one[1])[:5]
+    rows = [f"| {room} | {lines:,} | {files[room]} |" for room, lines in sorted(rooms.items())]
+    return "\n".join(
+        [
+            "| room | lines | files |",
+            "| --- | ---: | ---: |",
+            *rows,
+            f"| **all** | **{shape.lines:,}** | **{len(shape.modules)}** |",
+            "",
+            "Largest modules: " + ", ".join(f"{name} {lines}" for name, lines in largest) + ".",
+            f"Loose in core/: {', '.join(shape.loose)}.",
+            f"Functions above complexity {COMPLEX}: {len(shape.complex)}"
+            + "".join(f"\n* {name}: {complexity}" for name, complexity in shape.complex),
+            f"Language data: {shape.data_bytes / 1000:.0f} KB.",
+        ]
+    )
