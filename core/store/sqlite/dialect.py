@@ -1,0 +1,16 @@
+"""The few expressions of SQL that every engine words otherwise, as SQLite words them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+
+def in_list(column: str, parameter: str) -> str:
+    """The condition that a column is one of a bound `list_value`. Both names are constants of the calling statement."""
+    return f"{column} IN (SELECT value FROM json_each(:{parameter}))"
+
+
+def list_value(values: Iterable[int | str]) -> str:
+    """What is bound to the parameter of `in_list`."""
+    return json.dumps(list(values))
