@@ -29,6 +29,10 @@ MessageKind = Literal["chat", "quote", "command", "notice"]
 """chat: the model sees it, recall finds it. quote: the model sees it, recall does not (what recall and memory
 tools returned). command: a slash command and its answer, kept, for nobody's eyes. notice: said to the person only."""
 InboundKind = Literal["message", "edit", "delete", "action"]
+Origin = Literal["typed", "pasted", "forwarded", "via_bot", "member", "tool", "service", "file", "imported"]
+"""Who said a text decides what becomes of it. Of messages typed, forwarded, via_bot (by a bot that the person called)
+and imported are stored; which part of a typed one was pasted is read off its text (`core.guard.provenance`); member is
+what others in a room typed."""
 CallKind = Literal["chat", "title", "summary", "expansion", "facts"]
 """What a model is asked for."""
 EndReason = Literal["new", "length", "resumed", "rights", "cron", "import"]
@@ -125,7 +129,7 @@ class Inbound:
     mentioned, replied to or commanded; always true in a direct chat. `is_interaction`: only the reply that came with it
     can answer it (a Discord interaction); after a restart it is marked expired and never answered in public.
     `link_base`: what with a message id behind it is a link to that message, where the platform has such links.
-    `is_forward`: the sender passes on what was said elsewhere, most likely by somebody else.
+    `origin`: forwarded and via_bot are somebody else's words, which command and confirm nothing.
     """
 
     kind: InboundKind
@@ -141,7 +145,7 @@ class Inbound:
     reply_to: str | None = None
     attachments: tuple[Attachment, ...] = ()
     is_interaction: bool = False
-    is_forward: bool = False
+    origin: Origin = "typed"
     link_base: str | None = None
 
 
@@ -236,8 +240,8 @@ class Session:
 class Message:
     """One row of the conversation. `blocks`: the exact content blocks, None when they would be one text block equal
     to `text`. `sent`: the block list of a user turn as it went to the model, None when equal to the plain message.
-    `tools`: names and arguments of tool calls in searchable form (None for recall and memory tools). `is_forward`: see
-    `Inbound`."""
+    `tools`: names and arguments of tool calls in searchable form (None for recall and memory tools). `origin`: of what
+    a person said; see `Inbound`."""
 
     role: Role
     text: str
@@ -249,7 +253,7 @@ class Message:
     sent: tuple[Json, ...] | None = None
     external_id: str | None = None
     sender: Sender | None = None
-    is_forward: bool = False
+    origin: Origin = "typed"
     tool_name: str | None = None
     tools: str | None = None
     usage: Usage | None = None

@@ -42,7 +42,7 @@ def presentable(inbound: Inbound) -> Inbound:
     """People choose their names themselves: on one line, without anything that a terminal would obey. And what somebody
     passes on is not his command, whatever it looks like."""
     name = on_one_line(inbound.sender.name)[:NAME_CHARS] or inbound.sender.id
-    if inbound.is_forward:
+    if inbound.origin != "typed":
         inbound = replace(inbound, command=None)
     return replace(inbound, sender=replace(inbound.sender, name=name))
 

@@ -41,7 +41,7 @@ def from_message(
         command=_typed(text, specs) if place.is_direct else None,
         reply_to=_reply_to(message),
         attachments=attachments,
-        is_forward=bool(message.message_snapshots),
+        origin="forwarded" if message.message_snapshots else "typed",
         link_base=place.link_base,
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from telegram import CallbackQuery, Chat, Message, MessageEntity, Update, User
 
-from core.types import Address, Attachment, Command, Inbound, Scope, Sender
+from core.types import Address, Attachment, Command, Inbound, Origin, Scope, Sender
 
 PLATFORM = "telegram"
 NOBODIES = frozenset({1087968824, 136817688, 777000})
@@ -53,7 +53,7 @@ def normalise(update: Update, me: User, now: datetime) -> Inbound | None:
         command=None if update.edited_message else command,
         reply_to=str(answered.message_id) if answered else None,
         attachments=attachments,
-        is_forward=message.forward_origin is not None,
+        origin=_origin(message),
         link_base=_link_base(message.chat, address),
     )
 
@@ -132,6 +132,12 @@ def _sender(message: Message) -> Sender:
 
 def _user(user: User) -> Sender:
     return Sender(id=str(user.id), name=_clean(user.full_name), is_nobody=user.is_bot or user.id in NOBODIES)
+
+
+def _origin(message: Message) -> Origin:
+    if message.forward_origin is not None:
+        return "forwarded"
+    return "typed" if message.via_bot is None else "via_bot"
 
 
 def _answered(message: Message) -> Message | None:

@@ -8,7 +8,7 @@ What one turn may spend on the model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from config.settings import CacheLife, ModelOptions
@@ -193,6 +193,7 @@ class Agent:
             stored = await self._conversations.append(strays)
             rows = await self._conversations.history(session, turn.scopes)
         ids = {row.id for row in stored}
+        rows = await self._told_anew(session, turn, rows, ids)
         fresh = [row for row in rows if row.id in ids and row.sent is None]
         if fresh:
             held = [row for row in rows if row.id not in ids]
@@ -202,6 +203,22 @@ class Agent:
             forms = dict(sealed)
             rows = [replace(row, sent=forms[row.id]) if row.id in forms else row for row in rows]
         return rows
+
+    async def _told_anew(
+        self, session: Session, turn: Turn, rows: Sequence[Message], fresh: Collection[int]
+    ) -> list[Message]:
+        """`rows` with the time line again above those that were edited since they were sent."""
+        edited = [
+            row
+            for row in rows
+            if row.id not in fresh and row.session_id == session.id and row.role == "user" and row.kind == "chat"
+            and row.sent is None and row.external_id is not None
+        ]  # fmt: skip
+        if not edited:
+            return list(rows)
+        forms = dict(self._envelope.dated(edited, self._context(session, turn, rows)))
+        await self._conversations.keep_sent(list(forms.items()))
+        return [replace(row, sent=forms[row.id]) if row.id in forms else row for row in rows]
 
     async def _ask(
         self,
@@ -272,7 +289,7 @@ class Agent:
                 created_at=entry.inbound.sent_at,
                 external_id=entry.inbound.message_id,
                 sender=entry.inbound.sender,
-                is_forward=entry.inbound.is_forward,
+                origin=entry.inbound.origin,
             )
             for entry in turn.entries
         ]

@@ -1,9 +1,7 @@
-"""Puts what a person said into the form in which it is sent: a time line, the untouched text, the memory fence.
+"""Puts what a person said into the form in which it is sent: a time line with its origin, the text, the memory fence.
 
 The sent form is stored before the first request and reused ever after; it is never shown, indexed or exported.
-
-Tells that a memory says nothing but what stands in the conversation, word for word, and need not be sent again.
-What one turn is about: who asked what, where, within which scopes, and which rows its answer closes.
+Also: what one turn is about, and whether a memory says nothing but what stands in the conversation already.
 """
 
 from __future__ import annotations
@@ -15,10 +13,11 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from core.guard.fence import fence, neutralise
+from core.guard.provenance import mark, told
 from core.memory.provider import MemoryProvider
 from core.store.inbox import InboxEntry
 from core.store.outbox import OutboxItem
-from core.types import Address, Attachment, Json, Message, Scope, Sender, ToolContext
+from core.types import Account, Address, Attachment, Json, Message, Scope, Sender, ToolContext
 
 SURE_CHARS = 12
 """Less is in every longer text somewhere."""
@@ -94,8 +93,11 @@ class UserMessages:
 
     def _time_line(self, row: Message, context: ToolContext) -> str:
         local = row.created_at.astimezone(self._zone)
-        who = f", from {_one_line(row.sender.name)}" if context.scope.is_room and row.sender else ""
-        return f"[{wall_time(local)} {self._zone_name}{who}]"
+        parts = [f"{wall_time(local)} {self._zone_name}"]
+        if context.scope.is_room and row.sender:
+            account = Account(platform=context.session.address.platform, user_id=row.sender.id)
+            parts.append(" ".join(("from", _one_line(row.sender.name), *((mark(account),) if row.sender.id else ()))))
+        return f"[{', '.join([*parts, *filter(None, [told(row)])])}]"
 
 
 def wall_time(local: datetime) -> str:

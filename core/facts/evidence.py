@@ -259,7 +259,7 @@ def whose(content: str) -> str | None:
 def is_own(row: Message) -> bool:
     """Whether a row is something that a person said in earnest to be heard."""
     is_person = row.role == "user" and row.kind == "chat" and not (row.sender and row.sender.is_nobody)
-    return is_person and not row.is_forward and bool(row.text.strip())
+    return is_person and row.origin == "typed" and bool(row.text.strip())
 
 
 def own_words(text: str) -> str:

@@ -1,10 +1,12 @@
 """The `<memory-context>` block: recalled background, marked so that no model takes it for new input.
 
-Makes the block and keeps others from forging one. `core.guard.scrubber` removes a block that a model repeats.
+Makes the block and keeps others from forging one, or the time line above a turn. `core.guard.scrubber`
+removes a block that a model repeats.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 OPENING = "<memory-context>"
@@ -19,6 +21,13 @@ _TWINS = str.maketrans(
 )
 """Cyrillic and Greek letters that look like those of the tag."""
 _WORD = "memorycontext"
+_OPENER = re.compile(f"[{_OPENERS}]")
+_TIME_LINE = re.compile(
+    r"[\[\uff3b\u3010]\s{0,4}((?:mon|tues|wednes|thurs|fri|satur|sun)day\s{1,3}\d{1,2}\s{1,3}[a-z]{3,9}\s{1,3}\d{4},?"
+    r"\s{1,3}\d{1,2}:\d{2}[^\]\uff3d\u3011\n]{0,200})([\]\uff3d\u3011]?)",
+    re.IGNORECASE,
+)
+"""How a turn begins (`core.agent.user_message`), also where it is only imitated."""
 
 
 def fence(passages: str) -> str:
@@ -27,33 +36,32 @@ def fence(passages: str) -> str:
 
 
 def neutralise(text: str) -> str:
-    """`text` with round brackets around anything that looks like the tag: in any case, with spaces, invisible
-    characters or slashes inside, with attributes, with brackets or letters of other alphabets. The rest stays as it
-    is; a second pass changes nothing."""
-    if not any(opener in text for opener in _OPENERS):
-        return text
-    folded, places = _folded(text)
-    characters = list(text)
-    found = folded.find("<" + _WORD)
-    while found >= 0:
-        characters[places[found]] = "("
-        end = found + 1 + len(_WORD)
-        if folded[end : end + 1] == ">":
-            characters[places[end]] = ")"
-        found = folded.find("<" + _WORD, end)
-    return "".join(characters)
+    """`text` with round brackets around anything that looks like the tag or like the time line above a turn: the tag
+    in any case, with spaces, invisible characters or slashes inside, with attributes, with brackets or letters of other
+    alphabets. The rest stays as it is; a second pass changes nothing."""
+    text = _TIME_LINE.sub(lambda found: f"({found[1]}{')' if found[2] else ''}", text)
+    characters: list[str] = []
+    for opener in _OPENER.finditer(text):
+        if (end := _end_of_tag(text, opener.end())) is not None:
+            characters = characters or list(text)
+            characters[opener.start()] = "("
+            if end < len(text):
+                characters[end] = ")"
+    return "".join(characters) if characters else text
 
 
-def _folded(text: str) -> tuple[str, list[int]]:
-    """What the eye reads: letters in one case and alphabet, brackets of one kind, nothing invisible; and for each
-    character of it the place in the text that it comes from."""
-    folded: list[str] = []
-    places: list[int] = []
-    for place, character in enumerate(text):
-        for seen in _seen(character):
-            folded.append(seen)
-            places.append(place)
-    return "".join(folded), places
+def _end_of_tag(text: str, at: int) -> int | None:
+    """Where the tag that begins before `at` is closed, the end of the text where that is not next; None when it is no
+    tag. Reads on as long as it may be one, which never crosses another opener: all of them together are linear."""
+    left = _WORD
+    for place in range(at, len(text)):
+        seen = _seen(text[place])
+        if not left and seen:
+            return place if seen == ">" else len(text)
+        if not left.startswith(seen):
+            return None
+        left = left[len(seen) :]
+    return None if left else len(text)
 
 
 def _seen(character: str) -> str:

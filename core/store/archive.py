@@ -97,6 +97,7 @@ def store(connection: sqlite3.Connection, lines: Sequence[TransferRecord]) -> tu
             created_at=line.at,
             external_id=external_id,
             sender=None if line.sender is None else Sender(id="", name=line.sender),
+            origin=line.origin,
         )
         taken.append(message)
     message_rows.add(connection, taken, address_id)

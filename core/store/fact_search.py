@@ -375,7 +375,7 @@ class FactRota:
 
 _OWN = """
 messages.role = 'user' AND messages.kind = 'chat' AND messages.text <> '' AND NOT messages.sender_is_nobody
-    AND NOT messages.is_forward AND messages.created_at >= :since
+    AND messages.origin = 'typed' AND messages.created_at >= :since
 """
 """What a person has said in earnest."""
 _NEW = "messages.id > COALESCE((SELECT message_id FROM fact_marks WHERE session_id = messages.session_id), 0)"

@@ -19,9 +19,9 @@ from core.types import Address, Json, Message, Scope
 
 _INSERT_NEW = """
 INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name, external_id,
-    sender_id, sender_name, sender_is_nobody, is_forward, created_at, usage)
+    sender_id, sender_name, sender_is_nobody, origin, created_at, usage)
 VALUES (:session_id, :address_id, :role, :kind, :text, :blocks, :sent, :tools, :tool_name, :external_id,
-    :sender_id, :sender_name, :sender_is_nobody, :is_forward, :created_at, :usage)
+    :sender_id, :sender_name, :sender_is_nobody, :origin, :created_at, :usage)
 """
 
 _INSERT = f"""
@@ -114,7 +114,7 @@ def _values(message: Message, address_id: int) -> dict[str, object]:
         "sender_id": None if sender is None else rows.clean(sender.id),
         "sender_name": None if sender is None else rows.clean(sender.name),
         "sender_is_nobody": sender is not None and sender.is_nobody,
-        "is_forward": message.is_forward,
+        "origin": message.origin,
         "created_at": timestamp(message.created_at),
         "usage": rows.dump_usage(message.usage),
     }

@@ -111,7 +111,7 @@ def dump_inbound(inbound: Inbound) -> str:
             "command": None if inbound.command is None else _command(inbound.command),
             "reply_to": inbound.reply_to,
             "is_interaction": inbound.is_interaction,
-            "is_forward": inbound.is_forward,
+            "origin": inbound.origin,
             "link_base": inbound.link_base,
             "attachments": [
                 {
@@ -143,7 +143,7 @@ def load_inbound(encoded: str) -> Inbound:
         command=None if value["command"] is None else Command(**value["command"]),
         reply_to=value["reply_to"],
         is_interaction=value["is_interaction"],
-        is_forward=value["is_forward"],
+        origin=value.get("origin") or ("forwarded" if value.get("is_forward") else "typed"),
         link_base=value["link_base"],
         attachments=tuple(Attachment(**attachment) for attachment in value["attachments"]),
     )
@@ -212,7 +212,7 @@ JOIN scopes ON scopes.id = sessions.scope_id
 MESSAGE_COLUMNS = """
 messages.id, messages.session_id, messages.role, messages.kind, messages.text, messages.blocks, messages.tools,
 messages.tool_name, messages.external_id, messages.sender_id, messages.sender_name, messages.sender_is_nobody,
-messages.is_forward, messages.created_at, messages.usage
+messages.origin, messages.created_at, messages.usage
 """
 
 
@@ -369,7 +369,7 @@ def message_of(row: sqlite3.Row | dict[str, Any]) -> Message:
         tool_name=row["tool_name"],
         external_id=row["external_id"],
         sender=sender,
-        is_forward=bool(row["is_forward"]),
+        origin=row["origin"],
         created_at=moment(row["created_at"]),
         usage=load_usage(row["usage"]),
     )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any, cast, get_args
 
-from core.types import Address, Message, Role, Scope, Session
+from core.types import Address, Message, Origin, Role, Scope, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,8 @@ TITLE_CHARS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferRecord:
-    """One line. `session` is the other system's name of the conversation, `id` its name of the message."""
+    """One line. `session` is the other system's name of the conversation, `id` its name of the message. `origin`: typed
+    where the importing person has named the sender as himself; no file can say so."""
 
     session: str
     role: Role
@@ -67,6 +68,7 @@ class TransferRecord:
     title: str | None = None
     sender: str | None = None
     id: str | None = None
+    origin: Origin = "imported"
 
     @classmethod
     def parse(cls, line: str | bytes, scope: Scope = HOME) -> TransferRecord:
@@ -180,16 +182,26 @@ def _scope(key: str | None, otherwise: Scope) -> Scope:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
     """`scope`: whose the history is. `zone`: where local times without a zone were written (old Telegram exports have
-    only those). `assistants`: names or ids of senders who are the assistant, not a person; compared without case."""
+    only those). `assistants`: names or ids of senders who are the assistant, not a person; compared without case.
+    `own`: names of senders who are the person: what they say counts as said by the person before."""
 
     scope: Scope = HOME
     zone: tzinfo = UTC
     assistants: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
 
     def is_assistant(self, *names: str | None) -> bool:
         """Whether a sender with any of these names and ids was named as the assistant."""
-        known = {name.casefold() for name in self.assistants}
-        return any(name is not None and name.casefold() in known for name in names)
+        return _is_among(self.assistants, names)
+
+    def is_own(self, *names: str | None) -> bool:
+        """Whether a sender with any of these names was named as the person."""
+        return _is_among(self.own, names)
+
+
+def _is_among(known: frozenset[str], names: tuple[str | None, ...]) -> bool:
+    folded = {name.casefold() for name in known}
+    return any(name is not None and name.casefold() in folded for name in names)
 
 
 def read(lines: Iterable[bytes | str], scope: Scope = HOME) -> Iterator[TransferRecord | Skipped | None]:

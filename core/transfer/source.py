@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -83,6 +84,12 @@ class Source:
     def records(self) -> Iterator[TransferRecord | Skipped | None]:
         """Everything, in the order of the files; None stands for a blank line. HistoryError is raised where a file is
         broken, after what comes before."""
+        for line in self._records():
+            if isinstance(line, TransferRecord) and line.role == "user" and self._choices.is_own(line.sender):
+                line = replace(line, origin="typed")
+            yield line
+
+    def _records(self) -> Iterator[TransferRecord | Skipped | None]:
         for kind, names in self._parts:
             if kind == "discord":
                 yield from discord.read(self._bundle, names, self._choices)

@@ -54,6 +54,14 @@ def _import(
             help="Name or id of a sender in a Telegram export who is an assistant, not a person. May be repeated.",
         ),
     ] = None,
+    me: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--me",
+            metavar="NAME",
+            help="Name of a sender who is you: what you said there counts as said by you. May be repeated.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Bring history along: JSON lines (as `mneme export` writes them), Telegram Desktop's export (result.json, of a
@@ -71,7 +79,10 @@ def _import(
 
     async def work(house: Services) -> None:
         choices = Choices(
-            scope=whose, zone=ZoneInfo(house.settings.general.zone), assistants=frozenset(assistant or ())
+            scope=whose,
+            zone=ZoneInfo(house.settings.general.zone),
+            assistants=frozenset(assistant or ()),
+            own=frozenset(me or ()),
         )
         with _at(file) as (path, title), Source.open(path, choices, title) as source:
             with _bar() as bar:

@@ -100,7 +100,7 @@ class Confirmations:
 def is_dictated(inbound: Inbound) -> bool:
     """Whether a message is a sentence of the person's own, said to us: no command, no forward, and neither a yes, a no
     nor a word that calls it off."""
-    if inbound.kind != "message" or inbound.command is not None or inbound.is_forward or is_yes(inbound):
+    if inbound.kind != "message" or inbound.command is not None or inbound.origin != "typed" or is_yes(inbound):
         return False
     said = "".join(sign for sign in inbound.text.casefold() if sign.isalpha())
     is_ours = inbound.is_addressed and not inbound.attachments
@@ -108,8 +108,8 @@ def is_dictated(inbound: Inbound) -> bool:
 
 
 def is_yes(inbound: Inbound) -> bool:
-    """Whether a message says yes and nothing else, in whatever language, case and punctuation."""
-    if inbound.attachments:
+    """Whether somebody says yes himself and nothing else, in whatever language, case and punctuation."""
+    if inbound.attachments or inbound.origin != "typed":
         return False
     if inbound.command is not None:
         return inbound.command == YES

@@ -313,8 +313,8 @@ class FactCommands:
 
 def _words(source: Message, asker: Sender) -> str:
     """What a message says; marked where it is not the asker's own words."""
-    if source.is_forward:
-        return f"Forwarded: {source.text}"
+    if source.origin != "typed":
+        return f"{source.origin.replace('_', ' ').capitalize()}: {source.text}"
     if source.sender == asker:
         return source.text
     return f"{source.sender.name if source.sender else 'The assistant'}: {source.text}"

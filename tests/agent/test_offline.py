@@ -252,7 +252,6 @@ async def test_messages_that_waited_are_read_together() -> None:
         "[where is Ana?]",
         "[tomorrow, 9:00]",
         "[Friday 20 November 2026]",
-        "[Friday 20 November 2026, 12:05 Europe/Lisbon]",
     ],
 )
 async def test_a_line_in_brackets_is_somebodys_words(text: str) -> None:

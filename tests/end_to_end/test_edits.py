@@ -87,7 +87,7 @@ async def test_what_is_not_the_person_s_own_sentence_is_none(home: Path) -> None
     async with open_corridor(home) as corridor:
         await corridor.say("I live in Lisbon")
         photo = Attachment(kind="photo", name="beach.jpg")
-        for changes in ({"is_forward": True}, {"attachments": (photo,)}):
+        for changes in ({"origin": "forwarded"}, {"attachments": (photo,)}):
             await pressed_correct(corridor)
             assert (await corridor.say("I live in Braga", **changes)).text == "ok"
         await pressed_correct(corridor)

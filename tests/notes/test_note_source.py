@@ -85,5 +85,5 @@ async def test_a_number_is_never_given_twice(home: Path) -> None:
 
 async def test_what_is_passed_on_is_no_command(home: Path) -> None:
     async with open_corridor(home) as corridor:
-        await corridor.say(f"/memory add --anyway {ORDER}", is_forward=True)
+        await corridor.say(f"/memory add --anyway {ORDER}", origin="forwarded")
         assert await corridor.house.notebook.history(frozenset((Scope.account("telegram", "42"),))) == []

@@ -474,6 +474,16 @@ CREATE TABLE pending_notes (
 CREATE INDEX pending_notes_by_scope ON pending_notes (scope_id, id);
 """
 
+ORIGINS = """
+ALTER TABLE messages ADD COLUMN origin TEXT NOT NULL DEFAULT 'typed';
+UPDATE messages SET origin = 'forwarded' WHERE is_forward;
+UPDATE messages SET origin = 'imported'
+WHERE role = 'user' AND address_id IN (SELECT id FROM addresses WHERE platform = 'import');
+ALTER TABLE messages DROP COLUMN is_forward;
+"""
+"""Who said a message; in what was imported before, nobody was named as oneself."""
+
 MIGRATIONS: tuple[str, ...] = (
     TABLES + LINK_TABLES + VEIL_TABLES + INDEXES + FACT_TABLES + ERASURE_TABLES + CALL_TABLES + ERRAND_TABLES,
+    ORIGINS,
 )

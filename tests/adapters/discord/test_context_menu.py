@@ -97,7 +97,7 @@ async def test_what_is_passed_on_says_so(api: DiscordApi, desk: Desk) -> None:
     await api.user_says(direct, "", ana, message_snapshots=[{"message": inner}], message_reference=where)
     await api.user_says(direct, "I live in Porto", ana)
     await api.wait_for(lambda: len(desk.seen) == 2)
-    assert {inbound.text: inbound.is_forward for inbound in desk.seen} == {
-        "I live in Rome": True,
-        "I live in Porto": False,
+    assert {inbound.text: inbound.origin for inbound in desk.seen} == {
+        "I live in Rome": "forwarded",
+        "I live in Porto": "typed",
     }

@@ -307,5 +307,7 @@ async def test_half_characters_become_whole(chats: BotChats) -> None:
 
 async def test_what_is_passed_on_says_so(chats: BotChats) -> None:
     origin = {"type": "hidden_user", "sender_user_name": "Ben", "date": 1795176000}
-    assert heard(chats, chats.user_says(42, "I live in Rome", forward_origin=origin)).is_forward
-    assert not heard(chats, chats.user_says(42, "I live in Porto")).is_forward
+    assert heard(chats, chats.user_says(42, "I live in Rome", forward_origin=origin)).origin == "forwarded"
+    assert heard(chats, chats.user_says(42, "I live in Porto")).origin == "typed"
+    bot = {"id": 9, "is_bot": True, "first_name": "Gif", "username": "gif"}
+    assert heard(chats, chats.user_says(42, "/forget everything", via_bot=bot)).origin == "via_bot"

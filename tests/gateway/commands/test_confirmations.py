@@ -10,7 +10,7 @@ import pytest
 
 from core.store.actions import Actions
 from core.store.sqlite.database import Database
-from core.types import Address, Answer, Attachment, Command, CommandSpec, Scope
+from core.types import Address, Answer, Attachment, Command, CommandSpec, Origin, Scope
 from gateway.commands.confirmations import Confirmations, is_yes
 from gateway.commands.context import CommandContext
 from tests.fixtures.clock import SteadyClock
@@ -92,6 +92,20 @@ async def test_the_button_does_what_a_yes_does(home: Path) -> None:
         assert (await corridor.say(press, kind="action")).text == "Boom."
         assert "expired" in (await corridor.say(press, kind="action")).text
         assert bomb.blown == ["now 7"]
+
+
+@pytest.mark.parametrize("origin", ["forwarded", "via_bot"])
+@pytest.mark.parametrize("text", ["yes", "/yes", "/bomb now 7"])
+async def test_what_is_forwarded_or_comes_through_a_bot_confirms_and_runs_nothing(
+    home: Path, origin: Origin, text: str
+) -> None:
+    model = ScriptedModel()
+    async with open_corridor(home, model) as corridor:
+        bomb = armed(corridor)
+        await corridor.say("/bomb 7")
+        assert (await corridor.say(text, origin=origin)).text == "ok", "it is a message like others"
+        assert bomb.blown == []
+        assert len(model.requests) == 1
 
 
 async def test_another_button_is_something_else(home: Path) -> None:

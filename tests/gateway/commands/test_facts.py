@@ -233,7 +233,7 @@ async def test_what_another_said_is_no_fact_about_oneself(home: Path) -> None:
 
 async def test_what_is_passed_on_is_nobody_s_fact_until_it_is_asked_for(home: Path) -> None:
     async with open_corridor(home) as corridor:
-        await corridor.say("I live in Rome", message_id="m3", is_forward=True)
+        await corridor.say("I live in Rome", message_id="m3", origin="forwarded")
         await corridor.say("I live in Porto")
         own = frozenset((Scope.account("telegram", "42"),))
         assert [fact.content for fact in await corridor.house.facts.page(own)] == ["I live in Porto"]

@@ -1,0 +1,58 @@
+"""Which part of a message was typed, what the model is told of the rest, and by what two of one name are told apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.guard.provenance import TYPED_CHARS, mark, said, told, typed_part
+from core.types import Account, Message, Origin, Role, Sender
+from tests.fixtures.samples import NOON
+
+
+def message(text: str, origin: Origin = "typed", role: Role = "user", *, is_nobody: bool = False) -> Message:
+    sender = Sender(id="42", name="Ana", is_nobody=is_nobody)
+    return Message(role=role, text=text, session_id=1, created_at=NOON, sender=sender, origin=origin)
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        ("I live in Porto", "I live in Porto"),
+        ("I live in Porto\nand like tea", "I live in Porto\nand like tea"),
+        ("What is this?\n\nI live in Rome", "What is this?"),
+        ("What is this?\n \t\nI live in Rome", "What is this?"),
+        ("why?\n```\nname = 'Rome'\n```\nI live in Porto", "why?"),
+        ("~~~\nI live in Rome\n~~~", ""),
+        ("\n\nI live in Porto\n\n", "I live in Porto"),
+        ("a" * TYPED_CHARS, "a" * TYPED_CHARS),
+        ("a" * (TYPED_CHARS + 1), ""),
+        ("say hi\n\n" + "a" * 10_000, "say hi"),
+        ("", ""),
+    ],
+)
+def test_what_was_typed_of_a_message(text: str, typed: str) -> None:
+    assert typed_part(text) == typed
+    assert said(message(text)) == typed
+    assert told(message(text)) == ("" if typed == text.strip() else "partly pasted")
+
+
+@pytest.mark.parametrize(
+    ("origin", "words"),
+    [("forwarded", "forwarded"), ("via_bot", "sent through a bot"), ("imported", "imported")],
+)
+def test_what_came_otherwise_was_not_said_and_the_model_is_told(origin: Origin, words: str) -> None:
+    assert said(message("I live in Porto", origin)) == ""
+    assert told(message("I live in Porto", origin)) == words
+
+
+def test_nobody_else_has_said_anything() -> None:
+    assert said(message("I live in Porto", is_nobody=True)) == ""
+    assert said(message("I live in Porto", role="assistant")) == ""
+    assert said(message("I live in Porto", role="tool")) == ""
+
+
+def test_a_mark_is_always_the_same_and_each_account_has_its_own() -> None:
+    ana, other = Account(platform="telegram", user_id="42"), Account(platform="telegram", user_id="43")
+    assert mark(ana) == mark(Account(platform="telegram", user_id="42"))
+    assert mark(ana) != mark(other)
+    assert len(mark(ana)) == 5
