@@ -164,7 +164,7 @@ class Conversations(Protocol):
         """Gives a session its title."""
 
     async def append(
-        self, messages: Sequence[Message], closing: Sequence[int] = (), parcel: OutboxItem | None = None
+        self, messages: Sequence[Message], closing: Sequence[int] = (), outbox_item: OutboxItem | None = None
     ) -> list[Message]:
         """Appends in one transaction; closes inbox entries and fills the outbox parcel in the same one. A message whose
         (address, external id) is known already is returned as it stands."""

@@ -82,7 +82,7 @@ CONNECT = (
 )
 
 
-async def run_house(settings: Settings, *, chat_only: bool, has_terminal: bool) -> str | None:
+async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool) -> str | None:
     """Runs the gateway until it is told to stop, or the input ends of a terminal that is all there is. Returns what is
     left to say then.
 
@@ -90,12 +90,12 @@ async def run_house(settings: Settings, *, chat_only: bool, has_terminal: bool) 
     """
     changed = asyncio.Event()
     with _locked(settings.home):
-        async with Services.open(settings, changed.set) as house, AsyncExitStack() as stack:
-            await house.outbox.recover(house.clock.now())
-            await tell_of_restart(house.veils, house.outbox, house.clock)
-            await house.forgetting.resume()
-            adapters = _platforms(house, chat_only=chat_only, has_terminal=has_terminal)
-            supervisor = await _Process(house, adapters, changed, stack).live()
+        async with Services.open(settings, changed.set) as services, AsyncExitStack() as stack:
+            await services.outbox.recover(services.clock.now())
+            await tell_of_restart(services.incognito_marks, services.outbox, services.clock)
+            await services.forgetting.resume()
+            adapters = _platforms(services, chat_only=chat_only, has_terminal=has_terminal)
+            supervisor = await _Process(services, adapters, changed, stack).live()
     if not chat_only and not (settings.is_telegram_on or settings.is_discord_on):
         return CONNECT
     if refusals := [state for state in supervisor.states.values() if state.startswith("given up")]:
@@ -107,38 +107,38 @@ class _Process:
     """One run: what lives only as long as the process does."""
 
     def __init__(
-        self, house: Services, adapters: Sequence[Adapter], changed: asyncio.Event, stack: AsyncExitStack
+        self, services: Services, adapters: Sequence[Adapter], changed: asyncio.Event, stack: AsyncExitStack
     ) -> None:
-        self._house = house
+        self._services = services
         self._stack = stack
         self._opened: dict[str, Adapter] = {}
-        self._post = Delivery(house.inbox, house.outbox, house.clock)
-        self._courier = OutboxWorker(house.outbox, self._post, self._opened, house.clock)
+        self._post = Delivery(services.inbox, services.outbox, services.clock)
+        self._courier = OutboxWorker(services.outbox, self._post, self._opened, services.clock)
         self._cron = Scheduler(
-            jobs=house.jobs,
-            outbox=house.outbox,
-            people=house.people,
-            clock=house.clock,
+            jobs=services.jobs,
+            outbox=services.outbox,
+            people=services.people,
+            clock=services.clock,
             deliver=lambda address: self._adapters[address.platform].reply(address),
-            late_after_s=house.settings.cron.late_after_s,
+            late_after_s=services.settings.cron.late_after_s,
             on_wake=self._courier.wake,
         )
-        self._cron.connect(EpochGuard(house.database, house.forgetting.let_go).over)
-        if house.settings.curator.enabled:
-            every_s = house.settings.curator.every_s
-            self._cron.plan_chore("curator", every_s, _curation(house, self._courier.wake).run)
+        self._cron.connect(EpochGuard(services.database, services.forgetting.let_go).over)
+        if services.settings.curator.enabled:
+            every_s = services.settings.curator.every_s
+            self._cron.plan_chore("curator", every_s, _curation(services, self._courier.wake).run)
         self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._cron)}
-        chores = (house.forgetting.tend, FactIndex(house.database).tend)
-        self._caretaker = Maintenance(house.database, house.recall, changed, self._on_change, chores)
+        chores = (services.forgetting.tend, FactIndex(services.database).tend)
+        self._caretaker = Maintenance(services.database, services.recall, changed, self._on_change, chores)
         self._stop = asyncio.Event()
         self._log = structlog.get_logger("app")
 
     async def live(self) -> Supervisor:
         """Listens, serves, delivers, until the stop signal or the end of the terminal's input."""
-        model, cheap = _models(self._house, self._stack)
-        report = StatusReport(self._house, model.name)
-        self._router, commands, self._memory = await corridor(
-            self._house, model, cheap, self._post, report, self._courier.wake
+        model, cheap = _models(self._services, self._stack)
+        report = StatusReport(self._services, model.name)
+        self._router, commands, self._memory = await build_router(
+            self._services, model, cheap, self._post, report, self._courier.wake
         )
         self._stack.push_async_callback(self._memory.shutdown)
         self._supervisor = report.supervisor = Supervisor(self._router, commands.specs, self._on_open)
@@ -193,7 +193,7 @@ class _Process:
         if adapter.platform not in self._opened:
             self._opened[adapter.platform] = adapter
             self._stack.push_async_callback(adapter.close)
-        limit = timedelta(seconds=self._house.settings.turn.answer_after_restart_s)
+        limit = timedelta(seconds=self._services.settings.turn.answer_after_restart_s)
         for number in await self._router.resume(adapter, limit):
             self._tasks.create_task(self._router.serve(number))
         self._courier.wake()
@@ -204,8 +204,8 @@ class _Process:
         self._courier.wake()
 
 
-async def corridor(
-    house: Services,
+async def build_router(
+    services: Services,
     model: Model,
     cheap: Model | None,
     post: Delivery,
@@ -214,106 +214,118 @@ async def corridor(
 ) -> tuple[Router, Commands, MemoryManager]:
     """The way of a message through the core, with everything on it but platforms: what a process runs, and tests.
     `on_wake` is called when something was put into the outbox. Whoever asks for it shuts the memory down."""
-    settings, zone = house.settings, house.settings.general.zone
-    model = MeteredModel(model, house.calls, house.clock, settings.model.cache)
-    cheap = None if cheap is None else MeteredModel(cheap, house.calls, house.clock, settings.model.cache)
-    doorbell = OwnerNotices(house.people, house.transcripts, house.outbox, house.clock, on_wake)
-    memory = _memory(house, _memories(house, cheap), doorbell, on_wake)
+    settings, zone = services.settings, services.settings.general.zone
+    model = MeteredModel(model, services.usage_log, services.clock, settings.model.cache)
+    cheap = None if cheap is None else MeteredModel(cheap, services.usage_log, services.clock, settings.model.cache)
+    doorbell = OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, on_wake)
+    memory = _memory(services, _memories(services, cheap), doorbell, on_wake)
     report.memory = memory
-    for keeper in (memory, house.incognito):
-        house.forgetting.connect(keeper)
-    lookout = EpochGuard(house.database, house.forgetting.let_go)
-    prompt = Prompt(house.charter, SOUL.read_text(encoding="utf-8"), zone, memory)
+    for keeper in (memory, services.conversations):
+        services.forgetting.connect(keeper)
+    lookout = EpochGuard(services.database, services.forgetting.let_go)
+    prompt = Prompt(services.owner_files, SOUL.read_text(encoding="utf-8"), zone, memory)
     lineage = SessionTracker(
-        house.incognito, prompt, memory, house.clock, settings.model.chat, settings.model.window_tokens
+        services.conversations, prompt, memory, services.clock, settings.model.chat, settings.model.window_tokens
     )
-    research = ExpandedRecall(house.recall, house.transcripts, cheap, settings.model.cheap, house.clock, zone)
-    core_tools = [session_search(research, zone), reminder(house.appointments)]
+    research = ExpandedRecall(services.recall, services.transcripts, cheap, settings.model.cheap, services.clock, zone)
+    core_tools = [session_search(research, zone), reminder(services.appointments)]
     tools = [*await memory.tools_beside([tool.name for tool in core_tools]), *core_tools]
     agent = Agent(
         model=model,
-        conversations=house.incognito,
+        conversations=services.conversations,
         lineage=lineage,
         envelope=UserMessages(memory, zone, settings.memory.prefetch_chars),
         toolbox=ToolRunner(tools, settings.model.tool_timeout_s),
-        clock=house.clock,
+        clock=services.clock,
         budget=Budget.of(settings.model),
     )
-    told, find = KnownFacts(house.fact_search, FactRanking(), zone), OriginalMessages(house.database).find
-    known = FactCommands(house.facts, told, Dictation(house.facts, zone), house.forgetting, find, house.clock)
-    links = LinkCommands(house.links, Confirmations(house.actions, house.clock), house.outbox, house.clock, on_wake)
+    told, find = KnownFacts(services.fact_search, FactRanking(), zone), OriginalMessages(services.database).find
+    known = FactCommands(
+        services.facts, told, Dictation(services.facts, zone), services.forgetting, find, services.clock
+    )
+    links = LinkCommands(
+        services.links, Confirmations(services.actions, services.clock), services.outbox, services.clock, on_wake
+    )
     post.heed(ASKED, links.undelivered)
     families: list[CommandGroup] = [
-        SessionCommands(house.incognito, house.transcripts, lineage, house.clock, zone),
+        SessionCommands(services.conversations, services.transcripts, lineage, services.clock, zone),
         RecallCommands(research, zone),
         known,
-        MemoryCommands(house.notebook, house.charter, known, zone),
-        ForgetCommands(house.forgetting, zone),
-        JobCommands(house.appointments),
-        PeopleCommands(house.people, house.clock, report.lines),
+        MemoryCommands(services.notebook, services.owner_files, known, zone),
+        ForgetCommands(services.forgetting, zone),
+        JobCommands(services.appointments),
+        PeopleCommands(services.people, services.clock, report.lines),
         links,
         ExportCommands(
-            house.archive, house.holdings, house.papers, house.notebook, house.books, house.links, house.clock
+            services.archive,
+            services.personal_data,
+            services.home_files,
+            services.notebook,
+            services.usage_report,
+            services.links,
+            services.clock,
         ),
-        IncognitoCommands(house.incognito, house.clock),
-        UsageCommands(house.books, zone),
+        IncognitoCommands(services.conversations, services.clock),
+        UsageCommands(services.usage_report, zone),
     ]
-    commands = Commands(families, house.actions, house.clock)
+    commands = Commands(families, services.actions, services.clock)
     people, rooms = frozenset(settings.access.people), frozenset(settings.access.rooms)
     router = Router(
-        access=Access(house.people, house.clock, people, rooms, settings.room.listen, doorbell),
+        access=Access(services.people, services.clock, people, rooms, settings.room.listen, doorbell),
         post=post,
         agent=agent,
-        aftercare=PostTurn(house.incognito, memory, Titles(house.conversations, cheap, settings.model.cheap)),
-        attempts=Retry(lookout, house.inbox, house.people.scopes),
+        aftercare=PostTurn(services.conversations, memory, Titles(services.conversations, cheap, settings.model.cheap)),
+        attempts=Retry(lookout, services.inbox, services.people.scopes),
         commands=commands,
-        clock=house.clock,
+        clock=services.clock,
     )
     return router, commands, memory
 
 
 def _memory(
-    house: Services, builtins: Sequence[MemoryProvider], doorbell: OwnerNotices, on_wake: Callable[[], None]
+    services: Services, builtins: Sequence[MemoryProvider], doorbell: OwnerNotices, on_wake: Callable[[], None]
 ) -> MemoryManager:
     """What is built in and what the settings name; a service that cannot be had is a warning."""
-    settings = house.settings
+    settings = services.settings
     found, warnings = chosen(settings)
-    errands, turns = SyncQueue(house.database, house.clock), SyncSource(house.database)
-    services = ExternalProviders(
+    errands, turns = SyncQueue(services.database, services.clock), SyncSource(services.database)
+    externals = ExternalProviders(
         providers=tuple(found),
-        relay=Sync(errands, turns, house.clock, on_wake),
-        copies=SyncForget(errands, turns, house.clock, on_wake),
+        relay=Sync(errands, turns, services.clock, on_wake),
+        copies=SyncForget(errands, turns, services.clock, on_wake),
         home=settings.home,
         tell=doorbell.tell,
     )
-    memory = MemoryManager(builtins, house.clock, settings.memory.prefetch_timeout_s, services)
+    memory = MemoryManager(builtins, services.clock, settings.memory.prefetch_timeout_s, externals)
     for warning in warnings:
         memory.warn(warning)
     summons = ReviewNotices(doorbell)
-    house.notebook.connect(memory.on_memory_write, summons.call)
-    house.charter.connect(summons.call_about)
+    services.notebook.connect(memory.on_memory_write, summons.call)
+    services.owner_files.connect(summons.call_about)
     return memory
 
 
-def _curation(house: Services, on_wake: Callable[[], None]) -> CurationChore:
+def _curation(services: Services, on_wake: Callable[[], None]) -> CurationChore:
     """Who keeps facts and notes in order when nobody is there."""
-    options = house.settings.memory
+    options = services.settings.memory
     return CurationChore(
-        curator=Curator(house.facts, house.fact_search, FactRota(house.database), house.clock, house.settings.curator),
-        notebook=house.notebook,
+        curator=Curator(
+            services.facts, services.fact_search, FactRota(services.database), services.clock, services.settings.curator
+        ),
+        notebook=services.notebook,
         limits={"memory": options.memory_chars, "user": options.user_chars},
-        people=house.people,
-        clock=house.clock,
-        doorbell=OwnerNotices(house.people, house.transcripts, house.outbox, house.clock, on_wake),
+        people=services.people,
+        clock=services.clock,
+        doorbell=OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, on_wake),
     )
 
 
-def _memories(house: Services, cheap: Model | None) -> list[MemoryProvider]:
+def _memories(services: Services, cheap: Model | None) -> list[MemoryProvider]:
     """What is built in: notes, history, and facts, unless the settings turn these off."""
-    options, zone = house.settings.memory, house.settings.general.zone
+    options, zone = services.settings.memory, services.settings.general.zone
     memories: list[MemoryProvider] = [
-        NotesProvider(house.notebook, options.nudge_after),
-        HistoryProvider(house.recall, zone),
+        NotesProvider(services.notebook, options.nudge_after),
+        HistoryProvider(services.recall, zone),
     ]
     if options.facts:
         blend = FactRanking(
@@ -323,27 +335,27 @@ def _memories(house: Services, cheap: Model | None) -> list[MemoryProvider]:
                 "working": options.working_half_life_days,
             }
         )
-        knowledge = KnownFacts(house.fact_search, blend, zone)
-        backlog = FactBacklog(house.database, house.facts)
-        reader = FactReader(Extraction(cheap, house.settings.model.cheap, zone), backlog, house.clock)
-        heard = EvidenceSearch(house.conversations, backlog, zone)
-        memories.append(FactsProvider(house.facts, house.fact_search, knowledge, reader, heard))
+        knowledge = KnownFacts(services.fact_search, blend, zone)
+        backlog = FactBacklog(services.database, services.facts)
+        reader = FactReader(Extraction(cheap, services.settings.model.cheap, zone), backlog, services.clock)
+        heard = EvidenceSearch(services.conversations, backlog, zone)
+        memories.append(FactsProvider(services.facts, services.fact_search, knowledge, reader, heard))
     return memories
 
 
-def _models(house: Services, stack: AsyncExitStack) -> tuple[Model, Model | None]:
+def _models(services: Services, stack: AsyncExitStack) -> tuple[Model, Model | None]:
     """The model that talks, and the one for titles, summaries and searches, which may be none."""
-    zone = house.settings.general.zone
-    claude = client(house.settings, house.clock)
+    zone = services.settings.general.zone
+    claude = client(services.settings, services.clock)
     if claude is None:
         return Offline(zone), None
     stack.push_async_callback(claude.close)
     offline = Offline(zone, "The model is out of reach")
-    return FallbackModel(claude, offline, house.clock), claude
+    return FallbackModel(claude, offline, services.clock), claude
 
 
-def _platforms(house: Services, *, chat_only: bool, has_terminal: bool) -> list[Adapter]:
-    settings = house.settings
+def _platforms(services: Services, *, chat_only: bool, has_terminal: bool) -> list[Adapter]:
+    settings = services.settings
     adapters: list[Adapter] = []
     if not chat_only and settings.is_telegram_on and settings.telegram_token:
         from adapters.telegram.adapter import Telegram
@@ -352,8 +364,8 @@ def _platforms(house: Services, *, chat_only: bool, has_terminal: bool) -> list[
             Telegram(
                 token=settings.telegram_token.get_secret_value(),
                 api_url=settings.telegram_api_url,
-                inbox=house.inbox,
-                clock=house.clock,
+                inbox=services.inbox,
+                clock=services.clock,
             )
         )
     if not chat_only and settings.is_discord_on and settings.discord_token:
@@ -364,13 +376,13 @@ def _platforms(house: Services, *, chat_only: bool, has_terminal: bool) -> list[
                 token=settings.discord_token.get_secret_value(),
                 api_url=settings.discord_api_url,
                 gateway_url=settings.discord_gateway_url,
-                clock=house.clock,
+                clock=services.clock,
                 limit_chars=settings.discord.limit_chars,
                 has_message_content=settings.discord.message_content,
             )
         )
     if has_terminal or not adapters:
-        adapters.append(Terminal(home=settings.home, clock=house.clock, is_veiled=house.inbox.is_veiled))
+        adapters.append(Terminal(home=settings.home, clock=services.clock, is_incognito=services.inbox.is_incognito))
     return adapters
 
 

@@ -209,8 +209,8 @@ async def _probe(settings: Settings, name: str) -> str:
     if name in wrong:
         raise ConfigError(wrong[name])
     await _available(next(one for one in found if one.name == name))
-    async with Services.open(settings) as house:
-        errands = SyncQueue(house.database, house.clock)
+    async with Services.open(settings) as services:
+        errands = SyncQueue(services.database, services.clock)
         arrears = await errands.arrears(name)
         if arrears.dead:
             raise ConfigError(f"{given_up(arrears).capitalize()}. `mneme memory sync {name}` sends it again.")

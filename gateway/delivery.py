@@ -34,9 +34,9 @@ Booking = Callable[[], Awaitable[None]]
 class _Receipt:
     """Fills the role Receipt for one parcel. `keep` writes, now or later."""
 
-    def __init__(self, parcel: OutboxItem, keep: Callable[[str], Awaitable[None]]) -> None:
-        self.key = parcel.key
-        self.posted: list[str] = list(parcel.posted)
+    def __init__(self, outbox_item: OutboxItem, keep: Callable[[str], Awaitable[None]]) -> None:
+        self.key = outbox_item.key
+        self.posted: list[str] = list(outbox_item.posted)
         self._keep = keep
 
     async def record(self, message_id: str) -> None:
@@ -77,9 +77,9 @@ class Delivery:
         entry_id = await self._inbox.accept(written, now)
         return None if entry_id is None else InboxEntry(id=entry_id, inbound=inbound, received_at=now)
 
-    def is_veiled(self, address: Address) -> bool:
+    def is_incognito(self, address: Address) -> bool:
         """Whether what is said there leaves at once or not at all: the conversation is incognito."""
-        return self._inbox.is_veiled(address)
+        return self._inbox.is_incognito(address)
 
     async def waiting(self) -> list[InboxEntry]:
         """What an earlier process accepted and did not answer."""
@@ -104,60 +104,60 @@ class Delivery:
             reply_to=inbound.message_id if is_quoting else None,
         )
 
-    async def hold(self, parcel: OutboxItem) -> OutboxItem:
+    async def hold(self, outbox_item: OutboxItem) -> OutboxItem:
         """Stores a draft, or finds the one that an earlier process began."""
-        return await self._outbox.hold(parcel)
+        return await self._outbox.hold(outbox_item)
 
-    def begin(self, parcel: OutboxItem, reply: Reply) -> None:
+    def begin(self, outbox_item: OutboxItem, reply: Reply) -> None:
         """Work on an answer has begun: typing is shown, what is painted is recorded."""
 
         async def keep(message_id: str) -> None:
-            await self._book(partial(self._outbox.record, parcel.key, message_id))
+            await self._book(partial(self._outbox.record, outbox_item.key, message_id))
 
-        reply.begin(_Receipt(parcel, keep))
+        reply.begin(_Receipt(outbox_item, keep))
 
-    async def fill(self, parcel: OutboxItem, answer: Answer) -> None:
+    async def fill(self, outbox_item: OutboxItem, answer: Answer) -> None:
         """Stores what the parcel holds, in the hands of this process."""
-        await self._outbox.fill(parcel.key, answer, None)
+        await self._outbox.fill(outbox_item.key, answer, None)
 
-    async def deliver(self, parcel: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
+    async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
         """Paints the last word through a reply that has begun. False when it did not arrive; it is then tried again
         later, or buried when that is hopeless (`is_once`: only this reply can deliver it).
 
         Where an older answer has yet to leave for the same address, this one is left to the courier, to leave after it.
         """
-        if is_once or (parcel.answer is None and self.is_veiled(parcel.address)):
-            return await self._paint(parcel, reply, answer, is_once=True)
-        lane = parcel.address.key
+        if is_once or (outbox_item.answer is None and self.is_incognito(outbox_item.address)):
+            return await self._paint(outbox_item, reply, answer, is_once=True)
+        lane = outbox_item.address.key
         lock = self._painting.setdefault(lane, asyncio.Lock())
         if await self._is_free(lock):
             try:
-                if not await self._is_behind(parcel):
-                    return await self._paint(parcel, reply, answer)
+                if not await self._is_behind(outbox_item):
+                    return await self._paint(outbox_item, reply, answer)
             finally:
                 lock.release()
                 if lane in self._left:
                     self._left.discard(lane)
                     self._wake()
-        await self._leave(parcel, reply, answer)
+        await self._leave(outbox_item, reply, answer)
         return False
 
-    async def fail(self, parcel: OutboxItem, error: MnemeError, *, is_once: bool = False) -> None:
+    async def fail(self, outbox_item: OutboxItem, error: MnemeError, *, is_once: bool = False) -> None:
         """Books a delivery that failed: to be tried again later, or buried when that is hopeless."""
         is_permanent = isinstance(error, DeliveryError) and error.is_permanent
-        tries = TRIES_OF_MEMORY if parcel.kind == "memory" else TRIES
-        if is_permanent or is_once or parcel.attempts + 1 >= tries:
-            self._log.warning("undeliverable", key=parcel.key, error=str(error))
+        tries = TRIES_OF_MEMORY if outbox_item.kind == "memory" else TRIES
+        if is_permanent or is_once or outbox_item.attempts + 1 >= tries:
+            self._log.warning("undeliverable", key=outbox_item.key, error=str(error))
             for prefix, told in self._heeding.items():
-                if parcel.key.startswith(prefix):
-                    await self._book(partial(told, parcel.key))
-            await self._book(partial(self._outbox.bury, parcel.key, str(error)))
+                if outbox_item.key.startswith(prefix):
+                    await self._book(partial(told, outbox_item.key))
+            await self._book(partial(self._outbox.mark_dead, outbox_item.key, str(error)))
             return
         asked_s = error.retry_after_s if isinstance(error, DeliveryError) else None
-        wait = timedelta(seconds=max(asked_s or 0.0, 2.0**parcel.attempts))
+        wait = timedelta(seconds=max(asked_s or 0.0, 2.0**outbox_item.attempts))
         next_at = self._clock.now() + min(wait, _LONGEST_WAIT)
-        self._log.info("not delivered yet", key=parcel.key, error=str(error), next_at=next_at.isoformat())
-        await self._book(partial(self._outbox.postpone, parcel.key, next_at, str(error)))
+        self._log.info("not delivered yet", key=outbox_item.key, error=str(error), next_at=next_at.isoformat())
+        await self._book(partial(self._outbox.postpone, outbox_item.key, next_at, str(error)))
         self._wake()
 
     async def settle(self) -> None:
@@ -169,8 +169,8 @@ class Delivery:
 
     async def expire(self, entry: InboxEntry) -> None:
         """The reply that came with the event is lost and nothing else may answer it."""
-        parcel = await self.hold(self.draft(entry.inbound))
-        await self._outbox.bury(parcel.key, "expired: the process ended before it was answered")
+        outbox_item = await self.hold(self.draft(entry.inbound))
+        await self._outbox.mark_dead(outbox_item.key, "expired: the process ended before it was answered")
         await self.close([entry])
 
     async def tell(self, inbound: Inbound, reply: Reply, answer: Answer, *, has_begun: bool = False) -> None:
@@ -183,25 +183,25 @@ class Delivery:
         except DeliveryError as error:
             self._log.info("not told", address=inbound.address.key, error=str(error))
 
-    async def _paint(self, parcel: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
+    async def _paint(self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
         try:
-            with contained(parcel.attempts):
+            with contained(outbox_item.attempts):
                 await reply.finish(answer)
         except MnemeError as error:
-            await self.fail(parcel, error, is_once=is_once)
+            await self.fail(outbox_item, error, is_once=is_once)
             return False
-        await self._book(partial(self._outbox.done, parcel.key))
+        await self._book(partial(self._outbox.done, outbox_item.key))
         return True
 
-    async def _leave(self, parcel: OutboxItem, reply: Reply, answer: Answer) -> None:
+    async def _leave(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:
         """Leaves an answer to the courier; only once the reply has ended, so that its messages are all recorded."""
-        self._left.add(parcel.address.key)
+        self._left.add(outbox_item.address.key)
         try:
             with contained():
                 await reply.abandon()
         except MnemeError as error:
-            self._log.warning("abandoned", key=parcel.key, error=str(error))
-        await self._book(partial(self._outbox.fill, parcel.key, answer, self._clock.now()))
+            self._log.warning("abandoned", key=outbox_item.key, error=str(error))
+        await self._book(partial(self._outbox.fill, outbox_item.key, answer, self._clock.now()))
         self._wake()
 
     async def _is_free(self, lock: asyncio.Lock) -> bool:
@@ -211,9 +211,9 @@ class Delivery:
         except TimeoutError:
             return False
 
-    async def _is_behind(self, parcel: OutboxItem) -> bool:
+    async def _is_behind(self, outbox_item: OutboxItem) -> bool:
         try:
-            return await self._outbox.is_behind(parcel.key)
+            return await self._outbox.is_behind(outbox_item.key)
         except StoreError as error:
             # A person waits: better out of order than not at all.
             self._log.error("the outbox cannot be read", error=str(error))

@@ -63,31 +63,31 @@ class OutboxWorker:
         """Begins to carry what is due. Whoever comes back calls for another look, so none waits for the slowest."""
         # A parcel that comes back while the outbox is read may still look due in what was read.
         busy = frozenset(self._busy)
-        for parcel in await self._outbox.due(self._clock.now(), tuple(self._adapters)):
-            if parcel.address.key not in busy:
-                self._busy.add(parcel.address.key)
-                carriers.create_task(self._carry(parcel), name=f"carrier {parcel.key}")
+        for outbox_item in await self._outbox.due(self._clock.now(), tuple(self._adapters)):
+            if outbox_item.address.key not in busy:
+                self._busy.add(outbox_item.address.key)
+                carriers.create_task(self._carry(outbox_item), name=f"carrier {outbox_item.key}")
 
-    async def _carry(self, parcel: OutboxItem) -> None:
+    async def _carry(self, outbox_item: OutboxItem) -> None:
         try:
-            await self._outbox.claim(parcel.key)
-            await self._bring(parcel)
+            await self._outbox.claim(outbox_item.key)
+            await self._bring(outbox_item)
             self.wake()
         except StoreError as error:
-            self._log.error("a parcel cannot be claimed", key=parcel.key, error=str(error))
+            self._log.error("a parcel cannot be claimed", key=outbox_item.key, error=str(error))
         finally:
-            self._busy.discard(parcel.address.key)
+            self._busy.discard(outbox_item.address.key)
 
-    async def _bring(self, parcel: OutboxItem) -> None:
-        assert parcel.answer is not None, "what is due has content"
+    async def _bring(self, outbox_item: OutboxItem) -> None:
+        assert outbox_item.answer is not None, "what is due has content"
         try:
-            with contained(parcel.attempts):
-                reply = self._adapters[parcel.address.platform].reply(parcel.address, parcel.reply_to)
-                self._post.begin(parcel, reply)
+            with contained(outbox_item.attempts):
+                reply = self._adapters[outbox_item.address.platform].reply(outbox_item.address, outbox_item.reply_to)
+                self._post.begin(outbox_item, reply)
         except DeliveryError as error:
-            await self._post.fail(parcel, error)
+            await self._post.fail(outbox_item, error)
         else:
-            await self._post.deliver(parcel, reply, parcel.answer)
+            await self._post.deliver(outbox_item, reply, outbox_item.answer)
 
     async def _rest_s(self) -> float:
         next_at = await self._outbox.next_at(tuple(self._adapters))

@@ -43,8 +43,8 @@ def checkup(settings: Settings | None, problems: Sequence[str], clock: Clock) ->
 def _opener(settings: Settings) -> Callable[[], AbstractAsyncContextManager[tuple[Database, Recall]]]:
     @asynccontextmanager
     async def opened() -> AsyncIterator[tuple[Database, Recall]]:
-        async with Services.open(settings) as house:
-            yield house.database, house.recall
+        async with Services.open(settings) as services:
+            yield services.database, services.recall
 
     return opened
 

@@ -207,8 +207,8 @@ class Router:
             await self._agent.notify(turn, answer)
         else:
             session = await self._agent.place(turn)
-            await self._agent.keep(turn, session, self._commands.kept(command), answer, is_parcelled=True)
-        await self._post.deliver(turn.parcel, ticket.reply, answer)
+            await self._agent.keep(turn, session, self._commands.kept(command), answer, has_outbox_item=True)
+        await self._post.deliver(turn.outbox_item, ticket.reply, answer)
 
     def _join(self, ticket: PendingEvent) -> int:
         number = next(self._numbers)
@@ -292,7 +292,7 @@ class Router:
         turn = self._turn(batch, scopes)
         try:
             turn = await self._begin(last, turn)
-            if turn.parcel.is_over:
+            if turn.outbox_item.is_over:
                 await self._post.close(turn.entries)
                 await last.reply.abandon()
                 return
@@ -302,7 +302,7 @@ class Router:
             return
         for ticket in batch:
             ticket.is_answered = True
-        await self._post.deliver(turn.parcel, last.reply, answer, is_once=last.entry.inbound.is_interaction)
+        await self._post.deliver(turn.outbox_item, last.reply, answer, is_once=last.entry.inbound.is_interaction)
 
     async def _answered(self, turn: Turn, ticket: PendingEvent) -> Answer:
         try:
@@ -314,7 +314,7 @@ class Router:
                 raise
         ticket.is_stopped = True
         # It may have been stopped while the whole answer was being stored.
-        stored = await self._post.hold(turn.parcel)
+        stored = await self._post.hold(turn.outbox_item)
         return stored.answer or await self._agent.stop(turn)
 
     async def _command(
@@ -323,7 +323,7 @@ class Router:
         """`is_said`: the message is no command but gave this one its words. /stop stops before it waits."""
         inbound = ticket.entry.inbound
         turn = await self._begin(ticket, self._turn((ticket,), scopes))
-        if turn.parcel.is_over:
+        if turn.outbox_item.is_over:
             await self._post.close(turn.entries)
             await ticket.reply.abandon()
             return
@@ -331,7 +331,7 @@ class Router:
         run = partial(self._commanded, ticket, command, is_said=is_said, is_stopped=is_stopped)
         answer = await self._attempts.answer(turn, run) or excuses.FORGOTTEN
         ticket.is_answered = True
-        await self._post.deliver(turn.parcel, ticket.reply, answer, is_once=inbound.is_interaction)
+        await self._post.deliver(turn.outbox_item, ticket.reply, answer, is_once=inbound.is_interaction)
 
     async def _commanded(
         self, ticket: PendingEvent, command: Command, turn: Turn, is_said: bool, is_stopped: bool
@@ -354,8 +354,8 @@ class Router:
         except Refused as refusal:
             answer = Answer(text=str(refusal))
         answer = await self._commands.prepared(answer, command, caller)
-        is_parcelled = not inbound.is_interaction
-        await self._agent.keep(turn, session, self._commands.kept(command), answer, is_parcelled=is_parcelled)
+        has_outbox_item = not inbound.is_interaction
+        await self._agent.keep(turn, session, self._commands.kept(command), answer, has_outbox_item=has_outbox_item)
         return answer
 
     def _turn(self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]) -> Turn:
@@ -368,17 +368,17 @@ class Router:
             scope=first.scope,
             scopes=scopes,
             entries=tuple(ticket.entry for ticket in batch),
-            parcel=self._post.draft(first.entry.inbound),
+            outbox_item=self._post.draft(first.entry.inbound),
             hint=adapter.hint if adapter else "",
             is_fresh=platform == "cron",
         )
 
     async def _begin(self, ticket: PendingEvent, turn: Turn) -> Turn:
-        parcel = await self._post.hold(turn.parcel)
+        outbox_item = await self._post.hold(turn.outbox_item)
         if not ticket.has_begun:
             ticket.has_begun = True
-            self._post.begin(parcel, ticket.reply)
-        return replace(turn, parcel=parcel)
+            self._post.begin(outbox_item, ticket.reply)
+        return replace(turn, outbox_item=outbox_item)
 
     async def _apologise(self, batch: Sequence[PendingEvent], error: Exception) -> None:
         """Says that it went wrong; what the person said is kept all the same. When not even that can be stored, the
@@ -387,7 +387,7 @@ class Router:
         last = batch[-1]
         inbound = last.entry.inbound
         self._log.error("a turn failed", incident=incident, address=inbound.address.key, exc_info=error)
-        answer = excuses.failed(error, incident, is_kept=not self._post.is_veiled(inbound.address))
+        answer = excuses.failed(error, incident, is_kept=not self._post.is_incognito(inbound.address))
         for ticket in batch:
             ticket.is_answered = True
         try:
@@ -401,7 +401,7 @@ class Router:
             elif inbound.command is not None or inbound.kind == "action":
                 kept = self._commands.kept(inbound.command) if inbound.command else "[a button]"
                 session = await self._agent.place(turn)
-                await self._agent.keep(turn, session, kept, answer, is_parcelled=not inbound.is_interaction)
+                await self._agent.keep(turn, session, kept, answer, has_outbox_item=not inbound.is_interaction)
             else:
                 await self._agent.notify(turn, answer)
         except StoreError as failure:
@@ -410,4 +410,4 @@ class Router:
                 await self._post.tell(inbound, last.reply, answer, has_begun=last.has_begun)
             return
         if not last.is_overheard:
-            await self._post.deliver(turn.parcel, last.reply, answer, is_once=inbound.is_interaction)
+            await self._post.deliver(turn.outbox_item, last.reply, answer, is_once=inbound.is_interaction)

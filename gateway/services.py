@@ -1,4 +1,4 @@
-"""The house without its doors to the world: settings, state.db and what stands on it. The command line lives in it.
+"""Settings, state.db and everything that stands on it, without platforms and models: what the command line works with.
 
 The client of the model's server, as the settings describe it; none where they name neither key nor server.
 The memories that the settings name, made; with a sentence for each that cannot be had.
@@ -67,9 +67,8 @@ class Services:
     settings: Settings
     clock: _WallClock
     database: Database
-    conversations: Conversations
-    incognito: IncognitoConversations
-    veils: IncognitoMarks
+    conversations: IncognitoConversations
+    incognito_marks: IncognitoMarks
     transcripts: Transcripts
     recall: Recall
     people: People
@@ -82,41 +81,40 @@ class Services:
     outbox: Outbox
     actions: Actions
     archive: Archive
-    holdings: PersonalData
-    calls: UsageLog
+    personal_data: PersonalData
+    usage_log: UsageLog
     notebook: Notebook
-    charter: OwnerFiles
+    owner_files: OwnerFiles
     appointments: Appointments
-    books: UsageReport
-    papers: HomeFiles
+    usage_report: UsageReport
+    home_files: HomeFiles
     forgetting: Forgetting
 
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: Settings, on_change: Callable[[], None] = lambda: None) -> AsyncIterator[Services]:
         """Opens state.db in the home, with the owner as the settings name him. `on_change` is called when a job was
-        added or changed through this house. Raises StoreError."""
+        added or changed here. Raises StoreError."""
         clock = _WallClock()
         async with Database.open(settings.home / STATE) as database:
-            veil = IncognitoRegistry()
-            people = People(database, veil)
+            incognito = IncognitoRegistry()
+            people = People(database, incognito)
             await people.set_owner(
                 [_account(key) for key in settings.owner.accounts],
                 [Scope(key=f"room:{key}") for key in settings.owner.rooms],
             )
             jobs, notes = Jobs(database), Notes(database)
-            veils, conversations = IncognitoMarks(database, clock), Conversations(database, clock)
+            marks = IncognitoMarks(database, clock)
             limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
             notebook = Notebook(settings.home, notes, clock, limits, PendingNotes(database))
-            calls, papers = UsageLog(database), HomeFiles(settings.home)
+            usage_log, home_files = UsageLog(database), HomeFiles(settings.home)
             prices = Prices(settings.usage.prices, settings.usage.currency)
             yield cls(
                 settings=settings,
                 clock=clock,
                 database=database,
-                conversations=conversations,
-                incognito=IncognitoConversations(conversations, veil, veils),
-                veils=veils,
+                conversations=IncognitoConversations(Conversations(database, clock), incognito, marks),
+                incognito_marks=marks,
                 transcripts=Transcripts(database),
                 recall=Recall(database, clock, settings.general.zone),
                 people=people,
@@ -125,22 +123,22 @@ class Services:
                 notes=notes,
                 facts=Facts(database, clock),
                 fact_search=FactSearch(database),
-                inbox=Inbox(database, clock, veil),
+                inbox=Inbox(database, clock, incognito),
                 outbox=Outbox(database, clock),
                 actions=Actions(database, clock),
                 archive=Archive(database),
-                holdings=PersonalData(database),
-                calls=calls,
+                personal_data=PersonalData(database),
+                usage_log=usage_log,
                 notebook=notebook,
-                charter=OwnerFiles(settings.home, Approvals(database)),
+                owner_files=OwnerFiles(settings.home, Approvals(database)),
                 appointments=Appointments(jobs, clock, settings.general.zone, on_change, settings.cron.max_jobs),
-                books=UsageReport(calls, prices, clock, settings.general.zone),
-                papers=papers,
+                usage_report=UsageReport(usage_log, prices, clock, settings.general.zone),
+                home_files=home_files,
                 forgetting=Forgetting(
                     Erasure(database, clock),
                     ByteErasure(database),
                     notebook,
-                    papers,
+                    home_files,
                     clock,
                     settings.general.zone,
                     [SyncForget(SyncQueue(database, clock), SyncSource(database), clock, on_change)],

@@ -127,7 +127,7 @@ class Telegram:
                 # What is incognito in a group is so at its new id too, before anything of that is written down.
                 for raw in fresh:
                     await self._follow(raw, sink)
-                veiled = [raw for raw in fresh if self._is_veiled(raw, me)]
+                veiled = [raw for raw in fresh if self._is_incognito(raw, me)]
                 await self._inbox.keep_raw([raw for raw in fresh if raw not in veiled])
                 offset = max(update["update_id"] for update in updates) + 1
                 await self._work_off(sink, me)
@@ -208,13 +208,13 @@ class Telegram:
         for raw in await self._inbox.raw(PLATFORM):
             await self._take(raw, sink, me)
 
-    def _is_veiled(self, raw: RawUpdate, me: User) -> bool:
+    def _is_incognito(self, raw: RawUpdate, me: User) -> bool:
         """Whether an update is of an incognito conversation, and must not be written down."""
         try:
             inbound = normalise(Update.de_json(json.loads(raw.raw), self._bot), me, self._clock.now())
         except _STRANGE:
             return False
-        return inbound is not None and self._inbox.is_veiled(inbound.address)
+        return inbound is not None and self._inbox.is_incognito(inbound.address)
 
     async def _follow(self, raw: RawUpdate, sink: Sink) -> None:
         """Tells the sink where a group has moved."""

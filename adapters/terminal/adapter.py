@@ -31,7 +31,7 @@ _LEAVING = frozenset({"quit", "exit"})
 
 class Terminal:
     """Fills the role Adapter. `home` takes the history of typed lines and the files of answers; `stdin` and `stdout`
-    are those of the process unless given. `is_veiled`: whether what is typed is to be kept nowhere."""
+    are those of the process unless given. `is_incognito`: whether what is typed is to be kept nowhere."""
 
     platform = "terminal"
     hint = (
@@ -46,9 +46,9 @@ class Terminal:
         clock: Clock,
         stdin: TextIO | None = None,
         stdout: TextIO | None = None,
-        is_veiled: Callable[[Address], bool] = lambda _: False,
+        is_incognito: Callable[[Address], bool] = lambda _: False,
     ) -> None:
-        self._is_veiled = is_veiled
+        self._is_incognito = is_incognito
         self._home = home
         self._clock = clock
         self._stdin = stdin or sys.stdin
@@ -66,7 +66,7 @@ class Terminal:
         if self._face is None:
             if self.is_interactive:
                 self._face = TerminalScreen(
-                    self._stdin, self._stdout, self._home / HISTORY, self._keep, lambda: self._is_veiled(ADDRESS)
+                    self._stdin, self._stdout, self._home / HISTORY, self._keep, lambda: self._is_incognito(ADDRESS)
                 )
             else:
                 self._face = TerminalPipe(self._stdin, self._stdout, self._keep)

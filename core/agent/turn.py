@@ -84,7 +84,7 @@ class Agent:
         try:
             return await self._converse(session, turn, show)
         except StaleReadError:
-            self._drafts.pop(turn.parcel.key, None)
+            self._drafts.pop(turn.outbox_item.key, None)
             raise
         except ModelError as error:
             if error.status != TOO_LONG:
@@ -95,7 +95,7 @@ class Agent:
     async def stop(self, turn: Turn) -> Answer:
         """The turn was cancelled by the person: what the model was saying is kept as the answer, marked."""
         # Taken at once: what is stopped again, since something was forgotten meanwhile, has nothing to keep.
-        said, partial = self._drafts.pop(turn.parcel.key, ((), ""))
+        said, partial = self._drafts.pop(turn.outbox_item.key, ((), ""))
         session = await self._lineage.open(turn)
         await self._take(session, turn)
         text = "\n\n".join(part for part in (partial, STOPPED) if part)
@@ -105,7 +105,7 @@ class Agent:
         """The session that a command is kept with: the open one, or a new one that has no prompt yet."""
         return await self._lineage.place(turn)
 
-    async def keep(self, turn: Turn, session: Session, text: str, answer: Answer, *, is_parcelled: bool) -> None:
+    async def keep(self, turn: Turn, session: Session, text: str, answer: Answer, *, has_outbox_item: bool) -> None:
         """Keeps a command, as `text`, and its answer with `session`, and closes its entries. The parcel is filled
         unless only the reply beside the command may deliver the answer."""
         entry = turn.entries[-1]
@@ -114,7 +114,7 @@ class Agent:
             for row in self._person(session, turn)[-1:]
         ]
         spoken = replace(_plain(session, answer.kept or answer.text, self._clock), kind="command")
-        await self._end(turn, [*rows, spoken], answer if is_parcelled else None)
+        await self._end(turn, [*rows, spoken], answer if has_outbox_item else None)
 
     async def hear(self, turn: Turn) -> int:
         """Keeps what the person said as part of the conversation, where a command answers it; the id of the last
@@ -230,7 +230,7 @@ class Agent:
     ) -> Completion:
         """One model call over the whole conversation so far."""
         scrubber, read, clean = Scrubber(), 0, ""
-        self._drafts[turn.parcel.key] = (tuple(said), "")
+        self._drafts[turn.outbox_item.key] = (tuple(said), "")
 
         def on_text(text: str) -> None:
             nonlocal scrubber, read, clean
@@ -239,7 +239,7 @@ class Agent:
                 scrubber, read, clean = Scrubber(), 0, ""
             clean += scrubber.feed(text[read:])
             read = len(text)
-            self._drafts[turn.parcel.key] = (tuple(said), clean.strip())
+            self._drafts[turn.outbox_item.key] = (tuple(said), clean.strip())
             show("\n\n".join(part for part in (*said, clean.strip()) if part))
 
         def on_wait(sentence: str) -> None:
@@ -272,13 +272,13 @@ class Agent:
         badge = BADGE if session.is_incognito else ""
         answer = Answer(text="\n\n".join(part for part in (badge, *said) if part))
         await self._end(turn, [row], answer)
-        self._drafts.pop(turn.parcel.key, None)
+        self._drafts.pop(turn.outbox_item.key, None)
         return answer
 
     async def _end(self, turn: Turn, rows: Sequence[Message], answer: Answer | None) -> list[Message]:
         """The last rows of a turn, the end of its entries and the content of its parcel, in one transaction."""
-        parcel = None if answer is None else replace(turn.parcel, answer=answer, next_at=None)
-        return await self._conversations.append(rows, [entry.id for entry in turn.entries], parcel)
+        outbox_item = None if answer is None else replace(turn.outbox_item, answer=answer, next_at=None)
+        return await self._conversations.append(rows, [entry.id for entry in turn.entries], outbox_item)
 
     def _person(self, session: Session, turn: Turn) -> list[Message]:
         return [

@@ -126,14 +126,14 @@ def _one_line(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One or several waiting messages, answered together. `entries` are in order of arrival; `parcel` is where the
+    """One or several waiting messages, answered together. `entries` are in order of arrival; `outbox_item` is where the
     answer leaves through; `hint` is the platform's, for a new session's prompt; `is_fresh` asks for a new session."""
 
     address: Address
     scope: Scope
     scopes: frozenset[Scope]
     entries: tuple[InboxEntry, ...]
-    parcel: OutboxItem
+    outbox_item: OutboxItem
     hint: str = ""
     is_fresh: bool = False
 

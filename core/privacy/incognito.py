@@ -106,12 +106,12 @@ class IncognitoConversations:
             held.session = replace(held.session, title=title)
 
     async def append(
-        self, messages: Sequence[Message], closing: Sequence[int] = (), parcel: OutboxItem | None = None
+        self, messages: Sequence[Message], closing: Sequence[int] = (), outbox_item: OutboxItem | None = None
     ) -> list[Message]:
         """Appends and closes inbox entries. With messages of an incognito session the parcel is not filled: its words
         leave through the reply at hand or not at all."""
         if not messages or messages[0].session_id >= 0:
-            return await self._written.append(messages, closing, parcel)
+            return await self._written.append(messages, closing, outbox_item)
         if closing:
             # First: an answer that is refused, since it may have been made of what was forgotten, is not held either.
             await self._written.append((), closing)

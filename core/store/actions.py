@@ -21,9 +21,9 @@ from core.types import Account, Address, Command, Scope
 class ButtonAction:
     """A button as a row: pressing it runs `command` as its person, in its scope, until it expires. With an `address` it
     is a question that waits for the person's yes there: it is taken once, by a press or by the next message. One that
-    leaves in a `parcel` of that key waits only from when it has arrived. One that `takes_words` waits for a sentence
-    instead, which is put behind the command's arguments. `origin` names the event that it was asked for: asked again,
-    after a crash or since the work was begun anew, it takes the place of the first one."""
+    leaves in an `outbox_item` of that key waits only from when it has arrived. One that `takes_words` waits for a
+    sentence instead, which is put behind the command's arguments. `origin` names the event that it was asked for:
+    asked again, after a crash or since the work was begun anew, it takes the place of the first one."""
 
     id: str
     scope: Scope
@@ -31,7 +31,7 @@ class ButtonAction:
     command: Command
     expires_at: datetime
     address: Address | None = None
-    parcel: str | None = None
+    outbox_item: str | None = None
     takes_words: bool = False
     origin: str | None = None
 
@@ -143,7 +143,7 @@ def _values(connection: sqlite3.Connection, action: ButtonAction) -> dict[str, o
         "arguments": rows.clean(action.command.arguments),
         "expires_at": rows.timestamp(action.expires_at),
         "address": None if action.address is None else rows.clean(action.address.key),
-        "parcel": rows.maybe_clean(action.parcel),
+        "parcel": rows.maybe_clean(action.outbox_item),
         "takes_words": action.takes_words,
         "origin": rows.maybe_clean(action.origin),
     }
@@ -157,6 +157,6 @@ def _action(row: sqlite3.Row) -> ButtonAction:
         command=Command(name=row["command"], arguments=row["arguments"]),
         expires_at=rows.moment(row["expires_at"]),
         address=None if row["address"] is None else Address.parse(row["address"]),
-        parcel=row["parcel"],
+        outbox_item=row["parcel"],
         takes_words=bool(row["takes_words"]),
     )

@@ -78,7 +78,7 @@ class Inbox:
         self._clock = clock
         self._veil = veil or IncognitoRegistry()
 
-    def is_veiled(self, address: Address) -> bool:
+    def is_incognito(self, address: Address) -> bool:
         """Whether of what is said there nothing but the id is written down: the conversation is incognito."""
         return self._veil.covers(address)
 
@@ -214,7 +214,7 @@ class Inbox:
             await self._database.write(lambda connection: close_entries(connection, entry_ids, now))
 
     def _written(self, inbound: Inbound) -> str:
-        if self.is_veiled(inbound.address):
+        if self.is_incognito(inbound.address):
             inbound = replace(inbound, text="", command=None, reply_to=None, attachments=())
         return rows.dump_inbound(inbound)
 

@@ -65,16 +65,16 @@ class Outbox:
         self._database = database
         self._clock = clock
 
-    async def hold(self, parcel: OutboxItem) -> OutboxItem:
+    async def hold(self, outbox_item: OutboxItem) -> OutboxItem:
         """Makes the parcel, not yet due, unless its key exists; returns what is stored."""
-        values = _values(parcel, self._clock.now()) | {"next_at": None}
+        values = _values(outbox_item, self._clock.now()) | {"next_at": None}
 
         def work(connection: sqlite3.Connection) -> OutboxItem:
             connection.execute(f"{INSERT} ON CONFLICT (key) DO NOTHING", values)
             row = connection.execute("SELECT * FROM outbox WHERE key = :key", values).fetchone()
-            return _parcel(row)
+            return _outbox_item(row)
 
-        return await self._database.write(work, has_words=parcel.answer is not None)
+        return await self._database.write(work, has_words=outbox_item.answer is not None)
 
     async def fill(self, key: str, answer: Answer, next_at: datetime | None) -> None:
         """Gives a held parcel its content; due at `next_at`, None: this process delivers it itself. One that is done
@@ -113,7 +113,7 @@ class Outbox:
             found = connection.execute(
                 f"SELECT * FROM outbox WHERE id IN ({HEADS}) AND next_at <= :now ORDER BY id LIMIT :limit", values
             )
-            return [_parcel(row) for row in found]
+            return [_outbox_item(row) for row in found]
 
         return await self._database.read(work)
 
@@ -181,7 +181,7 @@ class Outbox:
             error=rows.clean(error),
         )
 
-    async def bury(self, key: str, error: str) -> None:
+    async def mark_dead(self, key: str, error: str) -> None:
         """Failed for good: kept for the owner to see, not tried again."""
         await self._change(
             f"UPDATE outbox SET dead_at = :now, next_at = NULL, error = :error WHERE key = :key AND {OPEN}",
@@ -257,10 +257,12 @@ VALUES (:key, :lane, :kind, :payload, :posted, :reply_to, :attempts, :next_at, :
 """
 
 
-def fill_parcel(connection: sqlite3.Connection, parcel: OutboxItem, now: datetime, message_id: int | None) -> None:
+def fill_outbox_item(
+    connection: sqlite3.Connection, outbox_item: OutboxItem, now: datetime, message_id: int | None
+) -> None:
     """Makes a parcel or gives the held one of that key its content; one that is over stays as it is. `message_id`: the
     row of the conversation that has the same words."""
-    values = _values(parcel, now) | {"message_id": message_id}
+    values = _values(outbox_item, now) | {"message_id": message_id}
     connection.execute(
         f"""
         {INSERT} ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, next_at = excluded.next_at
@@ -275,21 +277,21 @@ def _names(platforms: Collection[str] | None) -> str | None:
     return None if platforms is None else rows.dump(list(platforms))
 
 
-def _values(parcel: OutboxItem, now: datetime) -> dict[str, object]:
+def _values(outbox_item: OutboxItem, now: datetime) -> dict[str, object]:
     return {
-        "key": rows.clean(parcel.key),
-        "lane": rows.clean(parcel.address.key),
-        "kind": parcel.kind,
-        "payload": rows.dump_answer(parcel.answer),
-        "posted": rows.dump(list(parcel.posted)),
-        "reply_to": rows.maybe_clean(parcel.reply_to),
-        "attempts": parcel.attempts,
-        "next_at": rows.maybe_timestamp(parcel.next_at),
+        "key": rows.clean(outbox_item.key),
+        "lane": rows.clean(outbox_item.address.key),
+        "kind": outbox_item.kind,
+        "payload": rows.dump_answer(outbox_item.answer),
+        "posted": rows.dump(list(outbox_item.posted)),
+        "reply_to": rows.maybe_clean(outbox_item.reply_to),
+        "attempts": outbox_item.attempts,
+        "next_at": rows.maybe_timestamp(outbox_item.next_at),
         "created_at": rows.timestamp(now),
     }
 
 
-def _parcel(row: sqlite3.Row) -> OutboxItem:
+def _outbox_item(row: sqlite3.Row) -> OutboxItem:
     return OutboxItem(
         id=row["id"],
         key=row["key"],

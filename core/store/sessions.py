@@ -19,7 +19,7 @@ from core.ports import Clock
 from core.store import messages as message_rows
 from core.store import rows
 from core.store.inbox import close_entries, withdraw
-from core.store.outbox import OutboxItem, fill_parcel
+from core.store.outbox import OutboxItem, fill_outbox_item
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.erase_bytes import want_pages
@@ -145,7 +145,7 @@ class Conversations:
         )
 
     async def append(
-        self, messages: Sequence[Message], closing: Sequence[int] = (), parcel: OutboxItem | None = None
+        self, messages: Sequence[Message], closing: Sequence[int] = (), outbox_item: OutboxItem | None = None
     ) -> list[Message]:
         """Appends in one transaction; closes inbox entries and fills the outbox parcel in the same one.
 
@@ -162,9 +162,9 @@ class Conversations:
                 _count(connection, session_id, added)
             if closing:
                 close_entries(connection, closing, now)
-            if parcel is not None:
+            if outbox_item is not None:
                 spoken = [message.id for message in stored if message.role == "assistant"]
-                fill_parcel(connection, parcel, now, spoken[-1] if spoken else None)
+                fill_outbox_item(connection, outbox_item, now, spoken[-1] if spoken else None)
             return stored
 
         return await write_text(self._database, work)

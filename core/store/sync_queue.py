@@ -18,7 +18,7 @@ from typing import Literal
 
 from core.ports import Clock
 from core.store import rows
-from core.store.outbox import OPEN, OutboxItem, fill_parcel
+from core.store.outbox import OPEN, OutboxItem, fill_outbox_item
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, Scope
 
@@ -129,8 +129,10 @@ class SyncQueue:
         def work(connection: sqlite3.Connection) -> None:
             for errand in errands:
                 answer = Answer(text=errand.burden)
-                parcel = OutboxItem(key=errand.key, kind="memory", address=errand.address, answer=answer, next_at=now)
-                fill_parcel(connection, parcel, now, None)
+                outbox_item = OutboxItem(
+                    key=errand.key, kind="memory", address=errand.address, answer=answer, next_at=now
+                )
+                fill_outbox_item(connection, outbox_item, now, None)
             if subject and errands:
                 connection.execute(
                     """

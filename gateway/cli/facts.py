@@ -43,13 +43,13 @@ def _remember(
     # Its rules take a while to load, for which no other command should wait.
     from core.facts.dictation import Dictation
 
-    async def work(house: Services) -> None:
-        if not await is_somebodys(house, scope_of(scope)):
+    async def work(services: Services) -> None:
+        if not await is_somebodys(services, scope_of(scope)):
             fail(f"Nobody has the scope {scope}: who was let in or has written to me has one; /whoami tells it.")
-        zone = house.settings.general.zone
-        said = Message(role="user", text=joined(what), session_id=0, created_at=house.clock.now(), sender=SPEAKER)
-        for fact in await Dictation(house.facts, zone).take(said, scope_of(scope), HERE.platform):
-            tell(f"f{fact.id}: {_knowledge(house).told(fact)}")
+        zone = services.settings.general.zone
+        said = Message(role="user", text=joined(what), session_id=0, created_at=services.clock.now(), sender=SPEAKER)
+        for fact in await Dictation(services.facts, zone).take(said, scope_of(scope), HERE.platform):
+            tell(f"f{fact.id}: {_knowledge(services).told(fact)}")
 
     visit(work)
 
@@ -61,9 +61,9 @@ def _facts(
 ) -> None:
     """List what is known."""
 
-    async def work(house: Services) -> None:
-        knowledge = _knowledge(house)
-        facts = await house.facts.page(await seen(house, scope), 0, limit)
+    async def work(services: Services) -> None:
+        knowledge = _knowledge(services)
+        facts = await services.facts.page(await seen(services, scope), 0, limit)
         if as_json:
             for fact in facts:
                 say_json(
@@ -86,7 +86,7 @@ def _facts(
     visit(work)
 
 
-def _knowledge(house: Services) -> KnownFacts:
+def _knowledge(services: Services) -> KnownFacts:
     from core.facts.ranking import FactRanking, KnownFacts
 
-    return KnownFacts(house.fact_search, FactRanking(), house.settings.general.zone)
+    return KnownFacts(services.fact_search, FactRanking(), services.settings.general.zone)

@@ -29,16 +29,16 @@ def _forget(
 ) -> None:
     """Erase what was said about something, and all that was made of it, for good."""
 
-    async def work(house: Services) -> None:
+    async def work(services: Services) -> None:
         claim = ErasureRequest(
             account=Account(platform=HERE.platform, user_id="local"),
             scope=scope_of(scope) if scope else OWN,
-            scopes=await seen(house, scope),
+            scopes=await seen(services, scope),
             address=HERE,
             is_owner=True,
         )
-        zone = ZoneInfo(house.settings.general.zone)
-        traces = await house.forgetting.look(joined(what), claim)
+        zone = ZoneInfo(services.settings.general.zone)
+        traces = await services.forgetting.look(joined(what), claim)
         if traces is None:
             say_json({"forgotten": {}}) if as_json else say("There is nothing with all of these words.")
             return
@@ -48,7 +48,7 @@ def _forget(
             if as_json or not sys.stdin.isatty():
                 raise typer.BadParameter("nothing was erased: add --yes when this is what you mean", param_hint="--yes")
             typer.confirm("Erase it for good?", abort=True)
-        receipt = await house.forgetting.erase(traces.token, claim)
+        receipt = await services.forgetting.erase(traces.token, claim)
         if as_json:
             say_json(
                 {

@@ -77,19 +77,19 @@ def _import(
 
     whose = scope_of(scope)
 
-    async def work(house: Services) -> None:
+    async def work(services: Services) -> None:
         choices = Choices(
             scope=whose,
-            zone=ZoneInfo(house.settings.general.zone),
+            zone=ZoneInfo(services.settings.general.zone),
             assistants=frozenset(assistant or ()),
             own=frozenset(me or ()),
         )
         with _at(file) as (path, title), Source.open(path, choices, title) as source:
             with _bar() as bar:
-                report = await _taken(house, source, bar)
+                report = await _taken(services, source, bar)
             _tell(report, source, as_json)
             if not as_json:
-                _tell_unseen(report, await seen(house, None))
+                _tell_unseen(report, await seen(services, None))
         if report.broken:
             fail(f"{report.broken} What comes before that was taken in; import it again once it is whole.")
         if report.refused and not report.taken and not report.known:
@@ -98,17 +98,17 @@ def _import(
     visit(work)
 
 
-async def _taken(house: Services, source: Source, bar: Progress) -> ImportReport:
+async def _taken(services: Services, source: Source, bar: Progress) -> ImportReport:
     """Takes the source in; then the indexes, so that the first question need not wait for them."""
     task = bar.add_task("reading", total=source.size_bytes, count="")
 
     def progress(done: int) -> None:
         bar.update(task, completed=source.done_bytes, count=f"{done:,}")
 
-    report = await house.archive.import_records(source.records(), progress)
+    report = await services.archive.import_records(source.records(), progress)
     bar.remove_task(task)
     bar.add_task("indexing", total=None, count="")
-    while await house.recall.tend():
+    while await services.recall.tend():
         pass
     return report
 

@@ -55,15 +55,15 @@ def _cron(context: typer.Context, scope: InScope = None, as_json: AsJson = False
 def _list(scope: InScope = None, as_json: AsJson = False) -> None:
     """List what is planned, the next one first."""
 
-    async def work(house: Services) -> None:
-        jobs = await house.appointments.list(await seen(house, scope))
+    async def work(services: Services) -> None:
+        jobs = await services.appointments.list(await seen(services, scope))
         if as_json:
-            say_json([_object(house, job) for job in jobs])
+            say_json([_object(services, job) for job in jobs])
         elif not jobs:
             say("Nothing is planned.")
         else:
             for job in jobs:
-                tell(_line(house, job))
+                tell(_line(services, job))
 
     visit(work)
 
@@ -91,14 +91,14 @@ def _add(
 ) -> None:
     """Set a reminder."""
 
-    async def work(house: Services) -> None:
-        target, scope = await _place(house, to)
+    async def work(services: Services) -> None:
+        target, scope = await _place(services, to)
         account = Account(platform="terminal", user_id="local")
-        job = await house.appointments.add(joined(words), target=target, scope=scope, account=account, is_prompt=ask)
+        job = await services.appointments.add(joined(words), target=target, scope=scope, account=account, is_prompt=ask)
         if as_json:
-            say_json(_object(house, job))
+            say_json(_object(services, job))
         else:
-            tell(f"Planned {house.appointments.describe(job)} ({_where(target)})")
+            tell(f"Planned {services.appointments.describe(job)} ({_where(target)})")
 
     visit(work)
 
@@ -116,10 +116,10 @@ def _resume(job_id: ID, scope: InScope = None) -> None:
 def _run(job_id: ID, scope: InScope = None) -> None:
     """Make a reminder due now, besides its schedule; the running Mneme delivers it."""
 
-    async def work(house: Services) -> None:
-        job = await house.appointments.run(job_id, await seen(house, scope))
+    async def work(services: Services) -> None:
+        job = await services.appointments.run(job_id, await seen(services, scope))
         later = (
-            "" if is_running(house.settings.home) else " Mneme does not run now; it is delivered once it is started."
+            "" if is_running(services.settings.home) else " Mneme does not run now; it is delivered once it is started."
         )
         tell(f"Reminder {job.id} is due now ({_where(job.target)}): “{on_one_line(job.text)}”.{later}")
 
@@ -132,40 +132,40 @@ def _remove(job_id: ID, scope: InScope = None) -> None:
 
 
 def _change(job_id: int, scope: str | None, step: _Step, done: str = "") -> None:
-    async def work(house: Services) -> None:
-        job = await step(house.appointments, job_id, await seen(house, scope))
-        tell(done + _line(house, job))
+    async def work(services: Services) -> None:
+        job = await step(services.appointments, job_id, await seen(services, scope))
+        tell(done + _line(services, job))
 
     visit(work)
 
 
-async def _place(house: Services, to: str | None) -> tuple[Address, Scope]:
+async def _place(services: Services, to: str | None) -> tuple[Address, Scope]:
     """Where a reminder goes and whose it is. A place is known by what was said there: only then is its scope."""
     if to is None:
-        return await _usual(house)
+        return await _usual(services)
     if to in (HERE.platform, HERE.key):
         return HERE, OWN
     try:
         target = Address.parse(to)
     except ValueError:
         raise typer.BadParameter("write platform:chat or platform:chat/thread", param_hint="--to") from None
-    session = await house.conversations.current(target)
-    if session is None or session.scope not in await house.people.scopes(OWN):
+    session = await services.conversations.current(target)
+    if session is None or session.scope not in await services.people.scopes(OWN):
         raise Refused(
             f"Nobody of yours has talked to me at {to} yet. Say something there first; /whoami names the place."
         )
     return target, session.scope
 
 
-async def _usual(house: Services) -> tuple[Address, Scope]:
+async def _usual(services: Services) -> tuple[Address, Scope]:
     """Where the owner last wrote to me by himself, on a platform that is connected; this terminal otherwise. What was
     brought along from elsewhere may have been said to somebody else."""
-    settings = house.settings
+    settings = services.settings
     connected = {
         name for name, is_on in (("telegram", settings.is_telegram_on), ("discord", settings.is_discord_on)) if is_on
     }
     if connected:
-        for session in await house.transcripts.recent(await house.people.scopes(OWN), LOOK_BACK):
+        for session in await services.transcripts.recent(await services.people.scopes(OWN), LOOK_BACK):
             address, scope = session.address, session.scope
             is_direct = scope.key.startswith(f"account:{address.platform}:")
             if address.platform in connected and is_direct and session.external_id is None:
@@ -180,15 +180,15 @@ def _where(target: Address) -> str:
     return f"on {target.platform.capitalize()}"
 
 
-def _line(house: Services, job: Job) -> str:
+def _line(services: Services, job: Job) -> str:
     where = "" if job.target == HERE else f" (to {job.target.key})"
-    return house.appointments.describe(job) + where
+    return services.appointments.describe(job) + where
 
 
-def _object(house: Services, job: Job) -> dict[str, object]:
+def _object(services: Services, job: Job) -> dict[str, object]:
     return {
         "job_id": job.id,
-        "when": house.appointments.when(job),
+        "when": services.appointments.when(job),
         "text": job.text,
         "is_prompt": job.is_prompt,
         "target": job.target.key,

@@ -57,21 +57,21 @@ def _list(target: Either = None, scope: InScope = None, as_json: AsJson = False)
     """List the notes."""
     targets: tuple[Target, ...] = ("memory", "user") if target is None else (target,)
 
-    async def work(house: Services) -> None:
-        scopes = await seen(house, scope)
-        entries = {name: await house.notebook.entries(scopes, name) for name in targets}
+    async def work(services: Services) -> None:
+        scopes = await seen(services, scope)
+        entries = {name: await services.notebook.entries(scopes, name) for name in targets}
         if as_json:
             say_json(entries)
             return
         for name in targets:
-            tell(f"{name.upper()} ({await house.notebook.heading(scopes, name)})")
+            tell(f"{name.upper()} ({await services.notebook.heading(scopes, name)})")
             tell("\n".join(f"- {entry}" for entry in entries[name]) or "Nothing yet.")
         if waiting := [
-            *await house.notebook.pending(scopes),
-            *(await house.charter.left_out() if scope is None else ()),
+            *await services.notebook.pending(scopes),
+            *(await services.owner_files.left_out() if scope is None else ()),
         ]:
             tell(f"{len(waiting)} put aside because they read like orders: mneme memory pending.")
-        for trouble in await house.notebook.troubles(scopes):
+        for trouble in await services.notebook.troubles(scopes):
             tell(trouble)
 
     visit(work)
@@ -85,11 +85,11 @@ def _add(
 ) -> None:
     """Add a note."""
 
-    async def work(house: Services) -> None:
-        scopes = await seen(house, scope)
-        if not await is_somebodys(house, scope_of(scope)):
+    async def work(services: Services) -> None:
+        scopes = await seen(services, scope)
+        if not await is_somebodys(services, scope_of(scope)):
             fail(f"Nobody has the scope {scope}: who was let in or has written to me has one; /whoami tells it.")
-        tell(await house.notebook.add(scope_of(scope), scopes, target, joined(text), _author(anyway)))
+        tell(await services.notebook.add(scope_of(scope), scopes, target, joined(text), _author(anyway)))
 
     visit(work)
 
@@ -103,10 +103,10 @@ def _replace(
 ) -> None:
     """Replace a note."""
 
-    async def work(house: Services) -> None:
-        scopes = await seen(house, scope)
-        name = target or await house.notebook.target_of(scopes, old)
-        tell(await house.notebook.replace(scope_of(scope), scopes, name, old, joined(text), _author(anyway)))
+    async def work(services: Services) -> None:
+        scopes = await seen(services, scope)
+        name = target or await services.notebook.target_of(scopes, old)
+        tell(await services.notebook.replace(scope_of(scope), scopes, name, old, joined(text), _author(anyway)))
 
     visit(work)
 
@@ -115,10 +115,10 @@ def _remove(part: Part, target: Either = None, scope: InScope = None) -> None:
     """Remove a note."""
     old = joined(part)
 
-    async def work(house: Services) -> None:
-        scopes = await seen(house, scope)
-        name = target or await house.notebook.target_of(scopes, old)
-        tell(await house.notebook.remove(scope_of(scope), scopes, name, old, AUTHOR))
+    async def work(services: Services) -> None:
+        scopes = await seen(services, scope)
+        name = target or await services.notebook.target_of(scopes, old)
+        tell(await services.notebook.remove(scope_of(scope), scopes, name, old, AUTHOR))
 
     visit(work)
 

@@ -33,10 +33,10 @@ def add_providers(memory: typer.Typer) -> None:
 def _providers(as_json: AsJson = False) -> None:
     """List the memories there are: what is built in, and services, in the package and in plugins/ of the home."""
 
-    async def work(house: Services) -> None:
-        settings = house.settings
+    async def work(services: Services) -> None:
+        settings = services.settings
         found, warnings = chosen(settings)
-        plugins, errands = Plugins(settings.home), SyncQueue(house.database, house.clock)
+        plugins, errands = Plugins(settings.home), SyncQueue(services.database, services.clock)
         on = {
             one.name: "; ".join(filter(None, (f"on, {one.mode}", await standing(errands, one.name)))) for one in found
         }
@@ -67,24 +67,26 @@ def _sync(
     What it was told already is not told again; what was scheduled, incognito or forgotten is told to nobody.
     """
 
-    async def work(house: Services) -> None:
-        found, wrong = examined(house.settings)
+    async def work(services: Services) -> None:
+        found, wrong = examined(services.settings)
         if name not in [one.name for one in found]:
             fail(wrong.get(name) or f"The memory {name} is not on; `mneme memory setup {name}` sets it up.")
         begins = datetime.fromtimestamp(0, UTC)
         if since is not None:
-            period = read_period(since, house.clock.now(), ZoneInfo(house.settings.general.zone))
+            period = read_period(since, services.clock.now(), ZoneInfo(services.settings.general.zone))
             if period is None:
                 raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint="--since")
             begins = period[0]
-        errands = SyncQueue(house.database, house.clock)
+        errands = SyncQueue(services.database, services.clock)
         again = await errands.revive(name)
         sessions = await errands.ask_past(name, begins)
         if as_json:
             say_json({"conversations": sessions, "again": again})
             return
         more = f", and once more of what was given up ({counted(again, 'message')})" if again else ""
-        when = "while Mneme runs, as it does now" if is_running(house.settings.home) else "while Mneme runs: start it"
+        when = (
+            "while Mneme runs, as it does now" if is_running(services.settings.home) else "while Mneme runs: start it"
+        )
         tell(
             f"{name} is told of {counted(sessions, 'conversation')}, as far as it does not know them{more}. That "
             f"happens {when}; `mneme memory providers` says how far it is."

@@ -88,9 +88,9 @@ def _recall(options: _Options) -> None:
     if options.sender is not None:
         wanted = filters.by(wanted, options.sender)
 
-    async def work(house: Services) -> None:
-        query = replace(_timed(wanted, options, house), scopes=await seen(house, options.scope))
-        async with _searching(house, query) as recall:
+    async def work(services: Services) -> None:
+        query = replace(_timed(wanted, options, services), scopes=await seen(services, options.scope))
+        async with _searching(services, query) as recall:
             if text == STREAM:
                 await _stream(recall, query)
                 return
@@ -98,27 +98,27 @@ def _recall(options: _Options) -> None:
         if options.as_json:
             say_json(to_json(findings))
         else:
-            _show(house, findings)
+            _show(services, findings)
 
     visit(work)
 
 
 @asynccontextmanager
-async def _searching(house: Services, query: SearchQuery) -> AsyncIterator[Recall]:
+async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[Recall]:
     """What answers the query: a model helps only where that is asked for."""
     if not (query.is_expanded or query.is_summarized):
-        yield house.recall
+        yield services.recall
         return
     from core.search.expansion import ExpandedRecall
     from core.usage.metered_model import MeteredModel
     from gateway.services import client
 
-    settings = house.settings
-    model = client(settings, house.clock)
+    settings = services.settings
+    model = client(settings, services.clock)
     try:
-        cheap = None if model is None else MeteredModel(model, house.calls, house.clock)
+        cheap = None if model is None else MeteredModel(model, services.usage_log, services.clock)
         yield ExpandedRecall(
-            house.recall, house.transcripts, cheap, settings.model.cheap, house.clock, settings.general.zone
+            services.recall, services.transcripts, cheap, settings.model.cheap, services.clock, settings.general.zone
         )
     finally:
         if model is not None:
@@ -135,11 +135,11 @@ async def _stream(recall: Recall, query: SearchQuery) -> None:
             say_json({"query": text, "error": str(error)})
 
 
-def _timed(query: SearchQuery, options: _Options, house: Services) -> SearchQuery:
+def _timed(query: SearchQuery, options: _Options, services: Services) -> SearchQuery:
     """The query with the times of the options, as the clocks of the house have them."""
     for key, value in (("before", options.before), ("after", options.after)):
         if value is not None:
-            timed = filters.timed(query, key, value, house.clock.now(), ZoneInfo(house.settings.general.zone))
+            timed = filters.timed(query, key, value, services.clock.now(), ZoneInfo(services.settings.general.zone))
             if timed is None:
                 raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint=f"--{key}")
             query = timed
@@ -153,7 +153,7 @@ def _roles(text: str) -> tuple[Role, ...]:
     return cast(tuple[Role, ...], roles)
 
 
-def _show(house: Services, findings: SearchResults) -> None:
+def _show(services: Services, findings: SearchResults) -> None:
     if not findings.sessions:
         nothing = {"scroll": NO_MESSAGE, "read": NO_SESSION}.get(findings.shape, "Nothing was found.")
         if findings.shape == "browse" and not findings.note:
@@ -163,7 +163,7 @@ def _show(house: Services, findings: SearchResults) -> None:
     if findings.note:
         tell(findings.note)
     if findings.shape in ("scroll", "read"):
-        _show_messages(house, findings.sessions[0])
+        _show_messages(services, findings.sessions[0])
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("Session", justify="right")
@@ -176,7 +176,7 @@ def _show(house: Services, findings: SearchResults) -> None:
         said = _marked(found.matches[0].snippet) if found.matches else Text(found.preview or "")
         table.add_row(
             str(session.id),
-            local(house, found.matches[0].created_at if found.matches else session.last_at or session.started_at),
+            local(services, found.matches[0].created_at if found.matches else session.last_at or session.started_at),
             session.address.platform,
             Text(on_one_line(session.title or "")),
             said,
@@ -188,14 +188,15 @@ def _show(house: Services, findings: SearchResults) -> None:
         console().print(Text.assemble((f"{hit.message_id} ", "dim"), _marked(hit.snippet)))
 
 
-def _show_messages(house: Services, found: FoundSession) -> None:
+def _show_messages(services: Services, found: FoundSession) -> None:
     session = found.session
-    tell(f"Session {session.id}, {on_one_line(session.title or 'without a title')}, {local(house, session.started_at)}")
+    title = on_one_line(session.title or "without a title")
+    tell(f"Session {session.id}, {title}, {local(services, session.started_at)}")
     if found.summary is not None:
         console().print(Text(found.summary, style="italic"))
     for item in (*found.bookend_start, *found.window, *found.bookend_end):
         name = on_one_line(item.sender or "") or ("you" if item.role == "user" else item.role)
-        head = f"{item.message_id}  {local(house, item.at)}  {name}: "
+        head = f"{item.message_id}  {local(services, item.at)}  {name}: "
         console().print(Text.assemble((head, "bold" if item.is_anchor else "dim"), item.text))
 
 

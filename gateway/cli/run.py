@@ -74,7 +74,7 @@ def _settled() -> Settings:
 
 async def _live(settings: Settings, *, chat_only: bool, has_terminal: bool) -> None:
     # Only what talks to platforms needs their clients, and these take a while to load.
-    from gateway.app import run_house
+    from gateway.app import run_gateway
 
     log = structlog.get_logger("mneme")
     named = [
@@ -84,7 +84,7 @@ async def _live(settings: Settings, *, chat_only: bool, has_terminal: bool) -> N
     shown = [*platforms, "terminal"] if has_terminal or not platforms else platforms
     log.info("Mneme starts", version=_version(), home=str(settings.home), platforms=", ".join(shown))
     try:
-        last = await run_house(settings, chat_only=chat_only, has_terminal=has_terminal)
+        last = await run_gateway(settings, chat_only=chat_only, has_terminal=has_terminal)
     finally:
         log.info("Mneme has stopped")
     if last:
@@ -98,9 +98,9 @@ def _approve(
 ) -> None:
     """Let somebody in who was given a code. At a terminal you are shown who it is and asked first."""
 
-    async def work(house: Services) -> None:
-        now = house.clock.now()
-        waiting = await house.people.pending(now)
+    async def work(services: Services) -> None:
+        now = services.clock.now()
+        waiting = await services.people.pending(now)
         if not code:
             if as_json:
                 say_json([{"account": pairing.account.key, "name": pairing.name} for pairing in waiting])
@@ -115,7 +115,7 @@ def _approve(
             if pairing.code == wanted and sys.stdin.isatty() and not as_json:
                 rights = " as yourself, with all your history" if owner else ""
                 typer.confirm(f"Let in {on_one_line(pairing.name)} ({pairing.account.key}){rights}?", abort=True)
-        approved = await house.people.approve(code, now, owner)
+        approved = await services.people.approve(code, now, owner)
         if approved is None:
             fail("That code is wrong, was used, or is older than an hour. Ask for a new one.")
         if as_json:
@@ -158,11 +158,11 @@ def _check(
 async def _repaired(settings: Settings) -> CheckResult:
     """Builds the text indexes anew, to the end, and what is derived from them."""
     try:
-        async with Services.open(settings) as house:
-            messages = await house.recall.rebuild()
-            while await house.recall.tend():
+        async with Services.open(settings) as services:
+            messages = await services.recall.rebuild()
+            while await services.recall.tend():
                 pass
-            facts = await FactIndex(house.database).rebuild()
+            facts = await FactIndex(services.database).rebuild()
     except MnemeError as error:
         return CheckResult(subject="repair", state="wrong", text=str(error).partition(" Run `mneme check`")[0])
     held = counted(messages, "message") + (f" and {counted(facts, 'fact')}" if facts else "")

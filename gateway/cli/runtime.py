@@ -68,8 +68,8 @@ def visit(work: Callable[[Services], Awaitable[None]], *, level: str = "warning"
             settings.model_copy(update={"general": settings.general.model_copy(update={"log_level": level})}),
             settings.home / LOG,
         )
-        async with Services.open(settings) as house:
-            await work(house)
+        async with Services.open(settings) as services:
+            await work(services)
 
     finish(inside())
 
@@ -137,10 +137,10 @@ def load() -> Settings:
         raise ConfigError(str(error)) from error
 
 
-async def seen(house: Services, scope: str | None) -> frozenset[Scope]:
+async def seen(services: Services, scope: str | None) -> frozenset[Scope]:
     """What the command looks at: the one scope that was named, else everything of the owner."""
     if scope is None:
-        return await house.people.scopes(OWN)
+        return await services.people.scopes(OWN)
     return frozenset({scope_of(scope)})
 
 
@@ -152,15 +152,15 @@ def scope_of(key: str | None) -> Scope:
     return Scope(key=key)
 
 
-async def is_somebodys(house: Services, scope: Scope) -> bool:
+async def is_somebodys(services: Services, scope: Scope) -> bool:
     """Whether anybody has this scope: the owner, somebody who was let in, or who has said something there."""
     _, platform, number = scope.key.split(":", 2)
-    access = house.settings.access
+    access = services.settings.access
     return (
-        scope in await house.people.scopes(OWN)
+        scope in await services.people.scopes(OWN)
         or f"{platform}:{number}" in (access.rooms if scope.is_room else access.people)
-        or (not scope.is_room and await house.people.is_admitted(Account(platform=platform, user_id=number)))
-        or bool(await house.transcripts.recent(frozenset({scope}), 1))
+        or (not scope.is_room and await services.people.is_admitted(Account(platform=platform, user_id=number)))
+        or bool(await services.transcripts.recent(frozenset({scope}), 1))
     )
 
 
@@ -220,11 +220,11 @@ def console() -> Console:
     return _Legible(file=sys.stdout, width=WIDTH_IN_A_PIPE, soft_wrap=True, highlight=False, emoji=False)
 
 
-def local(house: Services, at: datetime | None) -> str:
+def local(services: Services, at: datetime | None) -> str:
     """A moment for eyes: ``3 May 2026, 10:30``."""
     if at is None:
         return ""
-    there = at.astimezone(ZoneInfo(house.settings.general.zone))
+    there = at.astimezone(ZoneInfo(services.settings.general.zone))
     return f"{there.day} {there:%b %Y, %H:%M}"
 
 

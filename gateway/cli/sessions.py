@@ -65,8 +65,8 @@ def _list(
 ) -> None:
     """List the latest sessions."""
 
-    async def work(house: Services) -> None:
-        found = await house.transcripts.recent(await seen(house, scope), limit, joined(text) or None)
+    async def work(services: Services) -> None:
+        found = await services.transcripts.recent(await seen(services, scope), limit, joined(text) or None)
         if as_json:
             say_json([_object(session) for session in found])
             return
@@ -78,7 +78,7 @@ def _list(
             table.add_column(name, no_wrap=True, justify="right" if name in ("Session", "Messages") else "left")
         table.add_column("Title", overflow="fold")
         for session in found:
-            when = local(house, session.last_at or session.started_at)
+            when = local(services, session.last_at or session.started_at)
             title = Text(on_one_line(session.title or ""))
             table.add_row(str(session.id), when, session.address.platform, str(session.messages), title)
         console().print(table)
@@ -89,10 +89,10 @@ def _list(
 def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> None:
     """Show what was said in a session."""
 
-    async def work(house: Services) -> None:
-        scopes = await seen(house, scope)
-        session = await _found(house, session_id, scope)
-        messages = await house.transcripts.transcript(session.id, scopes)
+    async def work(services: Services) -> None:
+        scopes = await seen(services, scope)
+        session = await _found(services, session_id, scope)
+        messages = await services.transcripts.transcript(session.id, scopes)
         if as_json:
             said = [
                 {
@@ -107,10 +107,10 @@ def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> Non
             say_json({**_object(session), "messages": said})
             return
         title = on_one_line(session.title or "without a title")
-        tell(f"Session {session.id}, {title}, {local(house, session.started_at)}\n")
+        tell(f"Session {session.id}, {title}, {local(services, session.started_at)}\n")
         for message in messages:
             name = on_one_line(message.sender.name if message.sender else "") or message.role
-            head = f"{message.id}  {local(house, message.created_at)}  {name}: "
+            head = f"{message.id}  {local(services, message.created_at)}  {name}: "
             console().print(Text.assemble((head, "dim"), message.text))
 
     visit(work)
@@ -124,9 +124,9 @@ def _title(
     if not title or len(title) > TITLE_CHARS:
         raise typer.BadParameter(f"a title has 1 to {TITLE_CHARS} characters", param_hint="TEXT")
 
-    async def work(house: Services) -> None:
-        session = await _found(house, session_id, scope)
-        await house.conversations.retitle(session.id, title)
+    async def work(services: Services) -> None:
+        session = await _found(services, session_id, scope)
+        await services.conversations.retitle(session.id, title)
         say(f"Session {session.id} is called “{title}” now.")
 
     visit(work)
@@ -135,9 +135,9 @@ def _title(
 def _export_one(session_id: ID, scope: InScope = None) -> None:
     """Write one session as JSON lines; calls of tools and what they returned, and commands, are left out."""
 
-    async def work(house: Services) -> None:
-        session = await _found(house, session_id, scope)
-        await _write(house, frozenset({session.scope}), session.id)
+    async def work(services: Services) -> None:
+        session = await _found(services, session_id, scope)
+        await _write(services, frozenset({session.scope}), session.id)
 
     visit(work)
 
@@ -146,23 +146,23 @@ def _export(scope: InScope = None) -> None:
     """Write all history as JSON lines, one message a line; calls of tools and what they returned, and commands, are
     left out."""
 
-    async def work(house: Services) -> None:
-        await _write(house, await seen(house, scope))
+    async def work(services: Services) -> None:
+        await _write(services, await seen(services, scope))
 
     visit(work)
 
 
-async def _write(house: Services, scopes: frozenset[Scope], session_id: int | None = None) -> None:
+async def _write(services: Services, scopes: frozenset[Scope], session_id: int | None = None) -> None:
     """The lines on standard output; what is not among them is counted on standard error."""
-    async for line in house.archive.export(scopes, session_id):
+    async for line in services.archive.export(scopes, session_id):
         say(line)
-    if count := await house.archive.left_out(scopes, session_id):
+    if count := await services.archive.left_out(scopes, session_id):
         what = "calls of tools and what they returned, commands and what was answered to them"
         typer.echo(f"Left out: {counted(count, 'message')} ({what}).", err=True)
 
 
-async def _found(house: Services, session_id: int, scope: str | None) -> Session:
-    session = await house.conversations.find(session_id, await seen(house, scope))
+async def _found(services: Services, session_id: int, scope: str | None) -> Session:
+    session = await services.conversations.find(session_id, await seen(services, scope))
     if session is None:
         fail(f"There is no session {session_id}.")
     return session

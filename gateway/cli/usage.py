@@ -34,15 +34,15 @@ def _usage(context: typer.Context, scope: InScope = None, as_json: AsJson = Fals
 
 
 def _lately(scope: str | None, as_json: bool) -> None:
-    async def work(house: Services) -> None:
-        spending = await house.books.lately(await seen(house, scope))
+    async def work(services: Services) -> None:
+        spending = await services.usage_report.lately(await seen(services, scope))
         if as_json:
-            say_json(_object(spending, house))
+            say_json(_object(spending, services))
             return
         say(f"The last 30 days: {tokens(spending)}")
         if not spending.calls:
             return
-        prices = house.books.prices
+        prices = services.usage_report.prices
         _show("What for", [(_purpose(bill), prices.spending([bill])) for bill in spending.bills], prices)
         say(costs(spending, prices))
         if anew := misses(spending):
@@ -56,12 +56,12 @@ def _lately(scope: str | None, as_json: bool) -> None:
 def _months(scope: InScope = None, as_json: AsJson = False) -> None:
     """What each of the last twelve months has cost."""
 
-    async def work(house: Services) -> None:
-        found = await house.books.months(await seen(house, scope))
+    async def work(services: Services) -> None:
+        found = await services.usage_report.months(await seen(services, scope))
         if as_json:
-            say_json([{"month": f"{day:%Y-%m}", **_object(spending, house)} for day, spending in found])
+            say_json([{"month": f"{day:%Y-%m}", **_object(spending, services)} for day, spending in found])
             return
-        _show("Month", [(month_name(day), spending) for day, spending in found], house.books.prices)
+        _show("Month", [(month_name(day), spending) for day, spending in found], services.usage_report.prices)
 
     visit(work)
 
@@ -73,25 +73,25 @@ def _sessions(
 ) -> None:
     """What each of the latest conversations has cost."""
 
-    async def work(house: Services) -> None:
-        found = await house.books.sessions(await seen(house, scope), limit)
+    async def work(services: Services) -> None:
+        found = await services.usage_report.sessions(await seen(services, scope), limit)
         if as_json:
             say_json(
                 [
-                    {"session": session.id, "title": session.title, **_object(spending, house)}
+                    {"session": session.id, "title": session.title, **_object(spending, services)}
                     for session, spending in found
                 ]
             )
             return
         rows = [
             (
-                f"{session.id}  {local(house, session.last_at or session.started_at)}  "
+                f"{session.id}  {local(services, session.last_at or session.started_at)}  "
                 f"{on_one_line(session.title or '')}",
                 spending,
             )
             for session, spending in found
         ]
-        _show("Session", rows, house.books.prices)
+        _show("Session", rows, services.usage_report.prices)
 
     visit(work)
 
@@ -122,7 +122,7 @@ def _purpose(bill: UsageSum) -> str:
     return f"{bill.model}, {KINDS[bill.kind]}"
 
 
-def _object(spending: Spending, house: Services) -> dict[str, object]:
+def _object(spending: Spending, services: Services) -> dict[str, object]:
     usage = spending.usage
     return {
         "calls": spending.calls,
@@ -135,7 +135,7 @@ def _object(spending: Spending, house: Services) -> dict[str, object]:
         "from_cache": round(spending.cached, 4),
         "cost": None if spending.cost is None else round(spending.cost, 6),
         "cost_uncached": None if spending.plain_cost is None else round(spending.plain_cost, 6),
-        "currency": house.settings.usage.currency,
+        "currency": services.settings.usage.currency,
         "unpriced": list(spending.unpriced),
         "kinds": dict(spending.kinds),
         "misses": [{"cause": miss.cause, "times": miss.times, "tokens": miss.tokens} for miss in spending.misses],

@@ -37,13 +37,16 @@ def _history(
 ) -> None:
     """List what was changed, latest first."""
 
-    async def work(house: Services) -> None:
-        scopes = await seen(house, scope)
-        changes = await house.notebook.history(scopes, PAGE, PAGE * (page - 1))
+    async def work(services: Services) -> None:
+        scopes = await seen(services, scope)
+        changes = await services.notebook.history(scopes, PAGE, PAGE * (page - 1))
         if as_json:
             say_json([_plain(change) for change in changes])
         else:
-            tell(listed(await house.notebook.sources(scopes, changes), _zone(house), str) or "Nothing was changed yet.")
+            tell(
+                listed(await services.notebook.sources(scopes, changes), _zone(services), str)
+                or "Nothing was changed yet."
+            )
 
     visit(work)
 
@@ -54,10 +57,10 @@ def _undo(
 ) -> None:
     """Undo a change."""
 
-    async def work(house: Services) -> None:
-        scopes = await seen(house, scope)
-        change = await house.notebook.change(scopes, number)
-        tell(await house.notebook.undo(change, scope_of(scope), scopes, _AUTHOR))
+    async def work(services: Services) -> None:
+        scopes = await seen(services, scope)
+        change = await services.notebook.change(scopes, number)
+        tell(await services.notebook.undo(change, scope_of(scope), scopes, _AUTHOR))
 
     visit(work)
 
@@ -68,8 +71,8 @@ def _why(
 ) -> None:
     """Tell where a note comes from."""
 
-    async def work(house: Services) -> None:
-        tell(explained(await house.notebook.origin(await seen(house, scope), joined(part)), _zone(house), str))
+    async def work(services: Services) -> None:
+        tell(explained(await services.notebook.origin(await seen(services, scope), joined(part)), _zone(services), str))
 
     visit(work)
 
@@ -77,10 +80,10 @@ def _why(
 def _pending(scope: InScope = None) -> None:
     """List what was put aside because it reads like an order."""
 
-    async def work(house: Services) -> None:
-        waiting = await house.notebook.pending(await seen(house, scope))
-        files = await house.charter.left_out() if scope is None else ()
-        tell(aside(waiting, _zone(house), files, str) if waiting or files else "Nothing waits to be looked at.")
+    async def work(services: Services) -> None:
+        waiting = await services.notebook.pending(await seen(services, scope))
+        files = await services.owner_files.left_out() if scope is None else ()
+        tell(aside(waiting, _zone(services), files, str) if waiting or files else "Nothing waits to be looked at.")
 
     visit(work)
 
@@ -99,8 +102,8 @@ def _approve(
 
 
 def _let_stand(name: str) -> Callable[[Services], Awaitable[None]]:
-    async def work(house: Services) -> None:
-        tell(await house.charter.approve(name))
+    async def work(services: Services) -> None:
+        tell(await services.owner_files.approve(name))
 
     return work
 
@@ -111,16 +114,16 @@ def _reject(number: Number, scope: InScope = None) -> None:
 
 
 def _decide(number: int, scope: str | None, *, is_approved: bool) -> None:
-    async def work(house: Services) -> None:
-        scopes = await seen(house, scope)
-        note = await house.notebook.waiting(scopes, number)
-        tell(await house.notebook.decide(note, scopes, is_approved, _AUTHOR))
+    async def work(services: Services) -> None:
+        scopes = await seen(services, scope)
+        note = await services.notebook.waiting(scopes, number)
+        tell(await services.notebook.decide(note, scopes, is_approved, _AUTHOR))
 
     visit(work)
 
 
-def _zone(house: Services) -> ZoneInfo:
-    return ZoneInfo(house.settings.general.zone)
+def _zone(services: Services) -> ZoneInfo:
+    return ZoneInfo(services.settings.general.zone)
 
 
 def _plain(change: NoteChange) -> Json:

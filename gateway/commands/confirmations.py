@@ -51,7 +51,7 @@ class Confirmations:
         """Lets `command` wait for a sentence of the caller's, which is put behind its arguments."""
         await self._actions.add([replace(self._waiting(command, caller), takes_words=True)])
 
-    async def lay(self, command: Command, account: Account, scope: Scope, address: Address, parcel: str) -> Button:
+    async def lay(self, command: Command, account: Account, scope: Scope, address: Address, outbox_item: str) -> Button:
         """A question for an account that is asked at `address`, through the outbox in the parcel of that key: until it
         has arrived, no message there says yes to it, and none calls it off."""
         action = ButtonAction(
@@ -61,8 +61,8 @@ class Confirmations:
             command=command,
             expires_at=self._clock.now() + WAITS,
             address=address,
-            parcel=parcel,
-            origin=parcel,
+            outbox_item=outbox_item,
+            origin=outbox_item,
         )
         await self._actions.add([action])
         return Button(label="Yes", command=YES, id=action.id)

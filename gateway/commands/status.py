@@ -109,22 +109,22 @@ class _Remembering(Protocol):
 
 
 class StatusReport:
-    """Looks at `house` when asked; `supervisor` and `memory` are told once there are such."""
+    """Looks at `services` when asked; `supervisor` and `memory` are told once there are such."""
 
-    def __init__(self, house: Services, model: str) -> None:
-        self._house = house
+    def __init__(self, services: Services, model: str) -> None:
+        self._services = services
         self._model = model
         self.supervisor: _Watched | None = None
         self.memory: _Remembering | None = None
 
     async def lines(self) -> Sequence[str]:
         """One sentence a line, platforms first."""
-        house = self._house
+        services = self._services
         states = self.supervisor.states if self.supervisor else {}
-        counts = await house.outbox.counts()
-        pending = await house.people.pending(house.clock.now())
-        jobs = await house.jobs.active()
-        size = (house.settings.home / STATE).stat().st_size
+        counts = await services.outbox.counts()
+        pending = await services.people.pending(services.clock.now())
+        jobs = await services.jobs.active()
+        size = (services.settings.home / STATE).stat().st_size
         lines = [f"**{platform}**: {state}" for platform, state in states.items() if platform != "cron"]
         lines.append(f"**model**: {self._model}")
         if self.memory is not None:
@@ -132,12 +132,12 @@ class StatusReport:
             lines.append(f"**memory**: {kept}")
             lines.extend(f"**memory**: {escape(warning)}" for warning in self.memory.warnings)
             for name in self.memory.externals:
-                if still := await standing(SyncQueue(house.database, house.clock), name):
+                if still := await standing(SyncQueue(services.database, services.clock), name):
                     lines.append(f"**memory**: {escape(name)}: {escape(still)}")
         lines.append(f"**reminders and schedules**: {len(jobs)} active")
         waiting = ", ".join(f"{counts[name]} {name}" for name in ("due", "dead") if counts.get(name))
         lines.append(f"**outbox**: {waiting or 'nothing waits'}")
-        lines.append(f"**state.db**: {size / 1e6:.1f} MB in {house.settings.home}")
+        lines.append(f"**state.db**: {size / 1e6:.1f} MB in {services.settings.home}")
         if pending:
             lines.append(f"**waiting to be let in**: {len(pending)}; /approve lists them")
         return lines

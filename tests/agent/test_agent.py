@@ -18,14 +18,14 @@ OWNER = Scope.account("telegram", "42")
 
 
 async def current(corridor: Corridor, who: str = "42") -> Session:
-    session = await corridor.house.conversations.current(corridor.inbound("x", who).address)
+    session = await corridor.services.conversations.current(corridor.inbound("x", who).address)
     assert session is not None
     return session
 
 
 async def rows(corridor: Corridor, who: str = "42") -> list[Message]:
     session = await current(corridor, who)
-    return await corridor.house.conversations.history(session, frozenset((session.scope,)))
+    return await corridor.services.conversations.history(session, frozenset((session.scope,)))
 
 
 def bare(request: Request) -> list[str]:
@@ -47,7 +47,7 @@ async def test_a_question_and_its_answer_are_rows(home: Path) -> None:
         asked, answered = await rows(corridor)
         assert (asked.role, asked.text, asked.sender and asked.sender.id) == ("user", "I am Ana.", "42")
         assert (answered.role, answered.text, answered.blocks) == ("assistant", "Hello Ana.", None)
-        assert (await corridor.house.inbox.waiting()) == []
+        assert (await corridor.services.inbox.waiting()) == []
         assert answered.usage == Usage(input=10, output=5)
 
 
@@ -76,7 +76,7 @@ async def test_tools_run_side_by_side_and_their_results_are_rows(home: Path) -> 
         assert kept[1].tools is None, "what recall and memory tools were told must not be found by recall"
         results = model.requests[1].messages[-1]["content"]
         assert [block["type"] for block in results] == ["tool_result", "tool_result"]
-        assert sorted(await corridor.house.notebook.entries(frozenset((OWNER,)), "memory")) == ["one", "two"]
+        assert sorted(await corridor.services.notebook.entries(frozenset((OWNER,)), "memory")) == ["one", "two"]
 
 
 async def test_an_unknown_tool_a_bad_argument_and_a_refusal_go_back_to_the_model(home: Path) -> None:
@@ -140,7 +140,7 @@ async def test_a_memory_is_given_once_within_a_session_and_its_fence_is_nowhere_
         assert "memory-context" not in shown.text
         for row in await rows(corridor):
             assert "memory-context" not in row.text
-        columns = await corridor.house.database.read(
+        columns = await corridor.services.database.read(
             lambda connection: [
                 dict(row)
                 for row in connection.execute("SELECT text, blocks, tools, sent FROM messages WHERE sent IS NOT NULL")
@@ -148,7 +148,7 @@ async def test_a_memory_is_given_once_within_a_session_and_its_fence_is_nowhere_
         )
         assert any("memory-context" in row["sent"] for row in columns)
         await corridor.say("/new")
-        left = await corridor.house.database.read(
+        left = await corridor.services.database.read(
             lambda connection: connection.execute("SELECT count(*) FROM messages WHERE sent IS NOT NULL").fetchone()[0]
         )
         assert left == 0, "the sent form is cleared when a session ends"
@@ -231,7 +231,7 @@ async def test_a_session_that_grows_too_long_is_continued_in_a_child_with_its_la
         child = await current(corridor)
         assert reply.text == "in the child"
         assert child.parent_id == parent.id
-        ended = await corridor.house.conversations.find(parent.id, frozenset((OWNER,)))
+        ended = await corridor.services.conversations.find(parent.id, frozenset((OWNER,)))
         assert ended is not None
         assert ended.end_reason == "length"
         seen = json.dumps([dict(turn) for turn in model.requests[2].messages])

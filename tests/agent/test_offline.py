@@ -279,13 +279,13 @@ async def test_through_the_house(home: Path) -> None:
         assert "> My sister Ana lives in Porto." in (await corridor.say("Where does my sister live?")).text
         assert "Noted: “The code is 4711”." in (await corridor.say("Remember that the code is 4711")).text
         owner = frozenset((Scope.account("telegram", "42"),))
-        assert await corridor.house.notebook.entries(owner, "memory") == ["The code is 4711"]
+        assert await corridor.services.notebook.entries(owner, "memory") == ["The code is 4711"]
         certain = await corridor.say("Remind me tomorrow at 9 to call Bob")
         assert certain.text.startswith("Reminder 1 is set:")
         assert certain.text.endswith("call Bob")
         uncertain = await corridor.say("Remind me tomorrow at 5 to call Bob")
         assert uncertain.text.startswith("I could not do that:")
-        assert len(await corridor.house.jobs.of(owner)) == 1
+        assert len(await corridor.services.jobs.of(owner)) == 1
         await corridor.say("/new")
         again = (await corridor.say("Where does my sister live?")).text
         assert "> My sister Ana lives in Porto." in again

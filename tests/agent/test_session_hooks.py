@@ -50,9 +50,11 @@ def plugged(home: Path) -> None:
 async def carried(corridor: Corridor, many: int) -> list[tuple[object, ...]]:
     """What the watcher has heard through the outbox, once it is so much."""
     watcher = sys.modules["mneme_plugin_watcher"]
-    house = corridor.house
+    services = corridor.services
     door = ProviderDelivery(corridor.memory)
-    courier = asyncio.create_task(OutboxWorker(house.outbox, corridor.post, {door.platform: door}, house.clock).run())
+    courier = asyncio.create_task(
+        OutboxWorker(services.outbox, corridor.post, {door.platform: door}, services.clock).run()
+    )
 
     def heard() -> list[tuple[object, ...]]:
         return [one for one in watcher.HEARD if one[0] != "turn"]

@@ -88,9 +88,9 @@ async def converse(
                         pausing.advance(minutes=PAUSE.total_seconds() / 60)
                     await corridor.say(asked(number), message_id=f"turn{number}")
                 address = corridor.inbound("").address
-                session = await corridor.house.conversations.current(address)
+                session = await corridor.services.conversations.current(address)
                 assert session is not None
-                spending = await corridor.house.books.session(session.id, frozenset({session.scope}))
+                spending = await corridor.services.usage_report.session(session.id, frozenset({session.scope}))
         finally:
             await claude.close()
     return spending

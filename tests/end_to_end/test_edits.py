@@ -39,7 +39,7 @@ async def pressed_correct(corridor: Corridor) -> KeptReply:
 
 
 async def known(corridor: Corridor, scopes: frozenset[Scope] = OWN) -> list[Fact]:
-    return await corridor.house.facts.page(scopes)
+    return await corridor.services.facts.page(scopes)
 
 
 async def test_the_next_message_takes_the_place_of_what_was_wrong(home: Path) -> None:
@@ -126,10 +126,10 @@ async def test_a_correction_that_comes_again_after_a_crash_is_one(home: Path) ->
         await pressed_correct(corridor)
         await corridor.say("I live in Braga", message_id="right")
         (fact,) = await known(corridor)
-        history = await corridor.house.facts.history(fact.id, OWN)
+        history = await corridor.services.facts.history(fact.id, OWN)
         by = Author(message_id=fact.message_id)
-        assert await corridor.house.facts.correct(fact.id, OWN, "I live in Braga", by) == fact
-        assert await corridor.house.facts.history(fact.id, OWN) == history
+        assert await corridor.services.facts.correct(fact.id, OWN, "I live in Braga", by) == fact
+        assert await corridor.services.facts.history(fact.id, OWN) == history
 
 
 async def test_when_the_old_message_goes_its_words_go_and_the_right_ones_stay(home: Path) -> None:
@@ -154,8 +154,8 @@ async def test_forgetting_the_correction_forgets_all_of_it(home: Path) -> None:
         await corridor.say("/forget Zanzibar")
         await corridor.say("yes")
         assert await known(corridor) == []
-        assert left_of("Timbuktu", corridor.house.database.path) == []
-        assert left_of("Zanzibar", corridor.house.database.path) == []
+        assert left_of("Timbuktu", corridor.services.database.path) == []
+        assert left_of("Zanzibar", corridor.services.database.path) == []
 
 
 async def test_in_a_room_who_was_asked_puts_it_right_when_he_speaks_to_us(home: Path) -> None:

@@ -21,7 +21,11 @@ async def test_in_a_telegram_chat(home: Path) -> None:
     async with BotApi() as api, open_corridor(home) as corridor:
         api.person(42, "Ana", "ana")
         adapter = Telegram(
-            token=api.token, api_url=api.url, inbox=corridor.house.inbox, clock=corridor.house.clock, poll_timeout_s=5
+            token=api.token,
+            api_url=api.url,
+            inbox=corridor.services.inbox,
+            clock=corridor.services.clock,
+            poll_timeout_s=5,
         )
 
         async def shown(part: str) -> dict[str, Any]:
@@ -47,7 +51,7 @@ async def test_in_a_discord_channel_where_only_a_mention_reaches_us(home: Path) 
         channel = await api.channel("general")
         async with (
             open_corridor(home, options=f'rooms = ["discord:{channel}"]\n') as corridor,
-            serving(corridor, make(api, corridor.house.clock)),
+            serving(corridor, make(api, corridor.services.clock)),
         ):
             await api.wait_connected()
             await api.user_says(channel, f"{api.mention()} I live in Lisbon", ana)

@@ -52,7 +52,7 @@ async def test_a_turn_that_is_stopped_is_not_begun_anew(home: Path) -> None:
         assert (await corridor.say("/stop", **ELSEWHERE)).text == "Stopped."
         assert (await task).text == "[stopped]"
         assert len(model.requests) == 2, "nobody was asked again"
-        assert left_of("Zanzibar", corridor.house.database.path) == []
+        assert left_of("Zanzibar", corridor.services.database.path) == []
 
 
 async def test_a_stop_does_not_wait_until_it_is_forgotten(home: Path) -> None:
@@ -61,13 +61,15 @@ async def test_a_stop_does_not_wait_until_it_is_forgotten(home: Path) -> None:
         await corridor.say("/forget Zanzibar")
         task = await begun(corridor, model, "How is Lisbon?")
         model.gate = None
-        await corridor.house.database.write(lambda connection: connection.execute("UPDATE erasures SET begun_at = 1"))
+        await corridor.services.database.write(
+            lambda connection: connection.execute("UPDATE erasures SET begun_at = 1")
+        )
         stop = asyncio.create_task(corridor.say("/stop", **ELSEWHERE))
         lane = corridor.router._lanes._lanes["telegram:42/9"]
         while lane.running is not None:
             await asyncio.wait({stop}, timeout=0.01)
         assert not stop.done(), "what is said of it waits"
-        assert await corridor.house.forgetting.tend()
+        assert await corridor.services.forgetting.tend()
         assert (await stop).text == "Stopped."
         assert "[stopped]" in (await task).text
 
@@ -99,7 +101,7 @@ async def test_a_tool_that_has_done_something_is_not_called_again(home: Path) ->
         done, looked = model.requests[-1].messages[-1]["content"]
         assert "Do not do the same again" in done["content"]
         assert looked["is_error"], "what only reads may be asked again"
-        assert left_of("Zanzibar", corridor.house.database.path) == []
+        assert left_of("Zanzibar", corridor.services.database.path) == []
 
 
 async def test_an_incognito_answer_made_of_it_is_held_no_more(home: Path) -> None:
@@ -133,7 +135,7 @@ async def test_a_question_that_was_deleted_meanwhile_is_left_unanswered(home: Pa
         task = await begun(corridor, model, "Where do I live?", message_id="77")
         gate, model.gate = model.gate, None
         await corridor.router.admit(corridor.inbound("", **ELSEWHERE, message_id="77", kind="delete"), KeptReply())
-        assert await corridor.house.inbox.waiting() == [], "nor after a crash"
+        assert await corridor.services.inbox.waiting() == [], "nor after a crash"
         await forgotten(corridor, "Zanzibar")
         assert gate is not None
         gate.set()
@@ -150,7 +152,7 @@ async def test_a_deleted_question_is_not_taken_up_after_a_crash(home: Path) -> N
         await asyncio.wait({task})
     async with open_corridor(home, model) as corridor:
         assert await corridor.router.resume(corridor.platforms["telegram"], timedelta(hours=1)) == []
-        assert await corridor.house.inbox.waiting() == []
+        assert await corridor.services.inbox.waiting() == []
 
 
 async def test_who_waits_for_the_notes_is_told_so_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +164,7 @@ async def test_who_waits_for_the_notes_is_told_so_at_once(home: Path, monkeypatc
             told = (await corridor.say("yes")).text
         assert "changed by another program" in told
         assert "I go on with it by myself" in told
-        assert await corridor.house.forgetting.resume() == 1
+        assert await corridor.services.forgetting.resume() == 1
         assert "nothing to forget" in (await corridor.say("/forget Zanzibar")).text
 
 
@@ -171,12 +173,14 @@ async def test_a_question_that_is_put_again_is_one_question(home: Path) -> None:
         agent, times = corridor.router._agent, 0
         keep = agent.keep
 
-        async def interrupted(turn: Turn, session: Session, text: str, answer: Answer, *, is_parcelled: bool) -> None:
+        async def interrupted(
+            turn: Turn, session: Session, text: str, answer: Answer, *, has_outbox_item: bool
+        ) -> None:
             nonlocal times
             times += 1
             if times == 1:
                 raise StaleReadError("between the question and its answer")
-            await keep(turn, session, text, answer, is_parcelled=is_parcelled)
+            await keep(turn, session, text, answer, has_outbox_item=has_outbox_item)
 
         await corridor.say("I moved to Zanzibar in May.")
         agent.keep = interrupted  # type: ignore[method-assign]
@@ -202,7 +206,7 @@ async def test_a_file_that_cannot_be_written_is_named_and_holds_up_nobody(
 
     async with open_corridor(home) as corridor:
         await corridor.say("/memory add Lives in Zanzibar")
-        corridor.house.forgetting._papers = Sealed(corridor.house.settings.home)
+        corridor.services.forgetting._papers = Sealed(corridor.services.settings.home)
         monkeypatch.setattr(pages.NoteFiles, "keep", keep)
         receipt = (await forgotten(corridor, "Zanzibar")).text
         assert "`mneme.log` cannot be written" in receipt
@@ -218,8 +222,8 @@ async def test_a_folder_that_cannot_be_used_ends_no_process(home: Path, monkeypa
         await corridor.say("I moved to Zanzibar in May.")
         await corridor.say("/forget Zanzibar")
         with monkeypatch.context() as patched:
-            patched.setattr(corridor.house.notebook, "settle", settle)
+            patched.setattr(corridor.services.notebook, "settle", settle)
             assert "cannot be used (Permission denied)" in (await corridor.say("yes")).text
-            assert await corridor.house.forgetting.resume() == 1, "and nothing is raised"
-        assert await corridor.house.forgetting.resume() == 1
+            assert await corridor.services.forgetting.resume() == 1, "and nothing is raised"
+        assert await corridor.services.forgetting.resume() == 1
         assert "nothing to forget" in (await corridor.say("/forget Zanzibar")).text

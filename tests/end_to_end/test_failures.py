@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 async def texts(corridor: Corridor, kind: str = "chat") -> list[str]:
-    return await corridor.house.database.read(
+    return await corridor.services.database.read(
         lambda connection: [
             row[0] for row in connection.execute("SELECT text FROM messages WHERE kind = ? ORDER BY id", (kind,))
         ]
@@ -37,17 +37,17 @@ async def test_what_was_said_is_kept_when_the_turn_fails_before_it_began(home: P
         reply = await corridor.say("an important thought")
         assert reply.text.startswith("The disk is slow. What you wrote is kept.")
         assert await texts(corridor) == ["an important thought"]
-        assert await corridor.house.inbox.waiting() == []
+        assert await corridor.services.inbox.waiting() == []
 
 
 async def test_a_store_that_takes_no_message_any_more_is_told_of(home: Path) -> None:
     async with open_corridor(home) as corridor:
         await corridor.say("a first message")
-        await corridor.house.database.write(
+        await corridor.services.database.write(
             lambda connection: connection.execute("ALTER TABLE messages RENAME COLUMN tools TO broken").close()
         )
         assert "the log has the details under" in (await corridor.say("a second one")).text
-        assert [entry.inbound.text for entry in await corridor.house.inbox.waiting()] == ["a second one"]
+        assert [entry.inbound.text for entry in await corridor.services.inbox.waiting()] == ["a second one"]
 
 
 async def test_what_is_too_old_to_be_answered_is_kept(home: Path) -> None:
@@ -86,7 +86,7 @@ async def test_a_conversation_that_the_server_finds_too_long_goes_on_in_a_child(
     async with open_corridor(home, model) as corridor:
         await corridor.say("first")
         assert (await corridor.say("second")).text == "in the child"
-        session = await corridor.house.conversations.current(corridor.inbound("x").address)
+        session = await corridor.services.conversations.current(corridor.inbound("x").address)
         assert session is not None
         assert session.parent_id is not None
         assert "second" in str(first.requests[-1].messages)
@@ -99,7 +99,7 @@ async def test_calls_without_usage_do_not_open_a_child_for_every_message(home: P
     async with open_corridor(home, model, "[model]\nwindow_tokens = 20000\n") as corridor:
         for number in range(5):
             await corridor.say(f"message {number}")
-        count = await corridor.house.database.read(
+        count = await corridor.services.database.read(
             lambda connection: connection.execute("SELECT count(*) FROM sessions").fetchone()[0]
         )
         assert count == 2
@@ -145,7 +145,7 @@ async def test_a_batch_that_fails_is_told_once_and_all_of_it_is_kept(home: Path)
             await corridor.router.serve(number)
         assert replies[-1].text.startswith("The disk is slow.")
         assert {"one", "two", "three"} <= set(await texts(corridor))
-        assert await corridor.house.inbox.waiting() == []
+        assert await corridor.services.inbox.waiting() == []
 
 
 async def test_a_command_that_is_too_old_is_kept_as_a_command_without_its_secret(home: Path) -> None:
@@ -180,7 +180,7 @@ async def test_a_question_asked_again_in_a_child_stands_there_once(home: Path) -
         await first.began.wait()
         await corridor.say("/stop")
         assert (await turn).text.endswith("[stopped]")
-        session = await corridor.house.conversations.current(corridor.inbound("x").address)
+        session = await corridor.services.conversations.current(corridor.inbound("x").address)
         assert session is not None
-        rows = await corridor.house.conversations.history(session, frozenset((session.scope,)))
+        rows = await corridor.services.conversations.history(session, frozenset((session.scope,)))
         assert [row.role for row in rows] == ["user", "assistant"]

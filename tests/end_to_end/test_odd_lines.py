@@ -23,9 +23,9 @@ async def babble(home: Path, lines: int, seed: int) -> None:
             reply = await corridor.say(typed, chance.choice(("42", "7")), message_id=f"m{number}")
             assert "went wrong" not in reply.text, f"seed {seed}, line {number}: {typed[:200]!r}"
             assert reply.text.strip(), f"seed {seed}, line {number}: {typed[:200]!r}"
-        assert await corridor.house.inbox.waiting() == []
-        assert (await corridor.house.outbox.counts()).get("due", 0) == 0
-        assert await corridor.house.recall.verify() == []
+        assert await corridor.services.inbox.waiting() == []
+        assert (await corridor.services.outbox.counts()).get("due", 0) == 0
+        assert await corridor.services.recall.verify() == []
 
 
 @pytest.mark.slow

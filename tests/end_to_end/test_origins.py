@@ -22,7 +22,7 @@ def sent(model: ScriptedModel) -> list[str]:
 
 
 async def stored(corridor: Corridor) -> list[tuple[str, str]]:
-    rows = await corridor.house.database.read(
+    rows = await corridor.services.database.read(
         lambda connection: connection.execute(
             "SELECT text, origin FROM messages WHERE role = 'user' ORDER BY id"
         ).fetchall()

@@ -49,7 +49,11 @@ async def test_on_telegram(home: Path) -> None:
         api.group(FORUM, "Flat", is_forum=True)
         topic = api.topic(FORUM)
         adapter = Telegram(
-            token=api.token, api_url=api.url, inbox=corridor.house.inbox, clock=corridor.house.clock, poll_timeout_s=5
+            token=api.token,
+            api_url=api.url,
+            inbox=corridor.services.inbox,
+            clock=corridor.services.clock,
+            poll_timeout_s=5,
         )
 
         def shown() -> list[dict[str, Any]]:
@@ -80,7 +84,7 @@ async def test_on_discord(home: Path) -> None:
         channel = await api.channel("general")
         async with (
             open_corridor(home, ScriptedModel(says("A heron told me so.")), _room(channel, "discord")) as corridor,
-            serving(corridor, make(api, corridor.house.clock)),
+            serving(corridor, make(api, corridor.services.clock)),
         ):
             await api.wait_connected()
             asked = await api.user_says(channel, f"{api.mention()} when does the ferry leave?", ana)

@@ -22,13 +22,13 @@ LISTED = 'rooms = ["telegram:-100"]\n'
 async def test_a_room_that_is_the_owners_no_more_forgets_what_only_he_may_see(home: Path) -> None:
     model = ScriptedModel()
     async with open_corridor(home, model, LISTED) as corridor:
-        await corridor.house.people.set_owner([OWNER], [ROOM])
+        await corridor.services.people.set_owner([OWNER], [ROOM])
         await corridor.say("/memory add the vault is green")
         await corridor.say("My diary says quetzal.")
         await corridor.say("What does my diary say?", **IN_ROOM)
         assert "the vault is green" in str(model.requests[-1])
         assert "quetzal" in str(model.requests[-1])
-        await corridor.house.people.set_owner([OWNER], [])
+        await corridor.services.people.set_owner([OWNER], [])
         await corridor.say("hello there everybody", "666", **IN_ROOM)
         assert "the vault is green" not in str(model.requests[-1])
         assert "quetzal" not in str(model.requests[-1])
@@ -37,14 +37,14 @@ async def test_a_room_that_is_the_owners_no_more_forgets_what_only_he_may_see(ho
 async def test_a_prompt_that_was_erased_before_changes_nothing_of_that(home: Path) -> None:
     model = ScriptedModel()
     async with open_corridor(home, model, LISTED) as corridor:
-        await corridor.house.people.set_owner([OWNER], [ROOM])
+        await corridor.services.people.set_owner([OWNER], [ROOM])
         await corridor.say("My diary says quetzal.")
         await corridor.say("What does my diary say?", **IN_ROOM)
         await corridor.say("I like kale.", **IN_ROOM)
         assert "quetzal" in str(model.requests[-1])
         await corridor.say("/forget kale")
         await corridor.say("yes")
-        await corridor.house.people.set_owner([OWNER], [])
+        await corridor.services.people.set_owner([OWNER], [])
         await corridor.say("hello there everybody", "666", **IN_ROOM)
         assert "quetzal" not in str(model.requests[-1])
 
@@ -52,10 +52,10 @@ async def test_a_prompt_that_was_erased_before_changes_nothing_of_that(home: Pat
 async def test_more_rights_end_no_session(home: Path) -> None:
     async with open_corridor(home, ScriptedModel(), LISTED) as corridor:
         await corridor.say("hello", **IN_ROOM)
-        before = await corridor.house.conversations.current(IN_ROOM["address"])
-        await corridor.house.people.set_owner([OWNER], [ROOM])
+        before = await corridor.services.conversations.current(IN_ROOM["address"])
+        await corridor.services.people.set_owner([OWNER], [ROOM])
         await corridor.say("hello again", **IN_ROOM)
-        after = await corridor.house.conversations.current(IN_ROOM["address"])
+        after = await corridor.services.conversations.current(IN_ROOM["address"])
         assert before is not None
         assert after is not None
         assert before.id == after.id
@@ -70,14 +70,14 @@ async def test_who_was_removed_while_the_house_was_down_is_not_answered(home: Pa
         corridor.router._access._people = frozenset()
         assert await corridor.router.resume(corridor.platforms["telegram"], timedelta(days=1)) == []
         assert model.requests == []
-        assert await corridor.house.inbox.waiting() == []
+        assert await corridor.services.inbox.waiting() == []
 
 
 async def test_the_first_message_and_a_command_beside_it_share_one_session(home: Path) -> None:
     async with open_corridor(home, ScriptedModel(says("hello"), says("again"))) as corridor:
         await asyncio.gather(corridor.say("/help"), corridor.say("first"), corridor.say("/whoami"))
         await corridor.say("second")
-        count = await corridor.house.database.read(
+        count = await corridor.services.database.read(
             lambda connection: connection.execute("SELECT count(*) FROM sessions").fetchone()[0]
         )
         assert count == 1
@@ -90,7 +90,7 @@ async def test_a_button_pressed_twice_makes_one_reminder(home: Path) -> None:
         [button] = doubt.answer.buttons
         for _ in range(2):
             await corridor.say(button.id, kind="action", command=None)
-        assert len(await corridor.house.jobs.active()) == 1
+        assert len(await corridor.services.jobs.active()) == 1
 
 
 async def test_an_edit_and_a_deletion_reach_what_still_waits(home: Path) -> None:
@@ -118,7 +118,7 @@ async def test_an_edit_and_a_deletion_reach_what_still_waits(home: Path) -> None
         assert "the old words" not in asked
         assert "deleted" not in str(model.requests)
         assert replies[1].is_abandoned
-        assert await corridor.house.inbox.waiting() == []
+        assert await corridor.services.inbox.waiting() == []
 
 
 async def test_a_title_given_by_hand_is_not_replaced_by_the_models(home: Path) -> None:
@@ -138,7 +138,7 @@ async def test_a_tool_never_writes_into_another_scope(home: Path) -> None:
     async with open_corridor(home, ScriptedModel(calls(("memory", note)), says("noted"))) as corridor:
         await corridor.say("I like tea", "7")
         theirs = frozenset((Scope.account("telegram", "7"),))
-        assert await corridor.house.notebook.entries(theirs, "memory") == ["Bob likes tea"]
+        assert await corridor.services.notebook.entries(theirs, "memory") == ["Bob likes tea"]
         assert "tea" not in (await corridor.say("/memory")).text
 
 
@@ -146,12 +146,12 @@ async def test_the_owner_is_told_who_asks_to_be_let_in_and_never_the_code(home: 
     async with open_corridor(home) as corridor:
         await corridor.say("hello")
         code = (await corridor.say("let me in", "666")).text.split("`")[1]
-        [parcel] = await corridor.house.outbox.due(corridor.house.clock.now(), ("telegram",))
-        assert parcel.address == corridor.inbound("x").address
-        assert parcel.answer is not None
-        assert "**Person 666** (Telegram, id `666`) asks to be let in." in parcel.answer.text
-        assert code not in parcel.answer.text
-        await corridor.house.outbox.done(parcel.key)
+        [outbox_item] = await corridor.services.outbox.due(corridor.services.clock.now(), ("telegram",))
+        assert outbox_item.address == corridor.inbound("x").address
+        assert outbox_item.answer is not None
+        assert "**Person 666** (Telegram, id `666`) asks to be let in." in outbox_item.answer.text
+        assert code not in outbox_item.answer.text
+        await corridor.services.outbox.done(outbox_item.key)
         assert "not in a room" not in (await corridor.say(f"/approve {code}")).text
         assert (await corridor.say("hello", "666")).text == "ok"
 
@@ -192,7 +192,7 @@ async def test_a_deletion_reaches_a_message_whose_turn_has_just_begun(home: Path
         assert await corridor.router.admit(gone, KeptReply()) is None
         gate.set()
         await turn
-        left = await corridor.house.database.read(
+        left = await corridor.services.database.read(
             lambda connection: connection.execute(
                 "SELECT count(*) FROM messages WHERE text LIKE '%hunter2%' AND role = 'user'"
             ).fetchone()[0]

@@ -31,9 +31,9 @@ class WaitingModel:
 
 
 async def answers(corridor: Corridor) -> list[str]:
-    session = await corridor.house.conversations.current(corridor.inbound("x").address)
+    session = await corridor.services.conversations.current(corridor.inbound("x").address)
     assert session is not None
-    rows = await corridor.house.conversations.history(session, frozenset((session.scope,)))
+    rows = await corridor.services.conversations.history(session, frozenset((session.scope,)))
     return [row.text for row in rows if row.role == "assistant"]
 
 
@@ -46,7 +46,7 @@ async def test_a_second_stop_is_an_answer_and_not_an_error(home: Path) -> None:
         await asyncio.gather(corridor.say("/stop"), corridor.say("/stop"))
         # One of them may be left to the courier, to leave after the answer that it stopped.
         stopped = "SELECT text FROM messages WHERE kind = 'command' AND role = 'assistant'"
-        rows = await corridor.house.database.read(lambda connection: connection.execute(stopped).fetchall())
+        rows = await corridor.services.database.read(lambda connection: connection.execute(stopped).fetchall())
         assert {row["text"] for row in rows} <= {"Stopped.", "There is nothing to stop."}
         assert len(rows) == 2
         assert (await turn).text == "A long story\n\n[stopped]"
@@ -86,7 +86,7 @@ async def test_a_notice_of_waiting_is_not_kept_as_an_answer(home: Path) -> None:
 
 async def test_what_was_stored_before_the_stop_came_is_the_answer(home: Path) -> None:
     async with open_corridor(home, ScriptedModel(says("The full answer."))) as corridor:
-        conversations = corridor.house.conversations
+        conversations = corridor.services.conversations
         address = corridor.inbound("x").address
         append = conversations.append
 

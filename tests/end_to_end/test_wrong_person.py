@@ -99,7 +99,7 @@ async def test_nobody_meets_what_is_not_his(home: Path, zoo: tuple[Path, dict[st
     template, named = zoo
     column = COLUMNS[name]
     async with Menagerie.open(home, named, template) as made:
-        await made.corridor.house.people.moved("telegram", "-100", "-1009")
+        await made.corridor.services.people.moved("telegram", "-100", "-1009")
         if column.is_parted:
             await made.hear("/unlink", direct("member"))
         await made.hear("hello", column.place, says("Ok."))

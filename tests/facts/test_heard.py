@@ -188,4 +188,4 @@ async def test_through_the_house_the_model_is_told_what_nobody_has_said(home: Pa
         assert "nobody here has said “Monaco”" in refused["content"]
         await corridor.say("I live in Porto, keep that in mind")
         own = frozenset((Scope.account("telegram", "42"),))
-        assert [known.content for known in await corridor.house.facts.page(own)][:1] == ["User lives in Porto"]
+        assert [known.content for known in await corridor.services.facts.page(own)][:1] == ["User lives in Porto"]

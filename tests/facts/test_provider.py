@@ -288,4 +288,4 @@ async def test_through_the_house_without_a_model(home: Path) -> None:
 async def test_facts_can_be_turned_off(home: Path) -> None:
     async with open_corridor(home, Offline(ZONE), "[memory]\nfacts = false\n") as corridor:
         await corridor.say("I moved to Porto in May.")
-        assert await corridor.house.facts.page(frozenset((Scope.account("telegram", "42"),))) == []
+        assert await corridor.services.facts.page(frozenset((Scope.account("telegram", "42"),))) == []

@@ -184,7 +184,7 @@ async def test_what_was_overheard_is_read_when_the_conversation_ends(home: Path)
         await corridor.say("I live in Faro", "7", is_addressed=False, **there)
         await corridor.say("/new", "42", **there)
         await asyncio.gather(*corridor.memory._tasks)
-        facts = await corridor.house.facts.page(frozenset((room,)))
+        facts = await corridor.services.facts.page(frozenset((room,)))
         assert [(fact.content, fact.speaker) for fact in facts] == [("I live in Faro", "Person 7")]
 
 

@@ -21,30 +21,32 @@ pytestmark = pytest.mark.slow
 
 async def test_notes_that_are_nearly_full_are_spoken_of_once_and_to_whose_they_are(home: Path) -> None:
     async with open_corridor(home) as corridor:
-        house = corridor.house
+        services = corridor.services
         await corridor.say("hello")
         await corridor.say("hello", "7")
-        clock = SteadyClock(house.clock.now())
-        options = house.settings.curator
+        clock = SteadyClock(services.clock.now())
+        options = services.settings.curator
         curation = CurationChore(
-            curator=Curator(house.facts, house.fact_search, FactRota(house.database), clock, options),
-            notebook=house.notebook,
+            curator=Curator(services.facts, services.fact_search, FactRota(services.database), clock, options),
+            notebook=services.notebook,
             limits={"memory": 100, "user": 100},
-            people=house.people,
+            people=services.people,
             clock=clock,
-            doorbell=OwnerNotices(house.people, house.transcripts, house.outbox, clock, lambda: None),
+            doorbell=OwnerNotices(services.people, services.transcripts, services.outbox, clock, lambda: None),
         )
 
         async def told() -> list[str]:
-            due = [parcel for parcel in await house.outbox.due(clock.now()) if parcel.kind == "notice"]
-            assert all(parcel.address.chat_id == "42" for parcel in due)
-            return [parcel.answer.text for parcel in due if parcel.answer]
+            due = [
+                outbox_item for outbox_item in await services.outbox.due(clock.now()) if outbox_item.kind == "notice"
+            ]
+            assert all(outbox_item.address.chat_id == "42" for outbox_item in due)
+            return [outbox_item.answer.text for outbox_item in due if outbox_item.answer]
 
         clock.advance(minutes=11)
         await curation.run()
         assert await told() == []
         await corridor.say("/memory add " + "x" * 81)
-        clock.moment = house.clock.now()
+        clock.moment = services.clock.now()
         await curation.run()
         assert await told() == [], "somebody is there"
         clock.advance(minutes=11)
@@ -54,11 +56,11 @@ async def test_notes_that_are_nearly_full_are_spoken_of_once_and_to_whose_they_a
         await curation.run()
         assert len(await told()) == 1
         await corridor.say("/memory add " + "y" * 99, "7")
-        clock.moment = house.clock.now()
+        clock.moment = services.clock.now()
         clock.advance(minutes=11)
         await curation.run()
-        due = [parcel for parcel in await house.outbox.due(clock.now()) if parcel.kind == "notice"]
-        assert [parcel.address.chat_id for parcel in due] == ["42", "7"], "each person of his own"
+        due = [outbox_item for outbox_item in await services.outbox.due(clock.now()) if outbox_item.kind == "notice"]
+        assert [outbox_item.address.chat_id for outbox_item in due] == ["42", "7"], "each person of his own"
         assert due[1].answer is not None
         assert "99 % full" in due[1].answer.text
 

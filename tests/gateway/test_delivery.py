@@ -48,13 +48,13 @@ async def test_an_answer_does_not_overtake_an_older_one(room: Mailroom) -> None:
 async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(room: Mailroom) -> None:
     room.telegram.stage("1", DeliveryError("flood", retry_after_s=30.0))
     await room.answer(await room.drafted("a"))
-    parcel = await room.drafted("b")
-    live = room.telegram.staged_reply(parcel.address)
-    room.post.begin(parcel, live)
+    outbox_item = await room.drafted("b")
+    live = room.telegram.staged_reply(outbox_item.address)
+    room.post.begin(outbox_item, live)
     assert live.receipt is not None
     await live.receipt.record("501")
-    await room.post.fill(parcel, Answer(text="b"))
-    assert not await room.post.deliver(parcel, live, Answer(text="b"))
+    await room.post.fill(outbox_item, Answer(text="b"))
+    assert not await room.post.deliver(outbox_item, live, Answer(text="b"))
     async with room.working():
         await room.later(seconds=30)
         await room.watch.until(lambda: room.outbox.ends[-1] == ("b", "done"))
@@ -108,9 +108,9 @@ async def test_live_and_carried_never_paint_at_one_address_together(room: Mailro
     async with room.working():
         await room.send("reminder")
         await room.watch.until(lambda: any(reply.is_finishing for _, reply in room.telegram.replies))  # type: ignore[attr-defined]
-        parcel = await room.drafted("answer")
+        outbox_item = await room.drafted("answer")
         async with asyncio.TaskGroup() as turns:
-            turn = turns.create_task(room.answer(parcel))
+            turn = turns.create_task(room.answer(outbox_item))
             await room.answer(await room.drafted("elsewhere", "2"))
             gate.set()
         assert turn.result().text == "answer"
@@ -128,12 +128,12 @@ async def test_a_mistake_of_a_platform_is_no_failed_turn(room: Mailroom) -> None
 
 
 async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(room: Mailroom) -> None:
-    parcel = await room.drafted("a")
-    reply = room.telegram.staged_reply(parcel.address)
-    room.post.begin(parcel, reply)
-    await room.post.fill(parcel, Answer(text="a"))
+    outbox_item = await room.drafted("a")
+    reply = room.telegram.staged_reply(outbox_item.address)
+    room.post.begin(outbox_item, reply)
+    await room.post.fill(outbox_item, Answer(text="a"))
     with room.locked():
-        assert await room.post.deliver(parcel, reply, Answer(text="a"))
+        assert await room.post.deliver(outbox_item, reply, Answer(text="a"))
     assert reply.text == "a"
     assert await room.outbox.counts() == {"held": 1, "due": 0, "dead": 0}
     await room.answer(await room.drafted("b"))
@@ -141,7 +141,7 @@ async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(room: Mai
         await room.watch.until(lambda: room.outbox.ends == [("a", "done"), ("b", "done")])
     assert room.telegram.said == [("1", "a"), ("1", "b")]
     assert reply.receipt is not None
-    assert (await room.outbox.hold(parcel)).posted == tuple(reply.receipt.posted)
+    assert (await room.outbox.hold(outbox_item)).posted == tuple(reply.receipt.posted)
 
 
 async def test_a_stranger_is_told_or_not_and_nothing_is_kept(room: Mailroom) -> None:

@@ -44,7 +44,7 @@ async def ask(corridor: Corridor) -> None:
 async def carried(corridor: Corridor, platform: KeptPlatform, state: str) -> None:
     """The courier works until the SQL condition `state` holds for all of the outbox; `platform` stands for Telegram."""
     courier = OutboxWorker(
-        corridor.house.outbox, corridor.post, {**corridor.platforms, "telegram": platform}, corridor.house.clock
+        corridor.services.outbox, corridor.post, {**corridor.platforms, "telegram": platform}, corridor.services.clock
     )
 
     def is_reached(connection: sqlite3.Connection) -> bool:
@@ -53,7 +53,7 @@ async def carried(corridor: Corridor, platform: KeptPlatform, state: str) -> Non
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(courier.run())
         async with asyncio.timeout(10):
-            while not await corridor.house.database.read(is_reached):
+            while not await corridor.services.database.read(is_reached):
                 continue
         running.cancel()
 
@@ -67,7 +67,7 @@ async def test_a_question_that_cannot_be_delivered_links_nobody_and_the_other_si
         assert "I could not ask **Person 7** (Telegram, id `7`)" in told.text
         assert "Nothing is linked" in told.text
         await corridor.say("yes", "7")
-        assert await corridor.house.people.scopes(MEMBER) == {MEMBER}
+        assert await corridor.services.people.scopes(MEMBER) == {MEMBER}
 
 
 async def test_what_is_only_late_is_asked_when_it_arrives(home: Path) -> None:
@@ -78,8 +78,8 @@ async def test_what_is_only_late_is_asked_when_it_arrives(home: Path) -> None:
         await carried(corridor, platform, "kind = 'answer' OR attempts = 1")
         assert corridor.platforms["discord"].replies == [], "it is tried again"
         await corridor.say("yes", "7")
-        assert await corridor.house.people.scopes(MEMBER) == {MEMBER}
-        await corridor.house.database.write(
+        assert await corridor.services.people.scopes(MEMBER) == {MEMBER}
+        await corridor.services.database.write(
             lambda connection: connection.execute("UPDATE outbox SET next_at = 1 WHERE next_at IS NOT NULL").close()
         )
         await carried(corridor, KeptPlatform("telegram"), "done_at IS NOT NULL")
@@ -89,7 +89,9 @@ async def test_what_is_only_late_is_asked_when_it_arrives(home: Path) -> None:
 async def test_whoever_may_not_be_told_any_more_is_told_once(home: Path) -> None:
     async with open_corridor(home) as corridor:
         await ask(corridor)
-        [question] = [p for p in await corridor.house.outbox.due(corridor.house.clock.now()) if p.key.startswith(ASKED)]
+        [question] = [
+            p for p in await corridor.services.outbox.due(corridor.services.clock.now()) if p.key.startswith(ASKED)
+        ]
         for _ in range(2):
             await corridor.post.fail(question, DeliveryError("gone", is_permanent=True))
         assert [address.chat_id for address, _ in await notices(corridor)] == ["dm77"]
@@ -98,10 +100,10 @@ async def test_whoever_may_not_be_told_any_more_is_told_once(home: Path) -> None
 async def test_a_question_given_up_after_its_ten_minutes_is_still_told_of(home: Path) -> None:
     async with open_corridor(home) as corridor:
         await ask(corridor)
-        await corridor.house.database.write(
+        await corridor.services.database.write(
             lambda connection: connection.execute("UPDATE links SET expires_at = expires_at - 3600").close()
         )
-        [question] = await corridor.house.outbox.due(corridor.house.clock.now())
+        [question] = await corridor.services.outbox.due(corridor.services.clock.now())
         await corridor.post.fail(question, DeliveryError("gone", is_permanent=True))
         [(_, told)] = await notices(corridor)
         assert "I could not ask" in told.text
@@ -111,8 +113,8 @@ async def test_other_parcels_that_are_given_up_concern_no_link(home: Path) -> No
     async with open_corridor(home) as corridor:
         await ask(corridor)
         for key in (f"{ASKED}", f"{ASKED}x:1", f"{ASKED}99:1", "turn:telegram:7:message:1"):
-            parcel = OutboxItem(key=key, kind="notice", address=Address(platform="telegram", chat_id="7"))
-            await corridor.post.fail(parcel, DeliveryError("gone", is_permanent=True))
+            outbox_item = OutboxItem(key=key, kind="notice", address=Address(platform="telegram", chat_id="7"))
+            await corridor.post.fail(outbox_item, DeliveryError("gone", is_permanent=True))
         assert [address.chat_id for address, _ in await notices(corridor)] == ["7"], "the question itself, still there"
 
 
@@ -128,4 +130,4 @@ async def test_a_link_survives_restarts_at_every_step(home: Path) -> None:
     async with open_corridor(home) as corridor:
         assert "You are one person now" in (await corridor.say("yes", "7", message_id="r3")).text
     async with open_corridor(home) as corridor:
-        assert len(await corridor.house.people.scopes(MEMBER)) == 2
+        assert len(await corridor.services.people.scopes(MEMBER)) == 2

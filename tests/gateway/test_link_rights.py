@@ -84,7 +84,7 @@ async def test_no_way_of_linking_gives_a_member_what_is_the_owners(home: Path) -
         assert len(before) == len(OWNERS_ONLY) + len(TOOLS)
         assert not any("lagoon is" in text for text in before)
 
-        await corridor.house.people.set_owner([OWNER, OTHER], [])
+        await corridor.services.people.set_owner([OWNER, OTHER], [])
         code = await code_of(corridor)
         for where in (TERMINAL, on_discord(), {}):
             assert "never from a chat" in (await corridor.say(f"/link {code}", **where)).text
@@ -93,7 +93,7 @@ async def test_no_way_of_linking_gives_a_member_what_is_the_owners(home: Path) -
             await corridor.say("yes", **where)
         await corridor.say("yes", "7")
         await notices(corridor)
-        assert await corridor.house.people.scopes(Scope.account("telegram", "7")) == {Scope.account("telegram", "7")}
+        assert await corridor.services.people.scopes(Scope.account("telegram", "7")) == {Scope.account("telegram", "7")}
         assert await granted(corridor, model) == before
 
 
@@ -103,20 +103,20 @@ async def test_whoever_is_linked_with_an_account_that_becomes_the_owners_stays_b
         await furnish(corridor, model)
         before = await granted(corridor, model)
         await link(corridor)
-        await corridor.house.people.set_owner([OWNER, OTHER], [])
-        assert await corridor.house.people.is_owner(OTHER)
-        assert not await corridor.house.people.is_owner(MEMBER)
-        assert await corridor.house.people.scopes(Scope.account("telegram", "7")) == {Scope.account("telegram", "7")}
+        await corridor.services.people.set_owner([OWNER, OTHER], [])
+        assert await corridor.services.people.is_owner(OTHER)
+        assert not await corridor.services.people.is_owner(MEMBER)
+        assert await corridor.services.people.scopes(Scope.account("telegram", "7")) == {Scope.account("telegram", "7")}
         assert await granted(corridor, model) == before
 
 
 async def test_an_account_that_is_the_owners_no_more_takes_nothing_of_his_along(home: Path) -> None:
     async with open_corridor(home, ScriptedModel()) as corridor:
         await corridor.say("The lagoon is my secret")
-        await corridor.house.people.set_owner([OWNER, OTHER], [])
-        await corridor.house.people.set_owner([OWNER], [])
+        await corridor.services.people.set_owner([OWNER, OTHER], [])
+        await corridor.services.people.set_owner([OWNER], [])
         await link(corridor)
-        assert len(await corridor.house.people.scopes(Scope.account("telegram", "7"))) == 2
+        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 2
         for where in ({"who": "7"}, on_discord()):
             assert "lagoon is" not in (await corridor.say("/recall lagoon", **where)).text
 
@@ -140,4 +140,4 @@ async def test_who_tries_wrong_codes_shuts_out_nobody_but_himself(home: Path) ->
                 told = await corridor.say("/link WRONGONE", **on_discord(str(100 + number)))
             assert "Too many wrong codes" in told.text
         assert "Is **Person 7**" in (await corridor.say(f"/link {code}", **on_discord())).text
-        assert (await corridor.house.links.kin(Account(platform="discord", user_id="100"))) == []
+        assert (await corridor.services.links.kin(Account(platform="discord", user_id="100"))) == []

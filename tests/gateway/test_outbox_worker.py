@@ -159,7 +159,7 @@ async def test_a_platform_is_asked_again_when_it_said_and_given_up_in_the_end(ro
     refusals = [DeliveryError("slow down", retry_after_s=40.0)] + [DeliveryError("down")] * (TRIES - 1)
     room.telegram.stage("1", *refusals)
     async with room.working():
-        parcel = await room.send("a")
+        outbox_item = await room.send("a")
         await room.watch.until(lambda: room.outbox.ends == [("a", "postponed")])
         next_at = await room.outbox.next_at()
         assert next_at is not None
@@ -168,7 +168,7 @@ async def test_a_platform_is_asked_again_when_it_said_and_given_up_in_the_end(ro
             await room.later(hours=1)
             await room.watch.until(lambda count=count: len(room.outbox.ends) == count)  # type: ignore[misc]
     assert room.outbox.ends[-2:] == [("a", "postponed"), ("a", "buried")]
-    assert (await room.outbox.hold(parcel)).attempts == TRIES - 1
+    assert (await room.outbox.hold(outbox_item)).attempts == TRIES - 1
 
 
 async def test_a_cancelled_delivery_is_made_by_the_next_process(room: Mailroom) -> None:

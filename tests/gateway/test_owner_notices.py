@@ -16,14 +16,14 @@ pytestmark = pytest.mark.slow
 
 async def test_a_notice_is_left_although_something_was_forgotten_meanwhile(home: Path) -> None:
     async with open_corridor(home) as corridor:
-        house = corridor.house
+        services = corridor.services
         await corridor.say("I moved to Zanzibar in May.")
         await corridor.say("/forget Zanzibar")
-        doorbell = OwnerNotices(house.people, house.transcripts, house.outbox, house.clock, lambda: None)
-        async with EpochGuard(house.database, lambda: None).over(frozenset((Scope.account("telegram", "42"),))):
+        doorbell = OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, lambda: None)
+        async with EpochGuard(services.database, lambda: None).over(frozenset((Scope.account("telegram", "42"),))):
             await corridor.say("yes")
             await doorbell.tell("memory-down:diary", "My memory “diary” is out of order.")
             await doorbell.tell("memory-down:diary", "My memory “diary” is out of order.")
-        due = await house.outbox.due(house.clock.now(), ["telegram"])
-        texts = [parcel.answer.text for parcel in due if parcel.kind == "notice" and parcel.answer]
+        due = await services.outbox.due(services.clock.now(), ["telegram"])
+        texts = [outbox_item.answer.text for outbox_item in due if outbox_item.kind == "notice" and outbox_item.answer]
         assert texts == ["My memory “diary” is out of order."]

@@ -27,7 +27,7 @@ ELSEWHERE: dict[str, Any] = {"address": Address(platform="telegram", chat_id="42
 
 
 def left(corridor: Corridor, word: str) -> list[str]:
-    return left_of(word, corridor.house.database.path)
+    return left_of(word, corridor.services.database.path)
 
 
 async def forgotten(corridor: Corridor, what: str) -> KeptReply:
@@ -85,7 +85,7 @@ async def test_a_question_that_is_itself_forgotten_is_left_unanswered(home: Path
         task = await begun(corridor, model, "How far is Zanzibar?")
         gate, model.gate = model.gate, None
         waiting = asyncio.create_task(corridor.say("And does it rain in Zanzibar?", **ELSEWHERE))
-        while len(await corridor.house.inbox.waiting()) < 2:
+        while len(await corridor.services.inbox.waiting()) < 2:
             await asyncio.wait({task}, timeout=0.01)
         shown = await corridor.say("/forget Zanzibar")
         assert "3 messages" in shown.text
@@ -97,7 +97,7 @@ async def test_a_question_that_is_itself_forgotten_is_left_unanswered(home: Path
         for one in (task, waiting):
             assert "leave it unanswered" in (await one).text
         assert left(corridor, "Zanzibar") == []
-        assert await corridor.house.inbox.waiting() == []
+        assert await corridor.services.inbox.waiting() == []
         assert len(model.requests) == 2, "nobody was asked again"
 
 
@@ -170,9 +170,11 @@ async def test_what_a_dead_process_has_begun_is_taken_up(home: Path) -> None:
     async with open_corridor(home) as corridor:
         await corridor.say("I moved to Zanzibar in May.")
         await corridor.say("/forget Zanzibar")
-        await corridor.house.database.write(lambda connection: connection.execute("UPDATE erasures SET begun_at = 1"))
-        assert await corridor.house.forgetting.tend()
-        while await corridor.house.forgetting.tend():
+        await corridor.services.database.write(
+            lambda connection: connection.execute("UPDATE erasures SET begun_at = 1")
+        )
+        assert await corridor.services.forgetting.tend()
+        while await corridor.services.forgetting.tend():
             pass
         assert left(corridor, "Zanzibar") == []
         assert (await corridor.say("hello")).text == "ok"
@@ -212,20 +214,20 @@ async def test_a_reminder_that_is_due_meanwhile_is_not_given(home: Path) -> None
             return job
 
     async with open_corridor(home) as corridor:
-        house = corridor.house
+        services = corridor.services
         await corridor.say("/remind in 1 minute buy a map of Zanzibar")
-        await house.database.write(lambda connection: connection.execute("UPDATE jobs SET next_at = 5, at = 5"))
-        jobs = Slow(house.database, lambda: forgotten(corridor, "Zanzibar"))
+        await services.database.write(lambda connection: connection.execute("UPDATE jobs SET next_at = 5, at = 5"))
+        jobs = Slow(services.database, lambda: forgotten(corridor, "Zanzibar"))
         cron = Scheduler(
             jobs=jobs,
-            outbox=house.outbox,
-            people=house.people,
-            clock=house.clock,
+            outbox=services.outbox,
+            people=services.people,
+            clock=services.clock,
             deliver=lambda _: KeptReply(),
             late_after_s=60,
             on_wake=lambda: None,
         )
-        cron.connect(EpochGuard(house.database, lambda: None).over)
+        cron.connect(EpochGuard(services.database, lambda: None).over)
         await cron.open()
         listening = asyncio.create_task(cron.listen(corridor.router, ()))
         while jobs.reads < 2 or cron._runs:

@@ -23,7 +23,7 @@ async def in_room(corridor: Corridor, text: str, who: str, **changes: object) ->
 
 
 async def count(corridor: Corridor, table: str) -> int:
-    return await corridor.house.database.read(
+    return await corridor.services.database.read(
         lambda connection: int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
     )
 
@@ -44,7 +44,7 @@ async def test_a_stranger_gets_a_code_and_nothing_of_his_is_kept(home: Path) -> 
         reply = await corridor.say("my secret plan", "666")
         assert "I do not know you yet" in reply.text
         assert (await corridor.say("my secret plan again", "666")).answer is None, "one code an hour"
-        due = await corridor.house.outbox.due(corridor.house.clock.now() + timedelta(seconds=1), ("telegram",))
+        due = await corridor.services.outbox.due(corridor.services.clock.now() + timedelta(seconds=1), ("telegram",))
         assert due == [], "the owner has no place yet where he could be told"
         code = reply.text.split("`")[1]
         assert len(code) == 8
@@ -58,7 +58,7 @@ async def test_a_stranger_gets_a_code_and_nothing_of_his_is_kept(home: Path) -> 
         approved = await corridor.say(f"/approve {code.lower()}")
         assert "Person 666 (telegram, id 666) may talk to me now" in approved.text
         assert (await corridor.say("hello", "666")).text == "ok"
-        stored = await corridor.house.database.read(
+        stored = await corridor.services.database.read(
             lambda connection: "".join(str(tuple(row)) for row in connection.execute("SELECT text FROM messages"))
         )
         assert code not in stored.upper()
@@ -103,7 +103,7 @@ async def test_in_rooms_only_what_is_addressed_is_stored_unless_the_room_is_list
 async def test_a_room_of_the_owner_shows_his_history_and_serves_only_him(home: Path) -> None:
     async with open_corridor(home) as corridor:
         await corridor.say("My passport is in the blue drawer.")
-        await corridor.house.people.set_owner([Account(platform="telegram", user_id="42")], [ROOM])
+        await corridor.services.people.set_owner([Account(platform="telegram", user_id="42")], [ROOM])
         assert "blue drawer" in (await in_room(corridor, "/recall passport", "42")).text
         assert (await in_room(corridor, "/recall passport", "7")).answer is None
         assert (await in_room(corridor, "/recall passport", "666")).answer is None
@@ -168,8 +168,8 @@ async def test_an_answer_that_does_not_arrive_stays_in_the_outbox_and_is_deliver
         assert number is not None
         await corridor.router.serve(number)
         assert reply.answer is None
-        due = await corridor.house.outbox.due(corridor.house.clock.now() + timedelta(hours=1))
-        assert [parcel.answer.text for parcel in due if parcel.answer] == ["important"]
+        due = await corridor.services.outbox.due(corridor.services.clock.now() + timedelta(hours=1))
+        assert [outbox_item.answer.text for outbox_item in due if outbox_item.answer] == ["important"]
 
 
 async def test_a_permanent_refusal_is_buried(home: Path) -> None:
@@ -178,7 +178,7 @@ async def test_a_permanent_refusal_is_buried(home: Path) -> None:
         number = await corridor.router.admit(corridor.inbound("hello"), reply)
         assert number is not None
         await corridor.router.serve(number)
-        assert (await corridor.house.outbox.counts())["dead"] == 1
+        assert (await corridor.services.outbox.counts())["dead"] == 1
 
 
 async def test_a_turn_that_fails_is_apologised_for_with_an_incident(home: Path) -> None:
@@ -189,7 +189,7 @@ async def test_a_turn_that_fails_is_apologised_for_with_an_incident(home: Path) 
         reply = await corridor.say("hello")
         assert "Something went wrong on my side. What you wrote is kept." in reply.text
         assert "RuntimeError" not in reply.text
-        assert await corridor.house.inbox.waiting() == []
+        assert await corridor.services.inbox.waiting() == []
         assert (await corridor.say("again")).text == "fine"
 
 
@@ -199,8 +199,8 @@ async def test_a_restart_answers_what_was_accepted_once_and_into_the_placeholder
         inbound = corridor.inbound("are you there?")
         number = await corridor.router.admit(inbound, reply)
         assert number is not None
-        parcel = await corridor.post.hold(corridor.post.draft(inbound))
-        await corridor.house.outbox.record(parcel.key, "placeholder")
+        outbox_item = await corridor.post.hold(corridor.post.draft(inbound))
+        await corridor.services.outbox.record(outbox_item.key, "placeholder")
     async with open_corridor(home, ScriptedModel(says("yes"))) as corridor:
         platform = corridor.platforms["telegram"]
         for number in await corridor.router.resume(platform, timedelta(days=1)):
@@ -222,7 +222,7 @@ async def test_what_is_too_old_after_a_restart_is_told_and_not_answered(home: Pa
         [(_, late)] = platform.replies
         assert "I was away when you wrote this" in late.text
         assert model.requests == []
-        assert await corridor.house.inbox.waiting() == []
+        assert await corridor.services.inbox.waiting() == []
 
 
 async def test_an_interaction_lost_in_a_restart_expires_and_is_never_answered_in_public(home: Path) -> None:
@@ -233,7 +233,7 @@ async def test_an_interaction_lost_in_a_restart_expires_and_is_never_answered_in
         platform = corridor.platforms["telegram"]
         assert await corridor.router.resume(platform, timedelta(days=1)) == []
         assert platform.replies == []
-        assert (await corridor.house.outbox.counts())["dead"] == 1
+        assert (await corridor.services.outbox.counts())["dead"] == 1
 
 
 async def test_a_button_runs_its_command_for_its_person_in_its_place_only(home: Path) -> None:
@@ -273,7 +273,7 @@ async def test_commands_are_kept_but_neither_model_nor_recall_sees_them(home: Pa
         assert "zanzibar is an island" in "".join(block["text"] for block in model.requests[0].system)
         assert "/memory" not in model.sent()
         assert "zanzibar" not in (await corridor.say("/recall zanzibar")).text.replace("“zanzibar”", "")
-        kept = await corridor.house.database.read(
+        kept = await corridor.services.database.read(
             lambda connection: [
                 row[0] for row in connection.execute("SELECT text FROM messages WHERE kind = 'command'")
             ]
@@ -295,7 +295,7 @@ async def test_no_person_reaches_what_another_said_by_any_way(home: Path) -> Non
         await corridor.say("/title Vault quetzal")
         await corridor.say("/memory add The vault is green quetzal")
         await corridor.say("/remind tomorrow at 9 open the quetzal vault")
-        session = await corridor.house.conversations.current(corridor.inbound("x").address)
+        session = await corridor.services.conversations.current(corridor.inbound("x").address)
         assert session is not None
         number = session.id
         model.script = [
@@ -336,7 +336,7 @@ async def test_no_person_reaches_what_another_said_by_any_way(home: Path) -> Non
         nowhere = (await corridor.say("/sessions 99999", "7")).text
         assert (await corridor.say(f"/sessions {number}", "7")).text == nowhere.replace("99999", str(number))
         assert "quetzal" in (await corridor.say("/recall vault")).text.lower(), "the owner still finds it"
-        assert [job.text for job in await corridor.house.jobs.active()] == ["open the quetzal vault"]
+        assert [job.text for job in await corridor.services.jobs.active()] == ["open the quetzal vault"]
 
 
 async def test_a_room_sees_the_rooms_own_and_not_what_its_members_said_in_private(home: Path) -> None:
@@ -372,11 +372,11 @@ async def test_a_scheduled_question_is_asked_only_while_who_planned_it_is_served
     async with open_corridor(home, model) as corridor:
         reply = await corridor.say("what is new?", "7", **planned)
         assert reply.text == "News of the day."
-        session = await corridor.house.conversations.current(cron)
+        session = await corridor.services.conversations.current(cron)
         assert session is not None
         assert session.scope == Scope.account("telegram", "7")
         await corridor.say("and now?", "7", **(planned | {"message_id": "1@2027"}))
-        later = await corridor.house.conversations.current(cron)
+        later = await corridor.services.conversations.current(cron)
         assert later is not None
         assert later.id != session.id, "every run is a session of its own"
         gone = planned | {"sender": Sender(id="666", name="schedule"), "message_id": "2@2026"}
@@ -388,10 +388,10 @@ async def test_a_doubtful_time_is_asked_back_and_the_button_sets_it(home: Path) 
     async with open_corridor(home) as corridor:
         doubt = await corridor.say("/remind tomorrow at 5 feed the cat")
         assert doubt.text.startswith("Do you mean")
-        assert await corridor.house.jobs.active() == []
+        assert await corridor.services.jobs.active() == []
         assert doubt.answer is not None
         [button] = doubt.answer.buttons
         done = await corridor.say(button.id, kind="action", command=None)
         assert "feed the cat" in done.text
-        [job] = await corridor.house.jobs.active()
+        [job] = await corridor.services.jobs.active()
         assert job.text == "feed the cat"

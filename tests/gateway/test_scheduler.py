@@ -31,9 +31,13 @@ async def test_a_reminder_a_few_milliseconds_ahead(life: Lifetime) -> None:
     job = await life.add(due_at=life.clock.now() + timedelta(milliseconds=150))
     async with life.listening():
         assert life.wakes == 0
-        (parcel,) = await life.woken()
-        assert (parcel.kind, parcel.address, parcel.answer) == ("reminder", CHAT, Answer(text="⏰ call Bob"))
-        assert parcel.key.startswith(f"job:{job.id}:2026-11-20T12:00:00")
+        (outbox_item,) = await life.woken()
+        assert (outbox_item.kind, outbox_item.address, outbox_item.answer) == (
+            "reminder",
+            CHAT,
+            Answer(text="⏰ call Bob"),
+        )
+        assert outbox_item.key.startswith(f"job:{job.id}:2026-11-20T12:00:00")
         ended = await life.settled(job)
     assert ended.ended_at is not None
     assert ended.next_at is None
@@ -56,7 +60,7 @@ async def test_late_ones_say_how_late(life: Lifetime) -> None:
     await life.add(due_at=NOON - timedelta(seconds=60), text="a minute")
     async with life.listening():
         parcels = await life.woken(3)
-    assert sorted(parcel.answer.text for parcel in parcels if parcel.answer) == [
+    assert sorted(outbox_item.answer.text for outbox_item in parcels if outbox_item.answer) == [
         "⏰ a minute",
         "⏰ days (late by 3 days 4 hours)",
         "⏰ two hours (late by 2 hours)",
@@ -67,10 +71,10 @@ async def test_several_missed_runs_are_one(life: Lifetime) -> None:
     daily = Schedule(zone=ZONE, cron="0 9 * * *")
     job = await life.add(schedule=daily, due_at=datetime(2026, 11, 15, 9, tzinfo=UTC))
     async with life.listening():
-        (parcel,) = await life.woken()
+        (outbox_item,) = await life.woken()
         row = await life.settled(job)
-    assert parcel.answer == Answer(text="⏰ call Bob (late by 3 hours)")
-    assert parcel.key == f"job:{job.id}:2026-11-20T09:00:00+00:00"
+    assert outbox_item.answer == Answer(text="⏰ call Bob (late by 3 hours)")
+    assert outbox_item.key == f"job:{job.id}:2026-11-20T09:00:00+00:00"
     assert row.ended_at is None
     assert row.next_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
 
@@ -102,8 +106,8 @@ async def test_a_machine_that_slept(life: Lifetime) -> None:
     async with life.listening(life.made(life.jobs, HastyCron)) as cron:
         await cron.reload()
         life.clock.advance(hours=3)
-        (parcel,) = await life.woken()
-    assert parcel.answer == Answer(text="⏰ call Bob (late by 2 hours)")
+        (outbox_item,) = await life.woken()
+    assert outbox_item.answer == Answer(text="⏰ call Bob (late by 2 hours)")
 
 
 async def test_paused_and_removed_ones_never_come(life: Lifetime) -> None:
@@ -117,9 +121,9 @@ async def test_paused_and_removed_ones_never_come(life: Lifetime) -> None:
         await life.appointments.remove(removed.id, mine)
         await cron.reload()
         await life.jobs.pause(beside.id, NOON)
-        (parcel,) = await life.woken()
+        (outbox_item,) = await life.woken()
         await life.settled(kept)
-    assert parcel.answer == Answer(text="⏰ kept")
+    assert outbox_item.answer == Answer(text="⏰ kept")
     assert life.wakes == 1
 
 
@@ -128,9 +132,9 @@ async def test_one_that_is_moved_comes_at_its_new_time(life: Lifetime) -> None:
     async with life.listening() as cron:
         moved = await life.appointments.run(job.id, frozenset((ANA,)))
         await cron.reload()
-        (parcel,) = await life.woken()
+        (outbox_item,) = await life.woken()
         row = await life.settled(moved)
-    assert parcel.answer == Answer(text="⏰ call Bob")
+    assert outbox_item.answer == Answer(text="⏰ call Bob")
     assert row.next_at == NOON + timedelta(hours=1)
 
 
@@ -143,7 +147,7 @@ async def test_listening_again_after_a_fall(life: Lifetime) -> None:
         await life.add(text="second")
         await cron.reload()
         parcels = await life.woken(2)
-    assert [parcel.answer for parcel in parcels] == [Answer(text="⏰ second")]
+    assert [outbox_item.answer for outbox_item in parcels] == [Answer(text="⏰ second")]
 
 
 class _Dying(Jobs):
@@ -210,9 +214,9 @@ async def test_a_restart_delivers_what_was_planned_before(tmp_path: Path) -> Non
     clock.advance(hours=3)
     async with lifetime(tmp_path, clock) as life:
         async with life.listening():
-            (parcel,) = await life.woken()
+            (outbox_item,) = await life.woken()
             await life.settled(job)
-        assert parcel.answer == Answer(text="⏰ call Bob (late by 2 hours 40 minutes)")
+        assert outbox_item.answer == Answer(text="⏰ call Bob (late by 2 hours 40 minutes)")
     async with lifetime(tmp_path, clock) as life, life.listening() as cron:
         await cron.reload()
         assert await life.jobs.active() == []
@@ -247,4 +251,4 @@ async def test_many_at_once(life: Lifetime) -> None:
         parcels = await life.woken(60)
         for job in jobs:
             await life.settled(job)
-    assert len({parcel.key for parcel in parcels}) == 60
+    assert len({outbox_item.key for outbox_item in parcels}) == 60

@@ -123,8 +123,8 @@ async def test_the_owner_is_told_once_that_a_memory_is_out_of_order(home: Path) 
         for number in range(5):
             await corridor.say(f"what of harbour {number}?")
         await corridor.memory.shutdown()
-        house = corridor.house
-        notices = await house.database.read(
+        services = corridor.services
+        notices = await services.database.read(
             lambda connection: [
                 row[0] for row in connection.execute("SELECT payload FROM outbox WHERE kind = 'notice'")
             ]

@@ -227,14 +227,14 @@ async def test_what_was_told_with_it_is_told_anew_only_to_one_that_forgets(
 
 async def delivered(corridor: Corridor) -> None:
     """All that waits for a memory is brought to it."""
-    house, door = corridor.house, ProviderDelivery(corridor.memory)
-    post = Delivery(house.inbox, house.outbox, house.clock)
-    while parcels := await house.outbox.due(house.clock.now(), ["memory"]):
-        for parcel in parcels:
-            assert parcel.answer is not None
-            reply = door.reply(parcel.address)
-            post.begin(parcel, reply)
-            assert await post.deliver(parcel, reply, parcel.answer)
+    services, door = corridor.services, ProviderDelivery(corridor.memory)
+    post = Delivery(services.inbox, services.outbox, services.clock)
+    while parcels := await services.outbox.due(services.clock.now(), ["memory"]):
+        for outbox_item in parcels:
+            assert outbox_item.answer is not None
+            reply = door.reply(outbox_item.address)
+            post.begin(outbox_item, reply)
+            assert await post.deliver(outbox_item, reply, outbox_item.answer)
 
 
 async def test_forget_and_edits_reach_the_files_of_a_plugin(home: Path) -> None:

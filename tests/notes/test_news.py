@@ -125,4 +125,4 @@ async def test_no_nudge_where_it_is_turned_off(home: Path) -> None:
 
 async def note_elsewhere(corridor: Corridor, text: str) -> None:
     """As the command line does it, in a process of its own."""
-    await corridor.house.notebook.add(OWNER, frozenset((OWNER,)), "memory", text)
+    await corridor.services.notebook.add(OWNER, frozenset((OWNER,)), "memory", text)

@@ -26,7 +26,7 @@ def typed(message_id: str) -> Author:
 
 async def test_what_was_noted_before_a_crash_is_said_to_be_noted(home: Path) -> None:
     async with open_corridor(home) as corridor:
-        notebook = corridor.house.notebook
+        notebook = corridor.services.notebook
         await notebook.add(OWNER, OWNERS, "memory", "likes tea", typed("77"))
         said = (await corridor.say("/memory add likes tea", message_id="77")).text
         assert said == "Noted: “likes tea”. MEMORY.md is 0 % full, 9/2,200 characters."
@@ -41,11 +41,11 @@ async def test_an_undoing_is_not_done_twice(home: Path) -> None:
     async with open_corridor(home) as corridor:
         await corridor.say("/memory add likes tea")
         await corridor.say("/memory add likes mate")
-        change = await corridor.house.notebook.change(OWNERS)
-        await corridor.house.notebook.undo(change, OWNER, OWNERS, typed("80"))
+        change = await corridor.services.notebook.change(OWNERS)
+        await corridor.services.notebook.undo(change, OWNER, OWNERS, typed("80"))
         said = (await corridor.say("/memory undo", message_id="80")).text
         assert said.startswith(f"Undone: change {change.id}. Removed: “likes mate”.")
-        assert await corridor.house.notebook.entries(OWNERS, "memory") == ["likes tea"]
+        assert await corridor.services.notebook.entries(OWNERS, "memory") == ["likes tea"]
         assert "Removed: “likes tea”" in (await corridor.say("/memory undo", message_id="81")).text
 
 
@@ -53,7 +53,7 @@ class _Crossed(Notes):
     """Something is being erased as soon as it has been looked whether something is."""
 
     def __init__(self, corridor: Corridor) -> None:
-        super().__init__(corridor.house.database)
+        super().__init__(corridor.services.database)
         self._corridor = corridor
         self.erasing: asyncio.Task[KeptReply] | None = None
 
@@ -61,7 +61,7 @@ class _Crossed(Notes):
         await super().check()
         if self.erasing is None:
             self.erasing = asyncio.create_task(self._corridor.say("yes"))
-            while not await self._corridor.house.forgetting._erasure.begun():
+            while not await self._corridor.services.forgetting._erasure.begun():
                 await asyncio.wait({self.erasing}, timeout=0.01)
 
 
@@ -69,12 +69,12 @@ async def test_a_note_that_an_erasure_overtakes_is_logged_as_whose_it_is_and_sai
     async with open_corridor(home) as corridor:
         await corridor.say("I moved to Zanzibar in May.")
         await corridor.say("/forget Zanzibar")
-        notes = corridor.house.notebook._notes = _Crossed(corridor)
+        notes = corridor.services.notebook._notes = _Crossed(corridor)
         elsewhere = Address(platform="telegram", chat_id="42", thread_id="9")
         said = (await corridor.say("/memory add likes tea", address=elsewhere)).text
         assert said.startswith("Noted: “likes tea”.")
         assert notes.erasing is not None
         assert "Nothing of it is left" in (await notes.erasing).text
-        (change,) = await corridor.house.notebook.history(OWNERS)
+        (change,) = await corridor.services.notebook.history(OWNERS)
         assert (change.action, change.account, change.address) == ("add", typed("1").account, elsewhere)
-        assert left_of("Zanzibar", corridor.house.database.path) == []
+        assert left_of("Zanzibar", corridor.services.database.path) == []

@@ -70,7 +70,7 @@ async def test_forgetting_takes_the_source_along(home: Path) -> None:
         await corridor.say("yes")
         assert (await corridor.say("/memory history")).text == "Nothing was changed yet."
         assert "No note contains" in (await corridor.say("/memory why Zanzibar")).text
-        assert b"Zanzibar" not in corridor.house.database.path.read_bytes()
+        assert b"Zanzibar" not in corridor.services.database.path.read_bytes()
 
 
 async def test_a_number_is_never_given_twice(home: Path) -> None:
@@ -79,11 +79,11 @@ async def test_a_number_is_never_given_twice(home: Path) -> None:
         await corridor.say("/forget Zanzibar")
         await corridor.say("yes")
         await corridor.say("/memory add likes tea")
-        latest = (await corridor.house.notebook.history(frozenset((Scope.account("telegram", "42"),))))[0]
+        latest = (await corridor.services.notebook.history(frozenset((Scope.account("telegram", "42"),))))[0]
         assert latest.id > 1, "a memory service that was told of change 1 must be told of this one too"
 
 
 async def test_what_is_passed_on_is_no_command(home: Path) -> None:
     async with open_corridor(home) as corridor:
         await corridor.say(f"/memory add --anyway {ORDER}", origin="forwarded")
-        assert await corridor.house.notebook.history(frozenset((Scope.account("telegram", "42"),))) == []
+        assert await corridor.services.notebook.history(frozenset((Scope.account("telegram", "42"),))) == []

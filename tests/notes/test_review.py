@@ -42,11 +42,11 @@ async def prompt_of(corridor: Corridor, model: ScriptedModel) -> str:
 async def notices(corridor: Corridor) -> list[tuple[str, str]]:
     """Where somebody is told that something waits, and what; it is delivered."""
     found = []
-    while due := await corridor.house.outbox.due(corridor.house.clock.now()):
-        for parcel in due:
-            assert parcel.answer is not None
-            found.append((parcel.address.key, parcel.answer.text))
-            await corridor.house.outbox.done(parcel.key)
+    while due := await corridor.services.outbox.due(corridor.services.clock.now()):
+        for outbox_item in due:
+            assert outbox_item.answer is not None
+            found.append((outbox_item.address.key, outbox_item.answer.text))
+            await corridor.services.outbox.done(outbox_item.key)
     return found
 
 
@@ -109,10 +109,10 @@ async def test_the_same_from_a_tool_and_by_hand_is_decided_together(home: Path) 
     async with open_corridor(home, model) as corridor:
         await corridor.say("read that page for me, if you please")
         page(home).write_text(f"{ORDER}\n")
-        assert len(await corridor.house.notebook.pending(OWNER)) == 2
+        assert len(await corridor.services.notebook.pending(OWNER)) == 2
         await notices(corridor)
         assert "It stays" in (await corridor.say("/memory approve 2")).text
-        assert await corridor.house.notebook.pending(OWNER) == []
+        assert await corridor.services.notebook.pending(OWNER) == []
 
 
 async def test_in_a_room_only_the_owner_lets_it_stand(home: Path) -> None:
@@ -216,7 +216,7 @@ async def test_a_memory_service_is_not_told_of_what_waits(home: Path) -> None:
         assert fit(told) == told
     page(home).write_text(f"{ORDER}\n")
     async with open_corridor(home) as corridor:
-        notebook = corridor.house.notebook
+        notebook = corridor.services.notebook
         (note,) = await notebook.pending(OWNER)
         await notebook.decide(note, OWNER, is_approved=True)
         await notebook.remove(OWN, OWNER, "memory", ORDER)

@@ -51,9 +51,9 @@ def roomy(home: Path) -> Path:
 
 async def kept() -> tuple[list[str], list[str | None]]:
     """The notes, and what the history says was added by a command and by hand, oldest first."""
-    async with Services.open(Settings.load()) as house:
-        entries = await house.notebook.entries(HERS, "memory")
-        history = await house.notebook.history(HERS, 1_000)
+    async with Services.open(Settings.load()) as services:
+        entries = await services.notebook.entries(HERS, "memory")
+        history = await services.notebook.history(HERS, 1_000)
     return entries, [change.after for change in reversed(history)]
 
 

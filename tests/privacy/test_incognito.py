@@ -35,8 +35,8 @@ def on_disk(home: Path, words: str) -> list[str]:
 
 async def told(corridor: Corridor) -> list[Answer]:
     """What waits to be delivered."""
-    due = await corridor.house.outbox.due(corridor.house.clock.now())
-    return [parcel.answer for parcel in due if parcel.answer is not None]
+    due = await corridor.services.outbox.due(corridor.services.clock.now())
+    return [outbox_item.answer for outbox_item in due if outbox_item.answer is not None]
 
 
 async def test_nothing_of_it_reaches_the_disk(home: Path) -> None:
@@ -89,8 +89,8 @@ async def test_the_model_has_no_tool_that_writes(home: Path) -> None:
         assert "incognito" in model.requests[0].system[0]["text"]
         assert "incognito, so memory does nothing here" in str(model.requests[-1].messages)
         scopes = frozenset((Scope.account("telegram", "42"),))
-        assert await corridor.house.notebook.entries(scopes, "memory") == []
-        assert await corridor.house.facts.page(scopes) == []
+        assert await corridor.services.notebook.entries(scopes, "memory") == []
+        assert await corridor.services.facts.page(scopes) == []
 
 
 @pytest.mark.parametrize("command", ["/memory add x", "/remind tomorrow at 9 x", "/sessions 1", "/forget x"])
@@ -134,8 +134,8 @@ async def test_a_restart_ends_it_and_the_person_is_told(home: Path) -> None:
         [answer] = await told(corridor)
         assert "our incognito conversation has ended" in answer.text
         assert await corridor.router.resume(corridor.platforms["telegram"], timedelta(days=1)) == []
-        [parcel] = await corridor.house.outbox.due(corridor.house.clock.now())
-        await corridor.house.outbox.done(parcel.key)
+        [outbox_item] = await corridor.services.outbox.due(corridor.services.clock.now())
+        await corridor.services.outbox.done(outbox_item.key)
         assert (await corridor.say("hello", message_id="900")).text == "ok"
         assert "quetzal" not in str(model.requests)
     async with open_corridor(home) as corridor:
@@ -165,15 +165,15 @@ async def test_what_waits_when_it_begins_is_taken_out_of_the_inbox(home: Path) -
             number = await corridor.router.admit(corridor.inbound(text), reply)
             assert number is not None
             waiting.append((tasks.create_task(corridor.router.serve(number)), reply))
-        assert "quetzal" in str(await corridor.house.inbox.waiting())
+        assert "quetzal" in str(await corridor.services.inbox.waiting())
         model.gate.set()
         await asyncio.wait([first, *(task for task, _ in waiting)])
         assert waiting[1][1].text == f"{BADGE}\n\nok"
-        kept = await corridor.house.database.read(
+        kept = await corridor.services.database.read(
             lambda connection: connection.execute("SELECT count(*) FROM messages WHERE text = 'quetzal'").fetchone()[0]
         )
         assert kept == 0
-        while await corridor.house.forgetting.tend():
+        while await corridor.services.forgetting.tend():
             pass
         assert on_disk(home, "quetzal") == []
 
@@ -194,13 +194,13 @@ async def test_a_reminder_still_arrives_meanwhile(home: Path) -> None:
     async with open_corridor(home) as corridor:
         await corridor.say("/incognito")
         address = corridor.inbound("x").address
-        parcel = OutboxItem(key="job:1", kind="reminder", address=address, answer=Answer(text="tea"))
-        await corridor.post.hold(parcel)
-        await corridor.post.fill(parcel, Answer(text="tea"))
+        outbox_item = OutboxItem(key="job:1", kind="reminder", address=address, answer=Answer(text="tea"))
+        await corridor.post.hold(outbox_item)
+        await corridor.post.fill(outbox_item, Answer(text="tea"))
         reply = KeptReply(DeliveryError("away"))
-        corridor.post.begin(parcel, reply)
-        assert not await corridor.post.deliver(parcel, reply, Answer(text="tea"))
-        assert await corridor.house.outbox.next_at() is not None, "it is tried again"
+        corridor.post.begin(outbox_item, reply)
+        assert not await corridor.post.deliver(outbox_item, reply, Answer(text="tea"))
+        assert await corridor.services.outbox.next_at() is not None, "it is tried again"
 
 
 async def test_a_failure_says_that_it_is_not_kept(home: Path) -> None:
@@ -286,5 +286,5 @@ async def test_it_goes_on_where_a_group_has_moved_to(home: Path) -> None:
         await corridor.say("/incognito", **there)
         await corridor.router.moved("telegram", "-200", "-300")
     async with open_corridor(home, model, LISTED) as corridor:
-        due = await corridor.house.outbox.due(corridor.house.clock.now())
-        assert [parcel.address.chat_id for parcel in due] == ["-300"], "told once, where the chat is now"
+        due = await corridor.services.outbox.due(corridor.services.clock.now())
+        assert [outbox_item.address.chat_id for outbox_item in due] == ["-300"], "told once, where the chat is now"

@@ -34,7 +34,7 @@ def result(model: ScriptedModel) -> str:
 
 
 async def noted(corridor: Corridor, scope: Scope = OWN) -> list[str]:
-    return await corridor.house.notebook.entries(frozenset((scope,)), "memory")
+    return await corridor.services.notebook.entries(frozenset((scope,)), "memory")
 
 
 async def test_what_the_owner_types_is_asked_about_and_kept_when_he_insists(home: Path) -> None:
@@ -103,11 +103,11 @@ async def test_several_operations_are_put_aside_together_and_once(home: Path) ->
     async with open_corridor(home, model) as corridor:
         for _ in range(2):
             await corridor.say("read that page for me, if you please")
-        assert await corridor.house.notebook.entries(OWNER, "user") == []
-        assert len(await corridor.house.notebook.pending(OWNER)) == 1
+        assert await corridor.services.notebook.entries(OWNER, "user") == []
+        assert len(await corridor.services.notebook.pending(OWNER)) == 1
         await notices(corridor)
         await corridor.say("/memory approve 1")
-        assert await corridor.house.notebook.entries(OWNER, "user") == ["likes tea", ORDER]
+        assert await corridor.services.notebook.entries(OWNER, "user") == ["likes tea", ORDER]
 
 
 async def test_in_a_room_the_owner_decides_about_what_a_member_types(home: Path) -> None:
@@ -124,12 +124,12 @@ async def test_in_a_room_the_owner_decides_about_what_a_member_types(home: Path)
 async def test_what_waits_is_forgotten_too(home: Path) -> None:
     async with open_corridor(home, noting(f"{ORDER} in Porto")) as corridor:
         await corridor.say("read that page for me, if you please")
-        assert len(await corridor.house.notebook.pending(OWNER)) == 1
+        assert len(await corridor.services.notebook.pending(OWNER)) == 1
         await notices(corridor)
         await corridor.say("/forget Porto")
         await corridor.say("yes")
-        assert await corridor.house.notebook.pending(OWNER) == []
-        assert b"house in Porto" not in corridor.house.database.path.read_bytes()
+        assert await corridor.services.notebook.pending(OWNER) == []
+        assert b"house in Porto" not in corridor.services.database.path.read_bytes()
 
 
 async def test_a_flood_is_not_kept(home: Path) -> None:
@@ -137,7 +137,7 @@ async def test_a_flood_is_not_kept(home: Path) -> None:
         for number in range(51):
             said = await corridor.say(f"/memory add {ORDER} {number} times", "7", **IN_ROOM)
         assert "Reword it" in said.text
-        assert len(await corridor.house.notebook.pending(frozenset((ROOM,)))) == 50
+        assert len(await corridor.services.notebook.pending(frozenset((ROOM,)))) == 50
 
 
 async def test_what_waits_and_what_is_noted_is_shown_letter_by_letter(home: Path) -> None:

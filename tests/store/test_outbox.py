@@ -33,13 +33,13 @@ def outbox(database: Database, clock: SteadyClock) -> Outbox:
     return Outbox(database, clock)
 
 
-def parcel(key: str, address: Address = CHAT) -> OutboxItem:
+def outbox_item(key: str, address: Address = CHAT) -> OutboxItem:
     return OutboxItem(key=key, kind="answer", address=address)
 
 
 async def filled(outbox: Outbox, *keys: str, address: Address = CHAT) -> None:
     for key in keys:
-        await outbox.hold(parcel(key, address))
+        await outbox.hold(outbox_item(key, address))
         await outbox.fill(key, ANSWER, NOON)
 
 
@@ -48,7 +48,7 @@ async def due(outbox: Outbox, *platforms: str) -> list[str]:
 
 
 async def test_a_parcel_is_held_until_it_is_filled(outbox: Outbox) -> None:
-    wanted = replace(parcel("a", OTHER), reply_to="", kind="reminder")
+    wanted = replace(outbox_item("a", OTHER), reply_to="", kind="reminder")
     held = await outbox.hold(replace(wanted, next_at=NOON))
     assert held == replace(wanted, id=held.id)
     assert await outbox.due(NOON) == []
@@ -61,10 +61,10 @@ async def test_a_parcel_is_held_until_it_is_filled(outbox: Outbox) -> None:
 
 
 async def test_what_was_posted_is_found_by_the_next_process(outbox: Outbox) -> None:
-    await outbox.hold(parcel("a"))
+    await outbox.hold(outbox_item("a"))
     for message_id in ("501", "502", "501", "0501"):
         await outbox.record("a", message_id)
-    assert (await outbox.hold(parcel("a"))).posted == ("501", "502", "0501")
+    assert (await outbox.hold(outbox_item("a"))).posted == ("501", "502", "0501")
 
 
 async def test_one_parcel_an_address_leaves_at_a_time_in_order(outbox: Outbox) -> None:
@@ -76,12 +76,12 @@ async def test_one_parcel_an_address_leaves_at_a_time_in_order(outbox: Outbox) -
     assert await due(outbox) == ["a2", "b1"]
     await outbox.claim("b1")
     assert await due(outbox) == ["a2"]
-    await outbox.bury("b1", "gone")
+    await outbox.mark_dead("b1", "gone")
     assert await due(outbox) == ["a2", "b2"]
 
 
 async def test_a_turn_at_work_holds_up_nobody(outbox: Outbox) -> None:
-    await outbox.hold(parcel("working"))
+    await outbox.hold(outbox_item("working"))
     await filled(outbox, "reminder")
     assert await due(outbox) == ["reminder"]
     await outbox.fill("working", ANSWER, NOON)
@@ -92,7 +92,7 @@ async def test_what_is_for_other_platforms_takes_no_place(outbox: Outbox) -> Non
     for number in range(60):
         await filled(outbox, f"d{number}", address=Address(platform="discord", chat_id=str(number)))
     await filled(outbox, "t")
-    await outbox.hold(parcel("later", Address(platform="terminal", chat_id="local")))
+    await outbox.hold(outbox_item("later", Address(platform="terminal", chat_id="local")))
     await outbox.fill("later", ANSWER, LATER)
     assert await due(outbox, "telegram") == ["t"]
     assert await due(outbox, "telegram", "terminal") == ["t"]
@@ -108,7 +108,7 @@ async def test_what_is_for_other_platforms_takes_no_place(outbox: Outbox) -> Non
 
 
 async def test_an_answer_is_behind_older_ones_of_its_address_that_have_yet_to_leave(outbox: Outbox) -> None:
-    await outbox.hold(parcel("working"))
+    await outbox.hold(outbox_item("working"))
     await filled(outbox, "a1", "a2")
     await filled(outbox, "b", address=OTHER)
     assert [await outbox.is_behind(key) for key in ("working", "a1", "a2", "b", "unknown")] == [
@@ -126,7 +126,7 @@ async def test_an_answer_is_behind_older_ones_of_its_address_that_have_yet_to_le
     assert not await outbox.is_behind("a2")
     await outbox.fill("working", ANSWER, None)
     assert await outbox.is_behind("a2")
-    await outbox.bury("working", "gone")
+    await outbox.mark_dead("working", "gone")
     assert not await outbox.is_behind("a2")
 
 
@@ -142,7 +142,7 @@ async def test_a_failed_delivery_waits_and_counts(outbox: Outbox) -> None:
 async def test_nothing_leaves_twice(outbox: Outbox, database: Database) -> None:
     await filled(outbox, "a")
     await outbox.done("a")
-    again = await outbox.hold(parcel("a"))
+    again = await outbox.hold(outbox_item("a"))
     assert again.is_over
     assert again.answer is None
     await outbox.fill("a", ANSWER, NOON)
@@ -155,9 +155,9 @@ async def test_nothing_leaves_twice(outbox: Outbox, database: Database) -> None:
 
 async def test_what_cannot_be_delivered_is_kept_for_the_owner(outbox: Outbox) -> None:
     await filled(outbox, "a")
-    await outbox.bury("a", "the bot was blocked")
+    await outbox.mark_dead("a", "the bot was blocked")
     assert await outbox.due(NOON) == []
-    dead = await outbox.hold(parcel("a"))
+    dead = await outbox.hold(outbox_item("a"))
     assert dead.is_over
     assert dead.answer == ANSWER
 
@@ -166,7 +166,7 @@ async def test_a_dead_process_gives_its_parcels_back(outbox: Outbox) -> None:
     await filled(outbox, "claimed", "postponed")
     await outbox.claim("claimed")
     await outbox.postpone("postponed", LATER, "429")
-    await outbox.hold(replace(parcel("turn", OTHER), kind="reminder"))
+    await outbox.hold(replace(outbox_item("turn", OTHER), kind="reminder"))
     assert await outbox.due(LATER) == []
     await outbox.recover(NOON)
     assert await due(outbox) == ["claimed"]
@@ -182,10 +182,10 @@ async def test_an_answer_that_nothing_works_on_any_more_is_buried(
     inbox = Inbox(database, clock)
     waiting = Address(platform="telegram", chat_id="42", thread_id="7")
     assert await inbox.accept(inbound("1", address=waiting), NOON) is not None
-    await outbox.hold(parcel("turn:telegram:42/7:message:1", waiting))
-    await outbox.hold(parcel("turn:discord:9/8:message:77", OTHER))
-    await outbox.hold(parcel("turn:telegram:42:message:2"))
-    await outbox.hold(replace(parcel("job:1:x"), kind="reminder"))
+    await outbox.hold(outbox_item("turn:telegram:42/7:message:1", waiting))
+    await outbox.hold(outbox_item("turn:discord:9/8:message:77", OTHER))
+    await outbox.hold(outbox_item("turn:telegram:42:message:2"))
+    await outbox.hold(replace(outbox_item("job:1:x"), kind="reminder"))
     await filled(outbox, "filled")
     await outbox.recover(NOON)
     assert await outbox.counts() == {"held": 2, "due": 1, "dead": 2}
@@ -207,20 +207,20 @@ async def test_an_answer_that_nothing_works_on_any_more_is_buried(
 async def test_delivered_keys_are_let_go_after_a_month(outbox: Outbox, clock: SteadyClock) -> None:
     await filled(outbox, "a", "b")
     await outbox.done("a")
-    await outbox.bury("b", "gone")
+    await outbox.mark_dead("b", "gone")
     clock.advance(days=29)
     await outbox.recover(clock.now())
-    assert (await outbox.hold(parcel("a"))).is_over
+    assert (await outbox.hold(outbox_item("a"))).is_over
     clock.advance(days=2)
     await outbox.recover(clock.now())
-    assert not (await outbox.hold(parcel("a"))).is_over
+    assert not (await outbox.hold(outbox_item("a"))).is_over
     assert await outbox.counts() == {"held": 1, "due": 0, "dead": 1}
 
 
 async def test_an_empty_outbox(outbox: Outbox) -> None:
     assert await outbox.counts() == {"held": 0, "due": 0, "dead": 0}
     assert await outbox.next_at() is None
-    for change in (outbox.done("x"), outbox.claim("x"), outbox.bury("x", ""), outbox.record("x", "1")):
+    for change in (outbox.done("x"), outbox.claim("x"), outbox.mark_dead("x", ""), outbox.record("x", "1")):
         await change
     assert await outbox.due(NOON) == []
 
@@ -233,7 +233,7 @@ async def test_an_answer_that_has_left_can_be_opened_on_its_platform(database: D
     opened_session = await opened(conversations)
     asked = message(opened_session.id, "when does the ferry leave?", external_id="700")
     answer = message(opened_session.id, "the ferry leaves at nine", role="assistant", sender=None)
-    await conversations.append([asked, answer], parcel=replace(parcel("a"), answer=ANSWER))
+    await conversations.append([asked, answer], outbox_item=replace(outbox_item("a"), answer=ANSWER))
     query = SearchQuery(scopes=frozenset({ANA}), text="ferry", messages=2)
 
     async def links() -> set[str | None]:

@@ -203,25 +203,25 @@ async def test_an_answer_its_entries_and_its_parcel_are_one_transaction(
     assert None not in entries
     held = await outbox.hold(OutboxItem(key="turn:1", kind="answer", address=CHAT, reply_to="1"))
     await outbox.record("turn:1", "501")
-    parcel = replace(held, answer=Answer(text="done"), next_at=NOON)
+    outbox_item = replace(held, answer=Answer(text="done"), next_at=NOON)
     with pytest.raises(StoreError, match="no session 99"):
-        await conversations.append([message(made.id), message(99)], [e for e in entries if e], parcel)
+        await conversations.append([message(made.id), message(99)], [e for e in entries if e], outbox_item)
     assert await conversations.history(made, MINE) == []
     assert len(await inbox.waiting()) == 2
     assert await outbox.due(NOON) == []
-    await conversations.append([message(made.id)], [e for e in entries if e], parcel)
+    await conversations.append([message(made.id)], [e for e in entries if e], outbox_item)
     assert await inbox.waiting() == []
-    assert await outbox.due(NOON) == [replace(parcel, posted=("501",))]
+    assert await outbox.due(NOON) == [replace(outbox_item, posted=("501",))]
     await outbox.done("turn:1")
-    await conversations.append([], (), parcel)
+    await conversations.append([], (), outbox_item)
     assert await outbox.due(NOON) == []
 
 
 async def test_a_parcel_nobody_held_is_made(conversations: Conversations, outbox: Outbox) -> None:
-    parcel = OutboxItem(key="late", kind="notice", address=CHAT, answer=Answer(text="x"), next_at=NOON)
-    await conversations.append([], (), parcel)
+    outbox_item = OutboxItem(key="late", kind="notice", address=CHAT, answer=Answer(text="x"), next_at=NOON)
+    await conversations.append([], (), outbox_item)
     (due,) = await outbox.due(NOON)
-    assert due == replace(parcel, id=due.id)
+    assert due == replace(outbox_item, id=due.id)
 
 
 @pytest.fixture

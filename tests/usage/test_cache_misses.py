@@ -21,7 +21,7 @@ MINE = frozenset({Scope.account("telegram", "42")})
 
 
 @asynccontextmanager
-async def _house(home: Path, api: MessagesApi, options: str = "") -> AsyncIterator[Corridor]:
+async def _services(home: Path, api: MessagesApi, options: str = "") -> AsyncIterator[Corridor]:
     claude = Claude(api_key="k", base_url=api.url, clock=SteadyClock(), says_why=True)
     try:
         async with open_corridor(home, claude, options) as corridor:
@@ -31,11 +31,11 @@ async def _house(home: Path, api: MessagesApi, options: str = "") -> AsyncIterat
 
 
 async def _causes(corridor: Corridor) -> dict[str, int]:
-    return {miss.cause: miss.times for miss in await corridor.house.calls.misses(MINE)}
+    return {miss.cause: miss.times for miss in await corridor.services.usage_log.misses(MINE)}
 
 
 async def test_an_edit_and_an_erasure_miss_once_each(home: Path) -> None:
-    async with MessagesApi() as api, _house(home, api) as corridor:
+    async with MessagesApi() as api, _services(home, api) as corridor:
         await corridor.say("The ferry leaves at nine.", message_id="m1")
         await corridor.say("My dog is called Zorro.", message_id="m2")
         await corridor.say("Good.", message_id="m3")
@@ -56,7 +56,7 @@ async def test_an_edit_and_an_erasure_miss_once_each(home: Path) -> None:
 async def test_a_restart_misses_nothing(home: Path) -> None:
     async with MessagesApi() as api:
         for number, text in enumerate(("The ferry leaves at nine.", "And back?", "Good.")):
-            async with _house(home, api) as corridor:
+            async with _services(home, api) as corridor:
                 await corridor.say(text, message_id=f"m{number}")
                 causes = await _causes(corridor)
     assert causes == {"first": 1}
@@ -64,7 +64,7 @@ async def test_a_restart_misses_nothing(home: Path) -> None:
 
 
 async def test_a_long_conversation_goes_on_in_a_fresh_one(home: Path) -> None:
-    async with MessagesApi() as api, _house(home, api, "[model]\nwindow_tokens = 12000\n") as corridor:
+    async with MessagesApi() as api, _services(home, api, "[model]\nwindow_tokens = 12000\n") as corridor:
         for number in range(5):
             await corridor.say(f"[long 9000] {number}")
         causes = await _causes(corridor)
@@ -78,5 +78,5 @@ async def test_every_kind_of_call_is_in_the_books(home: Path) -> None:
         await corridor.say("My sister Ana lives in Porto and takes the ferry.")
         await corridor.say("/new")
         await corridor.say("/recall --summary --expand where does Ana live")
-        kinds = {bill.kind: bill.calls for bill in await corridor.house.calls.bills(MINE)}
+        kinds = {bill.kind: bill.calls for bill in await corridor.services.usage_log.bills(MINE)}
     assert kinds == {"chat": 1, "title": 1, "facts": 1, "expansion": 1, "summary": 1}

@@ -222,7 +222,7 @@ async def test_files_are_kept_in_the_home_and_never_replace_one(home: Path) -> N
 
 @asynccontextmanager
 async def screen(
-    home: Path, monkeypatch: pytest.MonkeyPatch, sink: Parrot, is_veiled: Callable[[Address], bool] = lambda _: False
+    home: Path, monkeypatch: pytest.MonkeyPatch, sink: Parrot, is_incognito: Callable[[Address], bool] = lambda _: False
 ) -> AsyncIterator[tuple[Tty, Terminal]]:
     """A person at a terminal: what is typed goes into a tty, `Tty.sees` waits for what is painted."""
     monkeypatch.setenv("PROMPT_TOOLKIT_NO_CPR", "1")
@@ -231,7 +231,7 @@ async def screen(
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     with os.fdopen(slave, "r+b", buffering=0) as opened:
         stdin, stdout = open(opened.fileno(), closefd=False), open(opened.fileno(), "w", closefd=False)  # noqa: ASYNC230, SIM115
-        terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout, is_veiled=is_veiled)
+        terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout, is_incognito=is_incognito)
         await terminal.open()
         tty = Tty(master)
         listening = asyncio.create_task(terminal.listen(sink, SPECS))

@@ -22,7 +22,7 @@ async def test_what_was_spent(home: Path) -> None:
     async with open_corridor(home, ScriptedModel(*(says("ok", usage=one) for one in used)), PRICED) as corridor:
         await corridor.say("Where does the ferry leave?")
         await corridor.say("And back?")
-        month = corridor.house.clock.now()
+        month = corridor.services.clock.now()
     lately = json.loads(good(home, "usage", "--json"))
     assert lately == {
         "calls": 2,

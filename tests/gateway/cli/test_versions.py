@@ -64,8 +64,8 @@ def put_aside() -> None:
     """As a tool of the model does."""
 
     async def work() -> None:
-        async with Services.open(Settings.load()) as house:
-            await house.notebook.add(HERE, frozenset((HERE,)), "memory", ORDER)
+        async with Services.open(Settings.load()) as services:
+            await services.notebook.add(HERE, frozenset((HERE,)), "memory", ORDER)
 
     asyncio.run(work())
 

@@ -43,8 +43,8 @@ class Mneme:
 
     def inside(self, work: Callable[[Services], Awaitable[None]]) -> None:
         async def visit() -> None:
-            async with Services.open(Settings.load({"MNEME_HOME": str(self.home)})) as house:
-                await work(house)
+            async with Services.open(Settings.load({"MNEME_HOME": str(self.home)})) as services:
+                await work(services)
 
         asyncio.run(visit())
 
@@ -60,25 +60,25 @@ def mneme(home: Path) -> Iterator[Mneme]:
 
 
 async def said(
-    house: Services, address: Address, scope: Scope, text: str, *, name: str = "Ana", title: str = ""
+    services: Services, address: Address, scope: Scope, text: str, *, name: str = "Ana", title: str = ""
 ) -> int:
     """A conversation somewhere with one message; its number."""
-    session = await house.conversations.create(Session(address=address, scope=scope, started_at=AT))
+    session = await services.conversations.create(Session(address=address, scope=scope, started_at=AT))
     sender = Sender(id="1", name=name)
     message = Message(role="user", text=text, session_id=session.id, created_at=AT, sender=sender)
-    await house.conversations.append([message])
+    await services.conversations.append([message])
     if title:
-        await house.conversations.retitle(session.id, title)
+        await services.conversations.retitle(session.id, title)
     return session.id
 
 
 def test_the_last_words_need_no_quotes_and_options_stand_anywhere(mneme: Mneme) -> None:
     number = 0
 
-    async def work(house: Services) -> None:
+    async def work(services: Services) -> None:
         nonlocal number
         place = Address(platform="terminal", chat_id="local")
-        number = await said(house, place, Scope.account("terminal", "local"), "the ferry to Lisbon")
+        number = await said(services, place, Scope.account("terminal", "local"), "the ferry to Lisbon")
 
     mneme.inside(work)
     found = json.loads(mneme("recall", "ferry", "--limit", "5", "to", "Lisbon", "--json"))
@@ -131,10 +131,10 @@ def test_a_reminder_goes_where_the_owner_last_wrote_on_a_connected_platform(mnem
     (mneme.home / "mneme.toml").write_text('[owner]\ntelegram = [42]\ndiscord = [7]\nrooms = ["telegram:-5"]\n')
     line = {"session": "old", "role": "user", "text": "mum", "at": "2026-06-01", "platform": "telegram", "chat": "99"}
 
-    async def work(house: Services) -> None:
-        await said(house, Address(platform="telegram", chat_id="42"), Scope.account("telegram", "42"), "hello")
-        await said(house, Address(platform="discord", chat_id="700"), Scope.account("discord", "7"), "hello")
-        await said(house, Address(platform="telegram", chat_id="-5"), Scope.room("telegram", "-5"), "hello all")
+    async def work(services: Services) -> None:
+        await said(services, Address(platform="telegram", chat_id="42"), Scope.account("telegram", "42"), "hello")
+        await said(services, Address(platform="discord", chat_id="700"), Scope.account("discord", "7"), "hello")
+        await said(services, Address(platform="telegram", chat_id="-5"), Scope.room("telegram", "-5"), "hello all")
 
     mneme.inside(work)
     (mneme.home / "old.jsonl").write_text(json.dumps(line))
@@ -164,12 +164,12 @@ def test_a_reminder_that_is_due_waits_for_a_mneme_that_runs(mneme: Mneme) -> Non
 def test_nothing_that_others_wrote_drives_the_terminal(mneme: Mneme) -> None:
     number = 0
 
-    async def work(house: Services) -> None:
+    async def work(services: Services) -> None:
         nonlocal number
         place, scope = Address(platform="terminal", chat_id="local"), Scope.account("terminal", "local")
         text = "first \x1b[2J line\n" + "long " * 100 + "end"
-        number = await said(house, place, scope, text, name=EVIL, title=EVIL)
-        await house.people.ask(Account(platform="telegram", user_id="5"), EVIL, house.clock.now())
+        number = await said(services, place, scope, text, name=EVIL, title=EVIL)
+        await services.people.ask(Account(platform="telegram", user_id="5"), EVIL, services.clock.now())
 
     mneme.inside(work)
     shown = mneme("recall", "--session", str(number))
@@ -186,12 +186,12 @@ def test_nothing_that_others_wrote_drives_the_terminal(mneme: Mneme) -> None:
 
 
 def test_the_indexes_are_built_anew_on_request(mneme: Mneme) -> None:
-    async def work(house: Services) -> None:
+    async def work(services: Services) -> None:
         place, scope = Address(platform="terminal", chat_id="local"), Scope.account("terminal", "local")
-        await said(house, place, scope, "the ferry")
+        await said(services, place, scope, "the ferry")
         statement = "INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')"
-        await house.database.write(lambda connection: connection.execute(statement).close())
-        assert await house.recall.verify()
+        await services.database.write(lambda connection: connection.execute(statement).close())
+        assert await services.recall.verify()
 
     mneme.inside(work)
     findings = {finding["subject"]: finding for finding in json.loads(mneme("check", "--repair", "--json"))}

@@ -96,7 +96,7 @@ async def test_what_lies_elsewhere_is_in_it_too(home: Path) -> None:
         "INSERT INTO raw_updates VALUES ('telegram', 3, 'torn {', 'x', 5)",
     )
     async with open_corridor(home, ScriptedModel(says("How nice.")), LISTED) as corridor:
-        annals = Annals(corridor.house.database)
+        annals = Annals(corridor.services.database)
         for row in rows:
             await annals.execute(row)
         await corridor.say("my kayak is blue", "7")
@@ -164,9 +164,9 @@ async def test_the_wrong_person_gets_nothing(home: Path, key: str) -> None:
         await corridor.say("/remind tomorrow at 9 buy a kayak", "7")
         scopes = frozenset((Scope(key=key),))
         accounts = [Account(platform="telegram", user_id="7\0"), Account(platform="discord", user_id="7")]
-        rows = [row async for row in corridor.house.holdings.held(scopes, accounts)]
+        rows = [row async for row in corridor.services.personal_data.held(scopes, accounts)]
         assert rows == []
-        assert [row async for row in corridor.house.holdings.held(frozenset(), [])] == []
+        assert [row async for row in corridor.services.personal_data.held(frozenset(), [])] == []
 
 
 async def test_every_table_is_exported_or_it_is_said_why_not(database: Database) -> None:

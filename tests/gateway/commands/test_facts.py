@@ -46,7 +46,7 @@ async def test_what_is_dictated_is_kept_and_closes_what_it_contradicts(home: Pat
         assert "too long for a fact: 500" in (await corridor.say("/remember " + "x" * 500)).text
         order = "/remember that you must Bearer 0123456789abcdef01234567 opens the lake house"
         assert "I do not keep that" in (await corridor.say(order)).text
-        assert len(await corridor.house.facts.page(frozenset((Scope.account("telegram", "42"),)))) == 3
+        assert len(await corridor.services.facts.page(frozenset((Scope.account("telegram", "42"),)))) == 3
 
 
 async def test_a_fact_says_why_and_can_be_pinned_and_corrected(home: Path) -> None:
@@ -87,7 +87,7 @@ async def test_a_yes_that_comes_again_after_a_crash_finds_its_work_done(home: Pa
     async with open_corridor(home) as corridor:
         await corridor.say("I live in Zanzibar")
         await corridor.say("/memory forget f1")
-        (kept,) = await corridor.house.database.read(
+        (kept,) = await corridor.services.database.read(
             lambda connection: connection.execute("SELECT arguments FROM actions WHERE address IS NOT NULL").fetchall()
         )
         assert "Zanzibar" not in kept["arguments"], "what waits for a yes has no words"
@@ -116,7 +116,7 @@ async def test_forgetting_a_fact_is_asked_and_takes_the_message_along(home: Path
         asked = await corridor.say("/memory forget f1")
         assert "1 message" in asked.text
         assert "Forgotten: " in (await corridor.say("yes")).text
-        assert left_of("Zanzibar", corridor.house.database.path) == []
+        assert left_of("Zanzibar", corridor.services.database.path) == []
         assert "There is no fact f1" in (await corridor.say("/memory why f1")).text
 
 
@@ -155,7 +155,7 @@ async def test_what_the_curator_doubts_is_shown_with_its_reason_until_somebody_d
     async with open_corridor(home) as corridor:
         await corridor.say("/remember The ladder is behind the shed")
         own = frozenset((Scope.account("telegram", "42"),))
-        await corridor.house.facts.flag(1, own, "it happened over a year ago")
+        await corridor.services.facts.flag(1, own, "it happened over a year ago")
         page = await corridor.say("/memory")
         assert "❓ _it happened over a year ago_" in page.text
         card = await press(corridor, page, "f1")
@@ -202,7 +202,7 @@ async def test_a_message_that_is_answered_or_chosen_is_remembered_with_its_sourc
         await corridor.say("/remember", reply_to="m1")
         await corridor.say("/remember Ladders are tall", reply_to="m1")
         await corridor.say("/remember The ladder is behind the shed", reply_to="m1", is_interaction=True)
-        second, first = await corridor.house.facts.page(frozenset((Scope.account("telegram", "42"),)))
+        second, first = await corridor.services.facts.page(frozenset((Scope.account("telegram", "42"),)))
         assert first.content == "The ladder is behind the shed"
         assert (first.said, second.message_id) == (1, None)
         await corridor.say("", kind="delete", message_id="m1")
@@ -214,7 +214,7 @@ async def test_what_is_remembered_later_is_dated_from_when_it_was_said(home: Pat
     async with open_corridor(home) as corridor:
         said_at = datetime(2026, 3, 20, 12, tzinfo=UTC)
         await corridor.say("My plan: I moved to Porto last month", message_id="m1", sent_at=said_at)
-        assert await corridor.house.facts.page(frozenset((Scope.account("telegram", "42"),))) == []
+        assert await corridor.services.facts.page(frozenset((Scope.account("telegram", "42"),))) == []
         answer = await corridor.say("/remember I moved to Porto last month", reply_to="m1", is_interaction=True)
         assert "I moved to Porto last month (since February 2026; said on 20 March 2026)" in answer.text
 
@@ -226,7 +226,7 @@ async def test_what_another_said_is_no_fact_about_oneself(home: Path) -> None:
         room = {"address": address, "scope": ROOM, "is_direct": False}
         await corridor.say("I live in Faro", "8", message_id="m2", **room)
         await corridor.say("/remember", "7", reply_to="m2", **room)
-        facts = {fact.content: fact for fact in await corridor.house.facts.page(frozenset((ROOM,)))}
+        facts = {fact.content: fact for fact in await corridor.services.facts.page(frozenset((ROOM,)))}
         assert facts["I live in Porto"].is_open
         assert facts["Person 8: I live in Faro"].attribute is None
 
@@ -236,7 +236,7 @@ async def test_what_is_passed_on_is_nobody_s_fact_until_it_is_asked_for(home: Pa
         await corridor.say("I live in Rome", message_id="m3", origin="forwarded")
         await corridor.say("I live in Porto")
         own = frozenset((Scope.account("telegram", "42"),))
-        assert [fact.content for fact in await corridor.house.facts.page(own)] == ["I live in Porto"]
+        assert [fact.content for fact in await corridor.services.facts.page(own)] == ["I live in Porto"]
         await corridor.say("/remember", reply_to="m3")
         assert "Forwarded: I live in Rome" in (await corridor.say("/memory facts")).text
-        assert all(fact.is_open for fact in await corridor.house.facts.page(own))
+        assert all(fact.is_open for fact in await corridor.services.facts.page(own))

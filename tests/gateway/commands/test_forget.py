@@ -24,7 +24,7 @@ async def in_room(corridor: Corridor, text: str, who: str) -> KeptReply:
 
 
 def left(corridor: Corridor, word: str) -> list[str]:
-    return left_of(word, corridor.house.database.path)
+    return left_of(word, corridor.services.database.path)
 
 
 async def test_it_is_shown_asked_and_erased_with_a_receipt(home: Path) -> None:
@@ -46,7 +46,7 @@ async def test_it_is_shown_asked_and_erased_with_a_receipt(home: Path) -> None:
         assert "Zanzibar" not in (await corridor.say("/memory")).text
         assert "Nothing" in (await corridor.say("/cron")).text or "no " in (await corridor.say("/cron")).text.lower()
         assert "nothing to forget" in (await corridor.say("/forget Zanzibar")).text
-        while await corridor.house.forgetting.tend():
+        while await corridor.services.forgetting.tend():
             pass
         assert left(corridor, "Zanzibar") == [], "what was asked for is not kept either"
 
@@ -58,7 +58,7 @@ async def test_anything_but_yes_leaves_it(home: Path) -> None:
         assert (await corridor.say("no, leave it")).text == "ok"
         await corridor.say("yes")
         assert "I moved to" in (await corridor.say("/recall Zanzibar")).text
-        kept = await corridor.house.database.read(
+        kept = await corridor.services.database.read(
             lambda connection: connection.execute("SELECT 1 FROM messages WHERE text LIKE '/forget _%'").fetchall()
         )
         assert kept == []
@@ -111,7 +111,7 @@ async def test_nobody_can_confirm_for_another_by_typing_the_token(home: Path) ->
         await corridor.say("I moved to Zanzibar in May.")
         asked = await corridor.say("/forget Zanzibar")
         assert asked.answer is not None
-        lists = await corridor.house.database.read(
+        lists = await corridor.services.database.read(
             lambda connection: [row[0] for row in connection.execute("SELECT id FROM erasures")]
         )
         assert "nothing was erased" in (await corridor.say(f"/forget --confirmed {lists[0]}", "7")).text
@@ -141,10 +141,10 @@ async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Pat
             pass
 
     async with open_corridor(home) as corridor:
-        corridor.house.forgetting.connect(Service())
+        corridor.services.forgetting.connect(Service())
         await corridor.say("I moved to Zanzibar in May.")
-        await corridor.house.database.checkpoint()
-        reader = sqlite3.connect(corridor.house.database.path, isolation_level=None)
+        await corridor.services.database.checkpoint()
+        reader = sqlite3.connect(corridor.services.database.path, isolation_level=None)
         reader.execute("BEGIN")
         assert reader.execute("SELECT COUNT(*) FROM state_meta").fetchone()
         await corridor.say("/forget Zanzibar")
@@ -153,6 +153,6 @@ async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Pat
         assert "not all out of state.db yet" in receipt
         assert "I moved" not in (await corridor.say("/recall moved")).text
         reader.close()
-        while await corridor.house.forgetting.tend():
+        while await corridor.services.forgetting.tend():
             pass
         assert left(corridor, "Zanzibar") == []

@@ -35,11 +35,11 @@ async def code_of(corridor: Corridor, who: str = "7") -> str:
 async def notices(corridor: Corridor) -> list[tuple[Address, Answer]]:
     """What the outbox would bring by now; it is delivered."""
     found = []
-    while due := await corridor.house.outbox.due(corridor.house.clock.now()):
-        for parcel in due:
-            assert parcel.answer is not None
-            found.append((parcel.address, parcel.answer))
-            await corridor.house.outbox.done(parcel.key)
+    while due := await corridor.services.outbox.due(corridor.services.clock.now()):
+        for outbox_item in due:
+            assert outbox_item.answer is not None
+            found.append((outbox_item.address, outbox_item.answer))
+            await corridor.services.outbox.done(outbox_item.key)
     return found
 
 
@@ -72,7 +72,7 @@ async def test_both_sides_are_asked_and_then_are_one_person(home: Path) -> None:
         assert address == Address(platform="telegram", chat_id="7")
         assert "**Seven** (Discord, id `77`)" in question.text
         assert "it will see everything you said here" in question.text
-        assert await corridor.house.people.scopes(Scope.account("discord", "77")) == {Scope.account("discord", "77")}
+        assert await corridor.services.people.scopes(Scope.account("discord", "77")) == {Scope.account("discord", "77")}
 
         assert "You are one person now" in (await corridor.say(question.buttons[0].id, "7", kind="action")).text
         [(address, told)] = await notices(corridor)
@@ -105,7 +105,7 @@ async def test_of_a_stranger_nothing_is_kept_before_he_is_let_in(home: Path) -> 
             waiting = connection.execute("SELECT count(*) FROM inbox").fetchone()[0]
             return messages, waiting
 
-        assert await corridor.house.database.read(work) == (0, 0)
+        assert await corridor.services.database.read(work) == (0, 0)
 
 
 async def test_a_stranger_has_no_other_command_than_link(home: Path) -> None:
@@ -130,7 +130,7 @@ async def test_anything_but_a_yes_calls_it_off_on_either_side(home: Path, answer
         assert len(await notices(corridor)) == 1
         await corridor.say(answer, "7")
         await corridor.say("yes", "7")
-        assert len(await corridor.house.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
 
 
 async def test_a_code_is_good_once_and_for_one_account(home: Path) -> None:
@@ -149,7 +149,7 @@ async def test_a_yes_counts_only_from_the_two_and_in_their_order(home: Path) -> 
         assert "Nothing waits for that" in (await corridor.say("/link yes 1", "7")).text, "the other goes first"
         assert "Nothing waits for that" in (await corridor.say("/link yes 1", **on_discord("78", "Eight"))).text
         assert "Nothing waits for that" in (await corridor.say("/link yes 99", "7")).text
-        assert len(await corridor.house.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
 
 
 async def test_the_owners_accounts_join_nobody(home: Path) -> None:
@@ -161,9 +161,9 @@ async def test_the_owners_accounts_join_nobody(home: Path) -> None:
         await corridor.say(f"/link {code}", **on_discord())
         await corridor.say("yes", **on_discord())
         await notices(corridor)
-        await corridor.house.people.set_owner([OWNER, OTHER], [])
+        await corridor.services.people.set_owner([OWNER, OTHER], [])
         assert "never from a chat" in (await corridor.say("yes", "7")).text
-        assert len(await corridor.house.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
 
 
 async def test_in_a_room_nobody_is_linked(home: Path) -> None:
@@ -210,7 +210,7 @@ async def test_parting_returns_each_account_its_own_at_once(home: Path) -> None:
 
         parted = await corridor.say("/unlink", "7")
         assert "Parted: `telegram:7`" in parted.text
-        await corridor.house.people.ask(OTHER, "Seven", corridor.house.clock.now())
+        await corridor.services.people.ask(OTHER, "Seven", corridor.services.clock.now())
         await let_in(corridor, OTHER)
         await corridor.say("and the boathouse?", **on_discord())
         assert "fern" not in str(model.requests[-1])
@@ -226,7 +226,7 @@ async def let_in(corridor: Corridor, account: Account) -> None:
             {"platform": account.platform, "user_id": account.user_id},
         )
 
-    await corridor.house.database.write(work)
+    await corridor.services.database.write(work)
 
 
 async def test_a_bare_yes_is_said_to_what_has_been_seen(home: Path) -> None:
@@ -240,7 +240,7 @@ async def test_a_bare_yes_is_said_to_what_has_been_seen(home: Path) -> None:
         await corridor.say("yes", "7")
         question, answer = [told for _, told in await notices(corridor)]
         assert "Forgotten" in answer.text
-        assert len(await corridor.house.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
         assert "You are one person" in (await corridor.say("yes", "7")).text, "it waits since it has arrived"
         assert "Is **Seven**" in question.text
 
@@ -254,7 +254,7 @@ async def test_a_bare_yes_where_two_questions_were_seen_is_taken_for_none(home: 
         await corridor.say("yes", **on_discord())
         await notices(corridor)
         assert "More than one question" in (await corridor.say("yes", "7")).text
-        assert len(await corridor.house.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
         assert asked.answer is not None
         assert "expired" in (await corridor.say(asked.answer.buttons[0].id, "7", kind="action")).text
         assert "boat" in (await corridor.say("/recall Zanzibar", "7")).text
@@ -265,7 +265,7 @@ async def test_nothing_said_before_the_question_has_arrived_answers_it(home: Pat
         await corridor.say(f"/link {await code_of(corridor)}", **on_discord())
         await corridor.say("yes", **on_discord())
         await corridor.say("yes", "7")
-        assert len(await corridor.house.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
         [(_, question), _] = await notices(corridor)
         assert "You are one person" in (await corridor.say(question.buttons[0].id, "7", kind="action")).text
 
@@ -280,7 +280,7 @@ async def test_the_button_of_each_question_is_its_own(home: Path) -> None:
         assert asked.answer is not None
         await corridor.say(asked.answer.buttons[0].id, "7", kind="action")
         assert "Forgotten" in (await notices(corridor))[-1][1].text
-        assert len(await corridor.house.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
 
 
 async def test_a_third_account_is_named_and_may_be_parted_by_name(home: Path) -> None:
@@ -289,11 +289,11 @@ async def test_a_third_account_is_named_and_may_be_parted_by_name(home: Path) ->
         asked = await corridor.say(f"/link {await code_of(corridor)}", **on_discord("78", "Eight"))
         assert "With it come **Seven** (Discord, id `77`)" in asked.text
         await link(corridor, **on_discord("78", "Eight"))
-        assert len(await corridor.house.people.scopes(Scope.account("telegram", "7"))) == 3
+        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 3
         assert "You have no such account" in (await corridor.say("/unlink telegram:42", "7")).text
         assert "Parted: `discord:78`" in (await corridor.say("/unlink discord:78", "7")).text
-        assert len(await corridor.house.people.scopes(Scope.account("discord", "78"))) == 1
-        assert len(await corridor.house.people.scopes(Scope.account("telegram", "7"))) == 2
+        assert len(await corridor.services.people.scopes(Scope.account("discord", "78"))) == 1
+        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 2
 
 
 async def test_the_limits_of_notes_apply_to_what_is_shown_together(home: Path) -> None:

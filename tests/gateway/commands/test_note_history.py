@@ -41,7 +41,7 @@ async def test_the_history_has_pages_and_tells_who_did_what(home: Path) -> None:
 
 async def test_the_last_changes_are_undone_one_by_one_or_by_number(home: Path) -> None:
     async with open_corridor(home) as corridor:
-        notebook = corridor.house.notebook
+        notebook = corridor.services.notebook
         await corridor.say("/memory add Ana lives in Lisbon")
         await corridor.say("/memory replace Lisbon => Ana lives in Porto")
         await corridor.say("/memory remove Porto")

@@ -68,7 +68,7 @@ async def test_by_month_and_by_conversation(home: Path) -> None:
             in listed.replace("\\", "")
         )
         (month,) = (await _usage(corridor, "months")).splitlines()
-        assert f"{corridor.house.clock.now():%B}" in month
+        assert f"{corridor.services.clock.now():%B}" in month
         assert "220,000 tokens in" in month
         here = Address(platform="terminal", chat_id="local")
         wide = await _usage(corridor, "months", who="local", address=here, scope=Scope.account("terminal", "local"))
@@ -92,9 +92,13 @@ async def test_where_no_model_was_asked(home: Path) -> None:
 async def test_what_others_spend_is_theirs(home: Path, arguments: str) -> None:
     async with open_corridor(home, _script(), PRICED) as corridor:
         await corridor.say("My secret?")
-        await corridor.house.calls.keep(
+        await corridor.services.usage_log.keep(
             ModelCall(
-                kind="summary", model="scripted", usage=READ, at=corridor.house.clock.now(), payer=Payer(session_id=1)
+                kind="summary",
+                model="scripted",
+                usage=READ,
+                at=corridor.services.clock.now(),
+                payer=Payer(session_id=1),
             )
         )
         text = await _usage(corridor, arguments, who="7")
