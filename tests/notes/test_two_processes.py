@@ -22,13 +22,13 @@ WRITER = """
 import asyncio, sys
 from config.settings import Settings
 from core.types import Scope
-from gateway.services import House
+from gateway.services import Services
 
 async def work(name, count):
     scope = Scope.account("terminal", "local")
-    async with House.open(Settings.load()) as house:
+    async with Services.open(Settings.load()) as services:
         for number in range(count):
-            await house.notebook.add(scope, frozenset((scope,)), "memory", f"{name} keeps the number {number} in mind")
+            await services.notebook.add(scope, frozenset((scope,)), "memory", f"{name} keeps the number {number} in mind")
             print(number, flush=True)
 
 asyncio.run(work(sys.argv[1], int(sys.argv[2])))
