@@ -55,58 +55,81 @@ def streamed(text: str, size: int) -> str:
     [
         (f"{BLOCK}\nHello", "Hello"),
         (f"Well.\n\n{BLOCK}\n\nShe lives in Porto.", "Well.\n\n\nShe lives in Porto."),
-        (f"Sure! {BLOCK} Porto.", "Sure!  Porto."),
+        (f"Sure! {BLOCK} Porto.", "Sure! Porto."),
+        (f"Sure!{BLOCK} Porto.", "Sure! Porto."),
         (f"Sure! {OPENING}\n  {NOTE} and so on", "Sure! "),
+        (f"Sure: {OPENING}\n- Ana lives in Porto.", "Sure: "),
+        ("Sure. <memory-context>Ana lives in Porto.</memory-context> Yes.", "Sure. Yes."),
+        ("Sure. <memory-context> Ana lives in Porto. </memory-context> Yes.", "Sure. Yes."),
+        (f"Sure. {NOTE} Porto.", "Sure.  Porto."),
         (BLOCK.upper() + "\nHello", "Hello"),
         ("<memory-context>\nsecret\n</memory-context>\nHello", "Hello"),
         ("<memory-context>\nsecret that never ends", ""),
         ("Hello\n<memory-context>", "Hello\n"),
         (f"Hello\n{OPENING}   \n{NOTE}", "Hello\n"),
+        (f"> {OPENING}\n> {NOTE}", "> "),
         (f"{BLOCK}\n{BLOCK}\nHello", "Hello"),
         (f"an `open tick\n{BLOCK}\nHello", "an `open tick\nHello"),
-        (f"```\ncode\n```\n{BLOCK}\nHello", "```\ncode\n```\nHello"),
+        (f"```xml\n{BLOCK}\n```\nThat is the block.", "```xml\n```\nThat is the block."),
+        (f"`` ` {OPENING}{NOTE} ``", "`` ` "),
+        (f"**{OPENING}** {NOTE}", "**(memory-context)** "),
     ],
 )
-def test_an_echo_is_removed(text: str, clean: str) -> None:
+def test_a_block_is_removed(text: str, clean: str) -> None:
     for size in (1, 2, 3, 7, 1000):
+        assert streamed(text, size) == clean
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("the <memory-context> tag", "the (memory-context) tag"),
+        (
+            "The tag is <memory-context>\nand it closes with </memory-context>.",
+            "The tag is (memory-context)\nand it closes with (/memory-context).",
+        ),
+        ("Use `<memory-context>`\nthere.", "Use `(memory-context)`\nthere."),
+        (
+            "It begins with `<memory-context>` and ends with `</memory-context>`.",
+            "It begins with `(memory-context)` and ends with `(/memory-context)`.",
+        ),
+        ("What is <memory-context>?", "What is (memory-context)?"),
+        ("<memory-context> is what I call it", "(memory-context) is what I call it"),
+        ("it is called <Memory-Context>", "it is called (Memory-Context)"),
+    ],
+)
+def test_a_tag_that_is_talked_about_stays_in_round_brackets(text: str, clean: str) -> None:
+    for size in (1, 2, 5, 1000):
         assert streamed(text, size) == clean
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "the <memory-context> tag",
-        "The tag is <memory-context>\nand it closes with </memory-context>.",
-        "Use `<memory-context>`\nthere.",
-        f"```xml\n{BLOCK}\n```\nThat is the block.",
-        f"~~~\n{BLOCK}\n~~~",
-        f"- so:\n  ```\n{BLOCK}\n  ```\nThat is it.",
-        f"````\n```\n{BLOCK}\n````",
-        f"`` ` {OPENING}{NOTE} ``",
-        f"    {BLOCK.splitlines()[0]}\n    indented",
         "<memory-contexts>\nno tag",
         "<memory-con",
-        "a < b",
-        "\\<memory-context>\nescaped",
-        "<memory-context> is what I call it",
+        "[System note: nothing of ours]",
+        "a < b [c]",
+        "```\nif a < b:\n    pass\n```",
         "ends in a tick `",
         "ends in a slash \\",
         "",
     ],
 )
-def test_a_mention_is_left_alone(text: str) -> None:
+def test_all_else_is_left_alone(text: str) -> None:
     for size in (1, 2, 5, 1000):
         assert streamed(text, size) == text
 
 
-def test_text_is_held_back_only_where_a_tag_may_begin() -> None:
+def test_text_is_held_back_only_where_a_block_may_begin() -> None:
     scrubber = Scrubber()
     assert scrubber.feed("Hello wor") == "Hello wor"
     assert scrubber.feed("ld\n<") == "ld\n"
     assert scrubber.feed("b") == "<b"
-    assert scrubber.feed("> <memory-context> it") == "> <memory-context> it"
+    assert scrubber.feed("> `<memory-context>` it") == "> `(memory-context)` it"
     assert scrubber.feed("\n<memory-context>") == "\n"
-    assert scrubber.feed(" no") == "<memory-context> no"
+    assert scrubber.feed(" no") == ""
+    assert scrubber.feed("thing\n") == "(memory-context) nothing\n"
     assert scrubber.close() == ""
 
 
@@ -119,7 +142,7 @@ def test_a_closed_scrubber_is_as_new() -> None:
 
 def test_long_text_takes_linear_time() -> None:
     hostile = "<memory-context>" + " " * 50_000 + "`" * 50_000 + "\n" + "<memory-" * 5_000
-    assert scrub(hostile) == hostile
+    assert scrub(hostile) == hostile.replace("<memory-context>", "(memory-context)")
 
 
 @settings(max_examples=250, deadline=None)
