@@ -42,7 +42,7 @@ from core.ports import Adapter, Model
 from core.search.expansion import ExpandedRecall
 from core.search.provider import HistoryProvider
 from core.store.epoch_guard import EpochGuard
-from core.store.fact_search import FactBacklog, FactRota
+from core.store.fact_search import FactBacklog
 from core.store.messages import OriginalMessages
 from core.store.sqlite.fact_index import FactIndex
 from core.store.sync_queue import SyncQueue
@@ -309,9 +309,7 @@ def _curation(services: Services, on_wake: Callable[[], None]) -> CurationChore:
     """Who keeps facts and notes in order when nobody is there."""
     options = services.settings.memory
     return CurationChore(
-        curator=Curator(
-            services.facts, services.fact_search, FactRota(services.database), services.clock, services.settings.curator
-        ),
+        curator=Curator(services.facts, services.fact_search, services.clock, services.settings.curator),
         notebook=services.notebook,
         limits={"memory": options.memory_chars, "user": options.user_chars},
         people=services.people,

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from core.dates.periods import read
-from core.store.fact_rows import Fact, FactKind, FactOrigin, Grain
+from core.store.facts import Fact, FactKind, FactOrigin, Grain
 from core.types import Account, Message, Scope
+
+_OWN = re.compile(
+    r"\b(?:i|me|my|mine|myself|we|us|our|ours|im|ive|ich|mich|mir|meine?[rnms]?|wir|uns|eu|meu|minha|meus|minhas|yo|mi|mis|"
+    r"je|moi|mon|ma|mes|nous|notre|moro|vivo|trabalho|trabajo|я|мой|моя|моё|мое|мои|мою|моего|моей|моему|моих|моим|"
+    r"wohne|lebe|heiße|arbeite|habite|soy|sou|tengo|tenho|chamo|llamo|живу|работаю|мне|меня|мной|мы|нас|нам|наш\w*)\b|\bj['’]|我|私|僕|俺|저|나는|내",
+    re.IGNORECASE,
+)
+
+
+def is_first_person(text: str) -> bool:
+    """Whether somebody speaks of themselves."""
+    return _OWN.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

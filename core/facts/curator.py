@@ -1,9 +1,7 @@
-"""Keeps the facts in order while nobody is there: puts together what says the same, doubts what is stale, contradicted
-or nearly the same. In small portions; every change is logged with its reason and can be undone.
+"""Keeps the facts in order while nobody is there: merges what says the same, doubts what is stale, contradicted or
+nearly the same. In small portions; every change is logged with its reason and can be undone.
 
 Deletes nothing, and closes nothing that a person has written or pinned. What was undone is not done again.
-
-Tells which facts say the same, and which nearly the same. Pure.
 """
 
 from __future__ import annotations
@@ -12,16 +10,15 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Hashable, Iterator, Sequence
 from contextlib import aclosing
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import structlog
 
 from config.settings import CuratorOptions
 from core.errors import Refused
 from core.ports import Clock
-from core.store.fact_rows import Fact
-from core.store.fact_search import FactRota, FactSearch
-from core.store.facts import Facts
+from core.store.fact_search import FactSearch
+from core.store.facts import Fact, Facts
 from core.text.names import entity_key
 from core.text.normalize import fold, plain, words_of
 from core.text.terms import terms_of
@@ -31,11 +28,110 @@ ALIKE = 0.8
 """Jaccard similarity of terms from which on two facts are shown as nearly the same."""
 TERMS_LEAST = 4
 """Shorter facts are alike by accident."""
-_FILLING_WORDS = "a an the now nowadays currently really very also too just actually please btw"
-_FILLING = frozenset(_FILLING_WORDS.split())
+COMPARED = 500
+"""Of a scope so many facts are compared, the latest."""
+STALE_MOST = 1_000
+_FILLING = frozenset("a an the now nowadays currently really very also too just actually please btw".split())  # noqa: SIM905
 
 
-def the_same(facts: Sequence[Fact]) -> list[list[Fact]]:
+class Curator:
+    """`search` says whose turn it is and what to look at, `options` how quiet it must be and how much is done at a
+    time."""
+
+    def __init__(self, facts: Facts, search: FactSearch, clock: Clock, options: CuratorOptions) -> None:
+        self._facts = facts
+        self._search = search
+        self._clock = clock
+        self._options = options
+        self._again = timedelta(seconds=options.again_s)
+        self._scope: Scope | None = None
+        self._is_under_way = False
+        self._seen = -1
+        self._done_at = clock.now() - self._again
+        self._log = structlog.get_logger("curator")
+
+    async def tend(self) -> int:
+        """One portion, where it is quiet and something has changed since the last time; how many changes it made. A
+        round over all scopes that was cut short goes on where it was."""
+        now = self._clock.now()
+        if not await self.is_quiet():
+            return 0
+        if not self._is_under_way:
+            if await self._search.last_change() == self._seen and now - self._done_at < self._again:
+                return 0
+            self._is_under_way, self._scope = True, None
+        return await self._portion()
+
+    async def is_quiet(self) -> bool:
+        """Whether nobody has said anything for long enough."""
+        said_at = await self._search.last_said_at()
+        return said_at is None or self._clock.now() - said_at >= timedelta(seconds=self._options.idle_s)
+
+    async def _portion(self) -> int:
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + self._options.max_s
+        count = 0
+        while (scope := await self._search.next_scope(self._scope)) is not None:
+            async with aclosing(self._steps(scope)) as steps:
+                async for is_changed in steps:
+                    count += is_changed
+                    if count >= self._options.max_changes or loop.time() >= ends_at:
+                        self._log.info("facts were put in order, and there is more to do", changes=count)
+                        return count
+            self._scope = scope
+        self._is_under_way = False
+        self._seen, self._done_at = await self._search.last_change(), self._clock.now()
+        if count:
+            self._log.info("facts were put in order", changes=count)
+        return count
+
+    async def _steps(self, scope: Scope) -> AsyncGenerator[bool, None]:
+        """The steps of one scope; each says whether it has changed something. Done again they change nothing."""
+        scopes = frozenset((scope,))
+        past = await self._search.doubts(scope)
+        undone = {fact_id for fact_id, action, _ in past if action == "undo"}
+        flagged = {fact_id: at for fact_id, action, at in past if action == "flag"}
+        facts = await self._facts.page(scopes, 0, COMPARED)
+        same = await asyncio.to_thread(_same, facts)
+        for group in [*await self._search.duplicates(scopes), *same]:
+            yield await self._merge(group, scopes, undone)
+        doubts = [
+            (fact, self._staleness(fact)) for fact in await self._search.stale(scopes, self._clock.now(), STALE_MOST)
+        ]
+        for group in await self._search.conflicts(scopes):
+            doubts += [(fact, f"says otherwise than f{group[0].id}") for fact in group[1:]]
+        alike = await asyncio.to_thread(lambda: list(_alike(facts)))
+        doubts += [(later, f"says nearly the same as f{earlier.id}") for earlier, later in alike]
+        for fact, reason in doubts:
+            # Once for each time it was said.
+            if fact.is_pinned or (fact.id in flagged and flagged[fact.id] >= fact.said_at):
+                continue
+            flagged[fact.id] = self._clock.now()
+            yield await self._facts.flag(fact.id, scopes, reason) is not None
+
+    async def _merge(self, group: Sequence[Fact], scopes: frozenset[Scope], undone: set[int]) -> bool:
+        keep, others = _kept(group)
+        drop = [fact.id for fact in others if fact.id not in undone]
+        if not drop:
+            return False
+        before = await self._search.last_change()
+        try:
+            await self._facts.merge(keep.id, drop, scopes, f"says the same as f{keep.id}")
+        except Refused as refusal:
+            self._log.info("facts could not be merged", reason=str(refusal))
+        return await self._search.last_change() > before
+
+    def _staleness(self, fact: Fact) -> str:
+        if fact.valid_to is not None and fact.valid_to <= self._clock.now():
+            return "the time is over until which it was said to hold"
+        if fact.kind == "working":
+            return "it mattered for some days, and was not said again"
+        if fact.kind == "episode":
+            return "it happened over a year ago"
+        return "it was called wrong"
+
+
+def _same(facts: Sequence[Fact]) -> list[list[Fact]]:
     """Groups of two or more open facts of one person that say the same, in the order they came in."""
     groups: defaultdict[Hashable, list[Fact]] = defaultdict(list)
     for fact in facts:
@@ -44,7 +140,7 @@ def the_same(facts: Sequence[Fact]) -> list[list[Fact]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def alike(facts: Sequence[Fact]) -> Iterator[tuple[Fact, Fact]]:
+def _alike(facts: Sequence[Fact]) -> Iterator[tuple[Fact, Fact]]:
     """Pairs that say nearly the same, the one that came in earlier first."""
     groups: defaultdict[Hashable, list[tuple[Fact, frozenset[str]]]] = defaultdict(list)
     for fact in facts:
@@ -60,13 +156,10 @@ def alike(facts: Sequence[Fact]) -> Iterator[tuple[Fact, Fact]]:
                     yield fact, other
 
 
-def kept_of(group: Sequence[Fact]) -> tuple[Fact, list[Fact]]:
+def _kept(group: Sequence[Fact]) -> tuple[Fact, list[Fact]]:
     """Of facts that say the same the one to keep, and those it may take the place of: never what a person has written
     or pinned, nor what began at another time."""
-    keep = max(
-        group,
-        key=lambda fact: (fact.origin == "person", fact.is_pinned, fact.valid_from is not None, fact.trust, fact.id),
-    )
+    keep = max(group, key=lambda one: (one.origin == "person", one.is_pinned, bool(one.valid_from), one.trust, one.id))
     drop = [
         fact
         for fact in group
@@ -74,8 +167,7 @@ def kept_of(group: Sequence[Fact]) -> tuple[Fact, list[Fact]]:
         and fact.origin != "person"
         and not fact.is_pinned
         and fact.valid_from in (None, keep.valid_from)
-        and fact.scope == keep.scope
-        and fact.account == keep.account
+        and (fact.scope, fact.account) == (keep.scope, keep.account)
     ]
     return keep, drop
 
@@ -86,118 +178,3 @@ def _place(fact: Fact) -> tuple[Hashable, ...]:
 
 def _key(content: str) -> tuple[str, ...]:
     return tuple(word for word in words_of(plain(fold(content))[0]) if word not in _FILLING)
-
-
-LOOKED_AT = 500
-"""Of a scope so many facts are compared, the latest."""
-STALE_MOST = 1_000
-SAME = "says the same"
-
-
-class Curator:
-    """Changes facts through `ledger`; `rota` says whose turn it is, `options` how quiet it must be and how much is done
-    at a time."""
-
-    def __init__(
-        self, ledger: Facts, lookup: FactSearch, rota: FactRota, clock: Clock, options: CuratorOptions
-    ) -> None:
-        self._ledger = ledger
-        self._lookup = lookup
-        self._rota = rota
-        self._clock = clock
-        self._options = options
-        self._again = timedelta(seconds=options.again_s)
-        self._scope: Scope | None = None
-        self._is_under_way = False
-        self._seen = -1
-        self._done_at = clock.now() - self._again
-        self._log = structlog.get_logger("curator")
-
-    async def tend(self) -> int:
-        """One portion, where the house is quiet and something has changed since the last time; how many changes it
-        made. A round over all scopes that was cut short goes on where it was."""
-        now = self._clock.now()
-        if not await self.is_quiet():
-            return 0
-        if not self._is_under_way:
-            if await self._rota.last_change() == self._seen and now - self._done_at < self._again:
-                return 0
-            self._is_under_way, self._scope = True, None
-        return await self._portion()
-
-    async def is_quiet(self) -> bool:
-        """Whether nobody has said anything for long enough."""
-        said_at = await self._rota.last_said_at()
-        return said_at is None or self._clock.now() - said_at >= timedelta(seconds=self._options.idle_s)
-
-    async def _portion(self) -> int:
-        loop = asyncio.get_running_loop()
-        ends_at = loop.time() + self._options.max_s
-        count = 0
-        while (scope := await self._rota.following(self._scope)) is not None:
-            async with aclosing(self._work(scope)) as steps:
-                async for is_changed in steps:
-                    count += is_changed
-                    if count >= self._options.max_changes or loop.time() >= ends_at:
-                        self._log.info("facts were put in order, and there is more to do", changes=count)
-                        return count
-            self._scope = scope
-        self._is_under_way = False
-        self._seen, self._done_at = await self._rota.last_change(), self._clock.now()
-        if count:
-            self._log.info("facts were put in order", changes=count)
-        return count
-
-    async def _work(self, scope: Scope) -> AsyncGenerator[bool, None]:
-        """The steps of one scope; each says whether it has changed something. Done again they change nothing."""
-        scopes = frozenset((scope,))
-        past = _Past(await self._rota.past(scope))
-        facts = await self._ledger.page(scopes, 0, LOOKED_AT)
-        same = await asyncio.to_thread(the_same, facts)
-        for group in [*await self._lookup.duplicates(scopes), *same]:
-            yield await self._merge(group, scopes, past)
-        for fact in await self._lookup.stale(scopes, self._clock.now(), STALE_MOST):
-            yield await self._flag(fact, scopes, self._staleness(fact), past)
-        for group in await self._lookup.conflicts(scopes):
-            for fact in group[1:]:
-                yield await self._flag(fact, scopes, f"says otherwise than f{group[0].id}", past)
-        for earlier, later in await asyncio.to_thread(lambda: list(alike(facts))):
-            yield await self._flag(later, scopes, f"says nearly the same as f{earlier.id}", past)
-
-    async def _merge(self, group: list[Fact], scopes: frozenset[Scope], past: _Past) -> bool:
-        keep, others = kept_of(group)
-        drop = [fact.id for fact in others if fact.id not in past.undone]
-        if not drop:
-            return False
-        before = await self._rota.last_change()
-        try:
-            await self._ledger.merge(keep.id, drop, scopes, f"{SAME} as f{keep.id}")
-        except Refused as refusal:
-            self._log.info("facts could not be put together", reason=str(refusal))
-        return await self._rota.last_change() > before
-
-    async def _flag(self, fact: Fact, scopes: frozenset[Scope], reason: str, past: _Past) -> bool:
-        """Once for each time it was said."""
-        flagged_at = past.flagged.get(fact.id)
-        if fact.is_pinned or (flagged_at is not None and flagged_at >= (fact.last_at or fact.created_at)):
-            return False
-        past.flagged[fact.id] = self._clock.now()
-        flagged = await self._ledger.flag(fact.id, scopes, reason)
-        return flagged is not None
-
-    def _staleness(self, fact: Fact) -> str:
-        if fact.valid_to is not None and fact.valid_to <= self._clock.now():
-            return "the time is over until which it was said to hold"
-        if fact.kind == "working":
-            return "it mattered for some days, and was not said again"
-        if fact.kind == "episode":
-            return "it happened over a year ago"
-        return "it was called wrong"
-
-
-class _Past:
-    """What was done with the facts of a scope before: when each was `flagged` last, and which were `undone`."""
-
-    def __init__(self, deeds: Sequence[tuple[int, str, datetime]]) -> None:
-        self.flagged = {fact_id: at for fact_id, action, at in deeds if action == "flag"}
-        self.undone = {fact_id for fact_id, action, _ in deeds if action == "undo"}

@@ -13,8 +13,7 @@ from core.errors import Refused
 from core.facts.claims import FACT_CHARS, Claim, fact_of, placed
 from core.facts.rules import claims
 from core.guard.guard import suspicion
-from core.store.fact_rows import Fact
-from core.store.facts import Facts
+from core.store.facts import Fact, Facts
 from core.store.notes import Author
 from core.text.names import names_in
 from core.types import Message, Scope
@@ -47,7 +46,7 @@ class Dictation:
         read = claims(text, at, self._zone, is_dictated=True)
         claim = _meant(read, fact)
         content = read[0].content if len(read) == 1 else text
-        return await self._ledger.correct(fact.id, scopes, content, by, claim)
+        return await self._ledger.correct(fact.id, scopes, content, by, claim.laid_over if claim else lambda fact: fact)
 
     @staticmethod
     def _check(text: str) -> None:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from core.facts import speech
-from core.facts.attributes import HINTS, ME, is_first_person
+from core.facts.claims import is_first_person
 from core.facts.numerals import figures_of, month_of
 from core.facts.patterns import KIN
 from core.facts.rules import LIMIT_CHARS
 from core.search.query import STOPWORDS
+from core.text.attributes import ME, hint_words
 from core.text.names import entity_key, names_in
 from core.text.normalize import fold, is_unspaced, plain, words_of
 from core.text.terms import terms_of
@@ -348,7 +349,7 @@ def _is_worked_out(figure: str, said: _Said, row: Message, own: _Heard) -> bool:
 @lru_cache(maxsize=1)
 def _words_of_attributes() -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
-    for attribute, words in HINTS.items():
+    for attribute, words in hint_words().items():
         for term in terms_of(words):
             found.setdefault(term, set()).add(attribute)
     return {term: frozenset(attributes) for term, attributes in found.items()}

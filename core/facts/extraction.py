@@ -20,15 +20,15 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from core.errors import ModelError
-from core.facts.attributes import ME, attribute_of
 from core.facts.claims import Claim, fact_of, since_of
 from core.facts.evidence import Evidence, is_own, own_words, proper, subject_of
 from core.facts.rules import claims, value_of
 from core.guard.guard import suspicion
 from core.memory.smalltalk import is_remembered
 from core.ports import Clock, Model
-from core.store.fact_rows import Fact, FactKind, FactOrigin
 from core.store.fact_search import FactBacklog
+from core.store.facts import Fact, FactKind, FactOrigin
+from core.text.attributes import ME, attribute_of
 from core.text.names import names_in
 from core.text.terms import terms_of
 from core.types import Message, Payer, Request, Session

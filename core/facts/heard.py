@@ -9,12 +9,12 @@ from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from core.errors import ToolError
-from core.facts.attributes import ME, attribute_of
 from core.facts.claims import Claim, fact_of
 from core.facts.evidence import Evidence, subject_of
 from core.ports import Conversations
-from core.store.fact_rows import Fact
 from core.store.fact_search import FactBacklog
+from core.store.facts import Fact
+from core.text.attributes import ME, attribute_of
 from core.types import ToolContext
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from core.store.fact_rows import FactKind
+    from core.store.facts import FactKind
 
 Shape = Literal["place", "name", "title", "thing", "date", "number", "free"]
 """What the value must look like: a place or a name has a capital (unless nothing has); a thing is neither a pronoun nor

@@ -14,9 +14,8 @@ from core.facts.heard import EvidenceSearch
 from core.facts.ranking import KnownFacts, Question
 from core.facts.tools import fact_tool, remember_this
 from core.memory.provider import MemoryProvider
-from core.store.fact_rows import Fact
 from core.store.fact_search import FactSearch
-from core.store.facts import Facts
+from core.store.facts import Fact, Facts
 from core.types import Account, Message, Session, Tool, ToolContext
 
 LINES = 6

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from core.facts.attributes import ME, hints_of, is_first_person
-from core.store.fact_rows import Fact, FactKind, Grain
+from core.facts.claims import is_first_person
 from core.store.fact_search import FactSearch
+from core.store.facts import Fact, FactKind, Grain
+from core.text.attributes import ME, hints_of
 from core.text.names import keys_in
 from core.text.terms import query_terms, terms_of
 from core.types import Account, Scope

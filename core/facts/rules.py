@@ -18,7 +18,6 @@ from zoneinfo import ZoneInfo
 from core.dates.days import month_day
 from core.dates.periods import read
 from core.dates.scanner import MONTHS, WEEKDAYS, Phrase
-from core.facts.attributes import ME, attribute_of
 from core.facts.claims import Claim
 from core.facts.patterns import (
     APPOSED,
@@ -35,7 +34,8 @@ from core.facts.patterns import (
     fitting,
 )
 from core.facts.speech import HANDED_OVER
-from core.store.fact_rows import Grain
+from core.store.facts import Grain
+from core.text.attributes import ME, attribute_of
 from core.text.names import entity_key, names_in
 from core.text.normalize import is_unspaced
 

@@ -12,7 +12,6 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import ToolError
-from core.facts.attributes import ME, attribute_of
 from core.facts.claims import Claim, since_of
 from core.facts.evidence import proper
 from core.facts.heard import EvidenceSearch
@@ -21,10 +20,10 @@ from core.facts.rules import value_of
 from core.guard.guard import suspicion
 from core.memory.smalltalk import is_remembered
 from core.models.tool_arguments import parsed
-from core.store.fact_rows import Fact
 from core.store.fact_search import FactSearch
-from core.store.facts import Facts
+from core.store.facts import Fact, Facts
 from core.store.notes import Author
+from core.text.attributes import ME, attribute_of
 from core.text.names import entity_key, names_in
 from core.types import Account, Json, Tool, ToolContext
 

@@ -8,24 +8,31 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
 from core.errors import Refused
-from core.facts.claims import Claim
 from core.ports import Clock
-from core.store import fact_rows, rows
-from core.store import fact_rows as precedents
-from core.store.fact_rows import Fact, FactChange
+from core.store import rows
 from core.store.notes import Author
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
-from core.store.sqlite.fact_index import write_facts
+from core.store.sqlite.dialect import in_list, list_rows, list_value
+from core.store.sqlite.fact_index import index_fact, keep_names, write_facts
+from core.text.attributes import ME, kin_words
 from core.text.names import names_in
-from core.types import Scope
+from core.text.normalize import fold, plain, words_of
+from core.types import Account, Scope
 
 Scopes = frozenset[Scope]
+FactKind = Literal["identity", "project", "episode", "working"]
+"""identity: who somebody is and what they prefer. working: what matters for some days only."""
+FactOrigin = Literal["person", "rule", "model"]
+"""person: they asked for it to be remembered. rule, model: what took it out of their words."""
+Grain = Literal["day", "month", "year"]
+"""How exactly a moment is known."""
 
 CONFIRMED = 0.25
 """What is said again, or called right, comes this part of the way nearer to certain."""
@@ -35,10 +42,178 @@ SURE = 0.95
 """How far a person is trusted who puts a fact right."""
 LAST = (1 << 63) - 1
 _NOBODY = Author()
+_SHORTEST: Mapping[Grain, timedelta] = {
+    "day": timedelta(hours=20),
+    "month": timedelta(days=28),
+    "year": timedelta(days=365),
+}
+_DONE = {"correct": "corrected", "pin": "pinned", "unpin": "unpinned", "close": "closed", "merge": "merged"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """Something that a person has said to be so. `attribute` names what can have one value only, such as ``me|home``,
+    `value` its folded value; None where several are true side by side. `trust` is from 0 to 1, `said` how often they
+    said it. It holds from `valid_from` (known to the `grain`; None: it was not said) until before `valid_to`;
+    `closed_at`: since when it is known not to hold any more, `closed_by` by which fact. `account` and `speaker`: who
+    said it; `message_id`: where they said it last."""
+
+    scope: Scope
+    content: str
+    kind: FactKind
+    origin: FactOrigin
+    created_at: datetime
+    trust: float = 0.6
+    attribute: str | None = None
+    value: str = ""
+    entities: tuple[str, ...] = ()
+    said: int = 1
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    grain: Grain = "day"
+    last_at: datetime | None = None
+    closed_at: datetime | None = None
+    closed_by: int | None = None
+    message_id: int | None = None
+    account: Account | None = None
+    speaker: str = ""
+    is_pinned: bool = False
+    id: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is known against it."""
+        return self.closed_at is None
+
+    @property
+    def said_at(self) -> datetime:
+        """When it was said last."""
+        return self.last_at or self.created_at
+
+    @property
+    def starts_at(self) -> datetime:
+        """Since when it is known to hold."""
+        return self.valid_from or self.created_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactChange:
+    """One step in the life of a fact. `action`: learn, close, correct, pin, unpin, trust, merge, flag, undo. `before`
+    and `after` are its content then; None: it was not there."""
+
+    fact_id: int
+    scope: Scope
+    action: str
+    before: str | None
+    after: str | None
+    at: datetime
+    reason: str = ""
+    account: Account | None = None
+    message_id: int | None = None
+    id: int = 0
+
+
+COLUMNS = """
+facts.*, (SELECT key FROM scopes WHERE scopes.id = facts.scope_id) AS scope_key,
+(SELECT json_group_array(entities.shown) FROM fact_entities JOIN entities ON entities.id = fact_entities.entity_id
+    WHERE fact_entities.fact_id = facts.id) AS names
+"""
+"""What `fact_of` reads."""
+
+_PLAIN = (
+    "content", "kind", "attribute", "value", "trust", "said", "grain", "closed_by", "message_id", "origin", "speaker",
+)  # fmt: skip
+_MOMENTS = ("last_at", "valid_from", "valid_to", "closed_at", "created_at")
+_STATE = (*_PLAIN[:-1], *_MOMENTS[:-1], "folded", "is_pinned")
+"""What is kept of a fact before and after a change, so that it can be undone."""
+
+_INSERT = """
+INSERT INTO facts (scope_id, content, folded, kind, attribute, value, trust, said, valid_from, valid_to, grain,
+    created_at, last_at, closed_at, closed_by, message_id, account, speaker, origin, is_pinned)
+VALUES (:scope_id, :content, :folded, :kind, :attribute, :value, :trust, :said, :valid_from, :valid_to, :grain,
+    :created_at, :last_at, :closed_at, :closed_by, :message_id, :account, :speaker, :origin, :is_pinned)
+RETURNING id
+"""
+
+_UPDATE = f"UPDATE facts SET {', '.join(f'{name} = :{name}' for name in _STATE)} WHERE id = :id"
+
+_LOG = """
+INSERT INTO fact_changes (scope_id, fact_id, action, before, after, reason, at, account, message_id)
+SELECT scope_id, id, :action, :before, :after, :reason, :at, :account, :message_id FROM facts WHERE id = :fact_id
+"""
+
+_AGAIN = """
+UPDATE facts SET said = said + :times, trust = MAX(:trust, trust + (1 - trust) * :step), last_at = MAX(last_at, :at),
+    message_id = CASE WHEN :message_id IS NULL OR :at < last_at THEN message_id ELSE :message_id END,
+    valid_from = COALESCE(valid_from, :valid_from), grain = CASE WHEN valid_from IS NULL THEN :grain ELSE grain END
+WHERE id = :id
+"""
+
+_FROM_SAME_MESSAGE = f"""
+SELECT {COLUMNS} FROM facts
+WHERE message_id = :message_id AND scope_id = :scope_id AND account = :account
+    AND (folded = :folded OR (attribute = :attribute AND value = :value AND value <> ''))
+ORDER BY folded = :folded DESC, id LIMIT 1
+"""
+"""What was learned from the same message already, in these words or with this value, whatever became of it since."""
+
+_SAID_BEFORE = f"""
+SELECT {COLUMNS} FROM facts
+WHERE scope_id = :scope_id AND account = :account AND closed_at IS NULL AND folded = :folded
+UNION ALL
+SELECT {COLUMNS} FROM facts
+WHERE scope_id = :scope_id AND account = :account AND closed_at IS NULL AND attribute = :attribute
+    AND :attribute LIKE '%|birthday' AND value LIKE :value || '._%'
+LIMIT 1
+"""
+"""The open fact in which the same person said the same, or the same birthday with its year."""
+
+_OTHER_VALUES = f"""
+SELECT {COLUMNS} FROM facts
+WHERE scope_id = :scope_id AND {in_list("attribute", "attributes")} AND account = :account AND facts.value <> :value
+    AND (closed_at IS NULL OR valid_to IS NOT NULL)
+"""
+"""What the same person said otherwise of the same attribute, still so or over."""
+
+_KIN_BY_NAME = f"""
+SELECT kin.value AS kin, facts.value AS name FROM {list_rows("kinds")} AS kin CROSS JOIN facts
+WHERE facts.scope_id = :scope_id AND facts.account = :account AND facts.closed_at IS NULL AND facts.value <> ''
+    AND facts.attribute >= 'me|' || kin.value AND facts.attribute < 'me|' || kin.value || '}}'
+    AND facts.attribute IN ('me|' || kin.value, 'me|' || kin.value || '|' || facts.value)
+"""
+"""Who somebody's sister is, from ``me|sister`` and ``me|sister|ana``."""
+
+
+def fact_of(row: sqlite3.Row) -> Fact:
+    """A row with `COLUMNS`."""
+    plain_values: dict[str, Any] = {name: row[name] for name in _PLAIN}
+    moments: dict[str, Any] = {name: rows.maybe_moment(row[name]) for name in _MOMENTS}
+    return Fact(
+        id=row["id"],
+        scope=Scope(key=row["scope_key"]),
+        entities=tuple(json.loads(row["names"])),
+        account=rows.account_of(row["account"] or None),
+        is_pinned=bool(row["is_pinned"]),
+        **plain_values,
+        **moments,
+    )
+
+
+def folded(content: str) -> str:
+    """What two tellings of one fact have in common: their words, whatever the case and the signs between them."""
+    return " ".join(words_of(plain(content)[0])) or fold(content)
+
+
+def insert(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> int:
+    """Writes a new fact with its names and index terms; returns its id."""
+    fact_id = int(connection.execute(_INSERT, _values(fact) | {"scope_id": scope_id}).fetchall()[0]["id"])
+    index_fact(connection, fact_id)
+    keep_names(connection, fact_id, scope_id, fact.entities)
+    return fact_id
 
 
 class Facts:
-    """Fills the role `core.facts.facts_role.Facts` over state.db."""
+    """The facts in state.db, as they are changed."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -58,23 +233,18 @@ class Facts:
 
     async def page(self, scopes: Scopes, offset: int = 0, limit: int = 20) -> list[Fact]:
         """All facts of these scopes: pinned, then open, then closed, each the latest first."""
+        statement = f"""
+            SELECT {COLUMNS} FROM facts WHERE {visible("facts.scope_id")}
+            ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit OFFSET :offset
+        """
         values = {
             "scopes": scope_parameter(scopes),
             "offset": rows.bounded(max(0, offset)),
             "limit": rows.bounded(max(0, limit)),
         }
-
-        def work(connection: sqlite3.Connection) -> list[Fact]:
-            found = connection.execute(
-                f"""
-                SELECT {fact_rows.COLUMNS} FROM facts WHERE {visible("facts.scope_id")}
-                ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit OFFSET :offset
-                """,
-                values,
-            )
-            return [fact_rows.fact_of(row) for row in found]
-
-        return await self._database.read(work)
+        return await self._database.read(
+            lambda connection: [fact_of(row) for row in connection.execute(statement, values)]
+        )
 
     async def history(self, fact_id: int, scopes: Scopes) -> list[FactChange]:
         """What became of a fact, oldest first."""
@@ -89,8 +259,7 @@ class Facts:
         """Moves the trust in a fact. None: there is no such fact here."""
 
         def change(fact: Fact) -> Fact:
-            trust = fact.trust + (1 - fact.trust) * CONFIRMED if is_right else fact.trust * DOUBTED
-            return replace(fact, trust=trust)
+            return replace(fact, trust=fact.trust + (1 - fact.trust) * CONFIRMED if is_right else fact.trust * DOUBTED)
 
         return await self._change(fact_id, scopes, change, "trust", by, "called right" if is_right else "called wrong")
 
@@ -100,19 +269,25 @@ class Facts:
         return await self._change(fact_id, scopes, lambda fact: replace(fact, is_pinned=is_pinned), action, by)
 
     async def correct(
-        self, fact_id: int, scopes: Scopes, content: str, by: Author = _NOBODY, read: Claim | None = None
+        self,
+        fact_id: int,
+        scopes: Scopes,
+        content: str,
+        by: Author = _NOBODY,
+        reading: Callable[[Fact], Fact] = lambda fact: fact,
     ) -> Fact | None:
-        """Puts a fact into a person's own words, which are its source from then on; `read` is what rules make of them.
-        From one message once. Raises Refused when that is empty or known already."""
+        """Puts a fact into a person's own words, which are its source from then on; `reading` adds what rules read in
+        them. From one message once. Raises Refused when that is empty or known already."""
         text = " ".join(content.split())
         if not text:
             raise Refused("Say what is right: a fact cannot be empty.")
 
         def change(fact: Fact) -> Fact:
-            value = fact_rows.folded(text) if fact.attribute else ""
-            fact = replace(fact, content=text, value=value, entities=names_in(text), trust=SURE, origin="person")
-            fact = replace(fact, last_at=self._clock.now(), message_id=by.message_id)
-            return fact if read is None else read.laid_over(fact)
+            if by.message_id is not None and by.message_id == fact.message_id:
+                return fact
+            value = folded(text) if fact.attribute else ""
+            worded = replace(fact, content=text, value=value, entities=names_in(text), trust=SURE, origin="person")
+            return reading(replace(worded, last_at=self._clock.now(), message_id=by.message_id))
 
         return await self._change(fact_id, scopes, change, "correct", by)
 
@@ -126,11 +301,11 @@ class Facts:
                 return None
             for fact_id in drop_ids:
                 fact = _find(connection, fact_id, scopes)
-                if fact is None or fact.id == kept.id or not fact.is_open or fact.is_pinned or fact.scope != kept.scope:
+                if fact is None or fact.id == keep_id or not fact.is_open or fact.is_pinned or fact.scope != kept.scope:
                     continue
-                closed = replace(fact, closed_at=self._clock.now(), closed_by=kept.id)
-                self._store(connection, fact, closed, "merge", _NOBODY, reason)
-                _count(connection, kept.id, fact.said)
+                closed = replace(fact, closed_at=self._clock.now(), closed_by=keep_id)
+                self._update(connection, fact, closed, "merge", _NOBODY, reason)
+                _count(connection, keep_id, fact.said)
             return _find(connection, keep_id, scopes)
 
         return await write_facts(self._database, work)
@@ -151,50 +326,73 @@ class Facts:
             fact = None if row is None else _find(connection, row["fact_id"], scopes)
             if row is None or fact is None:
                 return None
-            if row["before"] is None:
+            now, after, is_learned = _state(fact), json.loads(row["after"]), row["before"] is None
+            # A fact that something newer has closed may be taken back; one that somebody has touched may not.
+            compared = ("content", "is_pinned") if is_learned else ("content", "is_pinned", "closed_at")
+            if any(now[name] != after[name] for name in compared):
+                raise Refused(_changed_since(connection, fact.id, row["id"]))
+            if is_learned:
                 connection.execute("DELETE FROM facts WHERE id = :id", {"id": fact.id})
                 return fact
-            now, was = fact_rows.state(connection, fact.id), json.loads(row["before"])
-            after = json.loads(row["after"])
-            if any(now[name] != after[name] for name in ("content", "closed_at", "is_pinned")):
-                raise Refused("That fact has changed again since. Undo the later change first.")
+            was = json.loads(row["before"])
             if row["action"] == "merge" and fact.closed_by is not None:
                 _count(connection, fact.closed_by, -fact.said)
-            self._bring_back(connection, fact, now | {name: was[name] for name in was if was[name] != after[name]})
-            step = fact_rows.step(replace(fact, last_at=self._clock.now()), "undo", by, f"change {row['id']}")
-            fact_rows.log(connection, step, now, fact_rows.state(connection, fact.id))
+            state = now | {name: was[name] for name in was if was[name] != after[name]}
+            self._write(connection, fact, state, names_in(state["content"]))
+            self._log(connection, fact, (now, state), "undo", by, f"change {row['id']}")
             return _find(connection, fact.id, scopes)
 
         return await write_facts(self._database, work)
 
     async def forget(self, fact_ids: Sequence[int], scopes: Scopes) -> int:
         """Erases facts with everything that hangs on them: names, index, history. Returns how many went."""
+        values = {"ids": list_value(map(rows.bounded, fact_ids)), "scopes": scope_parameter(scopes)}
+        statement = f"DELETE FROM facts WHERE {in_list('id', 'ids')} AND {visible('facts.scope_id')}"
+        return await write_facts(self._database, lambda connection: connection.execute(statement, values).rowcount)
 
-        def work(connection: sqlite3.Connection) -> int:
-            return connection.execute(
-                f"""
-                DELETE FROM facts WHERE id IN (SELECT value FROM json_each(:ids)) AND {visible("facts.scope_id")}
-                """,
-                {"ids": json.dumps([rows.bounded(fact_id) for fact_id in fact_ids]), "scopes": scope_parameter(scopes)},
-            ).rowcount
+    def take(self, connection: sqlite3.Connection, fact: Fact, heard: str | None) -> Fact:
+        """`learn`, inside the caller's transaction."""
+        if _is_source_gone(connection, fact, heard):
+            return replace(fact, id=0)
+        scope_id = rows.keep_scope(connection, fact.scope)
+        values = _values(fact) | {"scope_id": scope_id}
+        for statement in (_FROM_SAME_MESSAGE, _SAID_BEFORE):
+            row = connection.execute(statement, values).fetchone()
+            if row is not None:
+                return _again(connection, fact_of(row), fact)
+        others = _other_values(connection, fact, scope_id)
+        rivals = [other for other in others if other.is_open]
+        over = [rival for rival in rivals if not _is_before(fact, rival)]
+        if len(over) < len(rivals):
+            # "I moved to Lisbon in 2019", said after "I moved to Porto in 2024": true, and over.
+            following = min((other for other in others if _is_before(fact, other)), key=lambda other: other.starts_at)
+            until = max(fact.starts_at, following.starts_at)
+            fact = replace(fact, valid_to=until, closed_at=self._clock.now(), closed_by=following.id)
+            over += _closed_by(connection, fact, following.id)
+        fact = replace(fact, id=insert(connection, fact, scope_id), last_at=fact.said_at)
+        by = Author(account=fact.account, message_id=fact.message_id)
+        self._log(connection, fact, (None, _state(fact)), "learn", by, at=fact.said_at)
+        self._close(connection, over, fact, by)
+        return fact
 
-        return await write_facts(self._database, work)
+    def _close(self, connection: sqlite3.Connection, rivals: Sequence[Fact], fact: Fact, by: Author) -> None:
+        """Lets what a fact contradicts end where the fact begins."""
+        for rival in rivals:
+            until = max(filter(None, (rival.valid_from, fact.starts_at)))
+            closed = replace(rival, valid_to=until, closed_at=self._clock.now(), closed_by=fact.id)
+            # The words of one fact stay out of another's history, where they would outlive it.
+            self._update(connection, rival, closed, "close", by, f"fact {fact.id}")
 
     async def _changes(self, condition: str, scopes: Scopes, fact_id: int, limit: int) -> list[FactChange]:
+        statement = f"""
+            SELECT fact_changes.*, scopes.key AS scope_key FROM fact_changes
+            JOIN scopes ON scopes.id = fact_changes.scope_id
+            WHERE {visible("fact_changes.scope_id")} AND {condition} LIMIT :limit
+        """
         values = {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes), "limit": rows.bounded(limit)}
-
-        def work(connection: sqlite3.Connection) -> list[FactChange]:
-            found = connection.execute(
-                f"""
-                SELECT fact_changes.*, scopes.key AS scope_key
-                FROM fact_changes JOIN scopes ON scopes.id = fact_changes.scope_id
-                WHERE {visible("fact_changes.scope_id")} AND {condition} LIMIT :limit
-                """,
-                values,
-            )
-            return [fact_rows.change_of(row) for row in found]
-
-        return await self._database.read(work)
+        return await self._database.read(
+            lambda connection: [_change_of(row) for row in connection.execute(statement, values)]
+        )
 
     async def _change(
         self,
@@ -209,102 +407,139 @@ class Facts:
             fact = _find(connection, fact_id, scopes)
             if fact is None:
                 return None
-            if action == "correct" and by.message_id is not None and by.message_id == fact.message_id:
-                return fact
             changed = change(fact)
-            self._store(connection, fact, changed, action, by, reason)
+            if action == "correct" and changed == fact:
+                return fact
+            self._update(connection, fact, changed, action, by, reason)
             if changed.attribute != fact.attribute and changed.is_open:
                 scope_id = rows.keep_scope(connection, fact.scope)
-                self._close(connection, precedents.rivals(connection, changed, scope_id), changed, by)
+                rivals = [other for other in _other_values(connection, changed, scope_id) if other.is_open]
+                self._close(connection, rivals, changed, by)
             return _find(connection, fact_id, scopes)
 
         return await write_facts(self._database, work)
 
-    def take(self, connection: sqlite3.Connection, fact: Fact, heard: str | None) -> Fact:
-        """`learn`, inside the caller's transaction."""
-        if precedents.is_unheard(connection, fact, heard):
-            return replace(fact, id=0)
-        scope_id = rows.keep_scope(connection, fact.scope)
-        known = precedents.told_by(connection, fact, scope_id) or precedents.told_before(connection, fact, scope_id)
-        if known is not None:
-            return _again(connection, known, fact)
-        rivals = precedents.rivals(connection, fact, scope_id)
-        over = [rival for rival in rivals if not precedents.is_before(fact, rival)]
-        if len(over) < len(rivals):
-            # "I moved to Lisbon in 2019", said after "I moved to Porto in 2024": true, and over.
-            following = precedents.successor(connection, fact, scope_id)
-            until = max(precedents.start(fact), precedents.start(following))
-            fact = replace(fact, valid_to=until, closed_at=self._clock.now(), closed_by=following.id)
-            over += precedents.predecessors(connection, fact, following.id)
-        fact_id = fact_rows.insert(connection, fact, scope_id)
-        by = Author(account=fact.account, message_id=fact.message_id)
-        fact = replace(fact, id=fact_id)
-        fact_rows.log(connection, fact_rows.step(fact, "learn", by), None, fact_rows.state(connection, fact_id))
-        self._close(connection, over, fact, by)
-        return replace(fact, last_at=fact.last_at or fact.created_at)
-
-    def _close(self, connection: sqlite3.Connection, rivals: Sequence[Fact], fact: Fact, by: Author) -> None:
-        """Lets what a fact contradicts end where the fact begins."""
-        for rival in rivals:
-            until = max(filter(None, (rival.valid_from, precedents.start(fact))))
-            closed = replace(rival, valid_to=until, closed_at=self._clock.now(), closed_by=fact.id)
-            # The words of one fact stay out of another's history, where they would outlive it.
-            self._store(connection, rival, closed, "close", by, f"fact {fact.id}")
-
-    def _store(
+    def _update(
         self, connection: sqlite3.Connection, old: Fact, new: Fact, action: str, by: Author, reason: str = ""
     ) -> None:
-        """Writes what differs between two forms of one fact, and logs it. Raises Refused where the new form is one that
-        is known already."""
-        before = fact_rows.state(connection, old.id)
-        values: dict[str, Any] = {
-            **before,
-            "content": rows.clean(new.content),
-            "folded": fact_rows.folded(rows.clean(new.content)),
-            "attribute": rows.maybe_clean(new.attribute),
-            "value": rows.clean(new.value),
-            "trust": new.trust,
-            "said": new.said,
-            "valid_to": rows.maybe_timestamp(new.valid_to),
-            "closed_at": rows.maybe_timestamp(new.closed_at),
-            "closed_by": new.closed_by,
-            "is_pinned": int(new.is_pinned),
-            "origin": new.origin,
-            "valid_from": rows.maybe_timestamp(new.valid_from),
-            "grain": new.grain,
-            "last_at": rows.timestamp(new.last_at or new.created_at),
-            "message_id": new.message_id,
-        }
-        self._bring_back(connection, old, values, new)
-        after = fact_rows.state(connection, old.id)
-        fact_rows.log(
-            connection, fact_rows.step(replace(new, last_at=self._clock.now()), action, by, reason), before, after
-        )
+        before, after = _state(old), _state(new)
+        self._write(connection, old, after, new.entities)
+        self._log(connection, old, (before, after), action, by, reason)
 
     @staticmethod
-    def _bring_back(connection: sqlite3.Connection, fact: Fact, kept: dict[str, Any], new: Fact | None = None) -> None:
-        if kept["closed_at"] is None and _is_taken(connection, fact, kept["folded"]):
+    def _write(connection: sqlite3.Connection, old: Fact, state: dict[str, Any], names: tuple[str, ...]) -> None:
+        """Writes another state of a fact. Raises Refused where another open fact of the same person says that."""
+        values = state | {"id": old.id}
+        if state["closed_at"] is None and connection.execute(_IS_TAKEN, values).fetchone():
             raise Refused("That is known already as another fact.")
-        fact_rows.restore(connection, fact.id, kept)
-        if kept["content"] == fact.content:
-            return
-        attribute, content = kept["attribute"], kept["content"]
-        shown = new or replace(fact, attribute=attribute, content=content, entities=names_in(content))
-        scope_id = rows.keep_scope(connection, fact.scope)
-        fact_rows.index(connection, fact.id, scope_id, shown)
-        fact_rows.keep_names(connection, fact.id, scope_id, shown.entities)
+        connection.execute(_UPDATE, values)
+        if (state["content"], state["attribute"]) != (old.content, old.attribute):
+            index_fact(connection, old.id)
+        if state["content"] != old.content:
+            keep_names(connection, old.id, rows.keep_scope(connection, old.scope), names)
+
+    def _log(
+        self,
+        connection: sqlite3.Connection,
+        fact: Fact,
+        states: tuple[dict[str, Any] | None, dict[str, Any]],
+        action: str,
+        by: Author,
+        reason: str = "",
+        at: datetime | None = None,
+    ) -> None:
+        """Keeps a change with the states before and after it, which is all that undoing it needs."""
+        before, after = (None if state is None else json.dumps(state, ensure_ascii=False) for state in states)
+        values = {
+            "fact_id": fact.id,
+            "action": action,
+            "before": before,
+            "after": after,
+            "reason": rows.clean(reason),
+            "at": rows.timestamp(at or self._clock.now()),
+            "account": rows.account_key(by.account),
+            "message_id": by.message_id,
+        }
+        connection.execute(_LOG, values)
+
+
+_IS_TAKEN = """
+SELECT 1 FROM facts JOIN facts AS own ON own.id = :id
+WHERE facts.scope_id = own.scope_id AND facts.account = own.account AND facts.folded = :folded
+    AND facts.closed_at IS NULL AND facts.id <> :id
+"""
+
+
+def _values(fact: Fact) -> dict[str, Any]:
+    """The columns of a fact's row, as they are bound."""
+    given = {name: getattr(fact, name) for name in _PLAIN}
+    values = {name: rows.clean(value) if isinstance(value, str) else value for name, value in given.items()}
+    return {
+        **values,
+        **{name: rows.maybe_timestamp(getattr(fact, name)) for name in _MOMENTS},
+        "last_at": rows.timestamp(fact.said_at),
+        "folded": folded(values["content"]),
+        "account": rows.account_key(fact.account) or "",
+        "is_pinned": int(fact.is_pinned),
+    }
+
+
+def _state(fact: Fact) -> dict[str, Any]:
+    values = _values(fact)
+    return {name: values[name] for name in _STATE}
+
+
+def _find(connection: sqlite3.Connection, fact_id: int, scopes: Scopes) -> Fact | None:
+    row = connection.execute(
+        f"SELECT {COLUMNS} FROM facts WHERE id = :id AND {visible('facts.scope_id')}",
+        {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes)},
+    ).fetchone()
+    return None if row is None else fact_of(row)
+
+
+def _change_of(row: sqlite3.Row) -> FactChange:
+    before, after = (
+        None if row[name] is None else str(json.loads(row[name])["content"]) for name in ("before", "after")
+    )
+    return FactChange(
+        id=row["id"],
+        fact_id=row["fact_id"],
+        scope=Scope(key=row["scope_key"]),
+        action=row["action"],
+        before=before,
+        after=after,
+        reason=row["reason"],
+        at=rows.moment(row["at"]),
+        account=rows.account_of(row["account"]),
+        message_id=row["message_id"],
+    )
 
 
 def _count(connection: sqlite3.Connection, fact_id: int, times: int) -> None:
     connection.execute("UPDATE facts SET said = MAX(1, said + :times) WHERE id = :id", {"id": fact_id, "times": times})
 
 
-def _find(connection: sqlite3.Connection, fact_id: int, scopes: Scopes) -> Fact | None:
-    row = connection.execute(
-        f"SELECT {fact_rows.COLUMNS} FROM facts WHERE id = :id AND {visible('facts.scope_id')}",
-        {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes)},
-    ).fetchone()
-    return None if row is None else fact_rows.fact_of(row)
+def _changed_since(connection: sqlite3.Connection, fact_id: int, change_id: int) -> str:
+    found = connection.execute(
+        "SELECT id, action FROM fact_changes WHERE fact_id = :fact_id AND id > :change_id ORDER BY id DESC",
+        {"fact_id": fact_id, "change_id": change_id},
+    )
+    later = [f"c{row['id']} ({_DONE[row['action']]})" for row in found if row["action"] in _DONE]
+    return (
+        f"That fact has changed again since: {', '.join(later)}. Undo the later change first, or erase the fact with "
+        f"`/memory forget f{fact_id}`."
+    )
+
+
+def _is_source_gone(connection: sqlite3.Connection, fact: Fact, heard: str | None) -> bool:
+    """Whether the message of a fact does not say any more what was `heard` when the fact was read out of it: it was
+    edited, erased or deleted meanwhile. None: it is enough that it was not erased."""
+    if fact.message_id is None:
+        return False
+    row = connection.execute("SELECT text FROM messages WHERE id = :id", {"id": fact.message_id}).fetchone()
+    if heard is None:
+        return row is not None and not row["text"]
+    return row is None or row["text"] != rows.clean(heard)
 
 
 def _again(connection: sqlite3.Connection, known: Fact, fact: Fact) -> Fact:
@@ -312,38 +547,62 @@ def _again(connection: sqlite3.Connection, known: Fact, fact: Fact) -> Fact:
     is_same = fact.message_id is not None and fact.message_id == known.message_id
     if is_same and (known.valid_from is not None or fact.valid_from is None):
         return known
-    connection.execute(
-        """
-        UPDATE facts SET said = said + :times, trust = MAX(:trust, trust + (1 - trust) * :step),
-            last_at = MAX(last_at, :at),
-            message_id = CASE WHEN :message IS NULL OR :at < last_at THEN message_id ELSE :message END,
-            valid_from = COALESCE(valid_from, :valid_from),
-            grain = CASE WHEN valid_from IS NULL THEN :grain ELSE grain END
-        WHERE id = :id
-        """,
-        {
-            "id": known.id,
-            "times": 0 if is_same else 1,
-            "trust": known.trust if is_same else fact.trust,
-            "step": 0 if is_same else CONFIRMED,
-            "at": rows.timestamp(fact.created_at),
-            "message": fact.message_id,
-            "valid_from": rows.maybe_timestamp(fact.valid_from),
-            "grain": fact.grain if fact.valid_from else known.grain,
-        },
-    )
-    found = _find(connection, known.id, frozenset((known.scope,)))
-    return found or known
+    values = {
+        "id": known.id,
+        "times": 0 if is_same else 1,
+        "trust": known.trust if is_same else fact.trust,
+        "step": 0 if is_same else CONFIRMED,
+        "at": rows.timestamp(fact.created_at),
+        "message_id": fact.message_id,
+        "valid_from": rows.maybe_timestamp(fact.valid_from),
+        "grain": fact.grain if fact.valid_from else known.grain,
+    }
+    connection.execute(_AGAIN, values)
+    return _find(connection, known.id, frozenset((known.scope,))) or known
 
 
-def _is_taken(connection: sqlite3.Connection, fact: Fact, folded: str) -> bool:
-    """Whether another open fact of the same person says it."""
+def _is_before(fact: Fact, rival: Fact) -> bool:
+    """Whether `fact` held earlier: by since when they hold, as exactly as it is known; else by when they were said,
+    which is not always the order in which they are learned."""
+    if fact.valid_from is not None and rival.valid_from is not None:
+        if fact.valid_from + _SHORTEST[fact.grain] <= rival.valid_from:
+            return True
+        if rival.valid_from + _SHORTEST[rival.grain] <= fact.valid_from:
+            return False
+    return fact.said_at < rival.said_at
+
+
+def _other_values(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> list[Fact]:
+    """What the same person said otherwise of the attribute; nobody closes what another has said."""
+    if fact.attribute is None:
+        return []
+    attributes = list_value(_attribute_names(connection, fact, scope_id))
+    values = _values(fact) | {"scope_id": scope_id, "attributes": attributes}
+    return [fact_of(row) for row in connection.execute(_OTHER_VALUES, values)]
+
+
+def _closed_by(connection: sqlite3.Connection, fact: Fact, next_id: int) -> list[Fact]:
+    """What `next_id` has closed, though `fact` lies between."""
     found = connection.execute(
-        """
-        SELECT 1 FROM facts JOIN facts AS own ON own.id = :id
-        WHERE facts.scope_id = own.scope_id AND facts.account = own.account AND facts.folded = :folded
-            AND facts.closed_at IS NULL AND facts.id <> :id
-        """,
-        {"id": fact.id, "folded": folded},
-    ).fetchone()
-    return found is not None
+        f"SELECT {COLUMNS} FROM facts WHERE closed_by = :next AND valid_to IS NOT NULL", {"next": next_id}
+    )
+    known = [fact_of(row) for row in found]
+    return [one for one in known if one.id != fact.id and one.value != fact.value and not _is_before(fact, one)]
+
+
+def _attribute_names(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> list[str]:
+    """The attribute of a fact, also under its other name: "my sister" and "ana" are one where there is one sister, and
+    she is known to be Ana. Of rooms, where several have a sister, only the one name."""
+    attribute = rows.maybe_clean(fact.attribute) or ""
+    subject, _, what = attribute.partition("|")
+    if fact.scope.is_room or subject == ME or not what:
+        return [attribute]
+    is_kin = subject.startswith("my ")
+    kinds = [subject.removeprefix("my ")] if is_kin else kin_words()
+    values = {"scope_id": scope_id, "account": rows.account_key(fact.account) or "", "kinds": list_value(kinds)}
+    named: dict[str, set[str]] = {}
+    for row in connection.execute(_KIN_BY_NAME, values):
+        named.setdefault(row["kin"], set()).add(row["name"])
+    only = {kin: next(iter(names)) for kin, names in named.items() if len(names) == 1}
+    others = [name if is_kin else f"my {kin}" for kin, name in only.items() if is_kin or name == subject]
+    return [attribute, *(f"{other}|{what}" for other in others)]

@@ -18,8 +18,7 @@ from core.markup.render import escape
 from core.ports import Clock
 from core.privacy.forgetting import Forgetting
 from core.store.erasure_list import ErasureRequest
-from core.store.fact_rows import Fact, FactChange
-from core.store.facts import Facts
+from core.store.facts import Fact, FactChange, Facts
 from core.store.notes import Author
 from core.types import Address, Answer, Button, Command, CommandSpec, Message, Option, Scope, Sender
 from gateway.commands.context import CommandContext

@@ -19,10 +19,9 @@ from core.facts import hrr
 from core.facts.claims import Claim, fact_of
 from core.facts.ranking import FactRanking, Question
 from core.facts.rules import claims
-from core.store import fact_rows, rows
-from core.store.fact_rows import Fact
+from core.store import rows
 from core.store.fact_search import FactSearch
-from core.store.facts import Facts
+from core.store.facts import Fact, Facts, insert
 from core.store.sqlite.database import Database
 from core.text.names import entity_key, keys_in, names_in
 from core.text.terms import query_terms, terms_of
@@ -164,7 +163,7 @@ def _fill(connection: sqlite3.Connection, made: Sequence[Fact]) -> None:
     """Many facts in one transaction, each as `learn` writes it."""
     scope_id = rows.keep_scope(connection, SCOPE)
     for fact in made:
-        fact_rows.insert(connection, fact, scope_id)
+        insert(connection, fact, scope_id)
 
 
 async def _timed(asked: Sequence[tuple[str, ...]], search: FactSearch, owner: dict[str, set[int]]) -> tuple[str, str]:

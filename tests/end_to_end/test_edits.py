@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.store.actions import Actions
-from core.store.fact_rows import Fact
+from core.store.facts import Fact
 from core.store.notes import Author
 from core.store.sqlite.database import Database
 from core.types import Address, Attachment, Command, Scope

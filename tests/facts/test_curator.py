@@ -10,9 +10,8 @@ import pytest
 
 from config.settings import CuratorOptions
 from core.facts.curator import Curator
-from core.store.fact_rows import Fact
-from core.store.fact_search import FactRota, FactSearch
-from core.store.facts import Facts
+from core.store.fact_search import FactSearch
+from core.store.facts import Fact, Facts
 from core.store.inbox import Inbox
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -62,7 +61,7 @@ class _World:
 @pytest.fixture
 def world(database: Database, clock: SteadyClock) -> _World:
     facts = Facts(database, clock)
-    curator = Curator(facts, FactSearch(database), FactRota(database), clock, OPTIONS)
+    curator = Curator(facts, FactSearch(database), clock, OPTIONS)
     return _World(facts, curator, clock, Conversations(database, clock))
 
 
@@ -207,6 +206,6 @@ async def test_one_that_was_stopped_in_the_middle_is_gone_on_with_and_nothing_is
     await world.know("My sister Ana lives in Porto")
     await world.know("my sister Ána currently lives in Porto", entities=("Ana", "Porto"))
     slow = OPTIONS.model_copy(update={"max_changes": 2})
-    lives = [Curator(world.facts, FactSearch(database), FactRota(database), world.clock, slow) for _ in range(4)]
+    lives = [Curator(world.facts, FactSearch(database), world.clock, slow) for _ in range(4)]
     assert [await life.tend() for life in lives] == [2, 2, 0, 0], "each life begins with the first fact again"
     assert sorted(action for _, action, _ in await world.deeds()) == ["flag", "flag", "flag", "merge"]

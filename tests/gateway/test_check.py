@@ -13,8 +13,7 @@ from adapters.discord.client import probe_discord
 from adapters.telegram.adapter import probe_telegram
 from config.settings import Settings
 from core.errors import ConfigError, DeliveryError, ModelError, StoreError
-from core.store.fact_rows import Fact
-from core.store.facts import Facts
+from core.store.facts import Fact, Facts
 from core.store.sqlite import erase_bytes
 from core.store.sqlite.database import Database
 from gateway.check import HealthCheck

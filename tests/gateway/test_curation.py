@@ -9,7 +9,6 @@ import pytest
 
 from core.errors import StoreError
 from core.facts.curator import Curator
-from core.store.fact_search import FactRota
 from gateway.maintenance import CurationChore
 from gateway.owner_notices import OwnerNotices
 from tests.fixtures.clock import SteadyClock
@@ -27,7 +26,7 @@ async def test_notes_that_are_nearly_full_are_spoken_of_once_and_to_whose_they_a
         clock = SteadyClock(services.clock.now())
         options = services.settings.curator
         curation = CurationChore(
-            curator=Curator(services.facts, services.fact_search, FactRota(services.database), clock, options),
+            curator=Curator(services.facts, services.fact_search, clock, options),
             notebook=services.notebook,
             limits={"memory": 100, "user": 100},
             people=services.people,

@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import Refused
-from core.store.fact_rows import Fact
 from core.store.fact_search import FactSearch
-from core.store.facts import Facts
+from core.store.facts import Fact, Facts
 from core.store.notes import Author
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -213,6 +212,25 @@ async def test_undoing_what_changed_again_is_refused(facts: Facts) -> None:
     assert await facts.undo(10_000, OWN) is None
 
 
+@pytest.mark.parametrize("touched", [("correct",), ("pin",), ("correct", "pin")])
+async def test_a_fact_that_was_corrected_or_pinned_since_is_not_taken_back(
+    facts: Facts, touched: tuple[str, ...]
+) -> None:
+    known = await facts.learn(home("Lisbon"))
+    if "correct" in touched:
+        await facts.correct(known.id, OWN, "I live in Braga")
+    if "pin" in touched:
+        await facts.pin(known.id, OWN)
+    learned, *later = await facts.history(known.id, OWN)
+    with pytest.raises(Refused) as refused:
+        await facts.undo(learned.id, OWN)
+    assert all(f"c{change.id} ({change.action}" in str(refused.value) for change in later)
+    assert f"/memory forget f{known.id}" in str(refused.value)
+    for change in reversed(later):
+        await facts.undo(change.id, OWN)
+    assert await facts.undo(learned.id, OWN) is not None, "what was undone stands in the way no more"
+
+
 async def test_undoing_takes_back_that_change_and_no_other(facts: Facts) -> None:
     known = await facts.learn(home("Porto"))
     await facts.pin(known.id, OWN)
@@ -294,8 +312,8 @@ async def test_a_fact_goes_with_the_message_it_came_from(
     session = await opened(conversations)
     said = (await conversations.append([message(session.id, "I moved to Porto", external_id="1")]))[0]
     await facts.learn(home("Lisbon"))
-    porto = await facts.learn(home("Porto", message_id=said.id))
-    assert [known.id for known in await search.of_messages([said.id], OWN)] == [porto.id]
+    await facts.learn(home("Porto", message_id=said.id))
+    assert [known.message_id for known in await facts.page(OWN)] == [said.id, None]
     assert await conversations.amend(CHAT, "1", text)
     assert [(known.content, known.is_open) for known in await facts.page(OWN)] == [("I live in Lisbon", True)]
 
@@ -323,7 +341,6 @@ async def test_what_is_not_theirs_does_not_exist(facts: Facts, search: FactSearc
     assert await search.conflicts(wrong) == []
     assert await search.duplicates(wrong) == []
     assert await search.stale(wrong, NOON) == []
-    assert await search.of_messages([5], wrong) == []
     assert (await facts.find(known.id, OWN)) == replace(known, last_at=NOON)
 
 
@@ -353,12 +370,6 @@ async def test_of_a_message_that_was_erased_meanwhile_nothing_is_learned(
 async def test_no_term_breaks_the_search(facts: Facts, search: FactSearch, term: str) -> None:
     await facts.learn(home("Porto"))
     assert await search.candidates([term], [term], OWN) == []
-
-
-async def test_the_store_fills_its_roles(facts: Facts, search: FactSearch) -> None:
-    ledger: Facts = facts
-    lookup: FactSearch = search
-    assert (ledger, lookup) == (facts, search)
 
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])

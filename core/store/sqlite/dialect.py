@@ -11,6 +11,11 @@ def in_list(column: str, parameter: str) -> str:
     return f"{column} IN (SELECT value FROM json_each(:{parameter}))"
 
 
+def list_rows(parameter: str) -> str:
+    """A bound `list_value` as a table with the column ``value``, to join with."""
+    return f"json_each(:{parameter})"
+
+
 def list_value(values: Iterable[int | str]) -> str:
     """What is bound to the parameter of `in_list`."""
     return json.dumps(list(values))

@@ -1,4 +1,4 @@
-"""Keeps the text index of the facts in order: made anew where it is damaged, and in small steps where folding changed.
+"""The text index of the facts and the names they hold: written, searched, checked, and made anew where it is damaged.
 
 A damaged index costs neither a fact nor the edit of a message. Everything in it is made from the facts themselves.
 """
@@ -6,27 +6,89 @@ A damaged index costs neither a fact nor the edit of a message. Everything in it
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from core.errors import StoreError
-from core.store import fact_rows
-from core.store.rows import keep_meta, meta
+from core.store.rows import clean, keep_meta, meta
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
+from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.schema import FACTS_CONTENT, FACTS_RANK, FACTS_VERSION
-from core.text.names import names_in
+from core.store.sqlite.text_index import scoped
+from core.text.attributes import hints_of
+from core.text.names import entity_key, names_in
 from core.text.normalize import VERSION
+from core.text.terms import terms_of
 
 T = TypeVar("T")
 
 STEP_FACTS = 500
+COMMON = 2_000
+"""A word that is in more facts than this is not looked for where a rarer one is asked too."""
 _CURSOR = "facts_cursor"
 """Key of `state_meta`: the facts up to this id are folded anew."""
+_INDEXED = "SELECT id, scope_id, content, speaker, attribute FROM facts"
+_COUNTED = "(SELECT COUNT(*) FROM fact_entities WHERE fact_entities.entity_id = entities.id)"
+_UNTIED = """
+NOT EXISTS (
+    SELECT 1 FROM facts JOIN entities ON entities.scope_id = facts.scope_id
+    WHERE facts.id = fact_entities.fact_id AND entities.id = fact_entities.entity_id
+)
+"""
+_NAME = """
+INSERT INTO entities (scope_id, name, shown) VALUES (:scope, :name, :shown)
+ON CONFLICT (scope_id, name) DO UPDATE SET shown = shown RETURNING id
+"""
+_TIE = """
+INSERT INTO fact_entities (entity_id, fact_id) VALUES (:entity, :fact) ON CONFLICT (entity_id, fact_id) DO NOTHING
+"""
+
+
+def index_fact(connection: sqlite3.Connection, fact_id: int) -> None:
+    """Puts the terms of a fact, as its row stands, into the text index."""
+    row = connection.execute(f"{_INDEXED} WHERE id = :id", {"id": fact_id}).fetchone()
+    connection.execute("DELETE FROM facts_fts WHERE rowid = :id", {"id": fact_id})
+    held, hints = _terms(row)
+    connection.execute(
+        "INSERT INTO facts_fts (rowid, terms, hints) VALUES (:id, :terms, :hints)",
+        {"id": fact_id, "terms": held, "hints": hints},
+    )
+
+
+def keep_names(connection: sqlite3.Connection, fact_id: int, scope_id: int, names: Iterable[str]) -> None:
+    """Ties a fact to exactly these names."""
+    connection.execute("DELETE FROM fact_entities WHERE fact_id = :fact", {"fact": fact_id})
+    for shown in map(clean, names):
+        if name := entity_key(shown):
+            values = {"scope": scope_id, "name": name, "shown": shown}
+            made = connection.execute(_NAME, values).fetchall()
+            connection.execute(_TIE, {"entity": made[0]["id"], "fact": fact_id})
+
+
+def text_scores(
+    connection: sqlite3.Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int
+) -> dict[int, float]:
+    """bm25 from above 0, by fact id, of facts of these scopes with any of the terms. A word that is in very many facts
+    tells nothing, and to rank by it costs by their number: it counts only where all words are such, then the rarest."""
+    words = [scoped(scope_id, term) for scope_id in scope_ids for term in terms]
+    counted = connection.execute(
+        f"SELECT term, doc FROM facts_vocabulary WHERE {in_list('term', 'words')}", {"words": list_value(words)}
+    )
+    found = {row["term"]: row["doc"] for row in counted}
+    chosen = [word for word, count in found.items() if count <= COMMON] or sorted(found, key=found.__getitem__)[:1]
+    if not chosen:
+        return {}
+    ranked = connection.execute(
+        "SELECT rowid AS id, rank AS score FROM facts_fts WHERE facts_fts MATCH :words ORDER BY rank LIMIT :limit",
+        {"words": " OR ".join(f'"{word}"' for word in chosen), "limit": limit},
+    )
+    # A word that is in over half of all facts has a negative weight in FTS5's bm25; it still counts a little.
+    return {row["id"]: max(1e-6, -row["score"]) for row in ranked}
 
 
 class FactIndex:
-    """A chore of the caretaker."""
+    """Keeps the index in order, as a chore of the maintenance and for `mneme check`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -40,16 +102,17 @@ class FactIndex:
     async def verify(self) -> list[str]:
         """What is wrong with the index and the names, as sentences; empty when they agree with the facts."""
         sentences = await self._database.write(_damage)
-        return sentences or await self._database.read(lambda connection: [*_astray(connection), *_misnamed(connection)])
+        return sentences or await self._database.read(
+            lambda connection: [*_disagreements(connection), *_wrong_names(connection)]
+        )
 
     async def rebuild(self) -> int:
         """Makes the index anew and puts the names in order; returns how many facts there are."""
 
         def work(connection: sqlite3.Connection) -> int:
             _renew(connection)
-            keep_meta(connection, FACTS_VERSION, str(VERSION))
-            connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": _CURSOR})
-            _rename(connection)
+            _finish(connection)
+            _mend_names(connection)
             return int(connection.execute("SELECT COUNT(*) FROM facts").fetchone()[0])
 
         return await self._database.write(work)
@@ -63,7 +126,12 @@ async def write_facts(database: Database, work: Callable[[sqlite3.Connection], T
     except StoreError as error:
         if not isinstance(error.__cause__, sqlite3.DatabaseError):
             raise
-    return await database.write(lambda connection: _again(connection, work))
+
+    def again(connection: sqlite3.Connection) -> T:
+        mend(connection)
+        return work(connection)
+
+    return await database.write(again)
 
 
 def mend(connection: sqlite3.Connection) -> bool:
@@ -72,6 +140,15 @@ def mend(connection: sqlite3.Connection) -> bool:
         return False
     _renew(connection)
     return True
+
+
+def _terms(row: sqlite3.Row) -> tuple[str, str]:
+    """The terms of a fact, and those that its attribute is asked by, each behind its scope."""
+    words = [*terms_of(row["content"]), *terms_of(row["speaker"])]
+    return (
+        " ".join(scoped(row["scope_id"], term) for term in words),
+        " ".join(scoped(row["scope_id"], term) for term in hints_of(row["attribute"])),
+    )
 
 
 def _damage(connection: sqlite3.Connection) -> list[str]:
@@ -93,22 +170,20 @@ def _renew(connection: sqlite3.Connection) -> None:
     _index(connection, 0, -1)
 
 
-def _astray(connection: sqlite3.Connection) -> Iterator[str]:
+def _disagreements(connection: sqlite3.Connection) -> Iterator[str]:
     """Facts that the index does not hold as they are, and what it holds of none."""
     if meta(connection, FACTS_VERSION) != str(VERSION):
         yield "The search index of the facts is of an earlier version and has not been made anew yet."
         return
     held = {row[0]: (row[1], row[2]) for row in connection.execute("SELECT id, c0, c1 FROM facts_fts_content")}
-    wrong = 0
-    for row in connection.execute(f"SELECT {fact_rows.COLUMNS} FROM facts"):
-        wrong += held.pop(row["id"], None) != fact_rows.terms(row["scope_id"], fact_rows.fact_of(row))
+    wrong = sum(held.pop(row["id"], None) != _terms(row) for row in connection.execute(_INDEXED))
     if wrong:
         yield f"Facts that their search index does not hold as they are: {wrong:,}."
     if held:
         yield f"Facts that their search index holds and that are gone: {len(held):,}."
 
 
-def _misnamed(connection: sqlite3.Connection) -> Iterator[str]:
+def _wrong_names(connection: sqlite3.Connection) -> Iterator[str]:
     """Ties between facts and names that cannot be, and names that count their facts wrong."""
     ties = connection.execute(f"SELECT COUNT(*) FROM fact_entities WHERE {_UNTIED}").fetchone()[0]
     if ties:
@@ -118,48 +193,35 @@ def _misnamed(connection: sqlite3.Connection) -> Iterator[str]:
         yield f"Names that count their facts wrong: {names:,}."
 
 
-def _rename(connection: sqlite3.Connection) -> None:
+def _mend_names(connection: sqlite3.Connection) -> None:
     """Takes out ties that cannot be, counts anew, and gives facts that have lost all their names those they hold."""
     connection.execute(f"DELETE FROM fact_entities WHERE {_UNTIED}")
     connection.execute(f"UPDATE entities SET facts = {_COUNTED}")
     connection.execute("DELETE FROM entities WHERE facts = 0")
-    for row in connection.execute(
-        f"SELECT {fact_rows.COLUMNS} FROM facts WHERE id NOT IN (SELECT fact_id FROM fact_entities)"
-    ).fetchall():
-        fact_rows.keep_names(connection, row["id"], row["scope_id"], names_in(row["content"]))
-
-
-_COUNTED = "(SELECT COUNT(*) FROM fact_entities WHERE fact_entities.entity_id = entities.id)"
-_UNTIED = """
-NOT EXISTS (
-    SELECT 1 FROM facts JOIN entities ON entities.scope_id = facts.scope_id
-    WHERE facts.id = fact_entities.fact_id AND entities.id = fact_entities.entity_id
-)
-"""
-
-
-def _again(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
-    mend(connection)
-    return work(connection)
+    for row in connection.execute(f"{_INDEXED} WHERE id NOT IN (SELECT fact_id FROM fact_entities)").fetchall():
+        keep_names(connection, row["id"], row["scope_id"], names_in(row["content"]))
 
 
 def _fold(connection: sqlite3.Connection) -> bool:
     last = _index(connection, int(meta(connection, _CURSOR) or 0), STEP_FACTS)
-    if last is not None:
-        keep_meta(connection, _CURSOR, str(last))
-        return True
+    if last is None:
+        _finish(connection)
+        return False
+    keep_meta(connection, _CURSOR, str(last))
+    return True
+
+
+def _finish(connection: sqlite3.Connection) -> None:
     keep_meta(connection, FACTS_VERSION, str(VERSION))
     connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": _CURSOR})
-    return False
 
 
 def _index(connection: sqlite3.Connection, after: int, count: int) -> int | None:
     """Puts the next facts into the index as they are folded now; the id of the last, None when there was none."""
     last = None
     for row in connection.execute(
-        f"SELECT {fact_rows.COLUMNS} FROM facts WHERE id > :after ORDER BY id LIMIT :count",
-        {"after": after, "count": count},
+        "SELECT id FROM facts WHERE id > :after ORDER BY id LIMIT :count", {"after": after, "count": count}
     ).fetchall():
-        fact_rows.index(connection, row["id"], row["scope_id"], fact_rows.fact_of(row))
         last = int(row["id"])
+        index_fact(connection, last)
     return last

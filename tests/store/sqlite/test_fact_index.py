@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from core.store.fact_rows import Fact
 from core.store.fact_search import FactSearch
-from core.store.facts import Facts
+from core.store.facts import Fact, Facts
 from core.store.rows import keep_meta
 from core.store.sessions import Conversations
 from core.store.sqlite import fact_index
