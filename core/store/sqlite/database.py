@@ -15,17 +15,16 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import aiosqlite
 
 from core.errors import StoreError
 from core.store import epoch
+from core.store.engine import Row, T, Values
 from core.store.epoch import ErasureEpoch
 from core.store.sqlite.schema import MIGRATIONS
 from core.store.sqlite.text_index import register
 
-T = TypeVar("T")
 
 BUSY_TIMEOUT_MS = 10_000
 READERS = 2
@@ -105,6 +104,23 @@ class Database:
             return await self.read(work)
         except sqlite3.DatabaseError as error:
             raise StoreError(_sentence(self.path, error)) from error
+
+    async def execute(self, statement: str, values: Values | None = None, *, has_words: bool = True) -> int:
+        """One statement as a write transaction; returns how many rows it changed."""
+        return await self.write(lambda connection: connection.execute(statement, values or {}).rowcount, has_words=has_words)
+
+    async def fetch_all(self, statement: str, values: Values | None = None) -> list[Row]:
+        """All rows of one statement."""
+        return await self.read(lambda connection: connection.execute(statement, values or {}).fetchall())
+
+    async def fetch_one(self, statement: str, values: Values | None = None) -> Row | None:
+        """The first row of one statement; None when it gives none."""
+
+        def work(connection: sqlite3.Connection) -> Row | None:
+            row: Row | None = connection.execute(statement, values or {}).fetchone()
+            return row
+
+        return await self.read(work)
 
     async def checkpoint(self, patience_ms: int = BUSY_TIMEOUT_MS) -> bool:
         """Writes the log back into the file and cuts it to nothing; False when a reader kept a part of it for so long,
