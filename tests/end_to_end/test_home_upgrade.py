@@ -24,6 +24,8 @@ import pytest
 
 from tests.fixtures.bot_api import BotApi
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 HOMES = ROOT / "tests" / "fixtures" / "homes"
 EXPECTED = json.loads((HOMES / "home_6540fd2.json").read_text(encoding="utf-8"))
@@ -265,7 +267,6 @@ def rebuilt(home: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_kill_at_any_point_of_the_upgrade_loses_nothing(old: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"

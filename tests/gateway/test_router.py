@@ -96,8 +96,8 @@ async def test_in_rooms_only_what_is_addressed_is_stored_unless_the_room_is_list
         assert (await in_room(corridor, "When is it?", "7", message_id="b")).text == "ok"
         sent = model.sent()
         assert "The ferry is at nine" in sent
-        assert "from Person 666]" in sent
-        assert "from Person 7]" in sent
+        assert "from Person 666 #" in sent
+        assert "from Person 7 #" in sent
 
 
 async def test_a_room_of_the_owner_shows_his_history_and_serves_only_him(home: Path) -> None:

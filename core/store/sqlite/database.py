@@ -107,7 +107,9 @@ class Database:
 
     async def execute(self, statement: str, values: Values | None = None, *, has_words: bool = True) -> int:
         """One statement as a write transaction; returns how many rows it changed."""
-        return await self.write(lambda connection: connection.execute(statement, values or {}).rowcount, has_words=has_words)
+        return await self.write(
+            lambda connection: connection.execute(statement, values or {}).rowcount, has_words=has_words
+        )
 
     async def fetch_all(self, statement: str, values: Values | None = None) -> list[Row]:
         """All rows of one statement."""
