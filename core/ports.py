@@ -152,7 +152,7 @@ class Conversations(Protocol):
         reason `ending`."""
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
-        """Ends a session and clears the sent forms of its messages."""
+        """Ends a session."""
 
     async def reopen(self, session_id: int, at: datetime) -> Session:
         """Continues an ended session at its own address, with its stored prompt; the one open there ends."""

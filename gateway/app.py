@@ -22,7 +22,6 @@ from core.agent.offline import Offline
 from core.agent.post_turn import PostTurn
 from core.agent.prompt import Prompt
 from core.agent.sessions import SessionTracker
-from core.agent.titles import Titles
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import Agent, Budget
 from core.agent.user_message import UserMessages
@@ -224,7 +223,7 @@ async def build_router(
         services.forgetting.connect(keeper)
     lookout = EpochGuard(services.database, services.forgetting.let_go)
     prompt = Prompt(services.owner_files, SOUL.read_text(encoding="utf-8"), zone, memory)
-    lineage = SessionTracker(
+    sessions = SessionTracker(
         services.conversations, prompt, memory, services.clock, settings.model.chat, settings.model.window_tokens
     )
     research = ExpandedRecall(services.recall, services.transcripts, cheap, settings.model.cheap, services.clock, zone)
@@ -233,9 +232,9 @@ async def build_router(
     agent = Agent(
         model=model,
         conversations=services.conversations,
-        lineage=lineage,
-        envelope=UserMessages(memory, zone, settings.memory.prefetch_chars),
-        toolbox=ToolRunner(tools, settings.model.tool_timeout_s),
+        sessions=sessions,
+        user_messages=UserMessages(memory, zone, settings.memory.prefetch_chars),
+        tool_runner=ToolRunner(tools, settings.model.tool_timeout_s),
         clock=services.clock,
         budget=Budget.of(settings.model),
     )
@@ -248,7 +247,7 @@ async def build_router(
     )
     post.heed(ASKED, links.undelivered)
     families: list[CommandGroup] = [
-        SessionCommands(services.conversations, services.transcripts, lineage, services.clock, zone),
+        SessionCommands(services.conversations, services.transcripts, sessions, services.clock, zone),
         RecallCommands(research, zone),
         known,
         MemoryCommands(services.notebook, services.owner_files, known, zone),
@@ -274,7 +273,7 @@ async def build_router(
         access=Access(services.people, services.clock, people, rooms, settings.room.listen, doorbell),
         post=post,
         agent=agent,
-        aftercare=PostTurn(services.conversations, memory, Titles(services.conversations, cheap, settings.model.cheap)),
+        aftercare=PostTurn(services.conversations, memory, cheap, settings.model.cheap),
         attempts=Retry(lookout, services.inbox, services.people.scopes),
         commands=commands,
         clock=services.clock,

@@ -254,7 +254,7 @@ class Router:
                 for late in [change for name in names for change in self._under_way.pop(name, ())]:
                     await self._agent.amend(late)
         if batch and ticket.is_plain and not ticket.is_overheard:
-            await self._attempts.run(scopes, partial(self._aftercare.settle, inbound.address, scopes))
+            await self._attempts.run(scopes, partial(self._aftercare.run, inbound.address, scopes))
 
     async def _after_answers(self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]) -> tuple[PendingEvent, ...]:
         """What of a batch is left when those that say yes to a question have been served."""
@@ -308,7 +308,7 @@ class Router:
         try:
             async with self._lanes.stoppable(turn.address) as running:
                 if not ticket.is_stopped:
-                    return await self._agent.turn(turn, ticket.reply.show)
+                    return await self._agent.answer(turn, ticket.reply.show)
         except TimeoutError:
             if not running.expired():
                 raise

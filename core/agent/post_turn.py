@@ -1,30 +1,48 @@
-"""What follows an answer that was delivered: a new session gets its title, memory is told of the turn."""
+"""What follows an answer that was delivered: a new session gets its title, memory is told of the turn.
+
+A title is made at once from the first words, then a better one by one call of the cheap model.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import structlog
+
 from core.agent.sessions import window_of
-from core.agent.titles import Titles
+from core.errors import ModelError
 from core.memory.manager import MemoryManager, last_turn
-from core.ports import Conversations
-from core.types import Address, Scope, ToolContext
+from core.ports import Conversations, Model
+from core.types import Address, Message, Payer, Request, Scope, Session, ToolContext
+
+TITLE_CHARS = 60
+_INSTRUCTION = (
+    "Give this exchange a title of at most seven words, in its language, without quotes or a full stop. "
+    "Answer with the title alone."
+)
 
 
 class PostTurn:
-    """Runs after the answer has left; nobody waits for it."""
+    """Runs after the answer has left; nobody waits for it. `model` None: the first words of the person are the title;
+    else it is asked under `model_name`."""
 
-    def __init__(self, conversations: Conversations, memory: MemoryManager, titler: Titles) -> None:
+    def __init__(
+        self, conversations: Conversations, memory: MemoryManager, model: Model | None, model_name: str
+    ) -> None:
         self._conversations = conversations
         self._memory = memory
-        self._titler = titler
+        self._model = model
+        self._model_name = model_name
+        self._log = structlog.get_logger("post_turn")
 
-    async def settle(self, address: Address, scopes: frozenset[Scope]) -> None:
-        """Tends to the open session of `address` after one of its turns."""
+    async def run(self, address: Address, scopes: frozenset[Scope]) -> None:
+        """Looks after the open session of `address` after one of its turns."""
         session = await self._conversations.current(address)
         if session is None:
             return
         rows = await self._conversations.history(session, scopes)
-        if not session.is_incognito:
-            await self._titler.title(session, rows)
+        if rows and not session.title and not session.is_incognito:
+            await self._title(session, rows)
         await self._memory.turn_over(session, rows)
         asked = [row for row in last_turn(rows) if row.role == "user" and row.sender is not None]
         if asked and asked[-1].sender is not None:
@@ -38,3 +56,38 @@ class PostTurn:
                 window=window_of(session, rows),
             )
             await self._memory.queue_prefetch("\n".join(row.text for row in asked), context)
+
+    async def _title(self, session: Session, rows: Sequence[Message]) -> None:
+        """Gives `session` a title, from `rows` of its first exchange."""
+        asked = next((row.text for row in rows if row.role == "user"), "")
+        answered = next((row.text for row in reversed(rows) if row.role == "assistant"), "")
+        provisional = _short(asked)
+        await self._conversations.retitle(session.id, provisional)
+        if self._model is None or not answered:
+            return
+        exchange = f"Person: {asked[:1500]}\n\nAssistant: {answered[:1500]}"
+        request = Request(
+            system=({"type": "text", "text": _INSTRUCTION},),
+            messages=({"role": "user", "content": [{"type": "text", "text": exchange}]},),
+            model=self._model_name,
+            max_tokens=64,
+            kind="title",
+            payer=Payer(session_id=session.id, scope=session.scope),
+        )
+        try:
+            completion = await self._model.complete(request, lambda _: None, lambda _: None)
+        except ModelError as error:
+            self._log.info("no better title", error=str(error))
+            return
+        now = await self._conversations.find(session.id, frozenset((session.scope,)))
+        title = _short(completion.text.strip().strip('"“”'))
+        if title and now is not None and now.title == provisional:
+            # Unless the person has found a better one meanwhile.
+            await self._conversations.retitle(session.id, title)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    if len(line) <= TITLE_CHARS:
+        return line
+    return line[: TITLE_CHARS - 1].rsplit(" ", 1)[0] + "…"

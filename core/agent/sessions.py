@@ -49,12 +49,14 @@ class SessionTracker:
     async def open(self, turn: Turn) -> Session:
         """The session the turn takes place in, with its prompt; continued in a child when it is over 75 % full."""
         if turn.is_fresh:
-            return await self._with_prompt(await self._conversations.create(self._blank(turn), "cron"), turn)
+            return await self._with_prompt(
+                await self._conversations.create(self._blank(turn.address, turn.scope), "cron"), turn
+            )
         session = await self.place(turn)
         if not session.sight <= turn.scopes:
             # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay,
             # also where the prompt itself was erased since.
-            session = await self._followed(session, self._blank(turn), "rights", session.id)
+            session = await self._followed(session, self._blank(turn.address, turn.scope), "rights", session.id)
             session = await self._with_prompt(session, turn)
         elif not session.system_prompt:
             session = await self._with_prompt(session, turn)
@@ -69,7 +71,7 @@ class SessionTracker:
         """The child of a session that is too long: the last whole turns that fit into 20 % of the window go along."""
         rows = await self._conversations.history(session, turn.scopes)
         kept = await self._memory.on_pre_compress(session, rows)
-        child = replace(self._blank(turn), parent_id=session.id, opens_at=self._carried(rows), title=session.title)
+        child = self._child(session, turn.address, turn.scope, rows)
         return await self._with_prompt(await self._followed(session, child, "length", session.id), turn, kept)
 
     async def end(self, session: Session) -> None:
@@ -79,7 +81,7 @@ class SessionTracker:
 
     async def place(self, turn: Turn) -> Session:
         """The open session of the turn's address; a new one, still without a prompt, when there is none."""
-        return await self._conversations.ensure(self._blank(turn))
+        return await self._conversations.ensure(self._blank(turn.address, turn.scope))
 
     async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
         """Rewords the message that a platform knows by this id, or erases it (None), here and where memory has told it;
@@ -88,9 +90,6 @@ class SessionTracker:
         if is_known:
             await self._memory.amended(address, external_id)
         return is_known
-
-    def _blank(self, turn: Turn) -> Session:
-        return Session(address=turn.address, scope=turn.scope, started_at=self._clock.now(), model=self._model)
 
     async def resume(self, session_id: int, address: Address, scope: Scope, scopes: frozenset[Scope]) -> Session:
         """Continues an earlier session: at its own address it is reopened with its stored prompt, from another one a
@@ -107,21 +106,8 @@ class SessionTracker:
                 await self._ended(before)
             await self._memory.on_session_switch(session_id, None, "resume")
             return reopened
-        rows = await self._conversations.history(session, scopes)
-        return await self._followed(
-            await self._conversations.current(address),
-            Session(
-                address=address,
-                scope=scope,
-                started_at=self._clock.now(),
-                model=self._model,
-                parent_id=session.id,
-                opens_at=self._carried(rows),
-                title=session.title,
-            ),
-            "new",
-            session.id,
-        )
+        child = self._child(session, address, scope, await self._conversations.history(session, scopes))
+        return await self._followed(await self._conversations.current(address), child, "new", session.id)
 
     def tokens(self, session: Session, rows: Sequence[Message]) -> float:
         """About how many tokens the next request would have: the last call's real usage and an estimate of the rest."""
@@ -145,6 +131,14 @@ class SessionTracker:
             if rows[index].role == "user" and (index == 0 or rows[index - 1].role != "user"):
                 opens_at = rows[index].id
         return opens_at
+
+    def _blank(self, address: Address, scope: Scope) -> Session:
+        return Session(address=address, scope=scope, started_at=self._clock.now(), model=self._model)
+
+    def _child(self, parent: Session, address: Address, scope: Scope, rows: Sequence[Message]) -> Session:
+        """A session that goes on with the last of the `rows` of `parent`."""
+        blank = self._blank(address, scope)
+        return replace(blank, parent_id=parent.id, opens_at=self._carried(rows), title=parent.title)
 
     async def _followed(self, before: Session | None, after: Session, reason: EndReason, parent_id: int) -> Session:
         """Opens `after` in place of `before`, which ends for this `reason`; `parent_id` is what it goes on with."""

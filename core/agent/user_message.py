@@ -1,7 +1,7 @@
 """Puts what a person said into the form in which it is sent: a time line with its origin, the text, the memory fence.
 
 The sent form is stored before the first request and reused ever after; it is never shown, indexed or exported.
-Also: what one turn is about, and whether a memory says nothing but what stands in the conversation already.
+Also what one turn is about.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from core.dates.moments import wall_time
 from core.guard.fence import fence, neutralise
 from core.guard.provenance import mark, told
 from core.memory.provider import MemoryProvider
@@ -21,107 +21,10 @@ from core.types import Account, Address, Attachment, Json, Message, Scope, Sende
 
 SURE_CHARS = 12
 """Less is in every longer text somewhere."""
-_SENTENCE = re.compile(r"[.!?;:…\n。！？；：]+")
+_SENTENCE_END = re.compile(r"[.!?;:…\n。！？；：]+")
 _WORD = re.compile(r"\w+")
 _SPEAKERS = frozenset(("user", "assistant", "human", "ai", "bot", "person", "you", "me"))
-
-
-class Repetition:
-    """`texts` are what is there."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._said = "\n".join(map(_folded, texts))
-
-    def has(self, text: str) -> bool:
-        """Whether each of its sentences is there."""
-        parts = [part for part in map(_folded, _SENTENCE.split(text)) if part and part not in _SPEAKERS]
-        return sum(map(len, parts)) >= SURE_CHARS and all(part in self._said for part in parts)
-
-
-def _folded(text: str) -> str:
-    return " ".join(_WORD.findall(text.casefold()))
-
-
 _TOKEN = re.compile(r"^- (\S+) ", re.MULTILINE)
-
-
-class UserMessages:
-    """Seals user rows. `zone`: IANA name of the wall clock; `budget_chars`: how much memory a turn may carry."""
-
-    def __init__(self, memory: MemoryProvider, zone: str, budget_chars: int) -> None:
-        self._memory = memory
-        self._zone_name = zone
-        self._zone = ZoneInfo(zone)
-        self._budget_chars = budget_chars
-
-    async def seal(
-        self, rows: Sequence[Message], held: Sequence[Message], context: ToolContext
-    ) -> list[tuple[int, tuple[Json, ...]]]:
-        """The sent form of `rows` (a person's messages, answered together) as (message id, blocks). `held` are the rows
-        of the prefix: a memory that stands in one of them is not given again."""
-        await self._memory.on_turn_start(context)
-        text = "\n".join(row.text for row in rows)
-        lines = await self._memory.prefetch(text, context) if text.strip() else ()
-        passages = self._chosen(lines, held, context.session.system_prompt)
-        sealed = self.dated(rows, context)
-        if passages:
-            last, blocks = sealed[-1]
-            sealed[-1] = (last, (*blocks, _text(fence(passages))))
-        return sealed
-
-    def dated(self, rows: Sequence[Message], context: ToolContext) -> list[tuple[int, tuple[Json, ...]]]:
-        """The sent form without memory: for what nobody has asked."""
-        return [
-            (row.id, (_text(self._time_line(row, context)), _text(neutralise(row.text) or "(no text)"))) for row in rows
-        ]
-
-    def _chosen(self, lines: Sequence[str], held: Sequence[Message], prompt: str) -> str:
-        known = {token for row in held if row.sent for block in row.sent[2:] for token in _TOKEN.findall(block["text"])}
-        chosen: list[str] = []
-        left = self._budget_chars
-        # Only a service does not know what the prefix says; its tokens have its name before them.
-        is_foreign = any(":" in line.partition(" ")[0] for line in lines)
-        repetition = Repetition([prompt, *(row.text for row in held)] if is_foreign else ())
-        for line in lines:
-            token, _, content = line.partition(" ")
-            line = "- " + neutralise(" ".join(line.split()))
-            if line.split(" ", 2)[1] in known or len(line) > left or (":" in token and repetition.has(content)):
-                continue
-            left -= len(line)
-            chosen.append(line)
-        return "\n".join(chosen)
-
-    def _time_line(self, row: Message, context: ToolContext) -> str:
-        local = row.created_at.astimezone(self._zone)
-        parts = [f"{wall_time(local)} {self._zone_name}"]
-        if context.scope.is_room and row.sender:
-            account = Account(platform=context.session.address.platform, user_id=row.sender.id)
-            parts.append(" ".join(("from", _one_line(row.sender.name), *((mark(account),) if row.sender.id else ()))))
-        return f"[{', '.join([*parts, *filter(None, [told(row)])])}]"
-
-
-def wall_time(local: datetime) -> str:
-    """``Friday 20 November 2026, 14:05``."""
-    return f"{local:%A} {local.day} {local:%B %Y}, {local:%H:%M}"
-
-
-def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
-    """The text followed by one line for each thing that came with it, so that nobody wonders where it went."""
-    lines = []
-    for item in attachments:
-        details = ", ".join(
-            part for part in (item.mime or "", f"{item.size_bytes:,} bytes" if item.size_bytes else "") if part
-        )
-        lines.append(f"[attached {item.kind}: {_one_line(item.name)}{f' ({details})' if details else ''}]")
-    return "\n".join([text, *lines] if text else lines)
-
-
-def _text(text: str) -> Json:
-    return {"type": "text", "text": text}
-
-
-def _one_line(text: str) -> str:
-    return neutralise(" ".join(text.replace("[", "(").replace("]", ")").split()))[:80]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,3 +49,89 @@ class Turn:
     def text(self) -> str:
         """All that was said, joined."""
         return "\n".join(entry.inbound.text for entry in self.entries)
+
+
+class UserMessages:
+    """Makes the sent form of user rows. `zone`: IANA name of the wall clock; `budget_chars`: how much memory a turn may
+    carry."""
+
+    def __init__(self, memory: MemoryProvider, zone: str, budget_chars: int) -> None:
+        self._memory = memory
+        self._zone_name = zone
+        self._zone = ZoneInfo(zone)
+        self._budget_chars = budget_chars
+
+    async def seal(
+        self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
+    ) -> list[tuple[int, tuple[Json, ...]]]:
+        """The sent form of `rows` (a person's messages, answered together) as (message id, blocks). A memory that
+        stands in one of the `earlier` rows is not given again."""
+        await self._memory.on_turn_start(context)
+        text = "\n".join(row.text for row in rows)
+        lines = await self._memory.prefetch(text, context) if text.strip() else ()
+        sealed = self.dated(rows, context)
+        if passages := self._chosen(lines, earlier, context.session.system_prompt):
+            last, blocks = sealed[-1]
+            sealed[-1] = (last, (*blocks, _text(fence(passages))))
+        return sealed
+
+    def dated(self, rows: Sequence[Message], context: ToolContext) -> list[tuple[int, tuple[Json, ...]]]:
+        """The sent form without memory: for what nobody has asked."""
+        return [
+            (row.id, (_text(self._time_line(row, context)), _text(neutralise(row.text) or "(no text)"))) for row in rows
+        ]
+
+    def _chosen(self, lines: Sequence[str], earlier: Sequence[Message], prompt: str) -> str:
+        known = {token for row in earlier for block in (row.sent or ())[2:] for token in _TOKEN.findall(block["text"])}
+        # Only a service does not know what the prefix says; its tokens have its name before them.
+        is_foreign = any(":" in line.partition(" ")[0] for line in lines)
+        said = _folded_text([prompt, *(row.text for row in earlier)]) if is_foreign else ""
+        chosen: list[str] = []
+        left = self._budget_chars
+        for line in lines:
+            token, _, content = line.partition(" ")
+            line = "- " + neutralise(" ".join(line.split()))
+            if line.split(" ", 2)[1] in known or len(line) > left or (":" in token and is_repeated(content, said)):
+                continue
+            left -= len(line)
+            chosen.append(line)
+        return "\n".join(chosen)
+
+    def _time_line(self, row: Message, context: ToolContext) -> str:
+        parts = [f"{wall_time(row.created_at.astimezone(self._zone))} {self._zone_name}"]
+        if context.scope.is_room and row.sender:
+            account = Account(platform=context.session.address.platform, user_id=row.sender.id)
+            parts.append(" ".join(("from", _one_line(row.sender.name), *((mark(account),) if row.sender.id else ()))))
+        return f"[{', '.join([*parts, *filter(None, [told(row)])])}]"
+
+
+def is_repeated(text: str, said: str) -> bool:
+    """Whether each sentence of `text` stands in `said`, a result of `_folded_text`."""
+    parts = [part for part in map(_folded, _SENTENCE_END.split(text)) if part and part not in _SPEAKERS]
+    return sum(map(len, parts)) >= SURE_CHARS and all(part in said for part in parts)
+
+
+def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
+    """The text followed by one line for each thing that came with it, so that nobody wonders where it went."""
+    lines = []
+    for item in attachments:
+        size = f"{item.size_bytes:,} bytes" if item.size_bytes else ""
+        details = ", ".join(filter(None, (item.mime, size)))
+        lines.append(f"[attached {item.kind}: {_one_line(item.name)}{f' ({details})' if details else ''}]")
+    return "\n".join([text, *lines] if text else lines)
+
+
+def _folded_text(texts: Iterable[str]) -> str:
+    return "\n".join(map(_folded, texts))
+
+
+def _folded(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))
+
+
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _one_line(text: str) -> str:
+    return neutralise(" ".join(text.replace("[", "(").replace("]", ")").split()))[:80]

@@ -23,6 +23,11 @@ Step = Callable[[Phrase, When, date], bool]
 """Takes words and notes what they say; False where they do not fit, whatever it took or noted by then."""
 
 
+def wall_time(local: datetime) -> str:
+    """``Friday 20 November 2026, 14:05``."""
+    return f"{local:%A} {local.day} {local:%B %Y}, {local:%H:%M}"
+
+
 def read(words: Sequence[str], today: date, is_strict: bool = False) -> tuple[When, int] | None:
     """What the first of `words` say about time and how many those are; None when they do not begin with a time.
     `is_strict` for words behind other text, where "20 minutes" is more likely to be a length than a moment."""

@@ -8,10 +8,11 @@ Which conversations are incognito, for the next process: it has to say that they
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from core.errors import StoreError
@@ -25,20 +26,19 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.erase_bytes import want_pages
 from core.store.sqlite.stale import write_text
 from core.store.sqlite.text_index import plainly
-from core.store.usage import disturb
 from core.types import Address, EndReason, Json, Message, Scope, Session
 
 HISTORY = f"""
-WITH RECURSIVE line (id, parent_id, opens_at, closes_at, from_id, until_id) AS (
-    SELECT id, parent_id, opens_at, closes_at, 0, 9223372036854775807 FROM sessions
+WITH RECURSIVE line (id, parent_id, opens_at, closes_at, from_id, until_id, sight) AS (
+    SELECT id, parent_id, opens_at, closes_at, 0, 9223372036854775807, NULL FROM sessions
     WHERE id = :session AND {visible()}
     UNION
     SELECT sessions.id, sessions.parent_id, sessions.opens_at, sessions.closes_at,
-        (SELECT opens_at FROM sessions WHERE id = :session), line.closes_at
+        (SELECT opens_at FROM sessions WHERE id = :session), line.closes_at, sessions.sight
     FROM line JOIN sessions ON sessions.id = line.parent_id
     WHERE line.opens_at IS NOT NULL AND {visible()}
 )
-SELECT {rows.MESSAGE_COLUMNS}, CASE messages.session_id WHEN :session THEN messages.sent END AS sent
+SELECT {rows.MESSAGE_COLUMNS}, messages.sent, line.sight
 FROM line CROSS JOIN messages ON messages.session_id = line.id
     AND messages.id >= line.from_id AND messages.id < line.until_id
 WHERE messages.kind IN ('chat', 'quote')
@@ -102,7 +102,7 @@ class Conversations:
         return await self._database.write(lambda connection: _create(connection, session, ending))
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
-        """Ends a session and clears the sent forms of its messages; one that has ended keeps its reason."""
+        """Ends a session; one that has ended keeps its reason."""
         await self._database.write(lambda connection: _end(connection, session_id, reason, at))
 
     async def reopen(self, session_id: int, at: datetime) -> Session:
@@ -119,8 +119,6 @@ class Conversations:
             connection.execute(
                 "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id", {"id": session_id}
             )
-            # What was sent then is no longer known.
-            disturb(connection, session_id, "resumed")
             return _load(connection, session_id)
 
         return await self._database.write(work)
@@ -172,13 +170,16 @@ class Conversations:
     async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
         """Everything the model may see, oldest first: kinds chat and quote, from `opens_at` of the parents on.
 
-        `sent` is filled for the session's own messages only. A session of other scopes, here or among the parents,
-        gives nothing.
+        A session of other scopes, here or among the parents, gives nothing. Where a parent could see more than these
+        scopes, what memory added to its messages is left out.
         """
         values = {"session": session.id, "scopes": scope_parameter(scopes)}
-        return await self._database.read(
-            lambda connection: [rows.message_of(row) for row in connection.execute(HISTORY, values)]
-        )
+        keys = {scope.key for scope in scopes}
+
+        def work(connection: sqlite3.Connection) -> list[Message]:
+            return [_seen(row, keys) for row in connection.execute(HISTORY, values)]
+
+        return await self._database.read(work)
 
     async def keep_sent(self, sent: Sequence[tuple[int, tuple[Json, ...]]]) -> None:
         """Stores the block lists of user turns as they are about to be sent: (message id, blocks)."""
@@ -220,6 +221,13 @@ class Conversations:
             return is_known
 
         return await write_text(self._database, work)
+
+
+def _seen(row: sqlite3.Row, keys: set[str]) -> Message:
+    message = rows.message_of(row)
+    if message.sent is None or row["sight"] is None or keys.issuperset(json.loads(row["sight"])):
+        return message
+    return replace(message, sent=message.sent[:2])
 
 
 def _create(connection: sqlite3.Connection, session: Session, ending: EndReason) -> Session:
@@ -289,7 +297,6 @@ def _end(connection: sqlite3.Connection, session_id: int, reason: EndReason, at:
     connection.execute(
         "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE id = :id AND ended_at IS NULL", values
     )
-    connection.execute("UPDATE messages SET sent = NULL WHERE session_id = :id AND sent IS NOT NULL", values)
 
 
 def _append(connection: sqlite3.Connection, message: Message, sums: dict[int, _Sum]) -> Message:

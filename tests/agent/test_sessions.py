@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from core.agent.sessions import ENDLESS, window_of
-from core.types import Address, Scope, Window
+from core.types import Address, Scope, Usage, Window
 from tests.fixtures.corridor import Corridor, open_corridor
 from tests.fixtures.samples import message, session
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -62,6 +62,51 @@ async def test_a_resumed_session_and_its_parent_are_one_result(home: Path) -> No
         found = await _searched(corridor, model, "ferry")
         assert len(found) == 1
         assert len(found[0]["matches"]) == 3
+
+
+async def test_a_resumed_session_is_sent_again_byte_for_byte(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_corridor(home, model) as corridor:
+        await corridor.say("The ferry to Lisbon leaves at nine")
+        await corridor.say("/new")
+        await corridor.say("When does the ferry leave?")
+        await corridor.say("Thank you")
+        before = _sent(model.requests[-1].messages)
+        assert "memory-context" in str(before)
+        await corridor.say("/new")
+        await corridor.say("Something else")
+        await corridor.say("/sessions 2")
+        await corridor.say("And on Sundays?")
+        assert _sent(model.requests[-1].messages)[: len(before)] == before
+        assert model.requests[-1].system == model.requests[2].system
+
+
+async def test_carried_turns_keep_the_form_in_which_they_were_sent(home: Path) -> None:
+    """After a length split the last turns go along with their time lines and what memory added to them."""
+    full = Usage(input=10, cache_read=15_500, output=10)
+    model = ScriptedModel(says("ok"), says("ok"), says("At nine.", usage=full), says("in the child"))
+    async with open_corridor(home, model, "[model]\nwindow_tokens = 20000\n") as corridor:
+        await corridor.say("The ferry to Lisbon leaves at nine")
+        await corridor.say("/new")
+        await corridor.say("first " + "x" * 40_000)
+        await corridor.say("When does the ferry leave?")
+        asked = _sent(model.requests[-1].messages)[-1]
+        assert "memory-context" in str(asked)
+        assert (await corridor.say("third")).text == "in the child"
+        assert _sent(model.requests[-1].messages)[0] == asked
+
+
+def _sent(messages: Any) -> list[dict[str, Any]]:
+    """The messages of a request without their cache marks."""
+    return [
+        {
+            "role": one["role"],
+            "content": [
+                {key: value for key, value in block.items() if key != "cache_control"} for block in one["content"]
+            ],
+        }
+        for one in messages
+    ]
 
 
 async def _searched(corridor: Corridor, model: ScriptedModel, query: str) -> list[dict[str, Any]]:

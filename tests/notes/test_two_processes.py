@@ -28,7 +28,8 @@ async def work(name, count):
     scope = Scope.account("terminal", "local")
     async with Services.open(Settings.load()) as services:
         for number in range(count):
-            await services.notebook.add(scope, frozenset((scope,)), "memory", f"{name} keeps the number {number} in mind")
+            note = f"{name} keeps the number {number} in mind"
+            await services.notebook.add(scope, frozenset((scope,)), "memory", note)
             print(number, flush=True)
 
 asyncio.run(work(sys.argv[1], int(sys.argv[2])))

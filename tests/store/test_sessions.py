@@ -145,7 +145,7 @@ async def test_only_what_differs_from_the_text_is_stored_twice(
     await conversations.keep_sent([(stored[0].id, (*plain, *plain)), (stored[1].id, picture), (99, plain)])
     assert [row.sent for row in await conversations.history(made, MINE)] == [(*plain, *plain), None]
     await conversations.end(made.id, "new", LATER)
-    assert await ask(database, "SELECT COUNT(*) FROM messages WHERE sent IS NOT NULL") == [(0,)]
+    assert await ask(database, "SELECT COUNT(*) FROM messages WHERE sent IS NOT NULL") == [(1,)], "it may be resumed"
 
 
 async def test_the_sent_form_of_what_was_erased_meanwhile_is_not_kept(
@@ -244,7 +244,7 @@ async def test_history_of_a_child_begins_where_it_opens(conversations: Conversat
     await conversations.append([message(child.id, text, sent=sent) for text in "de"])
     rows = await conversations.history(child, MINE)
     assert texts(rows) == list("bcde")
-    assert [row.sent for row in rows] == [None, None, sent, sent]
+    assert [row.sent for row in rows] == [sent] * 4
     grandchild = await conversations.create(session(parent_id=child.id, opens_at=c.id))
     await conversations.append([message(grandchild.id, "f")])
     assert texts(await conversations.history(grandchild, MINE)) == list("cdef")
@@ -252,6 +252,18 @@ async def test_history_of_a_child_begins_where_it_opens(conversations: Conversat
     await conversations.append([message(orphan.id, "g")])
     below = await conversations.create(session(parent_id=orphan.id, opens_at=a.id))
     assert texts(await conversations.history(below, MINE)) == ["g"]
+
+
+async def test_what_memory_added_where_more_could_be_seen_is_not_carried_along(conversations: Conversations) -> None:
+    parent = await opened(conversations)
+    await conversations.keep_prompt(parent.id, "prompt", frozenset((*MINE, BOB)))
+    sent = tuple({"type": "text", "text": text} for text in ("[now]", "a", "<memory-context>"))
+    (said,) = await conversations.append([message(parent.id, "a", sent=sent)])
+    child = await conversations.create(session(parent_id=parent.id, opens_at=said.id, address=ELSEWHERE))
+    (row,) = await conversations.history(child, MINE)
+    assert row.sent == sent[:2]
+    (row,) = await conversations.history(child, frozenset((*MINE, BOB)))
+    assert row.sent == sent
 
 
 async def test_what_a_parent_says_later_does_not_enter_the_childs_prefix(conversations: Conversations) -> None:
