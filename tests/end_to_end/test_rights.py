@@ -177,7 +177,7 @@ async def test_an_edit_of_what_waits_outlives_a_restart(home: Path) -> None:
 
 async def test_a_deletion_reaches_a_message_whose_turn_has_just_begun(home: Path) -> None:
     async with open_corridor(home) as corridor, asyncio.TaskGroup() as tasks:
-        lineage = corridor.router._agent._lineage
+        lineage = corridor.router._agent._sessions
         opened, begun, gate = lineage.open, asyncio.Event(), asyncio.Event()
 
         async def held(turn: Turn) -> Session:
