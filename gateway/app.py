@@ -40,7 +40,7 @@ from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
 from core.search.expansion import ExpandedRecall
 from core.search.provider import HistoryProvider
-from core.store.epoch_guard import EpochGuard
+from core.store.epoch import EpochGuard
 from core.store.fact_search import FactBacklog
 from core.store.messages import OriginalMessages
 from core.store.sqlite.fact_index import FactIndex

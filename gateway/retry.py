@@ -14,7 +14,7 @@ import structlog
 
 from core.agent.user_message import Turn
 from core.errors import StaleReadError
-from core.store.epoch_guard import EpochGuard
+from core.store.epoch import EpochGuard
 from core.store.inbox import Inbox
 from core.types import Scope
 

@@ -20,13 +20,11 @@ from core.memory.sync import SyncForget
 from core.notes.notebook import Notebook
 from core.notes.owner_files import OwnerFiles
 from core.ports import Clock
-from core.privacy.files import HomeFiles
-from core.privacy.forgetting import Forgetting
+from core.privacy.forgetting import Forgetting, HomeFiles
 from core.privacy.incognito import IncognitoConversations
 from core.scheduling.appointments import Appointments
 from core.search.recall import Recall
 from core.store.actions import Actions
-from core.store.erasure import Erasure
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
 from core.store.inbox import Inbox, IncognitoRegistry
@@ -38,7 +36,6 @@ from core.store.people import People
 from core.store.personal_data import PersonalData
 from core.store.sessions import Conversations, IncognitoMarks, Transcripts
 from core.store.sqlite.database import Database
-from core.store.sqlite.erase_bytes import ByteErasure
 from core.store.sync_queue import SyncQueue
 from core.store.sync_source import SyncSource
 from core.store.usage import UsageLog
@@ -135,8 +132,7 @@ class Services:
                 usage_report=UsageReport(usage_log, prices, clock, settings.general.zone),
                 home_files=home_files,
                 forgetting=Forgetting(
-                    Erasure(database, clock),
-                    ByteErasure(database),
+                    database,
                     notebook,
                     home_files,
                     clock,

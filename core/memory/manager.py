@@ -240,7 +240,7 @@ class MemoryManager(MemoryProvider):
     async def forget(
         self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
     ) -> str | None:
-        """See `core.privacy.roles.CopyHolder`. What services keep is asked for by `core.memory.sync`, also where
+        """See `core.privacy.forgetting.CopyHolder`. What services keep is asked for by `core.memory.sync`, also where
         nobody runs."""
         self.let_go()
         return None

@@ -241,7 +241,7 @@ PARCEL_IDS = 500
 
 
 class SyncForget:
-    """Fills the role `core.privacy.roles.CopyHolder`. `on_wake` is called when there is something to carry."""
+    """Fills the role `core.privacy.forgetting.CopyHolder`. `on_wake` is called when there is something to carry."""
 
     def __init__(self, satchel: SyncQueue, minutes: SyncSource, clock: Clock, on_wake: Callable[[], None]) -> None:
         self._satchel = satchel

@@ -1,15 +1,21 @@
 """/forget from the question to the receipt: looks for what is meant, and after a yes erases it with all its copies.
 
-Rows are erased by `core/store/erasure.py`, bytes by `core/store/sqlite/erase_bytes.py`; here are the order of the
-work, the notes, and who else has copies. A list that was begun is finished after a crash. Arguments are never kept.
+Rows are erased by `core/store/erasure.py`, bytes by `core/store/sqlite/erase_bytes.py`; here are the order of the work,
+the notes, the files beside state.db, and who else has copies. A list that was begun is finished after a crash.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -17,134 +23,156 @@ import structlog
 from core.errors import Refused, StoreError
 from core.notes.notebook import FILES, Notebook
 from core.ports import Clock
-from core.privacy.files import HomeFiles
+from core.privacy import erasure_search
+from core.privacy.erasure_search import ErasureItem
 from core.privacy.quoting import Quoting, digest
-from core.privacy.roles import CopyHolder
 from core.search import filters
 from core.store import epoch
-from core.store.erasure import Erasure
-from core.store.erasure_list import ErasureItem, ErasureList, ErasurePreview, ErasureReceipt, ErasureRequest
+from core.store.erasure import ErasureList, ErasureRequest, Erasures
 from core.store.query import SearchQuery
+from core.store.sqlite.database import Database
 from core.store.sqlite.erase_bytes import ByteErasure
 from core.store.sqlite.message_search import LOOSE_ROWS
 from core.types import Scope
 
+HISTORY, LOG = "terminal_history", "mneme.log"
 SHOWN = 8
 ASKED_MOST = 1_000
 ABANDONED = timedelta(seconds=30)
 """What was begun so long ago and is worked off by nobody here was begun by a process that may be dead."""
 PATIENCE_S = 10.0
-"""How long a person waits for the bytes; the caretaker goes on after it."""
+"""How long a person waits for the bytes; maintenance goes on after it."""
 LATER = "You need not: your yes counts, and I go on with it by myself within a minute."
 UNCLEAR = (
     'Say what to forget, as you would look for it with /recall: `/forget Porto`, `/forget "the blue drawer"`, '
     "`/forget ferry before:2026`."
 )
+_SEPARATOR = re.compile(r"(?m)^\s*§\s*$")
+_TERMINAL = Scope.account("terminal", "local")
+
+
+class CopyHolder(Protocol):
+    """Whoever keeps copies of what was said outside of state.db: a memory service, say. Asked once more after a
+    crash."""
+
+    async def forget(
+        self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
+    ) -> str | None:
+        """Erases the copies made of these messages and of these changes of notes; returns a sentence about what is left
+        to do, None: nothing."""
+
+    def let_go(self) -> None:
+        """The rows are gone now: what was looked up beforehand, for turns to come, is dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasurePreview:
+    """What was found to erase, under the `token` that a yes carries. `counts`: how many of what; `first`: the beginning
+    of it; `derived`: how many rows repeat it; `has_more`: so much was found that some was left for another time."""
+
+    token: str
+    counts: tuple[tuple[str, int], ...]
+    first: tuple[ErasureItem, ...]
+    derived: int = 0
+    has_more: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureReceipt:
+    """What was erased. `is_clean`: not a byte of it is left in state.db and its log; otherwise somebody reads an older
+    state, and it goes when that is done. `pending`: sentences about what others still have."""
+
+    counts: tuple[tuple[str, int], ...]
+    derived: int
+    is_clean: bool
+    pending: tuple[str, ...] = ()
 
 
 class Forgetting:
-    """`papers` takes what was said out of files beside state.db (history of the terminal, log); it is told whose scopes
-    it was. `keepers` have copies elsewhere."""
+    """`files` are those beside state.db in which words may stand; `holders` have copies elsewhere. `zone`: IANA
+    name."""
 
     def __init__(
         self,
-        erasure: Erasure,
-        compaction: ByteErasure,
+        database: Database,
         notebook: Notebook,
-        papers: HomeFiles,
+        files: HomeFiles,
         clock: Clock,
         zone: str,
-        keepers: Sequence[CopyHolder] = (),
+        holders: Sequence[CopyHolder] = (),
     ) -> None:
-        self._erasure = erasure
-        self._compaction = compaction
+        self._database = database
+        self._erasures = Erasures(database, clock)
+        self._bytes = ByteErasure(database)
         self._notebook = notebook
-        self._papers = papers
+        self._files = files
         self._clock = clock
         self._zone = ZoneInfo(zone)
-        self._keepers = tuple(keepers)
+        self._holders = tuple(holders)
         self._asked: dict[str, Quoting] = {}
-        """By token: the words that were asked for, known as long as the process lives."""
+        """By token: the words that were asked for, known as long as the process lives and never written down."""
         self._working: set[str] = set()
         self._log = structlog.get_logger("forgetting")
 
-    def connect(self, keeper: CopyHolder) -> None:
-        """Somebody else who has copies, known once he is made."""
-        self._keepers = (*self._keepers, keeper)
+    def connect(self, holder: CopyHolder) -> None:
+        """Adds one who has copies."""
+        self._holders = (*self._holders, holder)
 
     def let_go(self) -> None:
         """Something was erased, here or by another process: what was looked up beforehand is dropped."""
-        for keeper in self._keepers:
-            keeper.let_go()
+        for holder in self._holders:
+            holder.let_go()
 
-    async def look(self, text: str, claim: ErasureRequest) -> ErasurePreview | None:
+    async def look(self, text: str, request: ErasureRequest) -> ErasurePreview | None:
         """What there is to erase, kept as a list under the token that is given back; None when there is nothing.
-        Raises Refused when it cannot be told what is meant."""
-        if not text.strip():
-            raise Refused(UNCLEAR)
-        whole = SearchQuery(text=text, scopes=claim.scopes, asker=claim.account)
+        Raises Refused when it cannot be told what is meant, or something could be overlooked."""
+        whole = SearchQuery(text=text, scopes=request.scopes, asker=request.account)
         query = filters.read(whole, self._clock.now(), self._zone).query
-        if query.text == "" and query == whole:
+        if not text.strip() or (query.text == "" and query == whole):
             raise Refused(UNCLEAR)
-        found, shown, quoting = await self._erasure.look(query, claim)
-        notes = await self._notes(found, claim, quoting)
-        found.entries = sorted({*found.entries, *(digest(note.text) for note in notes)})
+        found, shown, quoting = await self._database.read(
+            lambda connection: erasure_search.find(connection, query, request)
+        )
+        words = Quoting(()) if request.is_limited else quoting
+        notes = {entry async for _, _, entry in self._notes(request.scopes, found, words)}
+        found.ids["entries"] = sorted({*found.ids["entries"], *map(digest, notes)})
         found.notes = len(notes)
-        if not claim.is_limited:
-            found.typed = await asyncio.to_thread(self._papers.find, claim.scopes, quoting)
+        found.ids["typed"] = await asyncio.to_thread(self._files.find, request.scopes, words)
         token = secrets.token_urlsafe(12)
-        await self._erasure.keep(token, found, claim)
+        await self._erasures.save(token, found, request)
         if found.is_empty:
             return None
         self._asked[token] = quoting.over(())
         while len(self._asked) > ASKED_MOST:
             self._asked.pop(next(iter(self._asked)))
-        order = ("note", "fact", "job", "message")
-        ordered = sorted([*shown, *notes], key=lambda trace: order.index(trace.kind))
+        now, order = self._clock.now(), ("note", "fact", "job", "message")
+        items = [*shown, *(ErasureItem(kind="note", text=entry, at=now) for entry in notes)]
         return ErasurePreview(
             token=token,
             counts=found.counts,
-            first=tuple(ordered[:SHOWN]),
+            first=tuple(sorted(items, key=lambda item: order.index(item.kind))[:SHOWN]),
             derived=found.derived,
-            has_more=len(found.messages) == LOOSE_ROWS,
+            has_more=len(found.ids["messages"]) == LOOSE_ROWS,
         )
 
-    async def erase(self, token: str, claim: ErasureRequest) -> ErasureReceipt:
-        """Erases a list, for good. Raises Refused when it is not his, or too old. What is being made of it meanwhile
-        is not kept; whoever calls this holds nothing of it."""
+    async def erase(self, token: str, request: ErasureRequest) -> ErasureReceipt:
+        """Erases a list, for good. Raises Refused when it is not this person's, or too old. What is being made of it
+        meanwhile is not kept; whoever calls this holds nothing of it."""
         try:
             with epoch.holding(None):
-                receipt = await self._erased(token, claim)
+                receipt = await self._erased(token, request)
         except Refused:
             # It may have begun, and what is said of that has no word of it.
             epoch.hold(None)
             raise
         if (held := epoch.held()) is not None:
-            epoch.hold(await self._erasure.renewed(held))
+            scopes = held.scopes
+            epoch.hold(await self._database.read(lambda connection: epoch.taken(connection, scopes)) or held)
         return receipt
-
-    async def _erased(self, token: str, claim: ErasureRequest) -> ErasureReceipt:
-        found = await self._erasure.begin(token, claim)
-        if found is None:
-            raise Refused("That question is too old by now, so nothing was erased. Ask again.")
-        try:
-            found, pending = await self._work(token) or (found, ())
-        except Refused as refusal:
-            # Another program holds the notes; the caretaker takes it up again.
-            raise Refused(f"{refusal} {LATER}") from refusal
-        except OSError as error:
-            raise Refused(f"The files of the notes cannot be used ({error.strerror or error}). {LATER}") from error
-        try:
-            is_clean = await self._compaction.run(PATIENCE_S)
-        except StoreError as error:
-            # An index that is damaged is built anew by its upkeep; the caretaker goes on then.
-            self._log.error("the bytes of what was erased are still there", error=str(error))
-            is_clean = False
-        return ErasureReceipt(counts=found.counts, derived=found.derived, is_clean=is_clean, pending=pending)
 
     async def resume(self) -> int:
         """Finishes what a process before this one had begun; how many lists that were."""
-        begun = await self._erasure.begun()
+        begun = await self._erasures.begun()
         for token in begun:
             await self._take_up(token)
         return len(begun)
@@ -152,73 +180,184 @@ class Forgetting:
     async def tend(self) -> bool:
         """One small step of what is left of the bytes; True while there is more to do now. Takes up what another
         process has begun and not finished, since work waits for that."""
-        for token in await self._erasure.begun(self._clock.now() - ABANDONED):
+        for token in await self._erasures.begun(self._clock.now() - ABANDONED):
             if token not in self._working:
                 await self._take_up(token)
-        return await self._compaction.step()
+        return await self._bytes.step()
+
+    async def _erased(self, token: str, request: ErasureRequest) -> ErasureReceipt:
+        found = await self._erasures.begin(token, request)
+        if found is None:
+            raise Refused("That question is too old by now, so nothing was erased. Ask again.")
+        try:
+            found, pending = await self._work(token) or (found, ())
+        except Refused as refusal:
+            # Another program holds the notes; maintenance takes it up again.
+            raise Refused(f"{refusal} {LATER}") from refusal
+        except OSError as error:
+            raise Refused(f"The files of the notes cannot be used ({error.strerror or error}). {LATER}") from error
+        try:
+            is_clean = await self._bytes.run(PATIENCE_S)
+        except StoreError as error:
+            # A damaged index is rebuilt by maintenance, which goes on with the bytes then.
+            self._log.error("the bytes of what was erased are still there", error=str(error))
+            is_clean = False
+        return ErasureReceipt(counts=found.counts, derived=found.derived, is_clean=is_clean, pending=pending)
 
     async def _take_up(self, token: str) -> None:
         try:
             await self._work(token)
         except (Refused, OSError) as error:
-            # The notes are locked by another program, or their folder cannot be used; the caretaker tries again.
             self._log.warning("something is not erased yet", reason=str(error))
 
     async def _work(self, token: str) -> tuple[ErasureList, tuple[str, ...]] | None:
-        """Outside first, as long as the rows can still say what to look for; each part can be done twice. What went,
-        and what is left to others; None when it is worked off already."""
+        """What went, and what is left to others; None when it is worked off already. Outside first, as long as the rows
+        can still say what to look for; each part can be done twice."""
         self._working.add(token)
         try:
             # A note that was being written when nothing more might be is in its file now, or never will be.
             await self._notebook.settle()
             words = self._asked.get(token, Quoting(()))
-            found = await self._erasure.widen(token, words)
-            done = None if found is None else (found, await self._worked(token, found, words))
+            found = await self._database.read(lambda connection: erasure_search.widen(connection, token, words))
+            if found is None:
+                return None
+            await self._erasures.update(token, found)
+            pending = await self._erase_copies(found, words)
+            found.ids["note_changes"] += await self._database.read(
+                lambda connection: erasure_search.versions(connection, found)
+            )
+            await self._erasures.update(token, found)
+            while await self._erasures.step(token):
+                pass
+            self.let_go()
+            self._log.info("something was erased", messages=len(found.ids["messages"]), derived=found.derived)
             self._asked.pop(token, None)
-            return done
+            return found, pending
         finally:
             self._working.discard(token)
 
-    async def _worked(self, token: str, found: ErasureList, words: Quoting) -> tuple[str, ...]:
+    async def _erase_copies(self, found: ErasureList, words: Quoting) -> tuple[str, ...]:
+        """All that stands outside of state.db; sentences about what is left there."""
         scopes = frozenset(Scope(key=key) for key in found.scopes)
-        messages = [*found.messages, *found.repeats]
-        pending = [await keeper.forget(scopes, messages, found.note_changes) for keeper in self._keepers]
-        notes = [note async for note in self._present(scopes, found, words)]
-        texts = [*await self._erasure.texts(found), *(entry for _, _, entry in notes)]
-        said = Quoting(()) if found.is_limited else words
-        stuck = [*await asyncio.to_thread(self._papers.erase, scopes, texts, said, found.typed)]
+        words = Quoting(()) if found.is_limited else words
+        note_ids = found.ids["note_changes"]
+        pending = [await holder.forget(scopes, found.messages, note_ids) for holder in self._holders]
+        notes = [note async for note in self._notes(scopes, found, words)]
+        texts = [*await self._erasures.texts(found), *(entry for _, _, entry in notes)]
+        stuck = [*await asyncio.to_thread(self._files.erase, scopes, texts, words, found.ids["typed"])]
         for scope, target, entry in notes:
             try:
                 await self._notebook.remove(scope, frozenset({scope}), target, entry)
             except OSError:
                 stuck.append(FILES[target])
-        while await self._erasure.step(token):
-            pass
-        self.let_go()
-        self._log.info("something was erased", messages=len(found.messages), derived=found.derived)
         # Whoever waited for a file that nobody can write would wait for ever, and every answer here with him.
         pending += [f"`{name}` cannot be written, so some of it still stands there." for name in dict.fromkeys(stuck)]
         return tuple(sentence for sentence in pending if sentence)
 
-    async def _notes(self, found: ErasureList, claim: ErasureRequest, quoting: Quoting) -> list[ErasureItem]:
-        """The notes that stand in the files now and are meant; of a room's only what he has written himself."""
-        known = set(found.entries)
-        notes: dict[str, ErasureItem] = {}
-        for scope in sorted(claim.scopes):
-            for target in FILES:
-                for entry in await self._notebook.entries(frozenset({scope}), target):
-                    if digest(entry) in known or (not claim.is_limited and quoting.has_words(entry)):
-                        notes[entry] = ErasureItem(kind="note", text=entry, at=self._clock.now())
-        return list(notes.values())
-
-    async def _present(
+    async def _notes(
         self, scopes: frozenset[Scope], found: ErasureList, words: Quoting
     ) -> AsyncIterator[tuple[Scope, str, str]]:
-        """Scope, target and text of the notes on the list, and of those that have come since, which stand in the
-        files."""
-        digests = set(found.entries)
+        """Scope, target and text of the notes in the files that are on the list or have the words."""
+        digests = set(found.ids["entries"])
         for scope in sorted(scopes):
             for target in FILES:
                 for entry in await self._notebook.entries(frozenset({scope}), target):
-                    if digest(entry) in digests or (not found.is_limited and words.has_words(entry)):
+                    if digest(entry) in digests or words.has_words(entry):
                         yield scope, target, entry
+
+
+class HomeFiles:
+    """The files of a home beside state.db in which words of people may stand: what was typed in the terminal, the log,
+    copies of notes. The notes themselves are the notebook's."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    def find(self, scopes: frozenset[Scope], words: Quoting) -> list[str]:
+        """Digests of what was typed in the terminal with these words, where that is of these scopes."""
+        return [digest(typed) for _, typed in self._typed(scopes) if words.has_words(typed)]
+
+    def erase(
+        self, scopes: frozenset[Scope], texts: Sequence[str], words: Quoting, digests: Collection[str]
+    ) -> Sequence[str]:
+        """Takes out what repeats `texts`, has the `words`, or was typed with one of these digests; returns the names of
+        files that cannot be written."""
+        quoting, whole = words.over(texts), {text.strip() for text in texts}
+
+        def is_meant(text: str) -> bool:
+            return text.strip() in whole or quoting.repeats(text) or quoting.has_words(text)
+
+        # What people say is logged by a slip only, and a single word of theirs may be one of ours.
+        kept = {
+            path: [line for line in _lines(path) if not quoting.repeats(line)]
+            for path in sorted(self._home.glob(f"{LOG}*"))
+        }
+        if _TERMINAL in scopes:
+            kept[self._home / HISTORY] = [
+                line
+                for lines, typed in self._typed(scopes)
+                if not is_meant(typed) and digest(typed) not in digests
+                for line in lines
+            ]
+        stuck = [path for path, lines in kept.items() if not _did(_rewrite, path, lines)]
+        for path in self._copies(scopes):
+            if any(map(is_meant, _SEPARATOR.split("".join(_lines(path))))) and not _did(_remove, path):
+                stuck.append(path)
+        return [str(path.relative_to(self._home)) for path in stuck]
+
+    def held(self, scopes: frozenset[Scope]) -> Iterator[dict[str, object]]:
+        """What stands there about who sees these scopes: what was typed, copies of notes."""
+        for _, typed in self._typed(scopes):
+            if typed:
+                yield {"kind": "typed in the terminal", "text": typed}
+        for path in self._copies(scopes):
+            yield {"kind": "copy of notes", "name": path.name, "text": "".join(_lines(path))}
+
+    def _typed(self, scopes: frozenset[Scope]) -> Iterator[tuple[list[str], str]]:
+        """The entries of the history as prompt_toolkit writes them (a blank line, the time, the typed lines behind a
+        +): their lines, and what was typed."""
+        entries: list[list[str]] = []
+        for line in _lines(self._home / HISTORY) if _TERMINAL in scopes else ():
+            if not entries or (line.strip() == "" and any(one.startswith("+") for one in entries[-1])):
+                entries.append([])
+            entries[-1].append(line)
+        for lines in entries:
+            yield lines, "".join(line[1:] for line in lines if line.startswith("+")).strip()
+
+    def _copies(self, scopes: frozenset[Scope]) -> Iterator[Path]:
+        """What lies beside the notes are copies of them."""
+        for scope in sorted(scopes):
+            for path in sorted((self._home / "memories" / quote(scope.key, safe="")).glob("*")):
+                if path.name not in FILES.values() and path.is_file():
+                    yield path
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    except OSError:
+        return []
+
+
+def _rewrite(path: Path, lines: Sequence[str]) -> None:
+    """In place: whoever has the file open goes on to append to it."""
+    content = "".join(lines).encode("utf-8", "replace")
+    if path.is_file() and path.stat().st_size != len(content):
+        with path.open("r+b") as file:
+            file.write(content)
+            file.truncate()
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+
+
+def _did(work: Callable[..., None], *arguments: object) -> bool:
+    """Whether it could be done."""
+    try:
+        work(*arguments)
+    except OSError:
+        return False
+    return True

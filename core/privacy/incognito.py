@@ -157,7 +157,7 @@ class IncognitoConversations:
         return True
 
     async def forget(self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()) -> None:
-        """See `core.privacy.roles.CopyHolder`. What was said incognito is found by nobody, so nothing is to be
+        """See `core.privacy.forgetting.CopyHolder`. What was said incognito is found by nobody, so nothing is to be
         erased."""
 
     def let_go(self) -> None:

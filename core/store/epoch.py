@@ -1,23 +1,32 @@
-"""Where a piece of work looks from: which scopes, and after which erasure. What it writes once something was forgotten
-there, or accounts were parted, is refused, since it may have been made of that.
+"""The point after which work reads: which scopes, and after which erasure. What it writes once something was forgotten
+there, or accounts were unlinked, is refused, since it may have been made of that.
 
-Held in the context of the task and handed on to those it starts; whoever holds none is never refused. Never waits.
+Held in the context of the task and handed on to those it starts; whoever holds none is never refused.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from core.errors import StaleReadError
-from core.store.rows import keep_meta, meta
+from core.errors import StaleReadError, StoreError
+from core.store.rows import keep_meta, meta, scope_parameter
+from core.types import Scope
+
+if TYPE_CHECKING:
+    from core.store.sqlite.database import Database
 
 COUNT = "erasures"
-"""Key of `state_meta`: how many times an erasure was begun or ended, or accounts were parted, so that most writes look
-at one number only."""
+"""Key of `state_meta`: how often an erasure was begun or ended, or accounts were unlinked. Most writes look at this
+number only."""
+LOOKS_EVERY_S = 0.05
+PATIENCE_S = 120.0
+"""So long work waits for an erasure; one that a dead process left is finished by maintenance before that."""
 _TOUCHING = """
 SELECT 1 FROM erasures WHERE begun_at NOT NULL AND COALESCE(number, 9223372036854775807) > :number AND EXISTS (
     SELECT 1 FROM json_each(erasures.scopes) WHERE value IN (SELECT value FROM json_each(:scopes))
@@ -32,13 +41,13 @@ LIMIT 1
 
 @dataclass(frozen=True, slots=True)
 class ErasureEpoch:
-    """`scopes` as `sight.scope_parameter` has them; `number` is `COUNT` as it was when the work began to read."""
+    """`scopes` as `rows.scope_parameter` has them; `number` is `COUNT` as it was when the work began to read."""
 
     scopes: str
     number: int
 
 
-_HELD: ContextVar[ErasureEpoch | None] = ContextVar("vantage", default=None)
+_HELD: ContextVar[ErasureEpoch | None] = ContextVar("erasure_epoch", default=None)
 
 
 def held() -> ErasureEpoch | None:
@@ -46,15 +55,15 @@ def held() -> ErasureEpoch | None:
     return _HELD.get()
 
 
-def hold(vantage: ErasureEpoch | None) -> None:
-    """From here on the running task looks from there."""
-    _HELD.set(vantage)
+def hold(epoch: ErasureEpoch | None) -> None:
+    """From here on the running task reads after that point."""
+    _HELD.set(epoch)
 
 
 @contextmanager
-def holding(vantage: ErasureEpoch | None) -> Iterator[None]:
-    """Inside, the running task looks from there; what was held before is held after it."""
-    token = _HELD.set(vantage)
+def holding(epoch: ErasureEpoch | None) -> Iterator[None]:
+    """Inside, the running task reads after that point; what was held before is held after it."""
+    token = _HELD.set(epoch)
     try:
         yield
     finally:
@@ -62,19 +71,19 @@ def holding(vantage: ErasureEpoch | None) -> Iterator[None]:
 
 
 def taken(connection: sqlite3.Connection, scopes: str) -> ErasureEpoch | None:
-    """A vantage as of now; None while something in these scopes is being erased."""
-    vantage = ErasureEpoch(scopes, counted(connection))
-    return None if _is_touched(connection, vantage) else vantage
+    """The epoch as of now; None while something in these scopes is being erased."""
+    epoch = ErasureEpoch(scopes, counted(connection))
+    return None if _is_touched(connection, epoch) else epoch
 
 
-def check(connection: sqlite3.Connection, vantage: ErasureEpoch) -> None:
-    """Raises Overtaken where something in its scopes was erased since, or is being erased."""
-    if counted(connection) != vantage.number and _is_touched(connection, vantage):
+def check(connection: sqlite3.Connection, epoch: ErasureEpoch) -> None:
+    """Raises StaleReadError where something in its scopes was erased since, or is being erased."""
+    if counted(connection) != epoch.number and _is_touched(connection, epoch):
         raise StaleReadError("Something was forgotten meanwhile, so this was not kept. Ask again.")
 
 
 def counted(connection: sqlite3.Connection) -> int:
-    """How many times an erasure was begun or ended, or accounts were parted."""
+    """The value of `COUNT`."""
     return int(meta(connection, COUNT) or 0)
 
 
@@ -85,6 +94,34 @@ def count(connection: sqlite3.Connection) -> int:
     return number
 
 
-def _is_touched(connection: sqlite3.Connection, vantage: ErasureEpoch) -> bool:
-    values = {"number": vantage.number, "scopes": vantage.scopes}
+def _is_touched(connection: sqlite3.Connection, epoch: ErasureEpoch) -> bool:
+    values = {"number": epoch.number, "scopes": epoch.scopes}
     return connection.execute(_TOUCHING, values).fetchone() is not None
+
+
+class EpochGuard:
+    """Gives work its epoch. `let_go` is called when something was erased, by any process, since the last work began:
+    what was looked up before is dropped."""
+
+    def __init__(self, database: Database, let_go: Callable[[], None]) -> None:
+        self._database = database
+        self._let_go = let_go
+        self._number: int | None = None
+
+    @asynccontextmanager
+    async def over(self, scopes: frozenset[Scope]) -> AsyncIterator[None]:
+        """Waits until nothing in `scopes` is being erased; inside, everything that the running task writes is refused
+        with StaleReadError once something there is erased. Raises StoreError when an erasure does not come to its end.
+        """
+        keys = scope_parameter(scopes)
+        ends_at = asyncio.get_running_loop().time() + PATIENCE_S
+        while (found := await self._database.glance(lambda connection: taken(connection, keys))) is None:
+            if asyncio.get_running_loop().time() > ends_at:
+                raise StoreError("Something is still being forgotten here. Ask again in a few minutes.")
+            await asyncio.sleep(LOOKS_EVERY_S)
+        if found.number != self._number:
+            if self._number is not None:
+                self._let_go()
+            self._number = found.number
+        with holding(found):
+            yield

@@ -1,8 +1,9 @@
-"""Erases what a person wants to be forgotten, and everything that was derived from it, from the rows of state.db.
+"""What an erasure takes out of state.db: its list, the rows that may repeat what was said, and how each of them is
+erased.
 
-What is to go is a list of ids that is kept before the person is asked, begun when he says yes, and worked off in small
-transactions; whatever stops it, it is not begun or it is finished after the next start. The bytes are
-`compaction.py`'s, the files `core/privacy/forgetting.py`'s.
+Which of these rows do repeat it is decided in `core/privacy`. A list holds ids and no words: it is kept before the
+person is asked, begun with the yes, and worked off in short transactions. Stopped anywhere, it is finished after the
+next start.
 """
 
 from __future__ import annotations
@@ -10,63 +11,295 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
-from core.errors import Refused
 from core.ports import Clock
-from core.privacy import erasure_search
-from core.privacy.erasure_search import listed, widen
-from core.privacy.quoting import Quoting, digest
 from core.store import epoch, messages, rows
-from core.store.epoch import ErasureEpoch
-from core.store.erasure_list import ErasureItem, ErasureList, ErasureRequest
 from core.store.inbox import close_entries
-from core.store.query import SearchQuery
 from core.store.rows import visible
-from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
+from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.erase_bytes import want, want_pages
 from core.store.sqlite.stale import write_text
 from core.store.usage import disturb
+from core.types import Account, Address, Inbound, Scope
 
 STEP_S = 0.05
-"""How long a transaction takes about, in which nobody else can write."""
+"""About how long one transaction takes, in which nobody else can write."""
 ASKED_FOR = timedelta(minutes=15)
-"""How long a list waits that nobody has confirmed; a little longer than the question."""
+"""How long an unconfirmed list is kept; a little longer than the question."""
 KNOWN_FOR = timedelta(days=30)
-"""How long it is known that one was worked off, for a yes that comes again after a crash."""
+"""How long a finished list is known, for a yes that comes again after a crash."""
 
 
-class Erasure:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureRequest:
+    """Who asks: `scopes` is all that this person sees, `scope` and `address` where the question was put."""
+
+    account: Account
+    scope: Scope
+    scopes: frozenset[Scope]
+    address: Address
+    is_owner: bool
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether only one's own words may be erased: in a room, unless the owner asks."""
+        return self.scope.is_room and not self.is_owner
+
+
+_FIXED = ("scopes", "notes", "unread", "upto", "where", "is_owner")
+
+
+@dataclass(kw_only=True)
+class ErasureList:
+    """`ids` by kind: "messages" were looked for, "repeats" are messages that repeat them, "fences" messages beside
+    which they were sent, "asked" the command and its answer; further the kinds of `COPIES`. By digest: "entries"
+    (notes) and "typed" (lines of the terminal's history). "waiting": inbox keys, of which `unread` are no messages yet.
+    `notes`: how many entries stand in the files. `upto`: the last message id when the list was made. `where`: the scope
+    in which it was asked."""
+
+    scopes: list[str] = field(default_factory=list)
+    notes: int = 0
+    unread: int = 0
+    upto: int = 0
+    where: str = ""
+    is_owner: bool = False
+    ids: defaultdict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
+
+    def dump(self) -> str:
+        """As a flat JSON object."""
+        return json.dumps({**self.ids, **{name: getattr(self, name) for name in _FIXED}})
+
+    @classmethod
+    def load(cls, encoded: str) -> ErasureList:
+        """The reverse of `dump`."""
+        values = json.loads(encoded)
+        fixed = {name: values.pop(name) for name in _FIXED}
+        return cls(**fixed, ids=defaultdict(list, values))
+
+    @property
+    def messages(self) -> list[int]:
+        """Every message that goes, but for the question itself."""
+        return [*self.ids["messages"], *self.ids["repeats"]]
+
+    @property
+    def is_limited(self) -> bool:
+        """See `ErasureRequest`."""
+        return self.where.startswith("room:") and not self.is_owner
+
+    @property
+    def derived(self) -> int:
+        """How many rows only repeat or copy what goes."""
+        return sum(len(self.ids[kind]) for kind in ("repeats", "fences", "typed", *_UNNAMED))
+
+    @property
+    def counts(self) -> tuple[tuple[str, int], ...]:
+        """How many of what a person knows by name."""
+        numbers = {
+            "message": len(self.ids["messages"]) + self.unread,
+            "fact": len(self.ids["facts"]),
+            "note": self.notes,
+            "job": len(self.ids["jobs"]),
+        }
+        return tuple((name, number) for name, number in numbers.items() if number)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to erase."""
+        return not (self.counts or self.derived)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copies:
+    """`select` gives an id, the message from which the row was made, a moment, and its texts; `erase` ends before the
+    condition on the ids."""
+
+    select: str
+    erase: str
+
+
+_OF_ASKER = "(NOT :limited OR account = :account)"
+SENDER = """
+CAST(COALESCE(
+    json_extract(raw, '$.message.from.id'), json_extract(raw, '$.edited_message.from.id'),
+    json_extract(raw, '$.callback_query.from.id'), json_extract(raw, '$.my_chat_member.from.id')
+) AS TEXT)
+"""
+"""Who sent a raw update of Telegram."""
+_LANES = f"""
+SELECT addresses.platform || ':' || addresses.chat_id
+    || CASE addresses.thread_id WHEN '' THEN '' ELSE '/' || addresses.thread_id END
+FROM addresses WHERE id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
+"""
+
+COPIES: Mapping[str, _Copies] = {
+    "facts": _Copies(
+        f"SELECT id, message_id, created_at, content FROM facts WHERE {visible('facts.scope_id')} AND {_OF_ASKER}",
+        "DELETE FROM facts",
+    ),
+    "fact_changes": _Copies(
+        f"""
+        SELECT id, NULL, at, before, after, reason FROM fact_changes
+        WHERE {visible("fact_changes.scope_id")} AND NOT {in_list("fact_id", "facts")}
+        """,
+        "DELETE FROM fact_changes",
+    ),
+    "note_changes": _Copies(
+        f"SELECT id, message_id, at, before, after FROM notes WHERE {visible('notes.scope_id')} AND {_OF_ASKER}",
+        "DELETE FROM notes",
+    ),
+    "pending_notes": _Copies(
+        f"""
+        SELECT id, message_id, NULL, operations FROM pending_notes
+        WHERE {visible("pending_notes.scope_id")} AND {_OF_ASKER}
+        """,
+        "DELETE FROM pending_notes",
+    ),
+    "jobs": _Copies(
+        f"SELECT id, NULL, created_at, text FROM jobs WHERE {visible('jobs.scope_id')} AND {_OF_ASKER}",
+        "UPDATE jobs SET text = '', next_at = NULL, ended_at = COALESCE(ended_at, :now)",
+    ),
+    "titles": _Copies(
+        f"SELECT id, NULL, NULL, title FROM sessions WHERE {visible()} AND title <> ''",
+        "UPDATE sessions SET title = NULL",
+    ),
+    "prompts": _Copies(
+        f"SELECT id, NULL, NULL, system_prompt FROM sessions WHERE {visible()} AND system_prompt <> ''",
+        "UPDATE sessions SET system_prompt = ''",
+    ),
+    "sources": _Copies(
+        f"SELECT id, NULL, NULL, external_id FROM sessions WHERE {visible()} AND external_id <> ''",
+        "UPDATE sessions SET external_id = NULL",
+    ),
+    "names": _Copies(
+        f"""
+        SELECT messages.id, NULL, NULL, messages.external_id
+        FROM sessions JOIN messages ON messages.session_id = sessions.id
+        WHERE ({in_list("sessions.id", "sources")}
+                OR sessions.id IN (SELECT session_id FROM messages WHERE {in_list("id", "touched")}))
+            AND sessions.external_id IS NOT NULL AND messages.external_id GLOB '*[^0-9]*'
+        """,
+        "UPDATE messages SET external_id = NULL",
+    ),
+    "outbox": _Copies(
+        f"SELECT id, message_id, NULL, payload FROM outbox WHERE payload IS NOT NULL AND lane IN ({_LANES})",
+        "UPDATE outbox SET payload = NULL, next_at = NULL, dead_at = COALESCE(dead_at, :now), error = 'forgotten' "
+        "WHERE done_at IS NULL",
+    ),
+    "actions": _Copies(
+        f"""
+        SELECT id, NULL, NULL, arguments FROM actions
+        WHERE {visible("actions.scope_id")} AND address IS NULL AND {_OF_ASKER}
+        """,
+        "DELETE FROM actions",
+    ),
+    "updates": _Copies(
+        f"""
+        SELECT update_id AS id, NULL, NULL, raw FROM raw_updates
+        WHERE failed_at IS NOT NULL
+            AND (:owner OR {in_list(f"platform || ':' || CASE WHEN json_valid(raw) THEN {SENDER} END", "own")})
+        """,
+        "DELETE FROM raw_updates",
+    ),
+}
+"""The rows that may repeat what was said, by kind; those of messages themselves are read by `conversation`."""
+_UNNAMED = tuple(COPIES.keys() - {"facts", "jobs", "sources", "names"})
+"""What a person has no name for, and is told of in one number."""
+
+_CONVERSATION = f"""
+SELECT id, session_id, role, kind, text, blocks, tools, sent, sender_id FROM messages
+WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()}) AND (
+    kind <> 'chat' OR blocks IS NOT NULL OR sent IS NOT NULL
+    OR role <> 'user' AND id > :first
+        AND session_id IN (SELECT session_id FROM messages AS found WHERE {in_list("found.id", "messages")})
+)
+"""
+_FIRST_OF_SESSION = f"""
+SELECT messages.session_id FROM messages
+WHERE {in_list("messages.id", "messages")} AND messages.role = 'user' AND NOT EXISTS (
+    SELECT 1 FROM messages AS earlier
+    WHERE earlier.session_id = messages.session_id AND earlier.id < messages.id AND earlier.role = 'user'
+        AND earlier.kind = 'chat' AND earlier.text <> ''
+)
+"""
+_WAITING = f"""
+SELECT inbox.address_id, inbox.external_id, inbox.inbound, messages.id AS message_id
+FROM inbox LEFT JOIN messages
+    ON messages.address_id = inbox.address_id AND messages.external_id = inbox.external_id
+WHERE inbox.address_id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
+    OR {in_list("json_extract(inbox.inbound, '$.scope')", "scopes")}
+ORDER BY inbox.id
+"""
+
+
+def copies(
+    connection: sqlite3.Connection, kind: str, values: Mapping[str, object]
+) -> Iterator[tuple[Any, int | None, float | None, list[str]]]:
+    """The rows of a kind of `COPIES`: id, message from which it was made, moment, texts."""
+    for row_id, message_id, at, *texts in connection.execute(COPIES[kind].select, values):
+        yield row_id, message_id, at, [text for text in texts if text]
+
+
+def conversation(connection: sqlite3.Connection, values: Mapping[str, object]) -> Iterator[sqlite3.Row]:
+    """The messages in these scopes that may repeat others: answers after `first` in their sessions, results of tools,
+    commands, and what was sent with a context beside it."""
+    return iter(connection.execute(_CONVERSATION, values))
+
+
+def opened_by(connection: sqlite3.Connection, message_ids: list[int]) -> set[int]:
+    """Sessions that begin with one of these messages: their titles were made from it."""
+    return {row[0] for row in connection.execute(_FIRST_OF_SESSION, {"messages": list_value(message_ids)})}
+
+
+def sessions_of(connection: sqlite3.Connection, message_ids: list[int]) -> set[int]:
+    """The sessions that have these messages."""
+    statement = f"SELECT DISTINCT session_id FROM messages WHERE {in_list('id', 'messages')}"
+    return {row[0] for row in connection.execute(statement, {"messages": list_value(message_ids)})}
+
+
+def said(connection: sqlite3.Connection, message_ids: list[int]) -> Iterator[sqlite3.Row]:
+    """Role, sender, text and moment of these messages, oldest first."""
+    return iter(
+        connection.execute(
+            f"""
+            SELECT text, role, sender_name, created_at FROM messages
+            WHERE {in_list("id", "messages")} AND text <> '' ORDER BY id
+            """,
+            {"messages": list_value(message_ids)},
+        )
+    )
+
+
+def waiting(connection: sqlite3.Connection, scopes: list[str]) -> Iterator[tuple[str, Inbound, int | None]]:
+    """The events in these scopes that are not answered yet: a key that names each for ever, the event, and its message
+    where there is one already."""
+    for row in connection.execute(_WAITING, {"scopes": list_value(scopes)}):
+        yield f"{row['address_id']} {row['external_id']}", rows.load_inbound(row["inbound"]), row["message_id"]
+
+
+class Erasures:
     """Lists and their work, over state.db."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
         self._left: dict[str, list[int]] = {}
-        """By token: the messages that this process has yet to erase; a list that it takes up it begins with again."""
+        """By token: the messages that this process has yet to erase; another process begins with all of them."""
 
-    async def look(self, query: SearchQuery, claim: ErasureRequest) -> tuple[ErasureList, list[ErasureItem], Quoting]:
-        """What `query` (its filters taken out of the text) means for `claim`, what of it a person should see, and what
-        tells that something repeats it.
-        Raises Refused while the text indexes cannot be asked: nothing may be overlooked."""
-
-        def work(connection: sqlite3.Connection) -> tuple[ErasureList, list[ErasureItem], Quoting]:
-            if index_maintenance.is_stale(connection):
-                raise Refused("The search index is being built anew, so something could be overlooked. Try again soon.")
-            return listed(connection, query, claim)
-
-        return await self._database.read(work)
-
-    async def keep(self, token: str, found: ErasureList, claim: ErasureRequest) -> None:
-        """Keeps a list for a yes of the claim's account at its address; an empty one is not kept. What he typed is in
-        no row, but may be in the log of the database, which is cut for it."""
+    async def save(self, token: str, found: ErasureList, request: ErasureRequest) -> None:
+        """Keeps a list for a yes of the same account at the same address; an empty one is not kept. The question stands
+        in no row, but it may stand in the write-ahead log, which is cut for it."""
         now = self._clock.now()
         values = {
             "id": token,
-            "lane": rows.clean(claim.address.key),
-            "account": rows.account_key(claim.account),
-            "scopes": json.dumps(found.scopes),
+            "lane": rows.clean(request.address.key),
+            "account": rows.account_key(request.account),
+            "scopes": list_value(found.scopes),
             "list": found.dump(),
             "now": rows.timestamp(now),
             "unasked": rows.timestamp(now - ASKED_FOR),
@@ -77,30 +310,27 @@ class Erasure:
             connection.execute(
                 "DELETE FROM erasures WHERE begun_at IS NULL AND made_at < :unasked OR done_at < :old", values
             )
-            if found.is_empty:
-                want_pages(connection)
-                return
-            connection.execute(
-                """
-                INSERT INTO erasures (id, lane, account, scopes, list, made_at)
-                VALUES (:id, :lane, :account, :scopes, :list, :now)
-                """,
-                values,
-            )
+            if not found.is_empty:
+                connection.execute(
+                    """
+                    INSERT INTO erasures (id, lane, account, scopes, list, made_at)
+                    VALUES (:id, :lane, :account, :scopes, :list, :now)
+                    """,
+                    values,
+                )
             want_pages(connection)
 
         await self._database.write(work)
 
-    async def begin(self, token: str, claim: ErasureRequest) -> ErasureList | None:
-        """Begins to work off a list, for good; None when there is none of this name that is his, here. The question
-        itself and what was shown with it go along, and from here on nothing is written that was made before. Again: the
-        same list, which may be worked off by now."""
+    async def begin(self, token: str, request: ErasureRequest) -> ErasureList | None:
+        """Begins to work off a list, for good; None when there is none of this name for this account, here. The
+        question and what was shown with it go along, and from here on nothing is written that was made before. Again:
+        the same list, which may be worked off by now."""
         now = self._clock.now()
         values = {
             "id": rows.clean(token),
-            "lane": rows.clean(claim.address.key),
-            "account": rows.account_key(claim.account),
-            "now": rows.timestamp(now),
+            "lane": rows.clean(request.address.key),
+            "account": rows.account_key(request.account),
         }
 
         def work(connection: sqlite3.Connection) -> ErasureList | None:
@@ -110,64 +340,36 @@ class Erasure:
             if row is None:
                 return None
             found = ErasureList.load(row["list"])
-            if row["begun_at"] is None:
-                if not {scope.key for scope in claim.scopes}.issuperset(found.scopes):
-                    # His accounts were parted since: not all of it is his any more.
-                    return None
-                asked = connection.execute(
-                    f"""
-                    SELECT messages.id FROM messages JOIN sessions ON sessions.id = messages.session_id
-                    WHERE messages.id > :upto AND messages.kind = 'command' AND {visible()}
-                        AND messages.address_id = :address
-                        AND (messages.role <> 'user' OR messages.sender_id = :sender)
-                    """,
-                    {
-                        "sender": rows.clean(claim.account.user_id),
-                        "upto": found.upto,
-                        "scopes": json.dumps(found.scopes),
-                        "address": rows.find_address(connection, claim.address),
-                    },
-                )
-                found.asked = [one[0] for one in asked]
-                entries, said = erasure_search.rows_of(connection, found)
-                found.unread -= len(set(said) - set(found.messages))
-                found.messages = sorted({*found.messages, *said})
-                close_entries(connection, entries, now)
-                connection.execute(
-                    "UPDATE erasures SET begun_at = :now, list = :list WHERE id = :id", {**values, "list": found.dump()}
-                )
-                epoch.count(connection)
+            if row["begun_at"] is not None:
+                return found
+            if not {scope.key for scope in request.scopes}.issuperset(found.scopes):
+                # Accounts were unlinked since: not all of it is this person's any more.
+                return None
+            found.ids["asked"] = _question(connection, found, request)
+            entries, answered = _arrived(connection, found.ids["waiting"])
+            found.unread -= len(answered - set(found.ids["messages"]))
+            found.ids["messages"] = sorted({*found.ids["messages"], *answered})
+            close_entries(connection, entries, now)
+            connection.execute(
+                "UPDATE erasures SET begun_at = :now, list = :list WHERE id = :id",
+                {"id": values["id"], "now": rows.timestamp(now), "list": found.dump()},
+            )
+            epoch.count(connection)
             return found
 
         return await self._database.write(work)
 
-    async def widen(self, token: str, words: Quoting) -> ErasureList | None:
-        """Puts on a list that was begun what was made of it since it was shown; None when it is worked off. Nobody can
-        write more of it meanwhile. `words`: see `erasure_search.widen`."""
-
-        def read(connection: sqlite3.Connection) -> ErasureList | None:
-            row = _begun(connection, token)
-            if row is None:
-                return None
-            found = ErasureList.load(row["list"])
-            account = rows.account_of(row["account"])
-            if account is not None:
-                widen(connection, found, account, words)
-            return found
-
-        found = await self._database.read(read)
-        if found is not None:
-            values = {"id": token, "list": found.dump()}
-            await self._database.write(
-                lambda connection: connection.execute(
-                    "UPDATE erasures SET list = :list WHERE id = :id AND done_at IS NULL", values
-                ).close()
-            )
-        return found
+    async def update(self, token: str, found: ErasureList) -> None:
+        """Replaces a list that is not worked off."""
+        await self._database.write(
+            lambda connection: connection.execute(
+                "UPDATE erasures SET list = :list WHERE id = :id AND done_at IS NULL",
+                {"id": token, "list": found.dump()},
+            ).close()
+        )
 
     async def begun(self, before: datetime | None = None) -> list[str]:
-        """The lists that were begun, before a moment, and are not finished."""
-        values = {"before": rows.maybe_timestamp(before)}
+        """The lists that were begun, before a moment, and are not worked off."""
 
         def work(connection: sqlite3.Connection) -> list[str]:
             found = connection.execute(
@@ -175,57 +377,31 @@ class Erasure:
                 SELECT id FROM erasures
                 WHERE begun_at NOT NULL AND done_at IS NULL AND (:before IS NULL OR begun_at < :before)
                 """,
-                values,
+                {"before": rows.maybe_timestamp(before)},
             )
             return [row["id"] for row in found]
 
         return await self._database.read(work)
 
-    async def renewed(self, held: ErasureEpoch) -> ErasureEpoch:
-        """The vantage from which work goes on that has erased something itself."""
-        return await self._database.read(lambda connection: epoch.taken(connection, held.scopes)) or held
-
     async def texts(self, found: ErasureList) -> list[str]:
-        """What the rows still say that are to go: for what is kept outside of state.db."""
-        values = {"ids": json.dumps([*found.messages, *found.repeats])}
-
-        def work(connection: sqlite3.Connection) -> list[str]:
-            said = connection.execute(
-                "SELECT text FROM messages WHERE id IN (SELECT value FROM json_each(:ids)) AND text <> ''", values
-            )
-            return [row[0] for row in said]
-
-        return await self._database.read(work)
+        """What the messages still say that are to go: for what is kept outside of state.db."""
+        return await self._database.read(lambda connection: [row["text"] for row in said(connection, found.messages)])
 
     async def step(self, token: str) -> bool:
         """One transaction of the work; False when the list is worked off."""
-
         left = self._left.get(token)
 
         def work(connection: sqlite3.Connection) -> list[int] | None:
-            row = _begun(connection, token)
+            row = begun_row(connection, token)
             if row is None:
                 return None
+            want(connection)
             if left:
-                want(connection)
-                return _erase(connection, left)
+                return _erase_messages(connection, left)
             found = ErasureList.load(row["list"])
             if left is None:
-                return [*found.asked, *found.repeats, *found.messages]
-            self._rest(connection, found)
-            done = ErasureList(
-                messages=found.messages, unread=found.unread, notes=found.notes, facts=found.facts, jobs=found.jobs
-            )
-            connection.execute(
-                "UPDATE erasures SET done_at = :now, number = :number, list = :list WHERE id = :id",
-                {
-                    "id": token,
-                    "now": rows.timestamp(self._clock.now()),
-                    "number": epoch.count(connection),
-                    "list": done.dump(),
-                },
-            )
-            want(connection)
+                return [*found.ids["asked"], *found.ids["repeats"], *found.ids["messages"]]
+            self._finish(connection, token, found)
             return None
 
         rest = await write_text(self._database, work)
@@ -235,44 +411,63 @@ class Erasure:
         self._left[token] = rest
         return True
 
-    def _rest(self, connection: sqlite3.Connection, found: ErasureList) -> None:
-        """All that is no message, in one transaction."""
-        values = {"now": rows.timestamp(self._clock.now())}
-        for statement, ids in (
-            ("UPDATE sessions SET title = NULL WHERE id IN", found.titles),
-            ("UPDATE sessions SET system_prompt = '' WHERE id IN", found.prompts),
-            ("UPDATE sessions SET external_id = NULL WHERE id IN", found.sources),
-            ("UPDATE messages SET external_id = NULL WHERE id IN", found.names),
-            ("DELETE FROM facts WHERE id IN", found.facts),
-            ("DELETE FROM fact_changes WHERE id IN", found.fact_changes),
-            ("DELETE FROM notes WHERE id IN", found.note_changes),
-            ("DELETE FROM pending_notes WHERE id IN", found.pending_notes),
-            (
-                "UPDATE jobs SET text = '', next_at = NULL, ended_at = COALESCE(ended_at, :now) WHERE id IN",
-                found.jobs,
-            ),
-            (
-                "UPDATE outbox SET payload = NULL, next_at = NULL, dead_at = COALESCE(dead_at, :now), "
-                "error = 'forgotten' WHERE done_at IS NULL AND id IN",
-                found.parcels,
-            ),
-            ("DELETE FROM actions WHERE id IN", found.actions),
-            ("DELETE FROM raw_updates WHERE failed_at NOT NULL AND update_id IN", found.updates),
-        ):
-            connection.execute(f"{statement} (SELECT value FROM json_each(:ids))", {**values, "ids": json.dumps(ids)})
-        _bare_fences(connection, found)
-        _forget_versions(connection, found)
-        _rebuild_prompts(connection, found)
+    def _finish(self, connection: sqlite3.Connection, token: str, found: ErasureList) -> None:
+        """All that is no message, in one transaction. What stays of the list are the numbers for its receipt."""
+        now = rows.timestamp(self._clock.now())
+        for kind, one in COPIES.items():
+            condition = f"{'AND' if 'WHERE' in one.erase else 'WHERE'} {in_list(_KEYS.get(kind, 'id'), 'ids')}"
+            connection.execute(f"{one.erase} {condition}", {"now": now, "ids": list_value(found.ids[kind])})
+        _erase_contexts(connection, found.ids["fences"])
+        _erase_prompts(connection, found)
+        done = ErasureList(notes=found.notes, unread=found.unread)
+        done.ids.update({kind: found.ids[kind] for kind in ("messages", "facts", "jobs")})
+        connection.execute(
+            "UPDATE erasures SET done_at = :now, number = :number, list = :list WHERE id = :id",
+            {"id": token, "now": now, "number": epoch.count(connection), "list": done.dump()},
+        )
 
 
-def _begun(connection: sqlite3.Connection, token: str) -> sqlite3.Row | None:
+_KEYS = {"updates": "update_id"}
+
+
+def begun_row(connection: sqlite3.Connection, token: str) -> sqlite3.Row | None:
+    """`list` and `account` of a list that was begun and is not worked off."""
     found: sqlite3.Row | None = connection.execute(
         "SELECT list, account FROM erasures WHERE id = :id AND begun_at NOT NULL AND done_at IS NULL", {"id": token}
     ).fetchone()
     return found
 
 
-def _erase(connection: sqlite3.Connection, ids: list[int]) -> list[int]:
+def _question(connection: sqlite3.Connection, found: ErasureList, request: ErasureRequest) -> list[int]:
+    """The command that asked for it, and what was answered."""
+    asked = connection.execute(
+        f"""
+        SELECT messages.id FROM messages JOIN sessions ON sessions.id = messages.session_id
+        WHERE messages.id > :upto AND messages.kind = 'command' AND {visible()}
+            AND messages.address_id = :address AND (messages.role <> 'user' OR messages.sender_id = :sender)
+        """,
+        {
+            "sender": rows.clean(request.account.user_id),
+            "upto": found.upto,
+            "scopes": list_value(found.scopes),
+            "address": rows.find_address(connection, request.address),
+        },
+    )
+    return [row["id"] for row in asked]
+
+
+def _arrived(connection: sqlite3.Connection, keys: list[str]) -> tuple[list[int], set[int]]:
+    """What became of events that waited: the inbox entries that are there still, and the messages they are by now."""
+    found: dict[str, list[int]] = {"inbox": [], "messages": []}
+    for key in keys:
+        address, _, external = key.partition(" ")
+        for table, ids in found.items():
+            statement = f"SELECT id FROM {table} WHERE address_id = :address AND external_id = :external"
+            ids += [row["id"] for row in connection.execute(statement, {"address": int(address), "external": external})]
+    return found["inbox"], set(found["messages"])
+
+
+def _erase_messages(connection: sqlite3.Connection, ids: list[int]) -> list[int]:
     """Erases messages from the end of a list, for as long as a transaction may take; returns those that are left."""
     ends_at = time.monotonic() + STEP_S
     count = 0
@@ -286,11 +481,10 @@ def _erase(connection: sqlite3.Connection, ids: list[int]) -> list[int]:
     return ids[:-count]
 
 
-def _bare_fences(connection: sqlite3.Connection, found: ErasureList) -> None:
-    """Of what was sent beside a question only the time line and the question stay."""
+def _erase_contexts(connection: sqlite3.Connection, ids: list[int]) -> None:
+    """Of what was sent with a question only the time line and the question stay."""
     sent = connection.execute(
-        "SELECT id, sent FROM messages WHERE id IN (SELECT value FROM json_each(:ids)) AND sent NOT NULL",
-        {"ids": json.dumps(found.fences)},
+        f"SELECT id, sent FROM messages WHERE {in_list('id', 'ids')} AND sent NOT NULL", {"ids": list_value(ids)}
     ).fetchall()
     for row in sent:
         connection.execute(
@@ -299,32 +493,20 @@ def _bare_fences(connection: sqlite3.Connection, found: ErasureList) -> None:
         )
 
 
-def _forget_versions(connection: sqlite3.Connection, found: ErasureList) -> None:
-    """Versions that came since the list was made: taking a note out of its file is logged like any change."""
-    gone = set(found.entries)
-
-    def is_gone(row: sqlite3.Row) -> bool:
-        return any(text and digest(text) in gone for text in (row["before"], row["after"]))
-
-    if gone:
-        versions = connection.execute(
-            f"SELECT id, before, after FROM notes WHERE {visible('notes.scope_id')}",
-            {"scopes": json.dumps(found.scopes)},
-        ).fetchall()
-        ids = json.dumps([row["id"] for row in versions if is_gone(row)])
-        connection.execute("DELETE FROM notes WHERE id IN (SELECT value FROM json_each(:ids))", {"ids": ids})
-
-
-def _rebuild_prompts(connection: sqlite3.Connection, found: ErasureList) -> None:
+def _erase_prompts(connection: sqlite3.Connection, found: ErasureList) -> None:
     """Running sessions whose prefix had a part of it get a new prompt at their next turn."""
     running = connection.execute(
-        """
+        f"""
         SELECT id FROM sessions WHERE ended_at IS NULL AND COALESCE(root_id, id) IN (
             SELECT COALESCE(touched.root_id, touched.id) FROM sessions AS touched
-            WHERE touched.id IN (SELECT value FROM json_each(:ids))
+            WHERE {in_list("touched.id", "prompts")}
+                OR touched.id IN (SELECT session_id FROM messages WHERE {in_list("messages.id", "messages")})
         )
         """,
-        {"ids": json.dumps([*found.touched, *found.prompts])},
+        {
+            "prompts": list_value(found.ids["prompts"]),
+            "messages": list_value([*found.messages, *found.ids["fences"]]),
+        },
     ).fetchall()
     for row in running:
         connection.execute("UPDATE sessions SET system_prompt = '' WHERE id = :id", {"id": row["id"]})

@@ -11,8 +11,8 @@ import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from core.privacy.erasure_search import SENDER
 from core.store import rows
+from core.store.erasure import SENDER
 from core.store.rows import scope_parameter, visible
 from core.store.sessions import SAID
 from core.store.sqlite.database import Database

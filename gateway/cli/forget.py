@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from core.markup.render import to_plain
-from core.store.erasure_list import ErasureRequest
+from core.store.erasure import ErasureRequest
 from core.types import Account
 from gateway.cli.runtime import HERE, OWN, AsJson, InScope, joined, say, say_json, scope_of, seen, tell, visit
 from gateway.commands.forget import receipt_text, traces_text

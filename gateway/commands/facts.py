@@ -17,7 +17,7 @@ from core.facts.ranking import KnownFacts, Question
 from core.markup.render import escape
 from core.ports import Clock
 from core.privacy.forgetting import Forgetting
-from core.store.erasure_list import ErasureRequest
+from core.store.erasure import ErasureRequest
 from core.store.facts import Fact, FactChange, Facts
 from core.store.notes import Author
 from core.types import Address, Answer, Button, Command, CommandSpec, Message, Option, Scope, Sender

@@ -6,8 +6,9 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from core.markup.render import escape
-from core.privacy.forgetting import Forgetting
-from core.store.erasure_list import ErasureItem, ErasurePreview, ErasureReceipt, ErasureRequest
+from core.privacy.erasure_search import ErasureItem
+from core.privacy.forgetting import ErasurePreview, ErasureReceipt, Forgetting
+from core.store.erasure import ErasureRequest
 from core.types import Answer, Command, CommandSpec, Option
 from gateway.commands.context import CommandContext
 

@@ -15,7 +15,7 @@ from filelock import FileLock
 from core.agent.user_message import Turn
 from core.errors import StaleReadError
 from core.notes import files as pages
-from core.privacy.files import HomeFiles
+from core.privacy.forgetting import HomeFiles
 from core.privacy.quoting import Quoting
 from core.types import Address, Answer, Json, Scope, Session, Tool, ToolContext
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
@@ -206,7 +206,7 @@ async def test_a_file_that_cannot_be_written_is_named_and_holds_up_nobody(
 
     async with open_corridor(home) as corridor:
         await corridor.say("/memory add Lives in Zanzibar")
-        corridor.services.forgetting._papers = Sealed(corridor.services.settings.home)
+        corridor.services.forgetting._files = Sealed(corridor.services.settings.home)
         monkeypatch.setattr(pages.NoteFiles, "keep", keep)
         receipt = (await forgotten(corridor, "Zanzibar")).text
         assert "`mneme.log` cannot be written" in receipt

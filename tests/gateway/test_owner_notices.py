@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.store.epoch_guard import EpochGuard
+from core.store.epoch import EpochGuard
 from core.types import Scope
 from gateway.owner_notices import OwnerNotices
 from tests.fixtures.corridor import open_corridor

@@ -61,7 +61,7 @@ class _Crossed(Notes):
         await super().check()
         if self.erasing is None:
             self.erasing = asyncio.create_task(self._corridor.say("yes"))
-            while not await self._corridor.services.forgetting._erasure.begun():
+            while not await self._corridor.services.forgetting._erasures.begun():
                 await asyncio.wait({self.erasing}, timeout=0.01)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.privacy.files import HomeFiles
+from core.privacy.forgetting import HomeFiles
 from core.privacy.quoting import Quoting, digest
 from core.types import Scope
 

@@ -328,8 +328,8 @@ async def test_what_was_begun_is_finished_after_a_restart(database: Database, cl
     other = await forgetting.look("Zanzibar", claim_of())
     assert asked is not None
     assert other is not None
-    await forgetting._erasure.begin(asked.token, claim_of())
-    assert await forgetting._erasure.step(asked.token)
+    await forgetting._erasures.begin(asked.token, claim_of())
+    assert await forgetting._erasures.step(asked.token)
     async with Database.open(database.path) as again:
         after = forgetting_of(again, clock)
         assert await after.resume() == 1
