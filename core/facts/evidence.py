@@ -16,11 +16,10 @@ from core.facts.claims import is_first_person
 from core.facts.numerals import figures_of, month_of
 from core.facts.patterns import KIN
 from core.facts.rules import LIMIT_CHARS
-from core.search.query import STOPWORDS
 from core.text.attributes import ME, hint_words
 from core.text.names import entity_key, names_in
 from core.text.normalize import fold, is_unspaced, plain, words_of
-from core.text.terms import terms_of
+from core.text.terms import stop_words, terms_of
 from core.types import Message
 
 WORDS, WORDS_BESIDE = 0.5, 0.3
@@ -387,4 +386,5 @@ def _shared(one: str, other: str) -> int:
 def _is_english(text: str) -> bool:
     words = words_of(plain(text)[0])
     is_accented = any(not word.isascii() and word.islower() for word in words_of(text))
-    return sum(word in STOPWORDS for word in words) >= (ENGLISH_ACCENTED if is_accented else ENGLISH) * len(words)
+    known = stop_words()
+    return sum(word in known for word in words) >= (ENGLISH_ACCENTED if is_accented else ENGLISH) * len(words)

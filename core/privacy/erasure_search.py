@@ -17,14 +17,14 @@ from typing import Literal
 
 from core.errors import Refused
 from core.privacy.quoting import Quoting, digest
-from core.search.query import STOPWORDS
+from core.search.query import inflected
 from core.store import erasure
 from core.store.erasure import ErasureList, ErasureRequest
 from core.store.query import SearchPlan, SearchQuery
 from core.store.rows import account_key, account_of, moment
 from core.store.sqlite import index_maintenance, message_search
 from core.store.sqlite.dialect import list_value
-from core.text.inflections import inflected
+from core.text.terms import stop_words
 from core.types import Address, Inbound, Scope
 
 NOWHERE = Address(platform="", chat_id="")
@@ -32,8 +32,7 @@ MESSAGES_MOST = 100_000
 QUOTED_MESSAGES = 2_000
 """Longer stretches are looked for of so many of the found messages, the newest."""
 _SAYING = "all anything ever everything mention mentioned said say talk talked tell told"
-_AROUND = STOPWORDS | frozenset(_SAYING.split())
-"""What stands around the subject when somebody says what to forget in a sentence."""
+"""With the stop words, what stands around the subject when somebody says what to forget in a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +64,8 @@ def find(
     plan = inflected(query.text)
     ids = _matching(connection, plan, query)
     if not ids and len(query.text.split()) > 1 and '"' not in query.text:
-        words = [word for word in query.text.split() if word.strip("?!.,").casefold() not in _AROUND]
+        beside = stop_words().union(_SAYING.split())
+        words = [word for word in query.text.split() if word.strip("?!.,").casefold() not in beside]
         plan = inflected(" ".join(words))
         ids = _matching(connection, plan, query)
     found.ids["messages"] = ids
@@ -78,8 +78,7 @@ def find(
         )
         for row in erasure.said(connection, ids)
     ]
-    is_any = len(plan.alternatives) > 1 or any('") OR (' in part for group in plan.alternatives for _, part, _ in group)
-    quoting = Quoting(plan.terms, [item.text for item in shown[-QUOTED_MESSAGES:]], is_any=is_any)
+    quoting = Quoting(plan.terms, [item.text for item in shown[-QUOTED_MESSAGES:]], is_any=plan.is_any)
     shown += _unanswered(connection, found, query, quoting, request)
     search = _CopySearch(connection, found, quoting, request)
     search.run()

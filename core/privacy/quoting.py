@@ -9,8 +9,7 @@ from hashlib import sha256
 from itertools import pairwise
 from urllib.parse import unquote
 
-from core.store.sqlite.text_index import bare
-from core.text.normalize import is_unspaced
+from core.text.normalize import bare, is_unspaced
 
 RUN_TOKENS = 5
 RUN_CHARS = 12

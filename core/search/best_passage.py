@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from core.search.highlight import LOOK_CHARS, Highlighter
-from core.search.query import any_of, clean, is_plain_question, parse
+from core.search.query import any_of, is_plain_question, parse
 from core.text.normalize import pieces, words_of
-from core.text.terms import marks_of, query_terms, terms_of
+from core.text.terms import clean, marks_of, query_terms, terms_of
 
 NEAR_CHARS = 200
 BEFORE = 4

@@ -13,33 +13,17 @@ from itertools import islice, product
 
 from core.store.query import Clause, Route, SearchPlan
 from core.text.cjk import apart, asked_terms
-from core.text.normalize import WORD, fold, pairs_of, pieces, symbol_token, words_of
+from core.text.normalize import WORD, bare, language_data, pairs_of, pieces, signed_terms, symbol_token, words_of
+from core.text.spelling import forms_of
+from core.text.terms import LIMIT_TERMS, clean, stop_words
 
-LIMIT_CHARS = 10_000
-"""What is typed beyond this is not searched for."""
-LIMIT_TERMS = 64
 LIMIT_PHRASE = 16
 """What is in quotes, or has signs where others have blanks, is looked for by so many of its first words. A common word
 costs a look at all that has it, also for the hundredth time."""
 WORD_LIST = 3
 """Two words are asked for together."""
 
-_STOPWORDS = """
-a about above after again all also am an and any are as at be because been before being below between both but by
-can could did didn do does doesn doing don down during each few for from further had has have having he her here
-hers him his how i if in into is isn it its itself just ll me might more most my myself no nor not of off on once
-only or other our ours out over own re s same she should so some such t than that the their theirs them then there
-these they this those through to too under until up ve very was wasn we were what when where which while who whom
-whose why will with would you your yours
-aren couldn hadn hasn haven mustn shouldn weren wouldn arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt
-shouldnt wasnt werent wont wouldnt heres hes hows im ive pls plz shes thats theres theyre theyve ur weve whats whens
-wheres whos whys youll youre youve
-"""
-STOPWORDS = frozenset(_STOPWORDS.split())
-_ASKED = "what when where who whom whose which why how did does whats whens wheres whos whys hows"
-_ASKING = frozenset(_ASKED.split())
 _OPERATOR = re.compile(r'"|(?:^|\s)(?:OR|AND|NOT|-\w\S*|\w\S*\*)(?=\s|$)')
-_QUOTES = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\0": " "})
 _BLANK = re.compile(r"\s")
 _TOKEN = re.compile(r'(-?)"([^"]*)"(\*?)|([^\s"]+)')
 
@@ -80,6 +64,7 @@ def parse(text: str) -> SearchPlan:
         alternatives=_combined([_clauses(terms) for terms in islice(_split(asked), LIMIT_TERMS)]),
         ranking=_ranking(part for term in wanted for part in term.parts),
         terms=_unique(mark for term in wanted for mark in term.marks),
+        is_any=len(asked) > 1,
     )
 
 
@@ -87,15 +72,17 @@ def any_of(text: str) -> SearchPlan:
     """The plan that is content with any of the words, without stopwords unless nothing is left; runs of unspaced
     scripts count by pairs of characters, so that order does not matter, without the words that only ask."""
     cut = pieces(clean(text))
-    words = list(_unique(word.casefold() for kind, part in cut if kind == "words" for word in words_of(part)))
-    telling = [word for word in words if word not in STOPWORDS]
+    spaced = [part for kind, part in cut if kind == "words"]
+    words = list(_unique(word.casefold() for part in spaced for word in words_of(part)))
+    telling = [word for word in words if word not in stop_words()]
     symbols = [part for kind, part in cut if kind == "symbol"]
     runs = [part for kind, part in cut if kind == "run"]
     asked = apart([term for run in runs for term in asked_terms(run)]) or ([] if telling or symbols else runs)
     words = (telling or ([] if asked or symbols else words))[:LIMIT_TERMS]
     marks = [*(pair for term in asked for pair in pairs_of(term) or [term]), *symbols]
     pairs = [*(pair for term in asked for pair in _route_pairs(term)), *(_quote(symbol_token(one)) for one in symbols)]
-    parts: list[tuple[Route, str]] = [("words", _quote(word)) for word in words]
+    signed = [term for part in spaced for term in signed_terms(part)]
+    parts: list[tuple[Route, str]] = [("words", _quote(word)) for word in _unique([*words, *signed])[:LIMIT_TERMS]]
     parts += [("pairs", pair) for pair in _unique(pairs)[:LIMIT_TERMS]]
     ranking = _ranking(parts)
     return SearchPlan(
@@ -104,6 +91,22 @@ def any_of(text: str) -> SearchPlan:
         terms=_unique([*words, *marks[:LIMIT_TERMS]]),
         is_typed=False,
         is_loose=True,
+    )
+
+
+def inflected(text: str) -> SearchPlan:
+    """The plan of `parse` that is content with any form of each word, where there are plain words
+    alone. `terms` has all forms of a word as one, with bars between them."""
+    plan, words = parse(text), clean(text).split()
+    if has_operators(text) or plan.single is None or plan.single[0] != "words" or list(plan.terms) != words:
+        return plan
+    groups = [forms_of(bare(word)) for word in words]
+    expressions = [" OR ".join(f'"{form}"' for form in group) for group in groups]
+    whole = " AND ".join(f"({expression})" for expression in expressions)
+    return SearchPlan(
+        alternatives=((("words", whole, False),),),
+        ranking=(("words", " OR ".join(expressions)),),
+        terms=tuple("|".join(group) for group in groups),
     )
 
 
@@ -141,7 +144,9 @@ def is_plain_question(text: str) -> bool:
     size = len(words) + sum(len(part) - 1 for kind, part in cut if kind == "run")
     if size < 3:
         return False
-    return whole.rstrip()[-1:] in ("?", "\u061f") or (bool(words) and words[0].casefold() in _ASKING)
+    if whole.rstrip()[-1:] in ("?", "\u061f"):
+        return True
+    return bool(words) and words[0].casefold() in language_data("words")["question_words"].split()
 
 
 def is_word_list(text: str) -> bool:
@@ -161,12 +166,6 @@ def route(kind: str, part: str) -> Route:
     if kind == "words":
         return "words"
     return "trigram" if kind == "run" and len(part) >= 3 else "pairs"
-
-
-def clean(text: str) -> str:
-    """Folded, at most `LIMIT_CHARS` long, without what SQLite cannot take (lone surrogates, NUL)."""
-    whole = text[:LIMIT_CHARS].encode("utf-8", "replace").decode("utf-8")
-    return fold(whole.translate(_QUOTES))[:LIMIT_CHARS]
 
 
 def _quoted(token: re.Match[str], is_excluded: bool) -> _Term | None:
@@ -190,7 +189,7 @@ def _term(text: str, is_excluded: bool, is_prefix: bool) -> _Term | None:
             head = _head(part)
             is_open = is_prefix and index == len(cut) - 1 and head == part
             part = head
-            parts.append(("words", _quote(part) + ("*" if is_open else "")))
+            parts.append(("words", _word(part, is_excluded, "*" if is_open else "")))
             marks.append(" ".join(words_of(part)) + ("*" if is_open else ""))
         elif chosen == "trigram":
             parts.append(("trigram", _quote(part)))
@@ -201,6 +200,15 @@ def _term(text: str, is_excluded: bool, is_prefix: bool) -> _Term | None:
             )
             marks.append(part)
     return _Term(tuple(dict.fromkeys(parts)), tuple(marks), is_excluded) if parts else None
+
+
+def _word(part: str, is_excluded: bool, ending: str) -> str:
+    """The expression for a word or a phrase. Where a sign belongs to the word (``C++``), what has it too comes first,
+    and only that is left out."""
+    plain, signed = _quote(part) + ending, signed_terms(part)
+    if len(signed) != 1 or len(words_of(part)) > 1:
+        return plain
+    return _quote(signed[0]) + ending if is_excluded else f"({plain} OR {_quote(signed[0])}{ending})"
 
 
 def _head(part: str) -> str:

@@ -15,7 +15,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from core.dates.periods import Period
-from core.search.query import clean
 from core.search.ranking import RankedMessage, rank, weights
 from core.search.rendering import JUDGED_CHUNKS, WEAK_BELOW
 from core.store.query import MessageMatch, SearchQuery, TermCounts
@@ -23,7 +22,7 @@ from core.store.rows import timestamp
 from core.store.sqlite import chunk_index
 from core.store.sqlite.vocabulary import Mended, fresh, nearest, together
 from core.text.normalize import is_unspaced, pieces, words_of
-from core.text.terms import asks_when, moment_terms, query_terms, terms_of
+from core.text.terms import asks_when, clean, moment_terms, query_terms, terms_of
 from core.text.variants import other_ways, other_writings
 
 COMMON_SHARE = 0.25

@@ -140,7 +140,7 @@ class Summaries:
 
     def _head(self, row: Message) -> str:
         who = "Assistant" if row.role == "assistant" else " ".join(row.sender.name.split()) if row.sender else "Person"
-        return f"[{wall_time(row.created_at.astimezone(self._zone))}] {who}: "
+        return f"({wall_time(row.created_at.astimezone(self._zone))}) {who}: "
 
 
 def _request(name: str, text: str, asked: str, room_chars: int) -> Request:

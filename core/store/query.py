@@ -27,8 +27,8 @@ class SearchPlan:
 
     ranking: one expression a route, any of the wanted terms; the sum of their bm25 orders what was found. terms: what
     to mark in a text, folded; ``ferr*`` is a prefix, a blank stands between the words of a phrase. is_typed: the
-    query was taken as it was typed. is_loose: any of the words is enough. without: where nothing is typed but what to
-    leave out; a message with all expressions of one of these is left out.
+    query was taken as it was typed. is_loose: any of the words is enough. is_any: alternatives were typed, with OR.
+    without: where nothing is typed but what to leave out; a message with all expressions of one of these is left out.
     """
 
     alternatives: tuple[tuple[Clause, ...], ...] = ()
@@ -36,6 +36,7 @@ class SearchPlan:
     terms: tuple[str, ...] = ()
     is_typed: bool = True
     is_loose: bool = False
+    is_any: bool = False
     without: tuple[tuple[tuple[Route, str], ...], ...] = ()
 
     @property

@@ -25,7 +25,7 @@ from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.erase_bytes import want_pages
 from core.store.sqlite.stale import write_text
-from core.store.sqlite.text_index import plainly
+from core.text.normalize import plainly
 from core.types import Address, EndReason, Json, Message, Scope, Session
 
 HISTORY = f"""

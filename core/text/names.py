@@ -5,11 +5,12 @@ A name is known by its capitals in a statement; in a question any words may be o
 
 from __future__ import annotations
 
+import calendar
 import re
+from functools import lru_cache
 
-from core.dates.scanner import MONTHS, WEEKDAYS
-from core.search.query import STOPWORDS
-from core.text.normalize import fold, plain, words_of
+from core.text.normalize import fold, language_data, plain, words_of
+from core.text.terms import stop_words
 
 NAME_WORDS = 4
 """No name that is looked for has more words."""
@@ -17,14 +18,13 @@ LOOKED_AT = 60
 MOST = 8
 NAME_CHARS = 80
 _WORD = re.compile(r"[^\W\d_][\w’'-]*")
-_BEGINNINGS = """
-i i'm i've i'd i'll im ive hi hey hello dear ok okay yes no please thanks remember note today yesterday tomorrow
-tonight mr mrs ms dr sir everyone everybody someone somebody people monday's btw fyi also there's that's it's we're
-we've let's ich du er sie es wir ihr mein meine meiner dein deine der die das den dem des ein eine einen einem und
-oder aber am im eu ele ela nós meu minha o os um uma e ou mas no na em de do da yo él ella nosotros mi el la los las
-un una y pero en je j'ai j'habite tu il elle nous mon ma mes le les une et ou mais au aux du à
-"""
-_ORDINARY = frozenset(_BEGINNINGS.split())
+
+
+@lru_cache(maxsize=1)
+def _ordinary() -> frozenset[str]:
+    """What is no name though it has a capital: days, months, words that often begin a sentence."""
+    days = {name.lower() for name in (*calendar.day_name, *calendar.month_name) if name}
+    return stop_words() | days | frozenset(language_data("words")["sentence_beginnings"].split())
 
 
 def entity_key(name: str) -> str:
@@ -68,8 +68,7 @@ def _keep(found: list[str], parts: list[str]) -> None:
 
 def _is_name(word: str) -> bool:
     low = word.casefold().replace("’", "'")
-    is_ordinary = low in STOPWORDS or low in _ORDINARY or low in WEEKDAYS or low in MONTHS
-    return word[:1].isupper() and len(word) > 1 and not is_ordinary
+    return word[:1].isupper() and len(word) > 1 and low not in _ordinary()
 
 
 def keys_in(text: str) -> tuple[str, ...]:
@@ -80,6 +79,6 @@ def keys_in(text: str) -> tuple[str, ...]:
         " ".join(words[start : start + size])
         for size in range(NAME_WORDS, 0, -1)
         for start in range(len(words) - size + 1)
-        if size > 1 or words[start] not in STOPWORDS
+        if size > 1 or words[start] not in stop_words()
     ]
     return tuple(dict.fromkeys(keys))

@@ -1,17 +1,19 @@
-"""What somebody may have meant who typed a word with one slip of the finger, and how likely each is. Pure.
+"""What somebody may have meant by a word: typed with a slip of the finger, in another form, or nearly the same. Pure.
 
 The kinds of slips are those of Kernighan, Church, Gale: "A spelling correction program based on a noisy channel model"
 (1990); their likelihoods are rough, and only their order matters. Latin letters without accents, a QWERTY keyboard.
-
-How alike two words are: the number of typing slips between them. Pure.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import takewhile
 
-_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+from core.text.normalize import language_data
+
+_KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _VOWELS = "aeiouy"
 SWAPPED, DOUBLED, DROPPED, ADDED, BESIDE, VOWEL = 1.0, 1.0, 0.7, 0.5, 0.8, 0.4
@@ -52,7 +54,9 @@ def _meant(word: str) -> Iterator[tuple[str, float]]:
 @lru_cache(maxsize=1)
 def _beside() -> Mapping[str, str]:
     """The keys around each key: its neighbours in the row, and in the rows above and below."""
-    places = {letter: (row, column + row / 2) for row, keys in enumerate(_ROWS) for column, letter in enumerate(keys)}
+    places = {
+        letter: (row, column + row / 2) for row, keys in enumerate(_KEYBOARD) for column, letter in enumerate(keys)
+    }
     return {
         letter: "".join(
             other
@@ -91,7 +95,39 @@ KIN_SHARE = 0.6
 def are_kin(one: str, other: str) -> bool:
     """Whether two different words begin alike for at least `KIN_LETTERS` letters and `KIN_SHARE` of the longer one:
     what stemming leaves apart (adopt, adoptive; in Russian every case)."""
-    shared = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
-    if shared is None:
-        shared = min(len(one), len(other))
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     return shared >= KIN_LETTERS and shared >= KIN_SHARE * max(len(one), len(other)) and one != other
+
+
+FORM_LETTERS = 4
+"""Letters of a word that is taken for the singular of another."""
+_CYRILLIC = re.compile("[\u0430-\u044f\u0451]{3,}")
+
+
+def forms_of(word: str) -> tuple[str, ...]:
+    """All forms of a folded word by number and case, itself first: ferry and ferries, Москва and Москве. Only itself
+    where nothing is known of its script. Nothing else is meant: who says Reading does not mean to read."""
+    if _CYRILLIC.fullmatch(word):
+        found = _cases(word)
+    elif word.isascii() and word.isalpha() and len(word) >= FORM_LETTERS - 1:
+        found = _numbers(word)
+    else:
+        found = []
+    return tuple(dict.fromkeys((word, *found)))
+
+
+def _numbers(word: str) -> list[str]:
+    found = [f"{word}s", f"{word}es"]
+    if word.endswith("y"):
+        found.append(f"{word[:-1]}ies")
+    if word.endswith("ies"):
+        found.append(f"{word[:-3]}y")
+    found += [word[: -len(ending)] for ending in ("s", "es") if word.endswith(ending)]
+    return [form for form in found if len(form) >= FORM_LETTERS]
+
+
+def _cases(word: str) -> list[str]:
+    """Which ending is one cannot be told for sure, so whatever may be is taken for it."""
+    endings = ("", *language_data("words")["russian_endings"].split())
+    fitting = [ending for ending in endings if word.endswith(ending) and len(word) - len(ending) >= FORM_LETTERS - 1]
+    return [word[: len(word) - len(one)] + ending for one in fitting for ending in endings]

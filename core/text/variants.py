@@ -1,22 +1,18 @@
-"""Other ways to write what was typed, besides its numbers (`figures.py`): ``CA 1502`` and ``CA1502``, ``nodejs`` and
-``node.js``, ``getUserById`` and ``get_user_by_id``, ``たまご`` and ``タマゴ``, ``450度`` and ``四百五十度``; and months
-of other languages in English, as the days of messages are indexed.
-
-Pure; gives terms to look for, decides nothing about whether they were said.
-
-Numbers as somebody else may have written them: ``912345678`` and ``912 345 678``, ``€1,200`` and ``1200``, ``7pm``
-and ``19:00``. Pure; gives words to look for, decides nothing about whether they were said.
+"""Other ways to write what was typed: ``CA 1502`` and ``CA1502``, ``getUserById`` and ``get_user_by_id``, ``たまご``
+and ``タマゴ``, ``450度`` and ``四百五十度``, ``912345678`` and ``912 345 678``, ``7pm`` and ``19:00``; and months
+of other languages in English, as the days of messages are indexed. Pure; gives terms to look for, and does not know
+whether they were said.
 """
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import combinations, islice, pairwise
 
-from core.dates.scanner import MONTHS
-from core.text.normalize import fold, words_of
+from core.text.normalize import fold, language_data, words_of
 from core.text.terms import terms_of
 
 Way = tuple[str, ...]
@@ -42,22 +38,19 @@ _NUMERAL = re.compile("[〇零一二两三四五六七八九十百千万]+")
 _FIGURE = re.compile(r"(?<![\d.,])\d{1,9}(?![\d.,])")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _MONTH = re.compile("(?<![0-9零一二三四五六七八九十])(1[0-2]|0?[1-9]|十[一二]?|[正一二三四五六七八九])[月월]")
-_MONTHS_ELSEWHERE = """
-januar janvier enero janeiro gennaio январь января; februar février febrero fevereiro febbraio февраль февраля;
-märz mars marzo março март марта; april avril abril aprile апрель апреля; mai mayo maio maggio май мая мае;
-juni juin junio junho giugno июнь июня июне; juli juillet julio julho luglio июль июля июле;
-august août agosto август августа августе; september septembre septiembre setembro settembre сентябрь сентября сентябре;
-oktober octobre octubre outubro ottobre октябрь октября октябре;
-november novembre noviembre novembro ноябрь ноября ноябре; dezember décembre diciembre dezembro dicembre декабрь
-декабря декабре
-"""
+_RUN = re.compile(r"\d+(?:[ .,/'()-]{1,2}\d+)*", re.ASCII)
+_TIME = re.compile(r"\b(\d{1,2})(?:[:.h](\d\d))? ?(am|pm)?\b", re.ASCII | re.IGNORECASE)
+SHORTEST, LONGEST = 4, 15
+"""Digits of a number that may be written in groups."""
+GROUPS_MOST = 5
+PHONE = 7
+NUMBERS_MOST = 60
+"""So many ways at most, of a text."""
 
 
 def other_writings(text: str) -> list[Way]:
     """Other ways to write the identifiers, Kana and East Asian numbers of a text as `query.clean` leaves it."""
-    looked_at = text[:LOOK_CHARS]
-    found = dict.fromkeys(islice(_ways(looked_at), MOST))
-    return [way for way in found if way]
+    return [way for way in dict.fromkeys(islice(_ways(text[:LOOK_CHARS]), MOST)) if way]
 
 
 def _ways(text: str) -> Iterator[Way]:
@@ -134,7 +127,7 @@ def _months(text: str) -> Iterator[Way]:
     for found in _MONTH.finditer(text):
         number = _value(found[1].replace("正", "一")) if _HAN.match(found[1]) else int(found[1])
         if number:
-            yield tuple(terms_of(MONTHS[number - 1]))
+            yield tuple(terms_of(calendar.month_name[number]))
     known = _months_elsewhere()
     for word in words_of(text.casefold()):
         if word in known:
@@ -143,8 +136,8 @@ def _months(text: str) -> Iterator[Way]:
 
 @lru_cache(maxsize=1)
 def _months_elsewhere() -> dict[str, str]:
-    lines = fold(_MONTHS_ELSEWHERE).split(";")
-    return {word: month for month, line in zip(MONTHS, lines, strict=True) for word in line.split()}
+    lines = language_data("words")["months_abroad"]
+    return {word: calendar.month_name[month] for month, line in enumerate(lines, 1) for word in fold(line).split()}
 
 
 def _in_characters(number: int) -> str:
@@ -181,28 +174,13 @@ def _value(written: str) -> int | None:
     return total + section + (digit * unit // 10 if unit >= 100 else digit)
 
 
-_RUN = re.compile(r"\d+(?:[ .,/'()-]{1,2}\d+)*", re.ASCII)
-_TIME = re.compile(r"\b(\d{1,2})(?:[:.h](\d\d))? ?(am|pm)?\b", re.ASCII | re.IGNORECASE)
-SHORTEST, LONGEST = 4, 15
-"""Digits of a number that may be written in groups."""
-GROUPS_MOST = 5
-PHONE = 7
-NUMBERS_MOST = 60
-"""So many ways at most, of a text."""
-
-
-def other_ways(text: str) -> list[tuple[str, ...]]:
+def other_ways(text: str) -> list[Way]:
     """For the numbers and times of a text, folded, the words of other ways to write them; the words of one way belong
     together."""
-    found: dict[tuple[str, ...], None] = {}
-    for way in _numbers_ways(text[:500]):
-        found[way] = None
-        if len(found) == NUMBERS_MOST:
-            break
-    return list(found)
+    return list(dict.fromkeys(islice(_numbers(text[:500]), NUMBERS_MOST)))
 
 
-def _numbers_ways(text: str) -> Iterator[tuple[str, ...]]:
+def _numbers(text: str) -> Iterator[Way]:
     for match in _TIME.finditer(text):
         yield from _times(int(match[1]), match[2], (match[3] or "").lower())
     for run in _RUN.finditer(text):
@@ -215,7 +193,7 @@ def _numbers_ways(text: str) -> Iterator[tuple[str, ...]]:
             yield from _grouped(groups[0])
 
 
-def _grouped(digits: str) -> Iterator[tuple[str, ...]]:
+def _grouped(digits: str) -> Iterator[Way]:
     """In thousands; what is long enough for a telephone, in all groups of two to four."""
     head = len(digits) % 3 or 3
     yield (digits[:head], *(digits[place : place + 3] for place in range(head, len(digits), 3)))
@@ -228,7 +206,7 @@ def _grouped(digits: str) -> Iterator[tuple[str, ...]]:
                 yield parts
 
 
-def _times(hour: int, minute: str | None, half: str) -> Iterator[tuple[str, ...]]:
+def _times(hour: int, minute: str | None, half: str) -> Iterator[Way]:
     if half and 1 <= hour <= 12:
         full = hour % 12 + (12 if half == "pm" else 0)
         yield (str(full), minute or "00")
@@ -238,7 +216,7 @@ def _times(hour: int, minute: str | None, half: str) -> Iterator[tuple[str, ...]
         yield from _half(hour % 12 or 12, minute, "pm" if hour >= 12 else "am")
 
 
-def _half(hour: int, minute: str | None, half: str) -> Iterator[tuple[str, ...]]:
+def _half(hour: int, minute: str | None, half: str) -> Iterator[Way]:
     if minute in (None, "00"):
         yield (f"{hour}{half}",)
         yield (str(hour), half)

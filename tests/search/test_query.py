@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.search.query import LIMIT_TERMS, any_of, clean, is_plain_question, is_word_list, parse, route
+from core.search.query import any_of, is_plain_question, is_word_list, parse, route
 from core.store.query import SearchPlan
+from core.text.terms import LIMIT_TERMS, clean
 
 TYPED = st.one_of(
     st.text(max_size=60),
@@ -123,7 +124,7 @@ def test_an_operator_in_lower_case_is_a_word() -> None:
 
 
 def test_punctuation_stays_inside_the_quotes() -> None:
-    assert parse("don't a-b c++").single == ("words", '("don\'t" AND "a-b" AND "c++")')
+    assert parse("don't a-b c++").single == ("words", '("don\'t" AND "a-b" AND ("c++" OR "cu2bu2b"))')
     assert parse("--verbose").single == ("words", '("--verbose")')
 
 

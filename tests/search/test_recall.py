@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from core.search.recall import Recall
 from core.search.rendering import LOOSE, UNTYPED, WORDLESS
 from core.store.query import SearchQuery, SearchResults
+from core.store.sqlite import chunk_index
 from core.store.sqlite.database import Database
 from core.types import Scope, Window
 from tests.fixtures.annals import ANA, BEN, ROOM, START, Annals
@@ -59,6 +60,24 @@ async def test_discovery_shows_match_window_and_bookends(annals: Annals, recall:
     assert (found.messages_before, found.messages_after) == (10, 9)
     assert found.window[0].sender == "Ana"
     assert found.window[1].sender is None
+
+
+@pytest.mark.parametrize("asked", ["{}", "{} lately", "What did we say about {} lately?"])
+@pytest.mark.parametrize(("signed", "word"), [("#holiday", "holiday"), ("C++", "C"), ("C#", "C"), (".NET", "net")])
+async def test_a_sign_that_belongs_to_a_word_counts(
+    annals: Annals, recall: Recall, database: Database, asked: str, signed: str, word: str
+) -> None:
+    wanted, _ = await annals.session([f"They asked lately whether {signed} is what everybody in the other office uses"])
+    for _ in range(20):
+        await annals.session([f"{word} lately, {word} {word}"])
+    assert (await _ask(recall, asked.format(signed))).sessions[0].session.id == wanted
+    while await database.write(chunk_index.advance):
+        pass
+    found = await _ask(recall, asked.format(signed))
+    assert found.sessions[0].session.id == wanted
+    assert len(found.sessions) == 3
+    assert wanted not in {one.session.id for one in (await _ask(recall, f"lately -{signed}", limit=50)).sessions}
+    assert len((await _ask(recall, f"lately -{signed}", limit=50)).sessions) == 10
 
 
 async def test_the_best_sessions_come_first_and_are_limited(annals: Annals, recall: Recall) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.search.query import parse
-from core.text.inflections import forms_of, inflected
+from core.search.query import inflected, parse
+from core.text.spelling import forms_of
 
 
 @pytest.mark.parametrize(

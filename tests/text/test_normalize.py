@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 
 from core.text.normalize import (
     SCOPE,
-    SIMPLIFIED,
-    VARIANTS,
     fold,
+    han_variants,
     plain,
     spaced_words,
     unspaced_pairs,
     unspaced_runs,
     words_of,
 )
+
+HAN = han_variants()
 
 
 def test_words_and_runs_are_kept_apart() -> None:
@@ -43,9 +44,9 @@ def test_traditional_and_japanese_forms_count_as_simplified() -> None:
 
 
 def test_each_variant_has_one_simplified_form() -> None:
-    assert len(VARIANTS) == len(SIMPLIFIED) == len(set(VARIANTS))
-    assert not set(VARIANTS) & set(SIMPLIFIED)
-    assert all(unicodedata.normalize("NFKC", one) == one for one in VARIANTS + SIMPLIFIED)
+    assert len(HAN) > 3_000
+    assert not HAN.keys() & set(HAN.values())
+    assert all(unicodedata.normalize("NFKC", one) == one for pair in HAN.items() for one in pair)
 
 
 @pytest.mark.parametrize("text", ["，？！：\u3000；（）\uff21\uff11", "ﾊﾟｽﾜｰﾄﾞ", "ﬁne ½", "한글", "\uff1a\u0338"])
@@ -53,7 +54,7 @@ def test_wide_signs_fold_as_unicode_says(text: str) -> None:
     assert fold(text) == unicodedata.normalize("NFKC", text)
 
 
-@given(st.text(st.sampled_from(VARIANTS + SIMPLIFIED + "，？aあ가ﾊﾞ゛\u0651\u200d")))
+@given(st.text(st.sampled_from("".join(a + b for a, b in HAN.items()) + "，？aあ가ﾊﾞ゛\u0651\u200d")))
 def test_folding_twice_is_folding_once(text: str) -> None:
     assert fold(fold(text)) == fold(text)
 

@@ -8,16 +8,16 @@ from contextlib import closing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.stemming import irregular_forms, stem
+from core.text.terms import irregular_forms, stem
 
 WORDS = """
 caresses ponies ties caress cats feed agreed plastered bled motoring sing conflated troubled sized hopping
 tanned falling hissing fizzed failing filing happy sky relational conditional rational valency hesitancy
-digitizer conformably radically differently vilely analogously vietnamization predication operator feudalism
+digitizer radically differently vilely analogously vietnamization predication operator feudalism
 decisiveness hopefulness callousness formality sensitivity sensibility triplicate formative formalize
 electricity electrical hopeful goodness revival allowance inference airliner gyroscopic adjustable defensible
 irritant replacement adjustment dependent adoption communism activate angularity homologous effective
-bowdlerize probate rate cease controlling rolling psychology ferries yesterday playing enjoyed crying dying
+bowdlerize probate rate cease controlling rolling ferries yesterday playing enjoyed crying dying
 lying oscillators generalizations ion onion by is us as
 """
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import date
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.search.highlight import Highlighter
+from core.text.normalize import spaced_words
 from core.text.terms import asks_when, date_terms, marks_of, moment_terms, query_terms, terms_of
 
 
@@ -20,6 +22,29 @@ def test_stopwords_go_and_forms_meet() -> None:
 def test_accents_and_width_do_not_count() -> None:
     assert terms_of("Café Résumé") == terms_of("cafe resume")
     assert terms_of("\uff32edis") == terms_of("redis")
+
+
+@pytest.mark.parametrize(
+    ("written", "term"),
+    [
+        ("#holiday!", "u23holiday"),
+        ("in C++17", "cu2bu2b"),
+        ("(C#)", "cu23"),
+        ("uses .NET", "u2enet"),
+        ("我用C++写", "cu2bu2b"),
+    ],
+)
+def test_a_sign_that_belongs_to_a_word_makes_a_term_of_its_own(written: str, term: str) -> None:
+    assert term in terms_of(written)
+    assert term in spaced_words(written)
+    assert terms_of(written)[0] in ("holidai", "c", "us", "net")
+
+
+@pytest.mark.parametrize(
+    "written", ["# title", "a.b", "...and", "x += 1", "site/#top", "&#39;", "2 + + 3", "end.", "3 .5"]
+)
+def test_other_signs_belong_to_no_word(written: str) -> None:
+    assert not [term for term in terms_of(written) if "u2" in term]
 
 
 def test_unspaced_scripts_count_by_pairs_and_emoji_by_themselves() -> None:

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.search.query import clean
-from core.text.terms import terms_of
+from core.text.terms import clean, terms_of
 from core.text.variants import MOST, other_writings
 
 

@@ -25,7 +25,6 @@ from core.store.epoch import ErasureEpoch
 from core.store.sqlite.schema import MIGRATIONS
 from core.store.sqlite.text_index import register
 
-
 BUSY_TIMEOUT_MS = 10_000
 READERS = 2
 GLANCE_S = 0.002

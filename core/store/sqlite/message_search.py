@@ -14,8 +14,7 @@ from typing import Any
 from core.search.filters import DEFAULT_ROLES
 from core.store.query import MessageMatch, Route, SearchPlan, SearchQuery
 from core.store.rows import clean, scope_parameter, timestamp, visible
-from core.store.sqlite.text_index import bare
-from core.text.normalize import SCOPE, is_unspaced
+from core.text.normalize import SCOPE, bare, is_unspaced
 
 VALUE_CHARS = 200
 """A title or a name is compared by so much of it; folding can make eighteen characters of one."""

@@ -9,15 +9,13 @@ The tables of the chunk index, its one trigger body, and the SQL aggregate that 
 
 from __future__ import annotations
 
-import re
 import sqlite3
-import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from core.search.ranking import DAY_IN_BLOCK
-from core.text.normalize import SCOPE, VERSION, fold, spaced_words, unspaced_pairs, unspaced_runs
+from core.text.normalize import SCOPE, VERSION, bare, plainly, spaced_words, unspaced_pairs, unspaced_runs
 from core.text.terms import date_terms, terms_of
 
 SHOWN = "messages.kind = 'chat' AND messages.role IN ('user', 'assistant') AND messages.text <> ''"
@@ -90,7 +88,7 @@ class ChunkTerms:
         self._days.add(day_of(created_at))
 
     def finalize(self) -> str:
-        days = [term for day in self._days for term in day] * DAY_IN_BLOCK
+        days = [term for day in sorted(self._days) for term in day] * DAY_IN_BLOCK
         return " ".join(scoped(self._scope, term) for term in [*self._terms, *days])
 
 
@@ -108,8 +106,6 @@ STALE = "index_stale"
 """Key of `state_meta`: the indexes do not hold what the messages say."""
 CURSOR = "index_cursor"
 """Key of `state_meta`: a rebuild has got as far as this message id."""
-
-_ACCENTS = re.compile("[\u0300-\u036f]")
 
 INDEXED: tuple[tuple[str, str, str], ...] = (
     ("messages_fts", "messages_words", "text, tools, scope"),
@@ -224,16 +220,3 @@ def register(connection: sqlite3.Connection) -> None:
     connection.create_aggregate("chunk_terms", 4, ChunkTerms)  # type: ignore[arg-type]  # typed for int results only
     connection.create_function("plainly", 1, plainly, deterministic=True)
     connection.create_function("bare", 1, bare, deterministic=True)
-
-
-def plainly(text: str | None) -> str:
-    """Text as it is scanned without an index: folded, without case."""
-    return fold(text or "").casefold()
-
-
-def bare(text: str | None) -> str:
-    """Text as names and titles are compared: folded, without case and accents."""
-    folded = fold(text or "")
-    if not folded.isascii():
-        folded = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
-    return folded.casefold()

@@ -15,14 +15,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 
-from core.search.query import STOPWORDS, clean
 from core.store.query import SearchQuery, TermCounts
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite import chunk_index
 from core.store.sqlite.text_index import SHOWN, day_of, scoped
 from core.text.normalize import words_of
 from core.text.spelling import meant, slips
-from core.text.terms import name_terms, query_terms, terms_of
+from core.text.terms import clean, name_terms, query_terms, stop_words, terms_of
 
 Mended = dict[tuple[str, ...], float]
 """What is taken for a word, as terms that belong together, and how much each counts; the best first."""
@@ -96,7 +95,7 @@ def together(query: SearchQuery) -> list[tuple[str, ...]]:
         one + other
         for one, other in pairwise(_typed(query))
         if one.isalpha() and other.isalpha() and min(len(one), len(other)) >= SHORTEST_PART
-        and STOPWORDS.isdisjoint((one, other))
+        and stop_words().isdisjoint((one, other))
     ]  # fmt: skip
     return [(term,) for word in joined[:LONGEST] for term in terms_of(word)]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -95,6 +97,24 @@ async def test_a_changed_message_is_found_as_it_is_now(annals: Annals, recall: R
     assert (await recall.recall(ASK)).sessions == ()
     assert second not in [row[0] for row in await annals.execute("SELECT id FROM messages")]
     assert await recall.verify() == []
+
+
+def test_the_terms_of_a_chunk_do_not_depend_on_the_seed_of_hashes() -> None:
+    program = (
+        "from core.store.sqlite.text_index import ChunkTerms\n"
+        "terms = ChunkTerms()\n"
+        "for day in range(9):\n"
+        "    terms.step(1, 'ferry', 'Ana', 1.7e9 + day * 86400)\n"
+        "print(terms.finalize())\n"
+    )
+    made = {
+        subprocess.run(
+            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(made) == 1
+    assert "1xferri" in made.pop()
 
 
 async def test_erased_words_leave_the_index(annals: Annals, recall: Recall, database: Database) -> None:
