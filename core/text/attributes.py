@@ -3,35 +3,28 @@ facts of one attribute with different values contradict each other. The words ar
 
 from __future__ import annotations
 
-import tomllib
-from functools import cache, lru_cache
-from pathlib import Path
-from typing import Any
+from functools import lru_cache
 
+from core.text.normalize import language_data
 from core.text.terms import terms_of
 
 ME = "me"
 
 
-@cache
-def _data() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("data").joinpath("attributes.toml").read_text(encoding="utf-8"))
-
-
 def hint_words() -> dict[str, str]:
     """By attribute, the words that a question about it has and its answer has not."""
-    found: dict[str, str] = _data()["hints"]
+    found: dict[str, str] = language_data("attributes")["hints"]
     return found
 
 
 def kin_words() -> tuple[str, ...]:
     """Who belongs to somebody: ``sister``, ``dog``, ``doctor``."""
-    return tuple(_data()["kin"]["one"] + _data()["kin"]["several"])
+    return tuple(language_data("attributes")["kin"]["one"] + language_data("attributes")["kin"]["several"])
 
 
 def is_several(kin: str) -> bool:
     """Whether one has several of that kind, as of sisters."""
-    return kin in _data()["kin"]["several"]
+    return kin in language_data("attributes")["kin"]["several"]
 
 
 @lru_cache(maxsize=1000)
