@@ -1,203 +1,24 @@
-"""What all nouns of the store share: moments as REAL, interned addresses and scopes, state_meta,
-and how sessions and messages are read.
+"""What all tables share: valid text, times, JSON columns, addresses and scopes by id, sessions and messages as values,
+and the one condition of who may see a row.
 
-Functions that take a connection run inside the caller's transaction and never begin or end one.
-
-Values to text and back: the JSON in which state.db keeps events, answers, content blocks and token counts.
-The one scope predicate: who may see a row of state.db.
+Functions that take a connection run inside the caller's transaction.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
-from core.types import (
-    Account,
-    Address,
-    Answer,
-    Attachment,
-    Button,
-    Command,
-    File,
-    Inbound,
-    Json,
-    Message,
-    Scope,
-    Sender,
-    Session,
-    Usage,
-)
+from pydantic import TypeAdapter
 
-
-def clean(text: str) -> str:
-    """`text` as valid Unicode: surrogate pairs are joined, a lone surrogate becomes U+FFFD; all else is unchanged."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
-
-
-def maybe_clean(text: str | None) -> str | None:
-    """`clean` for what may be absent; absent and empty stay two things."""
-    return None if text is None else clean(text)
-
-
-def dump(value: object) -> str:
-    """Compact JSON; the order of keys is kept, because the model's cached prefix is compared by bytes."""
-    return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain))
-
-
-def dump_blocks(blocks: Sequence[Json], plain: Sequence[Json]) -> str | None:
-    """Content blocks as JSON, or None where they say the same as `plain` and need not be stored."""
-    encoded = dump([dict(block) for block in blocks])
-    if len(blocks) == len(plain) and json.loads(encoded) == json.loads(dump([dict(block) for block in plain])):
-        return None
-    return encoded
-
-
-def load_blocks(encoded: str | None) -> tuple[Json, ...] | None:
-    """The reverse of `dump_blocks`; None stays None."""
-    return None if encoded is None else tuple(json.loads(encoded))
-
-
-def text_block(text: str) -> tuple[Json, ...]:
-    """The block list of a message that is nothing but its text."""
-    return ({"type": "text", "text": text},)
-
-
-def dump_usage(usage: Usage | None) -> str | None:
-    """Token counts as an object that SQL can sum with json_extract."""
-    if usage is None:
-        return None
-    return dump(
-        {
-            "input": usage.input,
-            "output": usage.output,
-            "cache_read": usage.cache_read,
-            "cache_write": usage.cache_write,
-            "cache_write_hour": usage.cache_write_hour,
-        }
-    )
-
-
-def load_usage(encoded: str | None) -> Usage | None:
-    """The reverse of `dump_usage`."""
-    return None if encoded is None else Usage(**json.loads(encoded))
-
-
-def dump_inbound(inbound: Inbound) -> str:
-    """An event as JSON; `sent_at` in ISO 8601 with microseconds, UTC."""
-    return dump(
-        {
-            "kind": inbound.kind,
-            "address": {
-                "platform": inbound.address.platform,
-                "chat_id": inbound.address.chat_id,
-                "thread_id": inbound.address.thread_id,
-            },
-            "scope": inbound.scope.key,
-            "sender": {"id": inbound.sender.id, "name": inbound.sender.name, "is_nobody": inbound.sender.is_nobody},
-            "text": inbound.text,
-            "message_id": inbound.message_id,
-            "sent_at": inbound.sent_at.astimezone(UTC).isoformat(),
-            "is_direct": inbound.is_direct,
-            "is_addressed": inbound.is_addressed,
-            "command": None if inbound.command is None else _command(inbound.command),
-            "reply_to": inbound.reply_to,
-            "is_interaction": inbound.is_interaction,
-            "origin": inbound.origin,
-            "link_base": inbound.link_base,
-            "attachments": [
-                {
-                    "kind": attachment.kind,
-                    "name": attachment.name,
-                    "mime": attachment.mime,
-                    "size_bytes": attachment.size_bytes,
-                    "reference": attachment.reference,
-                }
-                for attachment in inbound.attachments
-            ],
-        }
-    )
-
-
-def load_inbound(encoded: str) -> Inbound:
-    """The reverse of `dump_inbound`."""
-    value = json.loads(encoded)
-    return Inbound(
-        kind=value["kind"],
-        address=Address(**value["address"]),
-        scope=Scope(key=value["scope"]),
-        sender=Sender(**value["sender"]),
-        text=value["text"],
-        message_id=value["message_id"],
-        sent_at=datetime.fromisoformat(value["sent_at"]),
-        is_direct=value["is_direct"],
-        is_addressed=value["is_addressed"],
-        command=None if value["command"] is None else Command(**value["command"]),
-        reply_to=value["reply_to"],
-        is_interaction=value["is_interaction"],
-        origin=value.get("origin") or ("forwarded" if value.get("is_forward") else "typed"),
-        link_base=value["link_base"],
-        attachments=tuple(Attachment(**attachment) for attachment in value["attachments"]),
-    )
-
-
-def dump_answer(answer: Answer | None) -> str | None:
-    """An answer as JSON, files in base64; None for a parcel whose turn is still at work."""
-    if answer is None:
-        return None
-    return dump(
-        {
-            "text": answer.text,
-            "buttons": [
-                {"label": button.label, "command": _command(button.command), "id": button.id}
-                for button in answer.buttons
-            ],
-            "files": [
-                {"name": file.name, "content": base64.b64encode(file.content).decode(), "mime": file.mime}
-                for file in answer.files
-            ],
-            "is_private": answer.is_private,
-        }
-    )
-
-
-def load_answer(encoded: str | None) -> Answer | None:
-    """The reverse of `dump_answer`."""
-    if encoded is None:
-        return None
-    value = json.loads(encoded)
-    return Answer(
-        text=value["text"],
-        buttons=tuple(
-            Button(label=button["label"], command=Command(**button["command"]), id=button["id"])
-            for button in value["buttons"]
-        ),
-        files=tuple(
-            File(name=file["name"], content=base64.b64decode(file["content"]), mime=file["mime"])
-            for file in value["files"]
-        ),
-        is_private=value["is_private"],
-    )
-
-
-def _command(command: Command) -> dict[str, str]:
-    return {"name": command.name, "arguments": command.arguments}
-
-
-def _plain(value: object) -> Any:
-    """Blocks are mappings, not always dicts."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} cannot be stored in state.db")
-
+from core.store.engine import Connection, Row
+from core.store.sqlite.dialect import in_list, list_value
+from core.types import Account, Address, Answer, Inbound, Json, Message, Scope, Sender, Session, Usage
 
 SESSIONS = """
 SELECT sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key AS scope_key,
@@ -216,8 +37,22 @@ messages.origin, messages.created_at, messages.usage
 """
 
 
+def clean(text: str) -> str:
+    """`text` as valid Unicode: surrogate pairs are joined, a lone surrogate becomes U+FFFD; all else is unchanged."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def maybe_clean(text: str | None) -> str | None:
+    """`clean` for what may be absent; absent and empty stay two things."""
+    return None if text is None else clean(text)
+
+
 def timestamp(at: datetime) -> float:
-    """Seconds since 1970 UTC. A naive moment has no place in the house: ValueError."""
+    """Seconds since 1970 UTC. Raises ValueError for a moment without a time zone."""
     if at.tzinfo is None:
         raise ValueError("a moment without a time zone cannot be stored")
     return at.timestamp()
@@ -239,8 +74,92 @@ def maybe_moment(seconds: float | None) -> datetime | None:
 
 
 def bounded(number: int) -> int:
-    """A number that a person typed, as SQLite can take it: beyond 64 bits it is the id of nothing, 0."""
+    """A number that a person typed, as an id of 64 bits; beyond that 0, which is the id of nothing."""
     return number if abs(number) < 1 << 63 else 0
+
+
+def dump(value: object) -> str:
+    """Compact JSON; the order of keys is kept, because the model's cached prefix is compared by bytes."""
+    return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_jsonable))
+
+
+def _jsonable(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    raise TypeError(f"{type(value).__name__} cannot be stored in state.db")
+
+
+def dump_blocks(blocks: Sequence[Json], usual: Sequence[Json]) -> str | None:
+    """Content blocks as JSON, or None where they say the same as `usual` and need not be stored."""
+    encoded = dump([dict(block) for block in blocks])
+    if len(blocks) == len(usual) and json.loads(encoded) == json.loads(dump([dict(block) for block in usual])):
+        return None
+    return encoded
+
+
+def load_blocks(encoded: str | None) -> tuple[Json, ...] | None:
+    """The reverse of `dump_blocks`; None stays None."""
+    return None if encoded is None else tuple(json.loads(encoded))
+
+
+def text_block(text: str) -> tuple[Json, ...]:
+    """The block list of a message that is nothing but its text."""
+    return ({"type": "text", "text": text},)
+
+
+def dump_usage(usage: Usage | None) -> str | None:
+    """Token counts as a JSON object."""
+    return None if usage is None else dump(asdict(usage))
+
+
+def load_usage(encoded: str | None) -> Usage | None:
+    """The reverse of `dump_usage`."""
+    return None if encoded is None else Usage(**json.loads(encoded))
+
+
+@cache
+def _inbounds() -> TypeAdapter[Inbound]:
+    return TypeAdapter(Inbound)
+
+
+@cache
+def _answers() -> TypeAdapter[Answer]:
+    return TypeAdapter(Answer)
+
+
+def dump_inbound(inbound: Inbound) -> str:
+    """An event as JSON; its scope as the key alone, by which SQL finds it."""
+    return dump({**asdict(inbound), "scope": inbound.scope.key})
+
+
+def load_inbound(encoded: str) -> Inbound:
+    """The reverse of `dump_inbound`, also for what a version without origins has stored."""
+    value = json.loads(encoded)
+    value["scope"] = {"key": value["scope"]}
+    value.setdefault("origin", "forwarded" if value.get("is_forward") else "typed")
+    return _inbounds().validate_python(value)
+
+
+def dump_answer(answer: Answer | None) -> str | None:
+    """What of an answer is sent, as JSON, files in base64; None while there is no answer."""
+    if answer is None:
+        return None
+    value = asdict(answer)
+    return dump({key: value[key] for key in ("text", "buttons", "files", "is_private")})
+
+
+def load_answer(encoded: str | None) -> Answer | None:
+    """The reverse of `dump_answer`."""
+    if encoded is None:
+        return None
+    value = json.loads(encoded)
+    for file in value["files"]:
+        file["content"] = base64.b64decode(file["content"])
+    return _answers().validate_python(value)
 
 
 def place(address: Address) -> dict[str, str]:
@@ -252,7 +171,7 @@ def place(address: Address) -> dict[str, str]:
     }
 
 
-def find_address(connection: sqlite3.Connection, address: Address) -> int | None:
+def find_address(connection: Connection, address: Address) -> int | None:
     """The row id of an address; None when nothing was ever said there."""
     row = connection.execute(
         "SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id",
@@ -261,21 +180,19 @@ def find_address(connection: sqlite3.Connection, address: Address) -> int | None
     return None if row is None else int(row["id"])
 
 
-def keep_address(connection: sqlite3.Connection, address: Address) -> int:
+def keep_address(connection: Connection, address: Address) -> int:
     """The row id of an address, made when it is new."""
     known = find_address(connection, address)
     if known is not None:
         return known
-    row = connection.execute(
-        """
-        INSERT INTO addresses (platform, chat_id, thread_id) VALUES (:platform, :chat_id, :thread_id) RETURNING id
-        """,
+    return _inserted(
+        connection,
+        "INSERT INTO addresses (platform, chat_id, thread_id) VALUES (:platform, :chat_id, :thread_id) RETURNING id",
         place(address),
-    ).fetchall()[0]
-    return int(row["id"])
+    )
 
 
-def keep_link_base(connection: sqlite3.Connection, address_id: int, link_base: str | None) -> None:
+def keep_link_base(connection: Connection, address_id: int, link_base: str | None) -> None:
     """Where the messages of an address can be opened; what is known stays where nothing new is said."""
     if link_base:
         connection.execute(
@@ -284,12 +201,18 @@ def keep_link_base(connection: sqlite3.Connection, address_id: int, link_base: s
         )
 
 
-def keep_scope(connection: sqlite3.Connection, scope: Scope) -> int:
+def keep_scope(connection: Connection, scope: Scope) -> int:
     """The row id of a scope, made when it is new."""
     key = {"key": clean(scope.key)}
     row = connection.execute("SELECT id FROM scopes WHERE key = :key", key).fetchone()
-    if row is None:
-        row = connection.execute("INSERT INTO scopes (key) VALUES (:key) RETURNING id", key).fetchall()[0]
+    if row is not None:
+        return int(row["id"])
+    return _inserted(connection, "INSERT INTO scopes (key) VALUES (:key) RETURNING id", key)
+
+
+def _inserted(connection: Connection, statement: str, values: Mapping[str, object]) -> int:
+    # A statement with RETURNING has to be read to its end before the next one.
+    (row,) = connection.execute(statement, values).fetchall()
     return int(row["id"])
 
 
@@ -306,13 +229,13 @@ def account_of(key: str | None) -> Account | None:
     return Account(platform=platform, user_id=user_id)
 
 
-def meta(connection: sqlite3.Connection, key: str) -> str | None:
+def meta(connection: Connection, key: str) -> str | None:
     """A value of state_meta."""
     row = connection.execute("SELECT value FROM state_meta WHERE key = :key", {"key": key}).fetchone()
     return None if row is None else str(row["value"])
 
 
-def keep_meta(connection: sqlite3.Connection, key: str, value: str) -> None:
+def keep_meta(connection: Connection, key: str, value: str) -> None:
     """Sets a value of state_meta."""
     connection.execute(
         """
@@ -322,12 +245,12 @@ def keep_meta(connection: sqlite3.Connection, key: str, value: str) -> None:
     )
 
 
-def address_of(row: sqlite3.Row) -> Address:
+def address_of(row: Row) -> Address:
     """The address in a row joined with `addresses`."""
     return Address(platform=row["platform"], chat_id=row["chat_id"], thread_id=row["thread_id"] or None)
 
 
-def session_of(row: sqlite3.Row) -> Session:
+def session_of(row: Row) -> Session:
     """A row that begins with the columns of `SESSIONS`; read by place, since to look for a name compares them all."""
     session_id, platform, chat_id, thread_id, scope_key, started_at, last_at, ended_at, end_reason = row[:9]
     title, external_id, parent_id, root_id, opens_at, messages, model, system_prompt, sight = row[9:18]
@@ -352,7 +275,7 @@ def session_of(row: sqlite3.Row) -> Session:
     )
 
 
-def message_of(row: sqlite3.Row | dict[str, Any]) -> Message:
+def message_of(row: Row | dict[str, Any]) -> Message:
     """A row with `MESSAGE_COLUMNS`, and `sent` where the statement selects it: only the model's own history does."""
     sender = None
     if row["sender_id"] is not None:
@@ -383,12 +306,12 @@ def visible(column: str = "sessions.scope_id") -> str:
     """
     if not all(part.isidentifier() for part in column.split(".")):
         raise ValueError(f"not a column: {column!r}")
-    return f"{column} IN (SELECT id FROM scopes WHERE key IN (SELECT value FROM json_each(:scopes)))"
+    return f"{column} IN (SELECT id FROM scopes WHERE {in_list('key', 'scopes')})"
 
 
 def scope_parameter(scopes: Iterable[Scope]) -> str:
-    """The value of ``:scopes``: a JSON list of scope keys, ``[]`` for nobody.
+    """The value of ``:scopes``; without scopes nobody sees anything.
 
     A key with a NUL is left out: SQLite's JSON reader ends a string there, which would make it another scope's key.
     """
-    return json.dumps(sorted({scope.key for scope in scopes if "\0" not in scope.key}))
+    return list_value(sorted({scope.key for scope in scopes if "\0" not in scope.key}))

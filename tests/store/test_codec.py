@@ -61,6 +61,29 @@ def test_an_event_round_trips(inbound: Inbound) -> None:
     assert rows.load_inbound(rows.dump_inbound(inbound)) == inbound
 
 
+@pytest.mark.parametrize(("is_forward", "origin"), [(True, "forwarded"), (False, "typed")])
+def test_an_event_that_was_stored_before_there_were_origins_is_read(is_forward: bool, origin: str) -> None:
+    stored = {
+        "kind": "message",
+        "address": {"platform": "telegram", "chat_id": "42", "thread_id": None},
+        "scope": "account:telegram:42",
+        "sender": {"id": "42", "name": "Ana", "is_nobody": False},
+        "text": "the ferry",
+        "message_id": "7",
+        "sent_at": "2026-05-03T08:00:00+00:00",
+        "is_direct": True,
+        "is_addressed": True,
+        "command": None,
+        "reply_to": None,
+        "is_interaction": False,
+        "is_forward": is_forward,
+        "link_base": None,
+        "attachments": [],
+    }
+    inbound = rows.load_inbound(json.dumps(stored))
+    assert (inbound.origin, inbound.scope) == (origin, Scope(key="account:telegram:42"))
+
+
 @given(st.none() | answers)
 def test_an_answer_round_trips(answer: Answer | None) -> None:
     assert rows.load_answer(rows.dump_answer(answer)) == answer
