@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from core.dates.moments import wall_time
+from core.dates.schedule import wall_time
 from core.guard.fence import fence, neutralise
 from core.guard.provenance import mark, told
 from core.memory.provider import MemoryProvider

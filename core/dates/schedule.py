@@ -1,9 +1,25 @@
-"""What was understood of a line that says when and what: the schedule, the text, and how sure that is."""
+"""Schedules, and how the parts of a time that words named are put together to one, or refused with a sentence.
+
+Knows what people mean by what they leave out: the next such day, nine o'clock where no hour is given, the afternoon
+where the hour of the morning is past. Every such guess that could be wrong makes it uncertain.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from core.dates.scanner import Clock, Span, words
+from core.errors import Refused
+
+DEFAULT_HOUR = 9
+EXAMPLES = "Write it like 'tomorrow at 9 call Ana', 'in 20 minutes tea' or 'every monday at 8:30 stand-up'."
+_DAY = timedelta(days=1)
+_YEARS_AHEAD = 8
+"""How far a day is looked for: 29 February comes within eight years."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,3 +42,283 @@ class Reading:
     schedule: Schedule
     text: str
     is_certain: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class When:
+    """Filled word by word, then asked for its `schedule`.
+
+    moment: exactly then. span: "in 20 minutes", or the interval of what `is_repeated`. day: that day and no other.
+    weekdays, month_day, month: what recurs, or the next such day; month_days: several, -1 the last. nth: the n-th such
+    weekday of a month, -1 the last. hours: of "every hour from 9 to 17". part: morning, afternoon, evening, night.
+    """
+
+    moment: datetime | None = None
+    is_repeated: bool = False
+    span: Span | None = None
+    day: date | None = None
+    weekdays: tuple[int, ...] = ()
+    nth: int | None = None
+    month_day: int | None = None
+    month_days: tuple[int, ...] = ()
+    month: int | None = None
+    clocks: tuple[Clock, ...] = ()
+    part: str | None = None
+    hours: tuple[int, int] | None = None
+    zone: str | None = None
+    is_certain: bool = True
+
+    @property
+    def has_day(self) -> bool:
+        """Whether a day, or what comes again, was named."""
+        return bool(self.day or self.weekdays or self.month_day or self.month_days or self.span or self.nth)
+
+    @property
+    def is_plain_interval(self) -> bool:
+        """Whether it repeats, and on which day is not said yet."""
+        return self.is_repeated and self.span is not None and not (self.weekdays or self.month_day or self.month_days)
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether a time of the day was named."""
+        return bool(self.clocks or self.part or self.moment)
+
+    def schedule(self, now: datetime, zone: str) -> Schedule:
+        """The schedule seen from `now` (aware) by a clock in `zone`. Raises Refused."""
+        zone = self.zone or zone
+        here = now.astimezone(ZoneInfo(zone)).replace(microsecond=0)
+        try:
+            if not self.is_repeated:
+                return Schedule(zone=zone, at=self._moment(here).astimezone(UTC))
+            found = self._repeated(here)
+        except (OverflowError, ValueError) as error:
+            raise Refused("That is too far away to be kept. Name a moment within the next hundred years.") from error
+        if isinstance(found, str):
+            return Schedule(zone=zone, cron=found)
+        every_s, start = found
+        return Schedule(zone=zone, every_s=every_s, start_at=start.astimezone(UTC))
+
+    def _clock(self) -> Clock:
+        if not self.clocks:
+            return Clock(words()["parts"].get(self.part, DEFAULT_HOUR))
+        hour, minute, _ = self.clocks[0]
+        if not self.part or not 1 <= hour <= 12:
+            return self.clocks[0]
+        if self.part == "morning" or (self.part == "night" and hour <= 5):
+            return Clock(hour, minute)
+        return Clock(0 if self.part == "night" and hour == 12 else hour % 12 + 12, minute)
+
+    def _plain_clock(self) -> tuple[int, int]:
+        """The clock of something that repeats: a bare hour before seven is taken for the afternoon, uncertain."""
+        hour, minute, is_bare = self._clock()
+        is_early = is_bare and hour < 7
+        self.is_certain = self.is_certain and not is_early
+        return hour + 12 * is_early, minute
+
+    def _moment(self, here: datetime) -> datetime:
+        if self.moment is not None:
+            return _future(self.moment.astimezone(here.tzinfo).replace(microsecond=0), here)
+        if self.span is not None:
+            return self._after_span(self.span, here)
+        today = here.date()
+        clock = self._clock()
+        days = self._days(today) if self.has_day else [today, today + _DAY, today + 2 * _DAY]
+        if self.part == "night" and self.clocks and clock.hour <= 5:
+            days = [day + _DAY for day in days]
+        choices = [choice for day in days for choice in self._choices(day, clock, here)]
+        for moment, is_sure in choices:
+            if is_ahead(moment, here):
+                self.is_certain = self.is_certain and is_sure
+                return moment
+        return _future(choices[0][0], here)
+
+    def _choices(self, day: date, clock: Clock, here: datetime) -> list[tuple[datetime, bool]]:
+        """What a clock time on a day can mean, and whether that is sure."""
+        moment, afternoon = (wall(day, hour, clock.minute, here) for hour in (clock.hour, clock.hour % 12 + 12))
+        is_today = day == here.date()
+        if not clock.is_bare:
+            return [(moment, True)]
+        if clock.hour < 7 and self.has_day and not (is_today and is_ahead(moment, here)):
+            return [(afternoon, is_today)]
+        return [(moment, True), (afternoon, False)] if is_today or not self.has_day else [(moment, True)]
+
+    def _days(self, today: date) -> list[date]:
+        """The days that are meant, the most likely first; a later one counts when the first is past already."""
+        if self.day is not None:
+            return [self.day]
+        if self.weekdays:
+            ahead = min((weekday - today.weekday()) % 7 for weekday in self.weekdays)
+            return [today + ahead * _DAY, today + (ahead + 7) * _DAY]
+        months = [self.month] if self.month else range(1, 13)
+        days = (
+            calendar_day(year, month, self.month_day or 1)
+            for year in range(today.year, today.year + _YEARS_AHEAD + 1)
+            for month in months
+        )
+        found = [day for day in days if day is not None and day >= today][:2]
+        if not found:
+            raise Refused(f"There is no such day. {EXAMPLES}")
+        return found
+
+    def _after_span(self, span: Span, here: datetime) -> datetime:
+        day = later(here.date(), span.months) + timedelta(days=span.days)
+        if self.clocks or self.part:
+            hour, minute, is_bare = self._clock()
+            is_early = is_bare and hour < 7
+            self.is_certain = self.is_certain and not span.seconds and not is_early
+            return _future(wall(day, hour + 12 * is_early, minute, here), here)
+        moment = here if day == here.date() else wall(day, here.hour, here.minute, here, here.second)
+        return _future(moment.astimezone(UTC) + timedelta(seconds=span.seconds), here)
+
+    def _repeated(self, here: datetime) -> str | tuple[int, datetime]:
+        """A cron line, or the seconds between two times and the first of them."""
+        months, days, seconds = self.span or Span()
+        if seconds and not months:
+            return self._by_hours(days * 86400 + seconds, here)
+        clock = self._plain_clock()
+        if months or self.month_day or self.month_days or self.nth:
+            return f"{self._times(*clock)} {self._month_fields(months or (12 if self.month else 1), here)}"
+        return self._by_days(days, clock, here)
+
+    def _by_days(self, days: int, clock: tuple[int, int], here: datetime) -> str | tuple[int, datetime]:
+        weekdays = self.weekdays
+        if weekdays and days % 7:
+            raise Refused(f"That cannot repeat on weekdays. {EXAMPLES}")
+        if days > 7 and len(weekdays) > 1:
+            raise Refused("Every few weeks works with one weekday only. Make one reminder for each day.")
+        if days == 7 and not weekdays:
+            self.is_certain = False
+            weekdays = (here.weekday(),)
+        if days <= 1 or (weekdays and days == 7):
+            return f"{self._times(*clock)} * * {_cron_days(weekdays)}"
+        ahead = (weekdays[0] - here.weekday()) % 7 if weekdays else 0
+        return days * 86400, _first_start(here, *clock, ahead, 7 if weekdays else 1)
+
+    def _times(self, hour: int, minute: int) -> str:
+        """The two first fields of a cron line; several clock times must share their minute."""
+        if any(clock.minute != minute for clock in self.clocks[1:]):
+            raise Refused("Two times with different minutes do not fit into one reminder. Make one for each.")
+        self.is_certain = self.is_certain and not any(clock.is_bare and clock.hour < 7 for clock in self.clocks[1:])
+        return f"{minute} {_joined({hour} | {clock.hour for clock in self.clocks[1:]})}"
+
+    def _by_hours(self, every_s: int, here: datetime) -> str | tuple[int, datetime]:
+        if every_s < 60:
+            raise Refused("Once a minute is the shortest that can repeat. Write 'every minute' or longer.")
+        if self.hours is None and not self.weekdays:
+            return every_s, _first_start(here, *self._plain_clock()) if self.clocks or self.part else here
+        if every_s < 86400 and every_s % 3600 == 0:
+            fields = f"0 {_ranged(self.hours, every_s // 3600)}"
+        elif every_s < 3600 and 3600 % every_s == 0 and every_s % 60 == 0:
+            last_hour = (self.hours[0], self.hours[1] - 1) if self.hours else None
+            fields = f"{_ranged(None, every_s // 60)} {_ranged(last_hour, 1)}"
+        else:
+            raise Refused(
+                "That interval does not fit into these hours. Write for instance 'every 2 hours from 9 to 17'."
+            )
+        return f"{fields} * * {_cron_days(self.weekdays)}"
+
+    def _month_fields(self, months: int, here: datetime) -> str:
+        """The three last fields of a cron line: days, months, weekdays."""
+        if 12 % months:
+            raise Refused("Only 1, 2, 3, 4, 6 or 12 months can repeat. Name the months in reminders of their own.")
+        named_months = self._month_field(months, here)
+        if self.nth is not None:
+            weekday = "L" if self.nth < 0 else f"#{self.nth}"
+            return f"* {named_months} {','.join(f'{(day + 1) % 7}{weekday}' for day in self.weekdays)}"
+        days = self.month_days or ((self.month_day,) if self.month_day else ())
+        is_safe = bool(days) and (bool(self.month) or max(days) <= 28)
+        self.is_certain = self.is_certain and is_safe
+        return f"{self._day_field(days or (here.day,))} {named_months} *"
+
+    def _day_field(self, days: tuple[int, ...]) -> str:
+        if self.month is not None and not any(day < 0 or calendar_day(2028, self.month, day) for day in days):
+            raise Refused(f"There is no such day. {EXAMPLES}")
+        return ",".join("L" if day < 0 or (day == 31 and self.month is None) else str(day) for day in sorted(days))
+
+    def _month_field(self, months: int, here: datetime) -> str:
+        if self.month is not None or months == 12:
+            return str(self.month or here.month)
+        return "*" if months == 1 else _joined((here.month - 1 + step) % 12 + 1 for step in range(0, 12, months))
+
+
+def _future(moment: datetime, here: datetime) -> datetime:
+    """The moment, if it is still to come."""
+    if not is_ahead(moment, here):
+        told = f"{moment:%A} {moment.day} {moment:%B %Y} at {moment:%H:%M}"
+        raise Refused(f"{told} is past. Name a moment that is still to come. {EXAMPLES}")
+    return moment
+
+
+def _first_start(here: datetime, hour: int, minute: int, ahead: int = 0, step: int = 1) -> datetime:
+    """This clock time so many days ahead, or `step` days later when it is past."""
+    day = here.date() + ahead * _DAY
+    start = wall(day, hour, minute, here)
+    return start if is_ahead(start, here) else wall(day + step * _DAY, hour, minute, here)
+
+
+def wall_time(local: datetime) -> str:
+    """``Friday 20 November 2026, 14:05``."""
+    return f"{local:%A} {local.day} {local:%B %Y}, {local:%H:%M}"
+
+
+def is_ahead(moment: datetime, here: datetime) -> bool:
+    """Compared as moments: two times of one zone are compared by their digits, which is wrong where clocks go back."""
+    return moment.astimezone(UTC) > here.astimezone(UTC)
+
+
+def wall(day: date, hour: int, minute: int, here: datetime, second: int = 0) -> datetime:
+    """The moment at which clocks in the zone of `here` show this; where they skip it, the first they show after."""
+    return existing(datetime.combine(day, time(hour, minute, second)), here.tzinfo)
+
+
+def existing(naive: datetime, zone: object) -> datetime:
+    """A wall time as a moment: the first of two equal ones, the end of the gap where clocks skip it."""
+    assert isinstance(zone, ZoneInfo)
+    moment = naive.replace(tzinfo=zone, fold=0)
+    late = moment.astimezone(UTC)
+    if late.astimezone(zone).replace(tzinfo=None) == naive:
+        return moment
+    # In a gap the old offset (fold 0) points behind it, the new one (fold 1) before it; the jump lies between.
+    early = naive.replace(tzinfo=zone, fold=1).astimezone(UTC)
+    before = early.astimezone(zone).utcoffset()
+    jump_s = bisect_left(
+        range(int((late - early).total_seconds())),
+        True,
+        key=lambda second: (early + timedelta(seconds=second)).astimezone(zone).utcoffset() != before,
+    )
+    return (early + timedelta(seconds=jump_s)).replace(microsecond=0).astimezone(zone)
+
+
+def later(day: date, months: int) -> date:
+    """The same day so many months later, or the last of a month that is too short."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    for last in range(day.day, 27, -1):
+        if (found := calendar_day(year, month + 1, last)) is not None:
+            return found
+    return date(year, month + 1, day.day)
+
+
+def calendar_day(year: int, month: int, day: int) -> date | None:
+    """The day, unless the calendar has none such."""
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+def _cron_days(weekdays: tuple[int, ...]) -> str:
+    """Weekdays (0 for Monday) as the fifth field of a cron line, where Sunday is 0."""
+    if not weekdays or len(weekdays) == 7:
+        return "*"
+    if len(weekdays) > 2 and weekdays[-1] - weekdays[0] == len(weekdays) - 1 and weekdays[-1] < 6:
+        return f"{weekdays[0] + 1}-{weekdays[-1] + 1}"
+    return ",".join(str((day + 1) % 7) for day in weekdays)
+
+
+def _ranged(span: tuple[int, int] | None, step: int) -> str:
+    """A field of a cron line."""
+    return (f"{span[0]}-{span[1]}" if span else "*") + (f"/{step}" if step > 1 else "")
+
+
+def _joined(numbers: Iterable[int]) -> str:
+    return ",".join(map(str, sorted(numbers)))

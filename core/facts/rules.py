@@ -15,7 +15,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from core.dates.days import month_day
 from core.dates.periods import read
 from core.dates.scanner import MONTHS, WEEKDAYS, Phrase
 from core.facts.claims import Claim
@@ -329,7 +328,7 @@ def _birthday(value: str) -> str | None:
         value = f"{int(eastern['day'])} {MONTHS[min(int(eastern['month']), 12) - 1]} {eastern['year'] or ''}"
     words = [_english(word) for word in re.sub(r"[.,]", " ", value).split()]
     phrase = Phrase([word for word in words if word not in ("de", "den", "der", "of", "the")])
-    found = month_day(phrase)
+    found = phrase.month_day()
     if found is None:
         return None
     year = phrase.match(_YEAR)

@@ -15,9 +15,8 @@ from cron_descriptor import FormatException, MissingFieldException, Options, Wro
 from cronsim import CronSim, CronSimError
 
 from core.dates import parsing
-from core.dates.resolver import EXAMPLES, existing
 from core.dates.scanner import MONTHS, WEEKDAYS
-from core.dates.schedule import Reading, Schedule
+from core.dates.schedule import EXAMPLES, Reading, Schedule, existing
 from core.errors import ConfigError, Refused
 
 SHORTEST = timedelta(minutes=1)
@@ -68,7 +67,7 @@ def _divided(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
 
 
 def _one(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
-    return _ruled(line, now, zone) or parsing.foreign_read(line, now, zone, _guess)
+    return _ruled(line, now, zone) or parsing.read_foreign(line, now, zone)
 
 
 def _ruled(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
@@ -109,23 +108,6 @@ def _checked(fields: list[str], zone: ZoneInfo) -> Schedule:
             "weekday; for instance '0 9 * * 1-5 stand-up'."
         ) from error
     return Schedule(zone=zone.key, cron=cron)
-
-
-def _guess(text: str, languages: tuple[str, ...], here: datetime) -> datetime | None:
-    """See `core.dates.parsing.Guess`. Naive in, naive out: zones are none of the library's business."""
-    # It takes a tenth of a second to load, for which no other command should wait.
-    import dateparser
-
-    try:
-        found = dateparser.parse(
-            text,
-            languages=list(languages),
-            settings={"RELATIVE_BASE": here, "PREFER_DATES_FROM": "future", "DATE_ORDER": "DMY"},
-        )
-    except (ValueError, OverflowError, TypeError, LookupError, AttributeError, RecursionError):
-        # What it cannot digest is no date; nothing a person types may become an error.
-        return None
-    return found.replace(tzinfo=None) if found is not None else None
 
 
 def next_after(schedule: Schedule, after: datetime) -> datetime | None:

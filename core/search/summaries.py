@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from core.dates.moments import wall_time
+from core.dates.schedule import wall_time
 from core.errors import ModelError, StoreError
 from core.guard.fence import fence, neutralise
 from core.guard.scrubber import scrub

@@ -124,6 +124,24 @@ CERTAIN = [
     ("tomorrow at 9 | call Ana at 5", "Saturday 21 November 2026 at 09:00", "call Ana at 5"),
     ("call Ana at 5 | tomorrow at 9", "Saturday 21 November 2026 at 09:00", "call Ana at 5"),
     ("tomorrow run `a | b`", "Saturday 21 November 2026 at 09:00", "run `a | b`"),
+    ("on the 1st of every month pay rent", "every month on the 1st at 09:00 (Europe/Lisbon)", "pay rent"),
+    (
+        "pay rent on the 1st and 15th of each month",
+        "every month on the 1st and 15th at 09:00 (Europe/Lisbon)",
+        "pay rent",
+    ),
+    ("on the last day of every month invoice", "on the last day of every month at 09:00 (Europe/Lisbon)", "invoice"),
+    (
+        "the first monday of every month at 9 review",
+        "at 09:00, on the first Monday of the month (Europe/Lisbon)",
+        "review",
+    ),
+    ("at 9 pay rent every month on the 3rd", "every month on the 3rd at 09:00 (Europe/Lisbon)", "pay rent"),
+    (
+        "every friday at 16:00 write the weekly report",
+        "every Friday at 16:00 (Europe/Lisbon)",
+        "write the weekly report",
+    ),
     ("tomorrow at 9 two\nlines", "Saturday 21 November 2026 at 09:00", "two\nlines"),
 ]
 
@@ -143,6 +161,9 @@ UNCERTAIN = [
     ("every day at 9 until June x", "every day at 09:00 (Europe/Lisbon)", "until June x"),
     ("on the first monday of the month x", "Monday 23 November 2026 at 09:00", "on the first of the month x"),
     ("0 0 9 * * 1-5 six fields", "every month on the 9th at 00:00 (Europe/Lisbon)", "1-5 six fields"),
+    ("tomorrow at 9 take pills daily", "Saturday 21 November 2026 at 09:00", "take pills daily"),
+    ("tomorrow at 9 call Ana every hour", "Saturday 21 November 2026 at 09:00", "call Ana every hour"),
+    ("next month pay rent on the 3rd", "Tuesday 1 December 2026 at 09:00", "pay rent on the 3rd"),
     ("mañana a las 9 llamar a Ana", "Saturday 21 November 2026 at 09:00", "llamar a Ana"),
     ("llamar a Ana mañana a las 5", "Saturday 21 November 2026 at 05:00", "llamar a Ana"),
     ("morgen um 9 Uhr anrufen", "Saturday 21 November 2026 at 09:00", "anrufen"),
@@ -174,6 +195,8 @@ REFUSED = [
     ("2020-01-01 10:00 call", "is past"),
     ("2020-01-01T10:00:00Z call", "is past"),
     ("every 30 seconds call", "Once a minute"),
+    ("every second x", "Once a minute"),
+    ("every third time call", "cannot see when"),
     ("every 5 months call", "Only 1, 2, 3, 4, 6 or 12 months"),
     ("every day at 9:00 and 21:30 pills", "different minutes"),
     ("in 9999 years call", "too far away"),
