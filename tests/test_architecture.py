@@ -42,6 +42,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "prompt_toolkit": ("adapters/terminal/*.py", "gateway/cli/*.py"),
     "pydantic_settings": ("config/settings.py",),
     "tomllib": ("config/*.py", "core/*.py"),
+    "snowballstemmer": ("core/text/terms.py",),
     "tenacity": ("*",),
     "pydantic": ("*",),
     "structlog": ("*",),
