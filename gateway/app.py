@@ -34,7 +34,7 @@ from core.facts.provider import FactsProvider
 from core.facts.ranking import FactRanking, KnownFacts
 from core.memory.manager import ExternalProviders, MemoryManager
 from core.memory.provider import MemoryProvider
-from core.memory.sync import Sync, SyncForget
+from core.memory.sync import Sync
 from core.models.fallback import FallbackModel
 from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
@@ -44,8 +44,7 @@ from core.store.epoch import EpochGuard
 from core.store.fact_search import FactBacklog
 from core.store.messages import OriginalMessages
 from core.store.sqlite.fact_index import FactIndex
-from core.store.sync_queue import SyncQueue
-from core.store.sync_source import SyncSource
+from core.store.sync import SyncQueue, SyncSource
 from core.tools.reminder import reminder
 from core.tools.session_search import session_search
 from core.usage.metered_model import MeteredModel
@@ -287,13 +286,9 @@ def _memory(
     """What is built in and what the settings name; a service that cannot be had is a warning."""
     settings = services.settings
     found, warnings = chosen(settings)
-    errands, turns = SyncQueue(services.database, services.clock), SyncSource(services.database)
+    queue, source = SyncQueue(services.database, services.clock), SyncSource(services.database)
     externals = ExternalProviders(
-        providers=tuple(found),
-        relay=Sync(errands, turns, services.clock, on_wake),
-        copies=SyncForget(errands, turns, services.clock, on_wake),
-        home=settings.home,
-        tell=doorbell.tell,
+        sync=Sync(queue, source, services.clock, on_wake, found), home=settings.home, notify=doorbell.tell
     )
     memory = MemoryManager(builtins, services.clock, settings.memory.prefetch_timeout_s, externals)
     for warning in warnings:

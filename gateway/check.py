@@ -21,12 +21,13 @@ from typing import Literal, Protocol
 
 from config.settings import ENVIRONMENT, Settings
 from core.errors import ConfigError, MnemeError, StoreError
-from core.memory.guarded_provider import foreign, room
+from core.memory.plugins import foreign
 from core.memory.provider import MemoryProvider
+from core.memory.provider_thread import ProviderThread
 from core.store.sqlite import erase_bytes
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import FactIndex
-from core.store.sync_queue import Backfill, QueueCounts, SyncQueue
+from core.store.sync import Backfill, QueueCounts, SyncQueue
 from gateway.packages import assert_own_packages
 from gateway.services import Services, examined
 
@@ -166,7 +167,7 @@ def _remedy(problem: str) -> str:
 
 async def standing(satchel: SyncQueue, name: str) -> str:
     """What waits for a service, what was given up, how much of the past is told; empty when all is told."""
-    arrears, past = await satchel.arrears(name), await satchel.past(name)
+    arrears, past = await satchel.counts(name), await satchel.backfill(name)
     return "; ".join(filter(None, (waiting(arrears), given_up(arrears), _past(past))))
 
 
@@ -211,7 +212,7 @@ async def _probe(settings: Settings, name: str) -> str:
     await _available(next(one for one in found if one.name == name))
     async with Services.open(settings) as services:
         errands = SyncQueue(services.database, services.clock)
-        arrears = await errands.arrears(name)
+        arrears = await errands.counts(name)
         if arrears.dead:
             raise ConfigError(f"{given_up(arrears).capitalize()}. `mneme memory sync {name}` sends it again.")
         still = await standing(errands, name)
@@ -220,11 +221,11 @@ async def _probe(settings: Settings, name: str) -> str:
 
 async def _available(provider: MemoryProvider) -> None:
     """Raises ConfigError unless the provider says in time that it has what it needs."""
-    apart = room(provider.name)
+    apart = ProviderThread(provider.name)
     try:
         async with asyncio.timeout(AVAILABLE_S):
             with foreign(f"The memory {provider.name}"):
-                is_available = await apart.do(provider.is_available)
+                is_available = await apart.run(provider.is_available)
     except TimeoutError as error:
         raise ConfigError(f"It did not say within {AVAILABLE_S:g} s whether it is available.") from error
     finally:

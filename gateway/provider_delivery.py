@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from core.errors import DeliveryError
 from core.memory.manager import MemoryManager
 from core.ports import DeliveryRecord, Reply, Sink
-from core.store.sync_queue import PLATFORM, SyncTask
+from core.store.sync import PLATFORM, SyncTask
 from core.types import Address, Answer, CommandSpec
 
 

@@ -16,7 +16,7 @@ from config.settings import ProviderOptions, Settings
 from core.errors import ConfigError
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
-from core.memory.sync import SyncForget
+from core.memory.sync import Sync
 from core.notes.notebook import Notebook
 from core.notes.owner_files import OwnerFiles
 from core.ports import Clock
@@ -36,8 +36,7 @@ from core.store.people import People
 from core.store.personal_data import PersonalData
 from core.store.sessions import Conversations, IncognitoMarks, Transcripts
 from core.store.sqlite.database import Database
-from core.store.sync_queue import SyncQueue
-from core.store.sync_source import SyncSource
+from core.store.sync import SyncQueue, SyncSource
 from core.store.usage import UsageLog
 from core.transfer.archive import Archive
 from core.types import Account, Scope
@@ -137,7 +136,7 @@ class Services:
                     home_files,
                     clock,
                     settings.general.zone,
-                    [SyncForget(SyncQueue(database, clock), SyncSource(database), clock, on_change)],
+                    [Sync(SyncQueue(database, clock), SyncSource(database), clock, on_change)],
                 ),
             )
 

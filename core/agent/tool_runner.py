@@ -10,7 +10,7 @@ from dataclasses import replace
 import structlog
 
 from core.errors import ToolError
-from core.memory.smalltalk import is_remembered
+from core.memory.provider import is_remembered
 from core.types import Json, Message, Session, Tool, ToolContext
 
 RESULT_CHARS = 30_000

@@ -24,7 +24,7 @@ from core.facts.claims import Claim, fact_of, since_of
 from core.facts.evidence import Evidence, is_own, own_words, proper, subject_of
 from core.facts.rules import claims, value_of
 from core.guard.guard import suspicion
-from core.memory.smalltalk import is_remembered
+from core.memory.provider import is_remembered
 from core.ports import Clock, Model
 from core.store.fact_search import FactBacklog
 from core.store.facts import Fact, FactKind, FactOrigin

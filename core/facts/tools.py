@@ -18,7 +18,7 @@ from core.facts.heard import EvidenceSearch
 from core.facts.ranking import KnownFacts, Question
 from core.facts.rules import value_of
 from core.guard.guard import suspicion
-from core.memory.smalltalk import is_remembered
+from core.memory.provider import is_remembered
 from core.models.tool_arguments import parsed
 from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts

@@ -1,4 +1,5 @@
-"""Finds memory providers by name: in the package, as core/memory/services/NAME.py, and in the home, as plugins/NAME.py.
+"""Finds memory providers by name, in the package as core/memory/services/NAME.py and in the home as plugins/NAME.py,
+and fills their options from mneme.toml.
 
 Loads only what is asked for. A plugin that is broken is a sentence, never a crash; it runs with all our rights, so who
 can write to the home can do everything that Mneme can.
@@ -6,21 +7,23 @@ can write to the home can do everything that Mneme can.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import importlib.util
 import inspect
+import math
 import re
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from core.errors import ConfigError, MnemeError
-from core.memory.guarded_provider import foreign
-from core.memory.options import OptionForm
-from core.memory.provider import MemoryProvider
+from core.memory.provider import MemoryProvider, Secret
+from core.text.sanitize import on_one_line
 
 T = TypeVar("T")
 
@@ -29,10 +32,108 @@ LOADING_S = 30.0
 PACKAGE = Path(__file__).with_name("services")
 BUILT_IN = ("notes", "history", "facts")
 """What is always there and is no choice."""
+RESERVED = ("enabled", "mode", "sync_every_turns")
+"""What every table of a provider has, and none may call its own."""
 _TAKEN = (*BUILT_IN, "memory")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_SERVICE = re.compile(r"^class \w+\((?:\w+\.)*MemoryProvider\):", re.MULTILINE)
-_CHOICE = re.compile(r"^    name = [\"'](\w+)[\"']", re.MULTILINE)
+_KINDS: Mapping[type[Any], str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    Secret: "the name of the environment variable that holds it",
+}
+_TRUTHS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
+_NUMBER = re.compile(r"[+-]?\d{1,18}")
+
+
+class OptionForm:
+    """The options of a provider as a form: which there are, and what may be written into each. `options` is a frozen
+    dataclass; None: there are none. Raises ConfigError when it is no form."""
+
+    def __init__(self, options: type[Any] | None) -> None:
+        self._options = options
+        self.fields: dict[str, dataclasses.Field[Any]] = {}
+        self._kinds: dict[str, type[Any]] = {}
+        if options is None:
+            return
+        if not dataclasses.is_dataclass(options) or not isinstance(options, type):
+            raise ConfigError("its options are no dataclass")
+        hints = get_type_hints(options)
+        for field in dataclasses.fields(options):
+            if hints[field.name] not in _KINDS or field.name in RESERVED:
+                raise ConfigError(f"its option {field.name} is reserved, or neither str, int, float, bool nor Secret")
+            self.fields[field.name] = field
+            self._kinds[field.name] = hints[field.name]
+
+    def question(self, name: str) -> str:
+        """What to ask for an option: its help and what is to be written."""
+        about = str(self.fields[name].metadata.get("help", "")).rstrip(".")
+        return f"{name}: {about + ', ' if about else ''}{_KINDS[self._kinds[name]]}"
+
+    def default(self, name: str) -> str | None:
+        """The default as it would be written; None when the option must be given."""
+        default = self.fields[name].default
+        if default is dataclasses.MISSING or isinstance(default, Secret):
+            return None if default is dataclasses.MISSING else ""
+        return str(default).lower() if isinstance(default, bool) else str(default)
+
+    def read(self, name: str, written: str) -> str | int | float | bool:
+        """What was written for an option, as it stands in mneme.toml. Raises ConfigError with what to write instead."""
+        if name not in self.fields:
+            raise ConfigError(f"There is no option {name}; there are {', '.join(self.fields) or 'none'}.")
+        kind, text = self._kinds[name], written.strip()
+        wrong = ConfigError(f"{name} should be {_KINDS[kind]}.")
+        if kind is bool:
+            if text.casefold() not in _TRUTHS:
+                raise wrong
+            return _TRUTHS[text.casefold()]
+        if kind is int:
+            if _NUMBER.fullmatch(text) is None:
+                raise wrong
+            return int(text)
+        if kind is float:
+            try:
+                number = float(text)
+            except ValueError:
+                raise wrong from None
+            if not math.isfinite(number):
+                raise wrong
+            return number
+        if kind is Secret and _VARIABLE.fullmatch(text) is None:
+            raise ConfigError(f"{name} should be {_KINDS[kind]}, such as MY_MEMORY_KEY; the secret itself stays there.")
+        return text
+
+    def filled(self, table: Mapping[str, Any], variables: Mapping[str, str]) -> Any:
+        """The options that a table of mneme.toml gives; secrets come from `variables`. None where there are none.
+        Raises ConfigError with all that is wrong."""
+        wrong = [f"{name} is not one of its options" for name in table if name not in self.fields]
+        values: dict[str, Any] = {}
+        for name, field in self.fields.items():
+            if name in table:
+                try:
+                    values[name] = self._value(name, table[name], variables)
+                except ConfigError as error:
+                    wrong.append(str(error).rstrip("."))
+            elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+                wrong.append(f"{name} is missing")
+        if wrong:
+            raise ConfigError("; ".join(wrong))
+        return None if self._options is None else self._options(**values)
+
+    def _value(self, name: str, given: object, variables: Mapping[str, str]) -> object:
+        kind = self._kinds[name]
+        if kind is Secret:
+            variable = str(self.read(name, str(given)))
+            if variable not in variables:
+                raise ConfigError(f"{name}: the environment variable {variable} is not set")
+            return Secret(variables[variable])
+        if kind is float and type(given) is int:
+            return float(given)
+        if type(given) is not kind:
+            raise ConfigError(f"{name} should be {_KINDS[kind]}")
+        return given
 
 
 class Plugins:
@@ -44,8 +145,7 @@ class Plugins:
 
     def names(self) -> list[str]:
         """Those that could be loaded, in order; nothing is run for it."""
-        found = {path.stem for path in self._folder.glob("*.py")}
-        found |= {path.stem for path in PACKAGE.glob("*.py") if _is_service(path)}
+        found = {path.stem for folder in (self._folder, PACKAGE) for path in folder.glob("*.py")}
         return sorted(name for name in found if _NAME.fullmatch(name) and name not in _TAKEN)
 
     def kind(self, name: str) -> type[MemoryProvider]:
@@ -54,23 +154,6 @@ class Plugins:
         if name not in self._kinds:
             self._kinds[name] = self._loaded(name)
         return self._kinds[name]
-
-    def _loaded(self, name: str) -> type[MemoryProvider]:
-        if name in _TAKEN:
-            raise ConfigError(f"The memory {name} is built in: it is always on and has no table of its own.")
-        path = self._path(name)
-        module = _within(f"The memory provider {path}", lambda: _module(name, path))
-        kinds = [
-            kind
-            for kind in vars(module).values()
-            if isinstance(kind, type) and issubclass(kind, MemoryProvider) and kind.__module__ == module.__name__
-        ]
-        if len(kinds) != 1:
-            raise ConfigError(f"{path} should have one class of MemoryProvider; it has {len(kinds)}.")
-        if lacking := sorted(getattr(kinds[0], "__abstractmethods__", ())):
-            raise ConfigError(f"{path}: {kinds[0].__name__} lacks {', '.join(lacking)}.")
-        self._check(kinds[0], name, path)
-        return kinds[0]
 
     def form(self, name: str) -> OptionForm:
         """The options of a provider. Raises ConfigError."""
@@ -94,31 +177,58 @@ class Plugins:
                 raise ConfigError(f"The name of {kind.__name__} should be “{name}”, like its file.")
             return provider
 
-        return _within(f"The memory {name}", make)
+        return _in_time(f"The memory {name}", make)
 
-    def _path(self, name: str) -> Path:
+    def _loaded(self, name: str) -> type[MemoryProvider]:
+        if name in _TAKEN:
+            raise ConfigError(f"The memory {name} is built in: it is always on and has no table of its own.")
         if not _NAME.fullmatch(name):
             raise ConfigError(f"{name[:40]!r} is no name of a memory provider: small letters, digits and _ only.")
-        for path in (self._folder / f"{name}.py", PACKAGE / f"{name}.py"):
-            if path.is_file() and (path.parent != PACKAGE or _is_service(path)):
-                return path
-        raise ConfigError(f"There is no memory provider {name}; put it into {self._folder / f'{name}.py'}.")
-
-    @staticmethod
-    def _check(kind: type[MemoryProvider], name: str, path: Path) -> None:
-        given = inspect.getattr_static(kind, "name")
-        # A property says its name once there is a provider.
-        if given != name and not isinstance(given, property):
-            raise ConfigError(f"{path}: the name of {kind.__name__} should be “{name}”, like its file.")
-        for hook, ours in inspect.getmembers(MemoryProvider, inspect.iscoroutinefunction):
-            theirs = getattr(kind, hook)
-            if not inspect.iscoroutinefunction(theirs):
-                raise ConfigError(f"{path}: {hook} should be async.")
-            if len(inspect.signature(theirs).parameters) != len(inspect.signature(ours).parameters):
-                raise ConfigError(f"{path}: {hook} should be written {hook}{inspect.signature(ours)}.")
+        path = next((path for path in (self._folder / f"{name}.py", PACKAGE / f"{name}.py") if path.is_file()), None)
+        if path is None:
+            raise ConfigError(f"There is no memory provider {name}; put it into {self._folder / f'{name}.py'}.")
+        module = _in_time(f"The memory provider {path}", lambda: _module(name, path))
+        kinds = [
+            kind
+            for kind in vars(module).values()
+            if isinstance(kind, type) and issubclass(kind, MemoryProvider) and kind.__module__ == module.__name__
+        ]
+        if len(kinds) != 1:
+            raise ConfigError(f"{path} should have one class of MemoryProvider; it has {len(kinds)}.")
+        _check(kinds[0], name, path)
+        return kinds[0]
 
 
-def _within(what: str, work: Callable[[], T]) -> T:
+def _check(kind: type[MemoryProvider], name: str, path: Path) -> None:
+    """Raises ConfigError where a class is not what the interface says."""
+    if lacking := sorted(getattr(kind, "__abstractmethods__", ())):
+        raise ConfigError(f"{path}: {kind.__name__} lacks {', '.join(lacking)}.")
+    given = inspect.getattr_static(kind, "name")
+    # A property says its name once there is a provider.
+    if given != name and not isinstance(given, property):
+        raise ConfigError(f"{path}: the name of {kind.__name__} should be “{name}”, like its file.")
+    for hook, ours in inspect.getmembers(MemoryProvider, inspect.iscoroutinefunction):
+        theirs = getattr(kind, hook)
+        if not inspect.iscoroutinefunction(theirs):
+            raise ConfigError(f"{path}: {hook} should be async.")
+        if len(inspect.signature(theirs).parameters) != len(inspect.signature(ours).parameters):
+            raise ConfigError(f"{path}: {hook} should be written {hook}{inspect.signature(ours)}.")
+
+
+@contextmanager
+def foreign(what: str) -> Iterator[None]:
+    """Around code of somebody else that runs at once: what it raises leaves as a ConfigError about `what`."""
+    try:
+        yield
+    except MnemeError:
+        raise
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise ConfigError(f"{what} cannot be used: it wanted to end the process") from error
+    except Exception as error:
+        raise ConfigError(f"{what} cannot be used: {type(error).__name__} {on_one_line(str(error))[:300]}") from error
+
+
+def _in_time(what: str, work: Callable[[], T]) -> T:
     """What `work`, code of somebody else, gives in time; its thread is left behind when it does not end. Raises
     ConfigError about `what`."""
     done: list[T] = []
@@ -139,13 +249,6 @@ def _within(what: str, work: Callable[[], T]) -> T:
     if not done:
         raise ConfigError(f"{what} cannot be used: it was not ready within {LOADING_S:g} s")
     return done[0]
-
-
-def _is_service(path: Path) -> bool:
-    """Whether a file of the package holds a provider that is not built in."""
-    text = path.read_text(encoding="utf-8")
-    named = _CHOICE.search(text)
-    return bool(_SERVICE.search(text)) and named is not None and named[1] == path.stem
 
 
 def _module(name: str, path: Path) -> ModuleType:

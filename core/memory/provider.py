@@ -1,15 +1,13 @@
-"""The one interface of everything that remembers beyond the conversation: what a memory may do, and when it is asked.
+"""The one interface of everything that remembers beyond the conversation: what it may do, and when it is asked.
 
 `name`, `is_available`, `initialize` and `prefetch` must be written; every other hook does nothing until it is needed.
-
-What a memory is to erase: named by ids, because the words are gone.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -17,39 +15,46 @@ from core.errors import ToolError
 from core.store.notes import NoteChange
 from core.types import Json, Message, Scope, Session, Tool, ToolContext
 
+Mode = Literal["hybrid", "context", "tools"]
+"""hybrid: it is asked before a turn, and the model has its tools. context: only the former. tools: only the latter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """An option from the environment, kept out of every repr. In mneme.toml stands the name of its variable only."""
+
+    value: str = field(repr=False)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """`messages` are ids of rows as `sync_turn` gave them, all of one session of `scope`; `notes` are ids of changes as
-    `on_memory_write` gave them. A copy that was made of several goes when one of them does."""
+    """What is to be erased, by ids, because the words are gone. `messages` are ids of rows as `sync_turn` gave them,
+    all of one session of `scope`; `notes` are ids of changes as `on_memory_write` gave them. A copy that was made of
+    several goes when one of them does."""
 
     scope: Scope
     messages: tuple[int, ...] = ()
     notes: tuple[int, ...] = ()
 
 
-Mode = Literal["hybrid", "context", "tools"]
-"""hybrid: it is asked before a turn, and the model has its tools. context: only the former. tools: only the latter."""
-
-
 class MemoryProvider(ABC):
     """A memory. Its hooks are awaited with a time box; what they raise is logged and never reaches the turn.
 
-    One of the user's choice, with `options`, is made as ``Provider(options)``, without as ``Provider()``. Its hooks
-    run on an event loop of its own, so that one that blocks holds up nothing but itself. What it is
-    to keep or to erase (`sync_turn`, `on_memory_write`, `on_session_end`, `on_session_switch`, `on_forget`) reaches it
-    through the outbox, in the order of its session, again and again with growing patience until the hook returns: at
-    least once, and exactly once where the service takes the `key` of a turn. A hook that raises Refused says no for
-    good and is not tried again; any other error is tried again. Of cron sessions it is only asked (`prefetch`,
-    `system_prompt_block`): nothing of them is given to it to keep, and its tools do not exist there.
+    One of the user's choice, with `options`, is made as ``Provider(options)``, without as ``Provider()``. Its hooks run
+    on an event loop of its own, so that one that blocks holds up nothing but itself. What it is to keep or to erase
+    (`sync_turn`, `on_memory_write`, `on_session_end`, `on_session_switch`, `on_forget`) reaches it through the outbox,
+    in the order of its session, again and again with growing patience until the hook returns: at least once, and
+    exactly once where the service takes the `key` of a turn. A hook that raises Refused says no for good and is not
+    tried again; any other error is tried again. Of cron sessions it is only asked (`prefetch`, `system_prompt_block`):
+    nothing of them is given to it to keep, and its tools do not exist there.
     """
 
     mode: Mode = "hybrid"
     sync_every_turns: int = 1
     """So many turns are given to `sync_turn` together. Both are set from the settings before `initialize`."""
     options: ClassVar[type[Any] | None] = None
-    """A frozen dataclass of str, int, float, bool and `core.memory.options.Secret`; `mneme memory setup NAME` asks for
-    its fields, whose metadata may have a ``help``."""
+    """A frozen dataclass of str, int, float, bool and `Secret`; `mneme memory setup NAME` asks for its fields, whose
+    metadata may have a ``help``."""
     is_searching: bool = True
     """Whether `prefetch` looks up what the text is about, so that it need not be asked about "ok, thanks"."""
 
@@ -139,3 +144,8 @@ class MemoryProvider(ABC):
 def implements(provider: MemoryProvider, hook: str) -> bool:
     """Whether the provider has written this hook itself."""
     return getattr(type(provider), hook) is not getattr(MemoryProvider, hook)
+
+
+def is_remembered(session: Session) -> bool:
+    """Whether providers may keep anything of the session: not of what was scheduled, nor of what is incognito."""
+    return session.address.platform != "cron" and not session.is_incognito

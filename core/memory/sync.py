@@ -1,192 +1,220 @@
-"""Puts what a memory of the user's choice has to be told into the outbox, and reads it again when it is delivered.
-
-What there is to tell follows from the rows of state.db, and how far it is told is kept beside the parcels: telling it
-twice makes one parcel, and what a crash kept from being told is told at the next look. Parcels hold ids, never words.
-
-Asks memory services to erase what they were told, through the outbox: while Mneme runs without them, and after a
-crash, it waits there.
+"""Puts what memory services are to be told, or to forget, into the outbox, and turns a task back into a call when it
+is delivered. What there is to tell follows from the rows of state.db: telling it twice makes one task, and what a crash
+kept from being told is told at the next look.
 """
 
 from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from core.errors import DeliveryError
-from core.memory.provider import Forgotten, MemoryProvider, implements
-from core.memory.smalltalk import is_remembered
+from core.memory.provider import Forgotten, MemoryProvider, implements, is_remembered
 from core.ports import Clock
 from core.review.review import fit
-from core.store.sync_queue import NOTES, Hook, SyncQueue, SyncTask, forget_task
-from core.store.sync_source import SyncSource
+from core.store.sync import NOTES, Hook, SyncQueue, SyncSource, SyncTask, forget_task
 from core.types import Address, Message, Scope, Session
 
 LOOKS_BACK = timedelta(days=1)
-"""What is older was told by a process before this one, or before the memory was there: that is told when somebody asks
-for it."""
+"""What is older was told by a process before this one, or before the service was there: that is told when somebody
+asks for it."""
 PORTION = 20
-"""So many conversations of the past are put into the outbox at a time, and more when so few parcels are left."""
+"""So many sessions of a backfill are put into the outbox at a time, and more when so few tasks are left."""
+TASK_IDS = 500
+"""How many ids a task to forget has at most."""
 
 Call = Callable[[], Awaitable[None]]
-"""A hook with what it is to be told."""
+"""A hook with its arguments."""
 
 
 class Sync:
-    """`on_wake` is called when there is something to carry."""
+    """Tells `providers`; forgetting asks every service that was ever told something, also one that is not loaded now.
+    `on_wake` is called when there is something to deliver."""
 
-    def __init__(self, satchel: SyncQueue, minutes: SyncSource, clock: Clock, on_wake: Callable[[], None]) -> None:
-        self._satchel = satchel
-        self._minutes = minutes
+    def __init__(
+        self,
+        queue: SyncQueue,
+        source: SyncSource,
+        clock: Clock,
+        on_wake: Callable[[], None],
+        providers: Sequence[MemoryProvider] = (),
+    ) -> None:
+        self.providers = providers
+        self._queue = queue
+        self._source = source
         self._clock = clock
         self._on_wake = on_wake
         self._told: dict[tuple[str, str], int] = {}
-        """By memory and session, its end, or its notes: the last id that is in the outbox."""
+        """By service and session, its end, or its notes: the last id that is in the outbox."""
         self._behind: set[str] = set()
-        """The memories that are being told of the past."""
-        self._feeding = asyncio.Lock()
+        """The services with a backfill under way."""
+        self._backfilling = asyncio.Lock()
 
-    async def turns(self, providers: Sequence[MemoryProvider], session: Session, rows: Sequence[Message]) -> None:
+    async def turns(self, session: Session, rows: Sequence[Message]) -> None:
         """Turns of `session` are over; `rows` are its own."""
-        if is_remembered(session):
-            for provider in providers:
-                await self._turns(provider, session, turns_of(rows), is_over=False)
+        await self._tell_session(self.providers, session, rows, is_over=False)
 
-    async def end(self, providers: Sequence[MemoryProvider], session: Session, rows: Sequence[Message]) -> None:
+    async def end(self, session: Session, rows: Sequence[Message]) -> None:
         """`session` is over; `rows` are its own. What was not told yet is told before."""
-        if not is_remembered(session) or not rows:
-            return
-        for provider in providers:
-            await self._turns(provider, session, turns_of(rows), is_over=True)
-            subject, last = f"{session.id}.end", rows[-1].id
-            if last > await self._last(provider, subject):
-                await self._put(provider, str(session.id), [str(last)], "on_session_end", subject, last)
+        await self._tell_session(self.providers, session, rows, is_over=True)
 
-    async def switch(
-        self, providers: Sequence[MemoryProvider], new_id: int, parent_id: int | None, reason: str
-    ) -> None:
+    async def switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
         """The conversation goes on in session `new_id`."""
-        session = await self._minutes.session(new_id)
+        session = await self._source.session(new_id)
         if session is not None and is_remembered(session):
             turn = f"{parent_id or 0}.{reason}.{self._clock.now().timestamp():.0f}"
-            for provider in providers:
+            for provider in self.providers:
                 await self._put(provider, str(new_id), [turn], "on_session_switch")
 
-    async def notes(self, providers: Sequence[MemoryProvider]) -> None:
+    async def notes(self) -> None:
         """Notes may have been changed, here or by another process."""
-        for provider in providers:
-            told = await self._last(provider, NOTES)
+        for provider in self.providers:
+            told = await self._last_told(provider, NOTES)
             since = datetime.fromtimestamp(0, UTC) if told else self._clock.now() - LOOKS_BACK
-            changes = [str(change) for change in await self._minutes.changes(since, told)]
-            if changes:
-                await self._put(provider, NOTES, changes, "on_memory_write", NOTES, int(changes[-1]))
+            await self._put_changes(provider, await self._source.changes(since, told))
 
-    async def catch_up(self, providers: Sequence[MemoryProvider]) -> None:
+    async def catch_up(self) -> None:
         """Tells what a process before this one did not come to tell."""
-        if not providers:
-            return
-        for session in await self._minutes.lately(self._clock.now() - LOOKS_BACK):
-            await self._whole(providers, session)
-        await self.notes(providers)
-        await self.feed(providers)
+        if self.providers:
+            for session in await self._source.recent_sessions(self._clock.now() - LOOKS_BACK):
+                await self._tell_whole(self.providers, session)
+            await self.notes()
+            await self.backfill()
 
-    async def feed(self, providers: Sequence[MemoryProvider]) -> None:
+    async def backfill(self) -> None:
         """Puts the next portion of the past that somebody has asked for into the outbox, when the last is told."""
-        async with self._feeding:
-            for provider in providers:
-                await self._feed(provider)
+        async with self._backfilling:
+            for provider in self.providers:
+                await self._backfill(provider)
 
     async def delivered(self, provider: MemoryProvider) -> None:
-        """Something has arrived: the past goes on."""
+        """A task of this service has arrived: its backfill goes on."""
         if provider.name in self._behind:
-            await self.feed((provider,))
+            async with self._backfilling:
+                await self._backfill(provider)
 
-    async def unpacked(self, errand: SyncTask, provider: MemoryProvider) -> Call | None:
+    async def call_of(self, task: SyncTask, provider: MemoryProvider) -> Call | None:
         """The hook to call, with what the ids stand for now; None when nothing is left of it. Raises StoreError,
-        DeliveryError when it has no way to erase what is to go."""
-        if errand.hook == "on_forget":
-            return self._forgotten(errand, provider)
-        if errand.hook == "on_memory_write":
-            found = await self._minutes.change(int(errand.turn))
+        DeliveryError when the service has no way to erase what is to go."""
+        if task.hook == "on_forget":
+            return _forget_call(task, provider)
+        if task.hook == "on_memory_write":
+            found = await self._source.change(int(task.turn))
             if found is None or (found[1] is not None and not is_remembered(found[1])):
                 return None
             change = fit(found[0])
             return None if change is None else lambda: provider.on_memory_write(change)
-        session = await self._minutes.session(int(errand.session))
+        session = await self._source.session(int(task.session))
         if session is None:
             return None
-        if errand.hook == "on_session_switch":
-            parent_id, reason, _ = errand.turn.split(".")
+        if task.hook == "on_session_switch":
+            parent_id, reason, _ = task.turn.split(".")
             return lambda: provider.on_session_switch(session.id, int(parent_id) or None, reason)
-        if errand.hook == "sync_turn" and errand.is_anew and not implements(provider, "on_forget"):
+        if task.hook == "sync_turn" and task.is_repeated and not implements(provider, "on_forget"):
             # It forgets nothing, so it has still all of what it was told.
             return None
-        rows = await self._minutes.rows(session.id)
-        if errand.hook == "on_session_end":
+        rows = await self._source.rows(session.id)
+        if task.hook == "on_session_end":
             return lambda: provider.on_session_end(session, rows)
-        told = _between(rows, *errand.turns)
+        told = _between(rows, *task.turns)
         if not any(row.role == "user" for row in told):
-            # Nobody's question: what was asked is erased, and the answer tells nothing without it.
+            # What was asked is erased, and the answer tells nothing without it.
             return None
-        return lambda: provider.sync_turn(session, told, errand.key)
+        return lambda: provider.sync_turn(session, told, task.key)
 
-    async def _feed(self, provider: MemoryProvider) -> None:
-        past = await self._satchel.past(provider.name)
-        while past is not None and (await self._satchel.arrears(provider.name)).waiting < PORTION:
+    async def forget(
+        self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
+    ) -> str | None:
+        """Asks every service that was told of any of it; asked again, the same tasks. Raises StoreError."""
+        names = await self._queue.providers()
+        sessions = await self._source.sessions_of(message_ids) if names else ()
+        owners = await self._source.owners(note_ids) if names else ()
+        asked = []
+        for name in names:
+            last = await self._queue.last_told(name, NOTES)
+            tasks: list[SyncTask] = []
+            for scope, ids in owners:
+                tasks += _forget_tasks(name, NOTES, scope, [one for one in ids if one <= last])
+            for session, ids in sessions:
+                tasks += await self._forgetting(name, session, ids) if is_remembered(session) else []
+            if tasks:
+                await self._queue.put(tasks)
+                asked.append(name)
+        if not asked:
+            return None
+        self._on_wake()
+        were, are = ("was", "is") if len(asked) == 1 else ("were", "are")
+        return (
+            f"{' and '.join(asked)} {were} told of it and {are} being asked to erase it; when that cannot be done, "
+            "the owner hears of it."
+        )
+
+    def let_go(self) -> None:
+        """Nothing is looked up here."""
+
+    async def amended(self, address: Address, external_id: str) -> None:
+        """A message was edited or deleted on its platform, and is so in its row: services that have a way to erase
+        forget what they were told, and are told anew what is left."""
+        found = await self._source.message(address, external_id)
+        if found is None or not is_remembered(found[0]):
+            return
+        session, message_id = found
+        for provider in self.providers:
+            if implements(provider, "on_forget"):
+                stamp = self._clock.now().isoformat()
+                await self._send(await self._forgetting(provider.name, session, [message_id], stamp))
+
+    async def _backfill(self, provider: MemoryProvider) -> None:
+        past = await self._queue.backfill(provider.name)
+        while past is not None and (await self._queue.counts(provider.name)).waiting < PORTION:
             if past.next_id <= 1:
-                changes = [str(change) for change in await self._minutes.changes(past.since, 0)]
-                await self._put(provider, NOTES, changes, "on_memory_write", NOTES, int((changes or ["0"])[-1]))
-            sessions = await self._minutes.past(past, PORTION)
+                await self._put_changes(provider, await self._source.changes(past.since, 0))
+            sessions = await self._source.backfill_sessions(past, PORTION)
             for session in sessions:
-                await self._whole((provider,), session)
+                await self._tell_whole((provider,), session)
             next_id = sessions[-1].id + 1 if sessions else past.last_id + 1
-            past = await self._satchel.go_on(provider.name, next_id)
+            past = await self._queue.advance_backfill(provider.name, next_id)
         if past is None:
             self._behind.discard(provider.name)
         else:
             self._behind.add(provider.name)
 
-    @staticmethod
-    def _forgotten(errand: SyncTask, provider: MemoryProvider) -> Call | None:
-        if errand.scope is None:
-            return None
-        if not implements(provider, "on_forget"):
-            raise DeliveryError(f"{provider.name} has no way to erase what it was told", is_permanent=True)
-        is_notes = errand.session == NOTES
-        forgotten = Forgotten(
-            scope=errand.scope, messages=() if is_notes else errand.ids, notes=errand.ids if is_notes else ()
-        )
-        return lambda: provider.on_forget(forgotten)
+    async def _tell_whole(self, providers: Sequence[MemoryProvider], session: Session) -> None:
+        rows = await self._source.rows(session.id)
+        await self._tell_session(providers, session, rows, is_over=session.ended_at is not None)
 
-    async def _whole(self, providers: Sequence[MemoryProvider], session: Session) -> None:
-        """All that is there to tell of a session, as far as it is not told."""
-        rows = await self._minutes.rows(session.id)
-        if session.ended_at is None:
-            await self.turns(providers, session, rows)
-        else:
-            await self.end(providers, session, rows)
+    async def _tell_session(
+        self, providers: Sequence[MemoryProvider], session: Session, rows: Sequence[Message], *, is_over: bool
+    ) -> None:
+        if not is_remembered(session) or not rows:
+            return
+        for provider in providers:
+            await self._put_turns(provider, session, turns_of(rows), is_over=is_over)
+            subject, last = f"{session.id}.end", rows[-1].id
+            if is_over and last > await self._last_told(provider, subject):
+                await self._put(provider, str(session.id), [str(last)], "on_session_end", subject, last)
 
-    async def _turns(
+    async def _put_turns(
         self, provider: MemoryProvider, session: Session, turns: Sequence[Sequence[Message]], *, is_over: bool
     ) -> None:
-        """Each so many turns make a parcel; when the session is over, also what is left."""
-        told = await self._last(provider, str(session.id))
+        """Each so many turns make a task; when the session is over, also what is left."""
+        subject = str(session.id)
+        told = await self._last_told(provider, subject)
         size = max(1, provider.sync_every_turns)
         fresh = [turn for turn in turns if turn[0].id > told]
         batches = [fresh[start : start + size] for start in range(0, len(fresh), size)]
         if batches and len(batches[-1]) < size and not is_over:
             batches.pop()
         if batches:
-            parts = [f"{batch[0][0].id}-{batch[-1][0].id}" for batch in batches]
-            await self._put(provider, str(session.id), parts, "sync_turn", str(session.id), batches[-1][-1][-1].id)
+            spans = [f"{batch[0][0].id}-{batch[-1][0].id}" for batch in batches]
+            await self._put(provider, subject, spans, "sync_turn", subject, batches[-1][-1][-1].id)
 
-    async def _last(self, provider: MemoryProvider, subject: str) -> int:
-        key = (provider.name, subject)
-        if key not in self._told:
-            self._told[key] = await self._satchel.told(*key)
-        return self._told[key]
+    async def _put_changes(self, provider: MemoryProvider, changes: Sequence[int]) -> None:
+        if changes:
+            await self._put(provider, NOTES, [str(one) for one in changes], "on_memory_write", NOTES, changes[-1])
 
     async def _put(
         self,
@@ -198,15 +226,34 @@ class Sync:
         last_id: int = 0,
     ) -> None:
         if implements(provider, hook):
-            errands = [SyncTask(provider=provider.name, session=session, turn=turn, hook=hook) for turn in turns]
-            await self._send(errands, subject, last_id)
+            tasks = [SyncTask(provider=provider.name, session=session, turn=turn, hook=hook) for turn in turns]
+            await self._send(tasks, subject, last_id)
             if subject:
                 self._told[provider.name, subject] = max(last_id, self._told.get((provider.name, subject), 0))
 
-    async def _send(self, errands: Sequence[SyncTask], subject: str = "", last_id: int = 0) -> None:
-        if errands:
-            await self._satchel.put(errands, subject, last_id)
+    async def _send(self, tasks: Sequence[SyncTask], subject: str = "", last_id: int = 0) -> None:
+        if tasks:
+            await self._queue.put(tasks, subject, last_id)
             self._on_wake()
+
+    async def _last_told(self, provider: MemoryProvider, subject: str) -> int:
+        key = (provider.name, subject)
+        if key not in self._told:
+            self._told[key] = await self._queue.last_told(*key)
+        return self._told[key]
+
+    async def _forgetting(self, name: str, session: Session, ids: Sequence[int], stamp: str = "") -> list[SyncTask]:
+        """To forget those messages of a session that were told, and to be told anew what else was told with them."""
+        number = str(session.id)
+        told = max(await self._queue.last_told(name, number), await self._queue.last_told(name, f"{number}.end"))
+        ids = [one for one in ids if one <= told]
+        tasks = _forget_tasks(name, number, session.scope, ids, stamp)
+        batches = await self._queue.batches(name, number)
+        touched = {max((batch for batch in batches if batch[0] <= one), default=None) for one in ids}
+        again = f"{zlib.crc32(repr((sorted(ids), stamp)).encode()):08x}"
+        for first, last in sorted(batch for batch in touched if batch is not None):
+            tasks.append(SyncTask(provider=name, session=number, turn=f"{first}-{last}.{again}", hook="sync_turn"))
+        return tasks
 
 
 def turns_of(rows: Sequence[Message]) -> list[list[Message]]:
@@ -236,75 +283,16 @@ def _between(rows: Sequence[Message], first: int, last: int) -> list[Message]:
     return [row for row in rows if row.id >= first and (end is None or row.id < end)]
 
 
-PARCEL_IDS = 500
-"""How many ids a parcel has at most."""
+def _forget_call(task: SyncTask, provider: MemoryProvider) -> Call | None:
+    if task.scope is None:
+        return None
+    if not implements(provider, "on_forget"):
+        raise DeliveryError(f"{provider.name} has no way to erase what it was told", is_permanent=True)
+    is_notes = task.session == NOTES
+    forgotten = Forgotten(scope=task.scope, messages=() if is_notes else task.ids, notes=task.ids if is_notes else ())
+    return lambda: provider.on_forget(forgotten)
 
 
-class SyncForget:
-    """Fills the role `core.privacy.forgetting.CopyHolder`. `on_wake` is called when there is something to carry."""
-
-    def __init__(self, satchel: SyncQueue, minutes: SyncSource, clock: Clock, on_wake: Callable[[], None]) -> None:
-        self._satchel = satchel
-        self._minutes = minutes
-        self._clock = clock
-        self._on_wake = on_wake
-
-    async def forget(
-        self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
-    ) -> str | None:
-        """Asks every service that was told of any of it; asked again, the same parcels. Raises StoreError."""
-        names = await self._satchel.providers()
-        places = await self._minutes.places(message_ids) if names else ()
-        owners = await self._minutes.owners(note_ids) if names else ()
-        asked = []
-        for name in names:
-            noted = await self._satchel.told(name, NOTES)
-            told = [(scope, [one for one in ids if one <= noted]) for scope, ids in owners]
-            errands = [forget_task(name, NOTES, scope, some) for scope, ids in told for some in _cut(ids)]
-            for session, ids in places:
-                if is_remembered(session):
-                    errands += await self._errands(name, session, ids, "")
-            if errands:
-                await self._satchel.put(errands)
-                asked.append(name)
-        if not asked:
-            return None
-        self._on_wake()
-        were, are = ("was", "is") if len(asked) == 1 else ("were", "are")
-        return (
-            f"{' and '.join(asked)} {were} told of it and {are} being asked to erase it; when that cannot be done, "
-            "the owner hears of it."
-        )
-
-    def let_go(self) -> None:
-        """Nothing is looked up here."""
-
-    async def amended(self, names: Iterable[str], address: Address, external_id: str) -> None:
-        """A message was edited or deleted on its platform, and is so in its row: these services, which have a way to
-        erase, forget what they were told, and are told anew what is left."""
-        found = await self._minutes.message(address, external_id)
-        if found is None or not is_remembered(found[0]):
-            return
-        session, message_id = found
-        for name in names:
-            errands = await self._errands(name, session, [message_id], self._clock.now().isoformat())
-            if errands:
-                await self._satchel.put(errands)
-                self._on_wake()
-
-    async def _errands(self, name: str, session: Session, ids: Sequence[int], stamp: str) -> list[SyncTask]:
-        """To forget those messages of a session that were told, and to be told anew what else was told with them."""
-        number = str(session.id)
-        told = max(await self._satchel.told(name, number), await self._satchel.told(name, f"{number}.end"))
-        ids = [one for one in ids if one <= told]
-        errands = [forget_task(name, number, session.scope, some, stamp) for some in _cut(ids)]
-        batches = await self._satchel.batches(name, number)
-        touched = {max((batch for batch in batches if batch[0] <= one), default=None) for one in ids}
-        again = f"{zlib.crc32(repr((sorted(ids), stamp)).encode()):08x}"
-        for first, last in sorted(batch for batch in touched if batch is not None):
-            errands.append(SyncTask(provider=name, session=number, turn=f"{first}-{last}.{again}", hook="sync_turn"))
-        return errands
-
-
-def _cut(ids: Sequence[int]) -> list[Sequence[int]]:
-    return [ids[start : start + PARCEL_IDS] for start in range(0, len(ids), PARCEL_IDS)]
+def _forget_tasks(name: str, session: str, scope: Scope, ids: Sequence[int], stamp: str = "") -> list[SyncTask]:
+    parts = [ids[start : start + TASK_IDS] for start in range(0, len(ids), TASK_IDS)]
+    return [forget_task(name, session, scope, part, stamp) for part in parts]

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from core.errors import Refused
 from core.guard.guard import suspicion
-from core.memory.provider import MemoryProvider
-from core.memory.smalltalk import is_remembered
+from core.memory.provider import MemoryProvider, is_remembered
 from core.notes.notebook import FILES, Notebook
 from core.notes.tool import memory_note
 from core.store.notes import NoteChange

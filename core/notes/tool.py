@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import Refused, ToolError
-from core.memory.smalltalk import is_remembered
+from core.memory.provider import is_remembered
 from core.models.tool_arguments import parsed
 from core.notes.notebook import Notebook
 from core.store.notes import Author, Operation

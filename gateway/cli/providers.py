@@ -13,9 +13,8 @@ from config.options_file import keep_options
 from config.settings import ProviderOptions, Settings
 from core.dates.periods import read as read_period
 from core.errors import ConfigError
-from core.memory.options import RESERVED, OptionForm
-from core.memory.plugins import BUILT_IN, Plugins
-from core.store.sync_queue import SyncQueue
+from core.memory.plugins import BUILT_IN, RESERVED, OptionForm, Plugins
+from core.store.sync import SyncQueue
 from gateway.check import standing
 from gateway.cli.runtime import AsJson, counted, fail, is_running, leaving, load, say, say_json, tell, visit
 from gateway.services import Services, chosen, examined
@@ -78,8 +77,8 @@ def _sync(
                 raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint="--since")
             begins = period[0]
         errands = SyncQueue(services.database, services.clock)
-        again = await errands.revive(name)
-        sessions = await errands.ask_past(name, begins)
+        again = await errands.retry_dead(name)
+        sessions = await errands.request_backfill(name, begins)
         if as_json:
             say_json({"conversations": sessions, "again": again})
             return

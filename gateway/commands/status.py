@@ -12,7 +12,7 @@ from core.errors import Refused
 from core.markup.render import escape
 from core.ports import Clock
 from core.store.people import Pairing, People
-from core.store.sync_queue import SyncQueue
+from core.store.sync import SyncQueue
 from core.types import Answer, Command, CommandSpec, Option
 from gateway.check import standing
 from gateway.commands.context import CommandContext

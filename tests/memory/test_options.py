@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from core.errors import ConfigError
-from core.memory.options import OptionForm, Secret
+from core.memory.plugins import OptionForm
+from core.memory.provider import Secret
 
 
 @dataclass(frozen=True)

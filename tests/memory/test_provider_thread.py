@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from core.memory.guarded_provider import room as room_of
+from core.memory.provider_thread import ProviderThread
 
 
 async def test_it_gives_what_came_of_it_and_raises_what_was_raised() -> None:
-    room = room_of("guest")
+    room = ProviderThread("guest")
 
     async def told() -> str:
         return threading.current_thread().name
@@ -19,20 +19,20 @@ async def test_it_gives_what_came_of_it_and_raises_what_was_raised() -> None:
     async def broken() -> None:
         raise KeyError("x")
 
-    assert await room.do(told) == "memory guest"
+    assert await room.run(told) == "memory guest"
     with pytest.raises(KeyError):
-        await room.do(broken)
+        await room.run(broken)
     await room.close()
     assert "memory guest" not in [thread.name for thread in threading.enumerate()]
 
 
 async def test_what_blocks_there_holds_up_nobody_here() -> None:
-    room, may_go = room_of("guest"), threading.Event()
+    room, may_go = ProviderThread("guest"), threading.Event()
 
     async def blocking() -> bool:
         return may_go.wait(10)
 
-    task = asyncio.ensure_future(room.do(blocking))
+    task = asyncio.ensure_future(room.run(blocking))
     async with asyncio.timeout(5):
         for _ in range(100):
             await asyncio.sleep(0)
@@ -43,7 +43,7 @@ async def test_what_blocks_there_holds_up_nobody_here() -> None:
 
 
 async def test_who_is_cancelled_here_is_cancelled_there() -> None:
-    room, begun, ended = room_of("guest"), threading.Event(), threading.Event()
+    room, begun, ended = ProviderThread("guest"), threading.Event(), threading.Event()
 
     async def waiting() -> None:
         begun.set()
@@ -52,7 +52,7 @@ async def test_who_is_cancelled_here_is_cancelled_there() -> None:
         finally:
             ended.set()
 
-    task = asyncio.ensure_future(room.do(waiting))
+    task = asyncio.ensure_future(room.run(waiting))
     assert await asyncio.to_thread(begun.wait, 5)
     task.cancel()
     await asyncio.wait([task])
@@ -61,7 +61,7 @@ async def test_who_is_cancelled_here_is_cancelled_there() -> None:
 
 
 async def test_what_still_runs_ends_with_it_and_closing_twice_is_nothing() -> None:
-    room, begun, ended = room_of("guest"), threading.Event(), threading.Event()
+    room, begun, ended = ProviderThread("guest"), threading.Event(), threading.Event()
 
     async def waiting() -> None:
         begun.set()
@@ -70,7 +70,7 @@ async def test_what_still_runs_ends_with_it_and_closing_twice_is_nothing() -> No
         finally:
             ended.set()
 
-    task = asyncio.ensure_future(room.do(waiting))
+    task = asyncio.ensure_future(room.run(waiting))
     assert await asyncio.to_thread(begun.wait, 5)
     await room.close()
     await room.close()
@@ -80,7 +80,7 @@ async def test_what_still_runs_ends_with_it_and_closing_twice_is_nothing() -> No
 
 
 async def test_what_hangs_in_a_thread_of_its_own_does_not_keep_the_process() -> None:
-    room, begun, may_go = room_of("guest"), threading.Event(), threading.Event()
+    room, begun, may_go = ProviderThread("guest"), threading.Event(), threading.Event()
     threads: list[threading.Thread] = []
 
     def hanging() -> bool:
@@ -95,8 +95,8 @@ async def test_what_hangs_in_a_thread_of_its_own_does_not_keep_the_process() -> 
         return await asyncio.to_thread(int, "x")
 
     with pytest.raises(ValueError, match="invalid literal"):
-        await room.do(failing)
-    task = asyncio.ensure_future(room.do(handing))
+        await room.run(failing)
+    task = asyncio.ensure_future(room.run(handing))
     assert await asyncio.to_thread(begun.wait, 5)
     assert threads[0].daemon
     await room.close()
@@ -106,7 +106,7 @@ async def test_what_hangs_in_a_thread_of_its_own_does_not_keep_the_process() -> 
 
 
 async def test_who_stops_its_loop_stops_nobody_and_the_room_closes() -> None:
-    room, may_go = room_of("guest"), threading.Event()
+    room, may_go = ProviderThread("guest"), threading.Event()
 
     async def waiting() -> str:
         await asyncio.to_thread(may_go.wait, 10)
@@ -117,8 +117,8 @@ async def test_who_stops_its_loop_stops_nobody_and_the_room_closes() -> None:
         await asyncio.sleep(0)
         return "stopped"
 
-    task = asyncio.ensure_future(room.do(waiting))
-    assert await room.do(stopping) == "stopped"
+    task = asyncio.ensure_future(room.run(waiting))
+    assert await room.run(stopping) == "stopped"
     may_go.set()
     assert await task == "done"
     await room.close()

@@ -10,7 +10,7 @@ import pytest
 
 from core.memory.provider import Forgotten, MemoryProvider
 from core.store.notes import NoteChange
-from core.store.sync_queue import SyncTask, forget_task
+from core.store.sync import SyncTask, forget_task
 from core.types import Message, Session, ToolContext
 from gateway.delivery import Delivery
 from gateway.provider_delivery import ProviderDelivery
@@ -53,7 +53,7 @@ def test_what_is_to_go_is_in_the_parcel_by_ids_and_read_back() -> None:
     errand = forget_task("jotter", "12", ANA, [3, 4])
     assert errand == forget_task("jotter", "12", ANA, [3, 4]), "asked again it is the same parcel"
     assert errand.key != forget_task("jotter", "12", ANA, [3, 4], "later").key
-    assert SyncTask.parse(errand.key, errand.burden) == errand
+    assert SyncTask.parse(errand.key, errand.payload) == errand
 
 
 async def test_nobody_was_told_so_nobody_is_asked(home: Path) -> None:
@@ -137,7 +137,7 @@ async def test_what_was_not_told_yet_is_not_forgotten_and_nothing_is_told_twice(
             await one.conversations.amend(session.address, "9", text)
             await one.memory.amended(session.address, "9")
         assert await erase(one, "the cat is Tom") is None
-        assert (await one.errands.arrears("jotter")).waiting == 0
+        assert (await one.errands.counts("jotter")).waiting == 0
         assert len(service.told) == 1
 
 
@@ -205,7 +205,7 @@ async def test_one_that_cannot_forget_is_told_to_the_owner_once(home: Path) -> N
         assert "buried" in one.ends
         assert len({key for key, _ in one.notices}) == 1
         assert "My memory “scribe” did not erase what it was asked to" in one.notices[0][1]
-        arrears = await one.errands.arrears("scribe")
+        arrears = await one.errands.counts("scribe")
         assert "has no way to erase what it was told" in arrears.reason
 
 

@@ -9,8 +9,7 @@ import pytest
 from core.memory.sync import turns_of
 from core.store.notes import NoteChange, Notes
 from core.store.sqlite.database import Database
-from core.store.sync_queue import SyncTask
-from core.store.sync_source import SyncSource
+from core.store.sync import SyncSource, SyncTask
 from core.types import Address, Message, Role
 from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
@@ -69,8 +68,8 @@ async def test_the_store_tells_what_was_said_lately_and_nothing_imported(databas
     assert session is not None
     assert session.last_at is not None
     since: datetime = session.last_at - timedelta(seconds=90)
-    assert [one.id for one in await turns.lately(since)] == [fresh]
-    assert old not in [one.id for one in await turns.lately(since)]
+    assert [one.id for one in await turns.recent_sessions(since)] == [fresh]
+    assert old not in [one.id for one in await turns.recent_sessions(since)]
     assert [row.id for row in await turns.rows(fresh)] == [first, second]
     await annals.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=first)
     assert [row.id for row in await turns.rows(fresh)] == [second]

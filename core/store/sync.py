@@ -1,0 +1,344 @@
+"""What memory services are told: sync tasks as items of the outbox, how far each service was told, and the rows that a
+task stands for. Tasks hold ids, never words.
+
+How far a service was told is kept beside the outbox, which forgets its keys after 30 days: what is put there twice is
+told once, however often turns are put together differently. `SyncSource` is the one reader without a scope: what it
+finds goes to a service under the scope that it has, and is shown to nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from core.ports import Clock
+from core.store import rows
+from core.store.notes import VERSIONS, NoteChange, change_of
+from core.store.outbox import OPEN, OutboxItem, fill_outbox_item
+from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of
+from core.store.sqlite.database import Database
+from core.store.sqlite.dialect import in_list, list_value
+from core.types import Address, Answer, Message, Scope, Session
+
+PLATFORM = "memory"
+NOTES = "notes"
+Hook = Literal["sync_turn", "on_session_end", "on_session_switch", "on_memory_write", "on_forget"]
+HOOKS: tuple[Hook, ...] = ("sync_turn", "on_session_end", "on_session_switch", "on_memory_write", "on_forget")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncTask:
+    """`session`: a session id, or ``notes``. `turn`: what it is about, by hook: the first messages of the first and
+    last turn, ``12-18``, or ``12-18.3f09`` when they are told anew; the last message of a session; its parent, the
+    reason and when, ``7.length.1790000000``; a change of notes; ``forgotten.3f09``. `scope` and `ids`, of on_forget
+    only, are the payload: whose the messages or changes of notes were that are to be forgotten."""
+
+    provider: str
+    session: str
+    turn: str
+    hook: Hook
+    scope: Scope | None = None
+    ids: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Unique for ever."""
+        return f"{PLATFORM}:{self.provider}:{self.session}:{self.turn}:{self.hook}"
+
+    @property
+    def address(self) -> Address:
+        """Its lane in the outbox: what concerns one session keeps its order."""
+        return Address(platform=PLATFORM, chat_id=self.provider, thread_id=self.session)
+
+    @property
+    def turns(self) -> tuple[int, int]:
+        """Of sync_turn: the first messages of the first and last turn."""
+        first, _, last = self.turn.partition(".")[0].partition("-")
+        return int(first), int(last)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Of sync_turn: whether it was told already, together with something that was to be forgotten."""
+        return "." in self.turn
+
+    @property
+    def payload(self) -> str:
+        """The text of its outbox item."""
+        return json.dumps([self.scope.key, *self.ids]) if self.scope else ""
+
+    @classmethod
+    def parse(cls, key: str, payload: str = "") -> SyncTask | None:
+        """The reverse of `key` and `payload`; None for what is no task."""
+        platform, _, rest = key.partition(":")
+        parts = rest.split(":")
+        hook = next((hook for hook in HOOKS if hook == parts[-1]), None)
+        if platform != PLATFORM or len(parts) != 4 or hook is None:
+            return None
+        task = cls(provider=parts[0], session=parts[1], turn=parts[2], hook=hook)
+        if not payload:
+            return task
+        scope, *ids = json.loads(payload)
+        return replace(task, scope=Scope(key=scope), ids=tuple(ids))
+
+
+def forget_task(provider: str, session: str, scope: Scope, ids: Sequence[int], stamp: str = "") -> SyncTask:
+    """The task to forget these ids. `stamp`: what tells it from another one about the same ids."""
+    turn = f"forgotten.{zlib.crc32(json.dumps([*ids, stamp]).encode()):08x}"
+    return SyncTask(provider=provider, session=session, turn=turn, hook="on_forget", scope=scope, ids=tuple(ids))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backfill:
+    """The sessions from `next_id` to `last_id` that something was said in since then are to be told."""
+
+    since: datetime
+    next_id: int
+    last_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueCounts:
+    """How many tasks are `waiting` and were given up (`dead`), and why the latest of them failed."""
+
+    waiting: int = 0
+    dead: int = 0
+    reason: str = ""
+
+
+_OF_PREFIX = "key >= :first AND key < :last AND kind = 'memory'"
+_MARK = """
+INSERT INTO told (provider, subject, last_id) VALUES (:provider, :subject, :last_id)
+ON CONFLICT DO UPDATE SET last_id = MAX(last_id, excluded.last_id)
+"""
+_COUNTS = f"""
+SELECT COALESCE(SUM({OPEN}), 0) AS waiting, COALESCE(SUM(dead_at IS NOT NULL), 0) AS dead,
+    MAX(CASE WHEN error IS NOT NULL THEN printf('%020d', id) || error END) AS reason
+FROM outbox WHERE {_OF_PREFIX} AND done_at IS NULL AND payload IS NOT NULL
+"""
+_RETRY = f"""
+UPDATE outbox SET dead_at = NULL, attempts = 0, next_at = :now
+WHERE {_OF_PREFIX} AND dead_at IS NOT NULL AND payload IS NOT NULL
+"""
+_SESSIONS_SINCE = """
+SELECT COUNT(*) AS many, COALESCE(MAX(sessions.id), 0) AS last_id FROM sessions
+JOIN addresses ON addresses.id = sessions.address_id
+WHERE sessions.messages > 0 AND last_at >= :since AND addresses.platform <> 'cron'
+"""
+_ASK_BACKFILL = """
+INSERT INTO pasts (provider, since, next_id, last_id) VALUES (:provider, :since, 1, :last_id)
+ON CONFLICT DO UPDATE SET since = excluded.since, next_id = 1, last_id = excluded.last_id
+"""
+
+
+class SyncQueue:
+    """The tasks of every service, and how far each was told."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def put(self, tasks: Sequence[SyncTask], subject: str = "", last_id: int = 0) -> None:
+        """Puts tasks of one service into the outbox, due now, each unless it is there, and in the same transaction
+        notes that of `subject` everything up to `last_id` is told."""
+        now = self._clock.now()
+
+        def work(connection: sqlite3.Connection) -> None:
+            for task in tasks:
+                answer = Answer(text=task.payload)
+                item = OutboxItem(key=task.key, kind="memory", address=task.address, answer=answer, next_at=now)
+                fill_outbox_item(connection, item, now, None)
+            if subject and tasks:
+                connection.execute(_MARK, {"provider": tasks[0].provider, "subject": subject, "last_id": last_id})
+
+        await self._database.write(work, has_words=False)
+
+    async def last_told(self, provider: str, subject: str) -> int:
+        """Up to which id everything of a subject is told; 0 for nothing."""
+        statement = "SELECT last_id FROM told WHERE provider = :provider AND subject = :subject"
+        found = await self._select(statement, provider=provider, subject=subject)
+        return int(found[0]["last_id"]) if found else 0
+
+    async def providers(self) -> Sequence[str]:
+        """The services that were ever told something."""
+        found = await self._select("SELECT DISTINCT provider FROM told ORDER BY provider")
+        return [row["provider"] for row in found]
+
+    async def batches(self, provider: str, session: str) -> Sequence[tuple[int, int]]:
+        """The first messages of the first and last turn of what was told of a session together, oldest first, as far
+        as that is known."""
+        statement = f"SELECT key FROM outbox WHERE {_OF_PREFIX}"
+        tasks = [SyncTask.parse(row["key"]) for row in await self._select(statement, **_range(provider, session))]
+        return sorted({task.turns for task in tasks if task is not None and task.hook == "sync_turn"})
+
+    async def counts(self, provider: str) -> QueueCounts:
+        """What lies there for a service."""
+        (row,) = await self._select(_COUNTS, **_range(provider))
+        return QueueCounts(waiting=row["waiting"], dead=row["dead"], reason=(row["reason"] or "")[20:])
+
+    async def retry_dead(self, provider: str) -> int:
+        """What was given up is due again; how many tasks that are."""
+        values = _range(provider) | {"now": rows.timestamp(self._clock.now())}
+        return await self._database.write(
+            lambda connection: connection.execute(_RETRY, values).rowcount, has_words=False
+        )
+
+    async def request_backfill(self, provider: str, since: datetime) -> int:
+        """A service is to be told of all sessions that something was said in since; how many those are. What it was
+        told already is not told again."""
+        values = {"provider": provider, "since": rows.timestamp(since)}
+
+        def work(connection: sqlite3.Connection) -> int:
+            row = connection.execute(_SESSIONS_SINCE, values).fetchone()
+            connection.execute(_ASK_BACKFILL, values | {"last_id": row["last_id"]})
+            return int(row["many"])
+
+        return await self._database.write(work, has_words=False)
+
+    async def backfill(self, provider: str) -> Backfill | None:
+        """What of the past it is to be told."""
+        return await self._database.read(lambda connection: _backfill(connection, provider))
+
+    async def advance_backfill(self, provider: str, next_id: int) -> Backfill | None:
+        """Everything before session `next_id` is in the outbox; what is left."""
+        values = {"provider": provider, "next_id": next_id}
+
+        def work(connection: sqlite3.Connection) -> Backfill | None:
+            connection.execute("UPDATE pasts SET next_id = :next_id WHERE provider = :provider", values)
+            connection.execute("DELETE FROM pasts WHERE provider = :provider AND next_id > last_id", values)
+            return _backfill(connection, provider)
+
+        return await self._database.write(work, has_words=False)
+
+    async def _select(self, statement: str, **values: object) -> list[sqlite3.Row]:
+        return await self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+
+
+def _backfill(connection: sqlite3.Connection, provider: str) -> Backfill | None:
+    row = connection.execute("SELECT * FROM pasts WHERE provider = :provider", {"provider": provider}).fetchone()
+    if row is None:
+        return None
+    return Backfill(since=rows.moment(row["since"]), next_id=row["next_id"], last_id=row["last_id"])
+
+
+def _range(*parts: str) -> dict[str, object]:
+    """The keys that begin so, as a span of the index over keys."""
+    prefix = f"{':'.join((PLATFORM, *parts))}:"
+    return {"first": prefix, "last": prefix + "\U0010ffff"}
+
+
+_LATELY = f"""
+{SESSIONS} WHERE sessions.scope_id IN (SELECT id FROM scopes) AND sessions.last_at >= :since
+AND sessions.end_reason IS NOT 'import' ORDER BY sessions.id
+"""
+_BACKFILLED = f"""
+{SESSIONS} WHERE sessions.scope_id IN (SELECT id FROM scopes) AND sessions.messages > 0
+AND sessions.last_at >= :since AND sessions.id BETWEEN :next_id AND :last_id ORDER BY sessions.id LIMIT :limit
+"""
+_CHANGE = f"""
+SELECT versions.*, messages.session_id FROM ({VERSIONS} WHERE notes.id = :id) AS versions
+LEFT JOIN messages ON messages.id = versions.message_id
+"""
+_OWNERS = f"""
+SELECT scopes.key, notes.id FROM notes JOIN scopes ON scopes.id = notes.scope_id
+WHERE {in_list("notes.id", "ids")} ORDER BY scopes.key, notes.id
+"""
+
+
+class SyncSource:
+    """Sessions, turns and changes of notes by id, for the tasks that carry them to services. Never writes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def session(self, session_id: int) -> Session | None:
+        """A session by id, whosever it is."""
+        return await self._database.read(lambda connection: _session(connection, session_id))
+
+    async def rows(self, session_id: int) -> Sequence[Message]:
+        """What the model may see of the session itself, oldest first, without what was erased."""
+        statement = f"""
+            SELECT {MESSAGE_COLUMNS} FROM messages WHERE session_id = :id AND kind IN ('chat', 'quote') ORDER BY id
+        """
+        return await self._database.read(
+            lambda connection: [message_of(row) for row in connection.execute(statement, {"id": session_id})]
+        )
+
+    async def recent_sessions(self, since: datetime) -> Sequence[Session]:
+        """The sessions that something was said in since, but imported ones; open or ended."""
+        return await self._sessions(_LATELY, since=rows.timestamp(since))
+
+    async def backfill_sessions(self, backfill: Backfill, limit: int) -> Sequence[Session]:
+        """The first sessions of what is to be told of the past, also imported ones."""
+        since, next_id, last_id = rows.timestamp(backfill.since), backfill.next_id, backfill.last_id
+        return await self._sessions(_BACKFILLED, since=since, next_id=next_id, last_id=last_id, limit=limit)
+
+    async def changes(self, since: datetime, after_id: int) -> Sequence[int]:
+        """The ids of the changes of notes since, and after that one, oldest first."""
+        statement = "SELECT id FROM notes WHERE at >= :since AND id > :after ORDER BY id"
+        values = {"since": rows.timestamp(since), "after": after_id}
+        return await self._database.read(
+            lambda connection: [row["id"] for row in connection.execute(statement, values)]
+        )
+
+    async def change(self, change_id: int) -> tuple[NoteChange, Session | None] | None:
+        """A change of notes, with the session it was made in where that is known; None when it is gone."""
+
+        def work(connection: sqlite3.Connection) -> tuple[NoteChange, Session | None] | None:
+            row = connection.execute(_CHANGE, {"id": change_id}).fetchone()
+            if row is None:
+                return None
+            session = None if row["session_id"] is None else _session(connection, row["session_id"])
+            return change_of(row), session
+
+        return await self._database.read(work)
+
+    async def owners(self, change_ids: Sequence[int]) -> Sequence[tuple[Scope, Sequence[int]]]:
+        """Whose these changes of notes are."""
+
+        def work(connection: sqlite3.Connection) -> list[tuple[Scope, Sequence[int]]]:
+            found: dict[str, list[int]] = {}
+            for row in connection.execute(_OWNERS, {"ids": list_value(change_ids)}):
+                found.setdefault(row["key"], []).append(row["id"])
+            return [(Scope(key=key), ids) for key, ids in found.items()]
+
+        return await self._database.read(work)
+
+    async def sessions_of(self, message_ids: Sequence[int]) -> Sequence[tuple[Session, Sequence[int]]]:
+        """The sessions that these messages are in, erased ones too."""
+        statement = f"SELECT session_id, id FROM messages WHERE {in_list('id', 'ids')} ORDER BY session_id, id"
+
+        def work(connection: sqlite3.Connection) -> list[tuple[Session, Sequence[int]]]:
+            found: dict[int, list[int]] = {}
+            for row in connection.execute(statement, {"ids": list_value(message_ids)}):
+                found.setdefault(row["session_id"], []).append(row["id"])
+            sessions = [(_session(connection, session_id), ids) for session_id, ids in found.items()]
+            return [(session, ids) for session, ids in sessions if session is not None]
+
+        return await self._database.read(work)
+
+    async def message(self, address: Address, external_id: str) -> tuple[Session, int] | None:
+        """The message that a platform knows by this id, with its session."""
+        statement = "SELECT id, session_id FROM messages WHERE address_id = :address AND external_id = :external_id"
+
+        def work(connection: sqlite3.Connection) -> tuple[Session, int] | None:
+            values = {"address": rows.find_address(connection, address), "external_id": rows.clean(external_id)}
+            row = connection.execute(statement, values).fetchone()
+            session = None if row is None else _session(connection, row["session_id"])
+            return None if session is None else (session, row["id"])
+
+        return await self._database.read(work)
+
+    async def _sessions(self, statement: str, **values: object) -> list[Session]:
+        return await self._database.read(
+            lambda connection: [session_of(row) for row in connection.execute(statement, values)]
+        )
+
+
+def _session(connection: sqlite3.Connection, session_id: int) -> Session | None:
+    row = connection.execute(f"{SESSIONS} WHERE sessions.id = :id", {"id": session_id}).fetchone()
+    return None if row is None else session_of(row)
