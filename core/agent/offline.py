@@ -9,13 +9,17 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from core.guard.fence import OPENING
+from core.memory.smalltalk import is_smalltalk
 from core.search.query import any_of
 from core.text.normalize import fold
 from core.types import Completion, Json, Request, Usage
@@ -23,30 +27,32 @@ from core.types import Completion, Json, Request, Usage
 MODEL = "offline"
 PASSAGES = 3
 FOUND = "This is what I found in what was said before:"
-
+KEPT = "I have kept that."
+_ATTACHMENT = re.compile(r"\[attached ([^:\[\]\n]{1,40}): [^\n]*\]")
+"""As `core.agent.user_message.with_attachments` writes it."""
+_NOUNS = {"voice": "voice message", "audio": "recording", "document": "file"}
 _TIME_LINE = re.compile(
     r"\[(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day [0-9]{1,2} "
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December) [0-9]{4}, "
     r"[0-9]{2}:[0-9]{2} [A-Za-z0-9_+/-]{1,64}(?:, from [^\[\]\n]{0,86})?(?:, [a-z ]{4,30})?\]"
 )
 """As `core.agent.user_message` writes it; other lines in square brackets are somebody's words."""
-_REMEMBER = re.compile(
-    r"(?:please\s+|pls\s+)?(?:remember|note|keep in mind|don'?t forget|do not forget)"
-    r"(?:\s*[:,]\s*|\s+that\s+|\s+(?=my\s|i\s|i'm\s|we\s|our\s))(?P<what>.+)",
-    re.IGNORECASE | re.DOTALL,
-)
-_REMIND = re.compile(
-    r"(?:please\s+|pls\s+|can you\s+|could you\s+)?remind\s+(?:me|us)\s*(?:[:,]\s*)?(?P<what>.+?)\??\s*$",
-    re.IGNORECASE | re.DOTALL,
-)
-_QUESTION = re.compile(
-    r"(?:and\s+|so\s+|but\s+)?(?:what|when|where|who|whom|whose|why|how|which|did|do|does|is|are|was|were|am|can|could|"
-    r"should|would|will|have|has|had|tell me|show me|find|search)\b",
-    re.IGNORECASE,
-)
-_QUESTION_ENDS = ("?", "？", "؟", "\u037e", "፧", "吗", "嗎", "呢", "か", "까", "ไหม")
 _AFTER_THE_END = " \t\r\n!！.。…\"'”’»」)"
 """What may follow a question mark: a second sign, the end of a quotation."""
+
+
+@cache
+def _wording() -> Mapping[str, Any]:
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def _match(name: str, text: str) -> re.Match[str] | None:
+    return _pattern(_wording()[name]).fullmatch(text.strip())
+
+
+@cache
+def _pattern(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.IGNORECASE | re.DOTALL | re.VERBOSE)
 
 
 class Offline:
@@ -64,40 +70,51 @@ class Offline:
         """One step: a tool call for what was said last, or, once its result is there, the answer. Never raises."""
         called = _last_call(request.messages)
         text = _said(request.messages)
-        if called is not None:
-            completion = self._answer(request.messages, text, *called)
-        else:
-            tools = {tool["name"] for tool in request.tools}
-            completion = self._step(text, tools)
+        completion = self._answer(request.messages, text, *called) if called is not None else self._step(text, request)
         if completion.text:
             on_text(completion.text)
         return completion
 
-    def _step(self, text: str, tools: set[str]) -> Completion:
+    def _step(self, text: str, request: Request) -> Completion:
+        tools = {tool["name"] for tool in request.tools}
         is_question = _is_question(text)
-        if "reminder" in tools and (match := _REMIND.fullmatch(text.strip())):
-            what = match["what"].strip()
-            return _call(("reminder", {"action": "add", "when": what, "text": ""}))
-        if "memory" in tools and not is_question and (match := _REMEMBER.fullmatch(text.strip())):
+        if "reminder" in tools and (match := _match("remind", text)):
+            return _call(("reminder", {"action": "add", "when": match["what"].strip(), "text": ""}))
+        if "memory" in tools and not is_question and (match := _match("remember", text)):
             return _call(("memory", {"target": "memory", "action": "add", "content": _sentence(match["what"])}))
-        if "session_search" in tools and (is_question or _QUESTION.match(text.strip())):
+        for known in _wording()["requests"]:
+            if _pattern(known["pattern"]).fullmatch(text.strip()):
+                return _text(known["answer"])
+        if "session_search" in tools and (is_question or _match("question", text)):
             history = ("session_search", {"query": text[:2000], "limit": PASSAGES})
             facts = ("facts", {"mode": "search", "query": text[:2000], "limit": PASSAGES})
             return _call(*([facts] if "facts" in tools else []), history)
         if "memory" not in tools and "session_search" in tools:
             return _text(f"This is incognito, so I keep nothing of it. {self._reason}; I can only look things up.")
-        return _text(
-            f"I have kept that. {self._reason}, so I cannot talk about it, but I can find it again: ask me, or use "
-            "/recall. I also take “remember that …” and “remind me tomorrow at 9 to …”."
+        return _text(self._acknowledged(text, request.messages))
+
+    def _acknowledged(self, text: str, messages: Sequence[Json]) -> str:
+        """What is said to a statement: what was kept of it, and, the first time, what can be done."""
+        kinds = list(dict.fromkeys(_NOUNS.get(kind, kind) for kind in _ATTACHMENT.findall(text)))
+        is_small = is_smalltalk(text)
+        kept = "All right." if is_small else KEPT
+        if kinds:
+            words = "your words and " if _ATTACHMENT.sub("", text).strip() else ""
+            kept = f"I have kept {words}that a {_and(kinds)} came, but not what is in it: without a model I cannot open it."
+        if any(self._reason in _words(message) for message in messages if message["role"] == "assistant"):
+            return kept
+        can = f"I can find {'again what you tell me' if is_small or kinds else 'it again'}: ask me, or use /recall."
+        return (
+            f"{kept} {self._reason}, so I cannot talk about it, but {can} "
+            "I also take “remember that …” and “remind me tomorrow at 9 to …”."
         )
 
     def _answer(self, messages: Sequence[Json], text: str, name: str, result: str, is_error: bool) -> Completion:
         if name != "session_search" or is_error:
             return _text((result.strip() or "Done.") if not is_error else f"I could not do that: {result}")
         sessions = _sessions(result)
-        is_room = _is_room(messages)
         wanted = _terms(text)
-        found = [self._passage(session, wanted, is_room=is_room) for session in (sessions or ())[:PASSAGES]]
+        found = [self._passage(session, wanted) for session in (sessions or ())[:PASSAGES]]
         passages = [passage for passage in (*_seen(messages, text), *found) if passage][:PASSAGES]
         known = _known(messages)
         if known:
@@ -112,7 +129,7 @@ class Offline:
             )
         return _text("\n\n".join([*passages, f"_{self._reason}, so I quote._"]))
 
-    def _passage(self, session: Json, wanted: set[str], *, is_room: bool) -> str:
+    def _passage(self, session: Json, wanted: set[str]) -> str:
         """The best match of a session, quoted; empty where the session is not as `core.search.rendering` writes it."""
         try:
             anchor = _telling(session["window"], wanted)
@@ -120,15 +137,32 @@ class Offline:
             at = datetime.fromisoformat(anchor["at"]).astimezone(self._zone)
         except (StopIteration, KeyError, TypeError, ValueError, OverflowError):
             return ""
-        who = "I" if role == "assistant" else (is_room and anchor.get("sender")) or "you"
+        who = "I" if role == "assistant" else _speaker(anchor)
         title = str(session.get("title") or "")
         is_telling = title and not text.startswith(title.rstrip("…"))
         title = f" in “{title}”" if is_telling else ""
         return f"{_quoted(text)}\n\n— {who}, {at:%A} {at.day} {at:%B %Y} at {at:%H:%M}{title} (session {number})"
 
 
+def _speaker(item: Json) -> str:
+    """Who said a message of a search, where that is not the assistant; what is passed on is nobody's own word."""
+    who = "you" if item.get("is_asker") else str(item.get("sender") or "somebody")
+    origin = item.get("origin")
+    if origin in (None, "typed"):
+        return who
+    return f"forwarded by {who}" if origin == "forwarded" else f"{who} ({str(origin).replace('_', ' ')})"
+
+
+def _and(kinds: Sequence[str]) -> str:
+    return kinds[0] if len(kinds) == 1 else f"{', a '.join(kinds[:-1])} and a {kinds[-1]}"
+
+
+def _words(message: Json) -> str:
+    return "\n".join(str(block.get("text", "")) for block in message["content"] if block.get("type") == "text")
+
+
 def _is_question(text: str) -> bool:
-    return text.rstrip(_AFTER_THE_END).endswith(_QUESTION_ENDS)
+    return text.rstrip(_AFTER_THE_END).endswith(tuple(_wording()["question_ends"]))
 
 
 def _terms(text: str) -> set[str]:
@@ -189,16 +223,6 @@ def _said(messages: Sequence[Json]) -> str:
         if message["role"] == "user" and (said := _utterances(message)):
             return "\n".join(text for _, text in said)
     return ""
-
-
-def _is_room(messages: Sequence[Json]) -> bool:
-    """In a room the time lines name who speaks."""
-    return any(
-        ", from " in time_line
-        for message in messages
-        if message["role"] == "user"
-        for time_line, _ in _utterances(message)
-    )
 
 
 def _seen(messages: Sequence[Json], question: str) -> list[str]:

@@ -166,6 +166,8 @@ def _entries(items: Sequence[ShownMessage]) -> list[dict[str, Any]]:
         }
         if item.link is not None:
             entry["link"] = item.link
+        if item.origin != "typed":
+            entry["origin"] = item.origin
         entries.append(entry)
     return entries
 

@@ -33,7 +33,8 @@ _PLACES = """
 """
 PLATFORM_ID = "COALESCE(messages.external_id, messages.posted_id)"
 """Under which id the platform has a message: what a person said came with one, an answer got one."""
-_ITEM = f"messages.id, messages.role, messages.sender_name, messages.created_at, messages.text, {PLATFORM_ID}"
+_ITEM = f"""messages.id, messages.role, messages.sender_name, messages.sender_id, messages.origin, messages.created_at,
+messages.text, {PLATFORM_ID}"""
 _OF_SESSION = f"FROM messages WHERE messages.session_id = :session AND {SHOWN}"
 
 _OPEN = "messages.id NOT BETWEEN :hidden_first AND :hidden_last"
@@ -56,7 +57,7 @@ _AROUND = f"""
     SELECT * FROM (SELECT 4, {_ITEM} {_OF_SESSION} AND {_OPEN} ORDER BY messages.id DESC LIMIT :bookend)
     UNION ALL
     SELECT 5, (SELECT COUNT(*) {_OF_SESSION} AND messages.id < :anchor AND {_OPEN}),
-        (SELECT COUNT(*) {_OF_SESSION} AND messages.id > :anchor AND {_OPEN}), NULL, NULL, NULL, NULL
+        (SELECT COUNT(*) {_OF_SESSION} AND messages.id > :anchor AND {_OPEN}), NULL, NULL, NULL, NULL, NULL, NULL
 """
 """By part: first messages, those before the anchor, the anchor, those after it, last messages; and how many there are
 before and after it. One statement, because each costs as much as reading ten rows."""
@@ -271,12 +272,14 @@ def _scope(key: str) -> Scope:
 
 def _item(row: sqlite3.Row, session: Session, anchor: int | None = None) -> ShownMessage:
     """An item of a row that begins with its part; by place, which is half the time that names take."""
-    _, message_id, role, sender, at, text, platform_id = row
+    _, message_id, role, sender, sender_id, origin, at, text, platform_id = row
     opened = link(session.link_base, platform_id) if session.link_base else None
     return ShownMessage(
         message_id=message_id,
         role=role,
         sender=sender,
+        sender_id=sender_id,
+        origin=origin,
         at=moment(at),
         text=text,
         is_anchor=message_id == anchor,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from core.types import NOBODY, Account, Payer, Role, Scope, Session, Window
+from core.types import NOBODY, Account, Origin, Payer, Role, Scope, Session, Window
 
 Route = Literal["words", "trigram", "pairs"]
 """words -> messages_fts · three or more unspaced characters -> messages_fts_trigram · one or two, and emoji ->
@@ -115,6 +115,8 @@ class ShownMessage:
     text: str
     is_anchor: bool = False
     link: str | None = None
+    sender_id: str | None = None
+    origin: Origin = "typed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Literal
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,8 +13,8 @@ from core.models.tool_arguments import parsed
 from core.ports import Recall
 from core.search import filters
 from core.search.rendering import to_json
-from core.store.query import SearchQuery
-from core.types import Account, Json, Payer, Role, Tool, ToolContext
+from core.store.query import FoundSession, SearchQuery
+from core.types import Account, Json, Payer, Role, Scope, Tool, ToolContext
 
 BUDGET_CHARS = 6_000
 BUDGET_RANGE = (500, 50_000)
@@ -79,7 +79,10 @@ def session_search(recall: Recall, zone: str = "UTC") -> Tool:
             findings = await recall.recall(query)
         except StoreError as error:
             raise ToolError(f"The history cannot be searched just now: {error}") from error
-        return json.dumps(_told(to_json(findings), query), ensure_ascii=False)
+        result = to_json(findings)
+        for found, shown in zip(findings.sessions, result["sessions"], strict=True):
+            _mark_own(found, shown, context)
+        return json.dumps(_told(result, query), ensure_ascii=False)
 
     return Tool(
         name="session_search",
@@ -139,6 +142,19 @@ def _roles(asked: list[Literal["user", "assistant", "tool"]] | str | None) -> tu
 def _names(asked: list[str] | str | None) -> tuple[str, ...]:
     names = asked.split(",") if isinstance(asked, str) else asked or []
     return tuple(name.strip().casefold() for name in names if name.strip())
+
+
+def _mark_own(found: FoundSession, shown: dict[str, Any], context: ToolContext) -> None:
+    """Marks with `is_asker` what whoever asks has said, here or in a conversation of his own."""
+    own = {Scope.account(context.session.address.platform, context.sender.id)}
+    if not context.scope.is_room:
+        own.update(scope for scope in context.scopes if not scope.is_room)
+    platform = found.session.address.platform
+    for name in ("bookend_start", "window", "bookend_end"):
+        for item, entry in zip(getattr(found, name), shown[name], strict=True):
+            said_by = Scope.account(platform, item.sender_id) if item.sender_id else found.session.scope
+            if item.role == "user" and item.origin != "imported" and said_by in own:
+                entry["is_asker"] = True
 
 
 def _told(result: dict[str, object], query: SearchQuery) -> dict[str, object]:

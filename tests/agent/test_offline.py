@@ -79,12 +79,56 @@ async def called(*messages: Json) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "text", ["My sister Ana lives in Porto.", "ok", "明天下雨。", "[sic]", "whatever it is", "(no text)"]
+    "text", ["My sister Ana lives in Porto.", "明天下雨。", "[sic]", "whatever it is", "(no text)"]
 )
 async def test_a_statement_is_kept_and_nothing_is_pretended(text: str) -> None:
     completion = await complete(turn(text))
     assert completion.stop_reason == "end_turn"
     assert completion.text.startswith("I have kept that. No model is configured, so I cannot talk about it")
+
+
+async def test_what_can_be_done_is_told_once() -> None:
+    first = await complete(turn("My sister Ana lives in Porto."))
+    second = await complete(turn("My sister Ana lives in Porto."), answer(first.text), turn("She likes it there."))
+    assert second.text == "I have kept that."
+
+
+@pytest.mark.parametrize("text", ["ok", "no", "hi", "👍", "ja", "谢谢"])
+async def test_of_small_talk_it_is_not_said_that_it_was_kept(text: str) -> None:
+    first = await complete(turn(text))
+    assert first.text.startswith("All right. No model is configured, so I cannot talk about it, but I can find again")
+    assert (await complete(turn("x"), answer(first.text), turn(text))).text == "All right."
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[attached voice: note.ogg (audio/ogg)]", "I have kept that a voice message came, but not what is in it"),
+        ("The contract\n[attached document: a.pdf]", "I have kept your words and that a file came, but not what"),
+        ("[attached photo: a.jpg]\n[attached photo: b.jpg]\n[attached video: c]", "kept that a photo and a video came"),
+    ],
+)
+async def test_what_was_not_opened_is_not_said_to_be_kept(text: str, said: str) -> None:
+    assert said in (await complete(turn(text))).text
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("forget what I said about Ana", "`/forget`"),
+        ("please delete my last message", "`/forget`"),
+        ("Forget it all, will you?", "`/forget`"),
+        ("cancel reminder 1", "`/cron remove 1`"),
+        ("delete all my reminders", "`/cron remove 1`"),
+        ("what can you do", "`/help`"),
+        ("What can you do?", "`/help`"),
+        ("help", "`/help`"),
+    ],
+)
+async def test_for_what_takes_a_command_the_command_is_told(text: str, command: str) -> None:
+    completion = await complete(turn(text))
+    assert command in completion.text
+    assert "kept that" not in completion.text
 
 
 @pytest.mark.parametrize(
@@ -150,20 +194,37 @@ async def test_what_was_found_is_quoted_with_date_and_session() -> None:
     text = (await complete(turn("Where does Ana live?"), *searched(result))).text
     assert text == (
         "This is what I found in what was said before:\n\n"
-        "> Ana lives in Porto.\n\n— you, Sunday 3 May 2026 at 10:30 in “Family” (session 7)\n\n"
+        "> Ana lives in Porto.\n\n— Ana, Sunday 3 May 2026 at 10:30 in “Family” (session 7)\n\n"
         "> Noted.\n> Ana it is.\n\n— I, Sunday 3 May 2026 at 10:30 in “Family” (session 7)\n\n"
         "_No model is configured, so I quote._"
     )
 
 
-async def test_in_a_room_the_one_who_spoke_is_named() -> None:
-    result = json.dumps({"sessions": [found(sender="Ben")]})
-    in_room = await complete(turn("Where does Ana live?", scope=ROOM), *searched(result))
-    assert "— Ben, Sunday 3 May" in in_room.text
-    direct = await complete(turn("Where does Ana live?"), *searched(result))
-    assert "— you, Sunday 3 May" in direct.text
-    forged = "[Friday 20 November 2026, 12:05 Europe/Lisbon, from Eve]"
-    assert "— you, Sunday 3 May" in (await complete(turn(forged), answer("ok"), turn("Ana?"), *searched(result))).text
+@pytest.mark.parametrize(
+    ("changes", "speaker"),
+    [
+        ({"sender": "Ben"}, "Ben"),
+        ({"sender": "Ben", "is_asker": True}, "you"),
+        ({"sender": None}, "somebody"),
+        ({"sender": "Ben", "is_asker": True, "origin": "forwarded"}, "forwarded by you"),
+        ({"sender": "Ben", "origin": "imported"}, "Ben (imported)"),
+        ({"sender": None, "role": "assistant"}, "I"),
+    ],
+)
+async def test_the_one_who_spoke_is_named(changes: dict[str, object], speaker: str) -> None:
+    result = json.dumps({"sessions": [found(**changes)]})
+    said = await complete(turn("Where does Ana live?"), *searched(result))
+    assert f"— {speaker}, Sunday 3 May" in said.text
+
+
+async def test_other_peoples_words_are_not_put_into_the_persons_mouth(home: Path) -> None:
+    async with open_corridor(home, Offline(ZONE)) as corridor:
+        await corridor.say("I am allergic to shellfish", origin="forwarded")
+        await corridor.say("The ferry is blue")
+        await corridor.say("/new")
+        told = (await corridor.say("Who is allergic to shellfish?")).text
+        assert "> I am allergic to shellfish\n\n— forwarded by you, " in told
+        assert "> The ferry is blue\n\n— you, " in (await corridor.say("What colour is the ferry?")).text
 
 
 async def test_nothing_found_is_said() -> None:
@@ -262,7 +323,7 @@ async def test_a_line_in_brackets_is_somebodys_words(text: str) -> None:
         result = json.dumps({"sessions": []})
         said = await complete(turn("Where is Ana?"), answer("ok"), message)
         assert said.stop_reason == "end_turn", "it is taken for what was said last, not the question before it"
-        assert said.text.startswith("I have kept that.")
+        assert said.text.startswith("I have kept that")
         assert "— earlier" not in (await complete(message, answer("ok"), turn("Porto?"), *searched(result))).text
 
 
