@@ -97,8 +97,6 @@ class General(_Section):
 
 
 class ModelOptions(_Section):
-    """The section [model]."""
-
     chat: Annotated[str, Field(min_length=1)]
     cheap: Annotated[str, Field(min_length=1)]
     max_tokens: Count
@@ -131,14 +129,10 @@ class Access(_Section):
 
 
 class Room(_Section):
-    """The section [room]."""
-
     listen: bool
 
 
 class Turn(_Section):
-    """The section [turn]."""
-
     answer_after_restart_s: Seconds
 
 
@@ -172,8 +166,6 @@ class UsageOptions(_Section):
 
 
 class MemoryOptions(_Section):
-    """The section [memory]."""
-
     memory_chars: Count
     user_chars: Count
     nudge_after: Annotated[int, Field(ge=0, le=10**6)]
@@ -188,8 +180,6 @@ class MemoryOptions(_Section):
 
 
 class CuratorOptions(_Section):
-    """The section [curator]."""
-
     enabled: bool
     idle_s: Seconds
     every_s: Seconds
@@ -199,22 +189,16 @@ class CuratorOptions(_Section):
 
 
 class Telegram(_Section):
-    """The section [telegram]."""
-
     enabled: Enabled
 
 
 class Discord(_Section):
-    """The section [discord]."""
-
     enabled: Enabled
     limit_chars: Annotated[int, Field(ge=100, le=4000)]
     message_content: bool
 
 
 class Cron(_Section):
-    """The section [cron]."""
-
     late_after_s: Seconds
     max_jobs: Count
 
