@@ -100,7 +100,7 @@ class Offline:
         kept = "All right." if is_small else KEPT
         if kinds:
             words = "your words and " if _ATTACHMENT.sub("", text).strip() else ""
-            kept = f"I have kept {words}that a {_and(kinds)} came, but not what is in it: without a model I cannot open it."
+            kept = f"I have kept {words}that a {_and(kinds)} came, but not what is in it: I cannot open it."
         if any(self._reason in _words(message) for message in messages if message["role"] == "assistant"):
             return kept
         can = f"I can find {'again what you tell me' if is_small or kinds else 'it again'}: ask me, or use /recall."

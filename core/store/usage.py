@@ -1,35 +1,24 @@
-"""The books: every model call that was paid for, and why its prefix was not in the cache. One row a call, for good.
+"""Every model call that was paid for, one row a call, and why its prefix was not in the cache.
 
-`disturb` is for whoever changes what a session's next request begins with, inside his own transaction.
+`disturb` is for whoever changes what a session's next request begins with, inside the same transaction.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Literal
 
 from core.store import rows
+from core.store.engine import Row
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.types import CallKind, EndReason, Payer, Scope, Session, Usage
 
 MissCause = Literal[
-    "first",
-    "length",
-    "rights",
-    "resumed",
-    "forget",
-    "edit",
-    "model",
-    "system",
-    "tools",
-    "messages",
-    "idle",
-    "evicted",
-]
+    "first", "length", "rights", "resumed", "forget", "edit", "model", "system", "tools", "messages", "idle", "evicted"
+]  # fmt: skip
 """Why a request was not read from the cache as far as it might have been."""
 
 
@@ -78,27 +67,59 @@ class CacheMisses:
     tokens: int
 
 
-_SUMS = """
-COUNT(*) AS calls, SUM(calls.input_tokens) AS input, SUM(calls.output_tokens) AS output,
-SUM(calls.cache_read_tokens) AS cache_read, SUM(calls.cache_write_tokens) AS cache_write,
-SUM(calls.cache_write_hour_tokens) AS cache_write_hour
+_TOTALS = """
+COUNT(*) AS calls, SUM(calls.input_tokens) AS input_tokens, SUM(calls.output_tokens) AS output_tokens,
+SUM(calls.cache_read_tokens) AS cache_read_tokens, SUM(calls.cache_write_tokens) AS cache_write_tokens,
+SUM(calls.cache_write_hour_tokens) AS cache_write_hour_tokens
 """
 _SPENT = f"""
-WHERE {visible("calls.scope_id")} AND calls.at >= :since AND calls.at < :until
+FROM calls WHERE {visible("calls.scope_id")} AND calls.at >= :since AND calls.at < :until
 AND (:session IS NULL OR calls.session_id = :session)
+"""
+_BILLS = f"""
+SELECT calls.kind, calls.model, {_TOTALS} {_SPENT} GROUP BY calls.kind, calls.model
+ORDER BY SUM(calls.input_tokens + calls.cache_read_tokens + calls.cache_write_tokens) DESC, kind, model
+"""
+_MISSES = f"""
+SELECT calls.miss, COUNT(*) AS times, SUM(calls.missed_tokens) AS tokens {_SPENT}
+AND calls.miss IS NOT NULL GROUP BY calls.miss ORDER BY tokens DESC, calls.miss
+"""
+_LATEST_SESSIONS = f"""
+{rows.SESSIONS} JOIN (
+    SELECT calls.session_id, MAX(calls.at) AS called_at {_SPENT} AND calls.session_id IS NOT NULL
+    GROUP BY calls.session_id ORDER BY called_at DESC, calls.session_id DESC LIMIT :limit
+) AS called ON called.session_id = sessions.id
+WHERE {visible()} ORDER BY called.called_at DESC, sessions.id DESC
+"""
+_INSERT = """
+INSERT INTO calls (scope_id, session_id, kind, model, at, input_tokens, output_tokens, cache_read_tokens,
+    cache_write_tokens, cache_write_hour_tokens, miss, missed_tokens, reply_id, imprint)
+VALUES (:scope, :session, :kind, :model, :at, :input, :output, :cache_read, :cache_write, :cache_write_hour, :miss,
+    :missed, :reply_id, :imprint)
+"""
+_ORIGIN = """
+SELECT CASE WHEN sessions.parent_id IS NULL THEN earlier.end_reason
+    WHEN parents.end_reason = 'length' THEN 'length' ELSE 'resumed' END AS reason
+FROM sessions LEFT JOIN sessions AS parents ON parents.id = sessions.parent_id
+LEFT JOIN sessions AS earlier ON earlier.id = (
+    SELECT id FROM sessions AS others WHERE others.scope_id = sessions.scope_id
+    AND others.address_id = sessions.address_id AND others.id < sessions.id AND others.ended_at IS NOT NULL
+    ORDER BY others.last_at DESC LIMIT 1
+)
+WHERE sessions.id = :session
 """
 _ALWAYS = (-1e300, 1e300)
 
 
 class UsageLog:
-    """Fills the role `core.usage.roles.UsageLog` over state.db."""
+    """The model calls in state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def precedent(self, session_id: int) -> PreviousCall:
+    async def previous(self, session_id: int) -> PreviousCall:
         """What came before the next call for an answer in a session."""
-        return await self._database.read(lambda connection: _precedent(connection, session_id))
+        return await self._database.read(lambda connection: _previous(connection, {"session": session_id}))
 
     async def keep(self, call: ModelCall, seen: MissCause | None = None) -> None:
         """Enters a call; the disturbance that was `seen` is accounted for by it. One of no known scope is left out."""
@@ -107,31 +128,19 @@ class UsageLog:
             scope_id, session_id = _payer(connection, call.payer)
             if scope_id is None:
                 return
-            connection.execute(
-                """
-                INSERT INTO calls (scope_id, session_id, kind, model, at, input_tokens, output_tokens,
-                    cache_read_tokens, cache_write_tokens, cache_write_hour_tokens, miss, missed_tokens, reply_id,
-                    imprint)
-                VALUES (:scope, :session, :kind, :model, :at, :input, :output, :cache_read, :cache_write,
-                    :cache_write_hour, :miss, :missed, :reply_id, :imprint)
-                """,
-                {
-                    "scope": scope_id,
-                    "session": session_id,
-                    "kind": call.kind,
-                    "model": rows.clean(call.model),
-                    "at": rows.timestamp(call.at),
-                    "input": call.usage.input,
-                    "output": call.usage.output,
-                    "cache_read": call.usage.cache_read,
-                    "cache_write": call.usage.cache_write,
-                    "cache_write_hour": call.usage.cache_write_hour,
-                    "miss": call.miss,
-                    "missed": call.missed,
-                    "reply_id": None if session_id is None else rows.maybe_clean(call.reply_id),
-                    "imprint": None if session_id is None else rows.maybe_clean(call.imprint),
-                },
-            )
+            values = {
+                **asdict(call.usage),
+                "scope": scope_id,
+                "session": session_id,
+                "kind": call.kind,
+                "model": rows.clean(call.model),
+                "at": rows.timestamp(call.at),
+                "miss": call.miss,
+                "missed": call.missed,
+                "reply_id": None if session_id is None else rows.maybe_clean(call.reply_id),
+                "imprint": None if session_id is None else rows.maybe_clean(call.imprint),
+            }
+            connection.execute(_INSERT, values)
             connection.execute(
                 "DELETE FROM disturbances WHERE session_id = :session AND cause = :seen",
                 {"session": call.payer.session_id, "seen": seen},
@@ -147,73 +156,27 @@ class UsageLog:
         session_id: int | None = None,
     ) -> list[UsageSum]:
         """What was spent from a moment on and before another one, by kind and model, the dearest in tokens first."""
-        values = _values(scopes, since, until, session_id)
-
-        def work(connection: sqlite3.Connection) -> list[UsageSum]:
-            found = connection.execute(
-                f"""
-                SELECT calls.kind, calls.model, {_SUMS} FROM calls {_SPENT} GROUP BY calls.kind, calls.model
-                ORDER BY SUM(calls.input_tokens + calls.cache_read_tokens + calls.cache_write_tokens) DESC, kind, model
-                """,
-                values,
-            )
-            return [_bill(row) for row in found]
-
-        return await self._database.read(work)
+        found = await self._database.fetch_all(_BILLS, _values(scopes, since, until, session_id))
+        return [UsageSum(kind=row["kind"], model=row["model"], calls=row["calls"], usage=_usage(row)) for row in found]
 
     async def misses(
         self, scopes: frozenset[Scope], since: datetime | None = None, session_id: int | None = None
     ) -> list[CacheMisses]:
         """Why prefixes were not in the cache, by cause, the most tokens first."""
-        values = _values(scopes, since, None, session_id)
+        found = await self._database.fetch_all(_MISSES, _values(scopes, since, None, session_id))
+        return [CacheMisses(cause=row["miss"], times=row["times"], tokens=row["tokens"]) for row in found]
 
-        def work(connection: sqlite3.Connection) -> list[CacheMisses]:
-            found = connection.execute(
-                f"""
-                SELECT calls.miss, COUNT(*) AS times, SUM(calls.missed_tokens) AS tokens FROM calls {_SPENT}
-                AND calls.miss IS NOT NULL GROUP BY calls.miss ORDER BY tokens DESC, calls.miss
-                """,
-                values,
-            )
-            return [CacheMisses(cause=row["miss"], times=row["times"], tokens=row["tokens"]) for row in found]
-
-        return await self._database.read(work)
-
-    async def sessions(self, scopes: frozenset[Scope], limit: int) -> list[tuple[Session, Sequence[UsageSum]]]:
-        """The sessions of the latest calls, each with its bills, latest first."""
+    async def sessions(self, scopes: frozenset[Scope], limit: int) -> list[Session]:
+        """The sessions of the latest calls, latest first."""
         values = {**_values(scopes), "limit": rows.bounded(max(0, limit))}
-
-        def work(connection: sqlite3.Connection) -> list[tuple[Session, Sequence[UsageSum]]]:
-            latest = connection.execute(
-                f"""
-                SELECT calls.session_id FROM calls {_SPENT} AND calls.session_id IS NOT NULL
-                GROUP BY calls.session_id ORDER BY MAX(calls.at) DESC, calls.session_id DESC LIMIT :limit
-                """,
-                values,
-            ).fetchall()
-            found: list[tuple[Session, Sequence[UsageSum]]] = []
-            for (session_id,) in latest:
-                row = connection.execute(
-                    f"{rows.SESSIONS} WHERE sessions.id = :session AND {visible()}", {**values, "session": session_id}
-                ).fetchone()
-                bills = connection.execute(
-                    f"SELECT calls.kind, calls.model, {_SUMS} FROM calls {_SPENT} GROUP BY calls.kind, calls.model",
-                    {**values, "session": session_id},
-                )
-                if row is not None:
-                    found.append((rows.session_of(row), [_bill(bill) for bill in bills]))
-            return found
-
-        return await self._database.read(work)
+        return await self._database.read(
+            lambda connection: [rows.session_of(row) for row in connection.execute(_LATEST_SESSIONS, values)]
+        )
 
     async def began(self, scopes: frozenset[Scope]) -> datetime | None:
         """When the first call was paid for; None when none was."""
-
-        def work(connection: sqlite3.Connection) -> datetime | None:
-            row = connection.execute(f"SELECT MIN(calls.at) FROM calls {_SPENT}", _values(scopes)).fetchone()
-            return rows.maybe_moment(row[0])
-
-        return await self._database.read(work)
+        row = await self._database.fetch_one(f"SELECT MIN(calls.at) AS at {_SPENT}", _values(scopes))
+        return None if row is None else rows.maybe_moment(row["at"])
 
 
 def disturb(connection: sqlite3.Connection, session_id: int, cause: MissCause) -> None:
@@ -227,29 +190,26 @@ def disturb(connection: sqlite3.Connection, session_id: int, cause: MissCause) -
     connection.execute("UPDATE calls SET imprint = NULL WHERE session_id = :session AND imprint IS NOT NULL", values)
 
 
-def _precedent(connection: sqlite3.Connection, session_id: int) -> PreviousCall:
-    values = {"session": session_id}
+def _previous(connection: sqlite3.Connection, values: dict[str, int]) -> PreviousCall:
     row = connection.execute(
         "SELECT * FROM calls WHERE session_id = :session AND kind = 'chat' ORDER BY id DESC LIMIT 1", values
     ).fetchone()
+    if row is None:
+        origin = connection.execute(_ORIGIN, values).fetchone()
+        return PreviousCall(origin=None if origin is None else origin["reason"])
+    call = ModelCall(
+        kind=row["kind"],
+        model=row["model"],
+        usage=_usage(row),
+        at=rows.moment(row["at"]),
+        payer=Payer(session_id=row["session_id"]),
+        miss=row["miss"],
+        missed=row["missed_tokens"],
+        reply_id=row["reply_id"],
+        imprint=row["imprint"],
+    )
     disturbance = connection.execute("SELECT cause FROM disturbances WHERE session_id = :session", values).fetchone()
-    if row is not None:
-        return PreviousCall(call=_call(row), disturbance=None if disturbance is None else disturbance["cause"])
-    origin = connection.execute(
-        """
-        SELECT CASE WHEN sessions.parent_id IS NULL THEN earlier.end_reason
-            WHEN parents.end_reason = 'length' THEN 'length' ELSE 'resumed' END AS reason
-        FROM sessions LEFT JOIN sessions AS parents ON parents.id = sessions.parent_id
-        LEFT JOIN sessions AS earlier ON earlier.id = (
-            SELECT id FROM sessions AS others WHERE others.scope_id = sessions.scope_id
-            AND others.address_id = sessions.address_id AND others.id < sessions.id AND others.ended_at IS NOT NULL
-            ORDER BY others.last_at DESC LIMIT 1
-        )
-        WHERE sessions.id = :session
-        """,
-        values,
-    ).fetchone()
-    return PreviousCall(origin=None if origin is None else origin["reason"])
+    return PreviousCall(call=call, disturbance=None if disturbance is None else disturbance["cause"])
 
 
 def _payer(connection: sqlite3.Connection, payer: Payer) -> tuple[int | None, int | None]:
@@ -276,32 +236,11 @@ def _values(
     }
 
 
-def _call(row: sqlite3.Row) -> ModelCall:
-    return ModelCall(
-        kind=row["kind"],
-        model=row["model"],
-        usage=Usage(
-            input=row["input_tokens"],
-            output=row["output_tokens"],
-            cache_read=row["cache_read_tokens"],
-            cache_write=row["cache_write_tokens"],
-            cache_write_hour=row["cache_write_hour_tokens"],
-        ),
-        at=rows.moment(row["at"]),
-        payer=Payer(session_id=row["session_id"]),
-        miss=row["miss"],
-        missed=row["missed_tokens"],
-        reply_id=row["reply_id"],
-        imprint=row["imprint"],
+def _usage(row: Row) -> Usage:
+    return Usage(
+        input=row["input_tokens"],
+        output=row["output_tokens"],
+        cache_read=row["cache_read_tokens"],
+        cache_write=row["cache_write_tokens"],
+        cache_write_hour=row["cache_write_hour_tokens"],
     )
-
-
-def _bill(row: sqlite3.Row) -> UsageSum:
-    usage = Usage(
-        input=row["input"],
-        output=row["output"],
-        cache_read=row["cache_read"],
-        cache_write=row["cache_write"],
-        cache_write_hour=row["cache_write_hour"],
-    )
-    return UsageSum(kind=row["kind"], model=row["model"], calls=row["calls"], usage=usage)

@@ -1,18 +1,16 @@
-"""A model whose every call is entered in the books, with the reason when its prefix was not in the cache.
+"""A model whose every call is logged, with the reason when its prefix was not in the cache.
 
-Stands in front of any model and changes nothing of what it says. A book that cannot be written costs nobody an answer.
-
-What a request was like, in a few characters: enough to tell later what of it has changed, and none of its words.
+Stands in front of any model and changes nothing of what it says. A log that cannot be written costs nobody an answer.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import get_args
 
 import structlog
 
@@ -21,107 +19,69 @@ from core.errors import StoreError
 from core.models import content_blocks
 from core.ports import Clock, Model
 from core.store.usage import MissCause, ModelCall, PreviousCall, UsageLog
-from core.types import Completion, Json, Request
+from core.types import Completion, Request
 
 DIGEST_CHARS = 16
-Part = Literal["model", "tools", "system", "messages"]
+LIFETIMES: Mapping[CacheLife, timedelta] = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
+"""How long a server keeps a prefix after its last use."""
+WHOLE = 0.99
+"""A prefix of which this part was read counts as read: servers round."""
+_PARTS: tuple[MissCause, ...] = ("model", "tools", "system", "messages")
+"""Of a request, in the order in which they are cached."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestFingerprint:
-    """Digests of the parts of a request without its cache marks; `blocks` counts those in its messages."""
-
-    model: str
-    tools: str
-    system: str
-    blocks: int
-    messages: str
-
-    @classmethod
-    def of(cls, request: Request, blocks: int | None = None) -> RequestFingerprint:
-        """The imprint of a request, or of what it was with only so many blocks in its messages."""
-        bare = content_blocks.unmarked(request)
-        row = list(_row(bare.messages))[:blocks]
-        return cls(
-            model=request.model,
-            tools=_digest(bare.tools),
-            system=_digest(bare.system),
-            blocks=len(row),
-            messages=_digest(row),
-        )
-
-    @classmethod
-    def read(cls, text: str) -> RequestFingerprint:
-        """The reverse of `written`."""
-        model, tools, system, blocks, messages = json.loads(text)
-        return cls(model=model, tools=tools, system=system, blocks=blocks, messages=messages)
-
-    def written(self) -> str:
-        """For the store."""
-        return json.dumps([self.model, self.tools, self.system, self.blocks, self.messages])
-
-    def broken_by(self, request: Request) -> Part | None:
-        """The first part of the request of this imprint, in the order of the cache, that `request` does not go on
-        with; None when it extends it."""
-        now = RequestFingerprint.of(request, self.blocks)
-        if now.model != self.model:
-            return "model"
-        if now.tools != self.tools:
-            return "tools"
-        if now.system != self.system:
-            return "system"
-        return None if (now.blocks, now.messages) == (self.blocks, self.messages) else "messages"
+def fingerprint(request: Request, blocks: int | None = None) -> str:
+    """What a request was like without its cache marks, or was with only so many blocks in its messages, as JSON:
+    ``[model, digest of tools, digest of system, number of blocks, digest of blocks]``. None of its words."""
+    bare = content_blocks.unmarked(request)
+    said = [[message["role"], block] for message in bare.messages for block in message["content"]][:blocks]
+    return json.dumps([request.model, _digest(bare.tools), _digest(bare.system), len(said), _digest(said)])
 
 
-def _row(messages: Sequence[Json]) -> Iterator[list[Any]]:
-    for message in messages:
-        for block in message["content"]:
-            yield [message["role"], block]
+def changed_part(before: str, request: Request) -> MissCause | None:
+    """The first part of the request with the fingerprint `before`, in the order of the cache, that `request` does not
+    go on with; None when it extends it."""
+    model, tools, system, count, messages = json.loads(before)
+    now = json.loads(fingerprint(request, count))
+    pairs = zip(_PARTS, (model, tools, system, [count, messages]), (*now[:3], now[3:]), strict=True)
+    return next((part for part, was, is_now in pairs if was != is_now), None)
 
 
 def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value, ensure_ascii=True).encode()).hexdigest()[:DIGEST_CHARS]
 
 
-LIFETIMES: Mapping[CacheLife, timedelta] = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
-"""How long a server keeps a prefix after its last use."""
-WHOLE = 0.99
-"""A prefix of which this part was read counts as read: servers round."""
-_SAID: dict[str, MissCause] = {"model": "model", "system": "system", "tools": "tools", "messages": "messages"}
-_ORIGINS: dict[str, MissCause] = {"length": "length", "rights": "rights", "resumed": "resumed", "forget": "forget"}
-
-
 class MeteredModel:
-    """Fills the role Model with `model`, and enters in `tally` what its calls used; prefixes are kept for `life`."""
+    """Fills the role Model with `model`, and logs what its calls used; prefixes are kept for `life`."""
 
-    def __init__(self, model: Model, tally: UsageLog, clock: Clock, life: CacheLife = "5m") -> None:
+    def __init__(self, model: Model, usage_log: UsageLog, clock: Clock, life: CacheLife = "5m") -> None:
         self.name = model.name
         self._model = model
-        self._tally = tally
+        self._usage_log = usage_log
         self._clock = clock
         self._lifetime = LIFETIMES[life]
-        self._log = structlog.get_logger("meter")
+        self._log = structlog.get_logger("usage")
 
     async def complete(
         self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
     ) -> Completion:
         """The model's completion. Raises ModelError."""
-        before, asked_at = await self._precedent(request), self._clock.now()
+        before, asked_at = await self._previous(request), self._clock.now()
         if before.call is not None:
             request = replace(request, previous_id=before.call.reply_id)
         completion = await self._model.complete(request, on_text, on_wait)
         if completion.usage.sent or completion.usage.output:
-            # Of what answers without a model, and of a server that counts nothing, there is nothing to enter.
+            # What answers without a model, and a server that counts nothing, is not logged.
             await self._keep(request, completion, before, asked_at)
         return completion
 
-    async def _precedent(self, request: Request) -> PreviousCall:
+    async def _previous(self, request: Request) -> PreviousCall:
         if request.kind != "chat" or request.payer.session_id is None:
             return PreviousCall()
         try:
-            return await self._tally.precedent(request.payer.session_id)
+            return await self._usage_log.previous(request.payer.session_id)
         except StoreError as error:
-            self._log.warning("the books cannot be read", error=str(error))
+            self._log.warning("the usage log cannot be read", error=str(error))
             return PreviousCall()
 
     async def _keep(self, request: Request, completion: Completion, before: PreviousCall, asked_at: datetime) -> None:
@@ -136,12 +96,12 @@ class MeteredModel:
             miss=cause,
             missed=missed,
             reply_id=completion.id if is_chat else None,
-            imprint=RequestFingerprint.of(request).written() if is_chat else None,
+            imprint=fingerprint(request) if is_chat else None,
         )
         try:
-            await self._tally.keep(call, before.disturbance)
+            await self._usage_log.keep(call, before.disturbance)
         except StoreError as error:
-            self._log.warning("a call was not entered in the books", error=str(error))
+            self._log.warning("a call was not logged", error=str(error))
         if cause not in (None, "first"):
             self._log.info("the prefix was not in the cache", cause=cause, tokens=missed)
 
@@ -151,17 +111,13 @@ class MeteredModel:
         """Why not all of the previous request was read from the cache, and how many tokens of it were not."""
         used = completion.usage
         if before.call is None:
-            origin = _ORIGINS.get(before.origin or "", "first")
-            return (origin, used.sent - used.cache_read) if used.cache_write else (None, 0)
-        held = before.call.usage.cache_read + before.call.usage.cache_write
-        if used.cache_read >= WHOLE * held:
+            known: tuple[MissCause, ...] = get_args(MissCause)
+            cause: MissCause = next((one for one in known if one == before.origin), "first")
+            return (cause, used.sent - used.cache_read) if used.cache_write else (None, 0)
+        missed = before.call.usage.cache_read + before.call.usage.cache_write - used.cache_read
+        if used.cache_read >= WHOLE * (missed + used.cache_read):
             return None, 0
-        missed = held - used.cache_read
-        if before.disturbance is not None:
-            return before.disturbance, missed
-        if (said := _SAID.get(completion.miss or "")) is not None:
-            return said, missed
-        broken = RequestFingerprint.read(before.call.imprint).broken_by(request) if before.call.imprint else None
-        if broken is not None:
-            return broken, missed
-        return ("idle" if asked_at - before.call.at > self._lifetime else "evicted"), missed
+        told = next((part for part in _PARTS if part == completion.miss), None)
+        imprint = before.call.imprint
+        found = before.disturbance or told or (changed_part(imprint, request) if imprint else None)
+        return found or ("idle" if asked_at - before.call.at > self._lifetime else "evicted"), missed

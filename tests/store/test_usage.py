@@ -66,13 +66,11 @@ async def test_a_call_goes_on_the_account_of_its_sessions_scope(conversations: C
     assert [bill.calls for bill in await calls.bills(MINE)] == [1]
     assert [bill.calls for bill in await calls.bills(frozenset((BOB,)))] == [1]
     assert await calls.bills(frozenset((BOB,)), session_id=-5) == [], "what is incognito has no name in the books"
-    assert await calls.precedent(-5) == PreviousCall()
+    assert await calls.previous(-5) == PreviousCall()
     assert [bill.calls for bill in await calls.bills(frozenset((ANA, BOB)))] == [2], "nobody's are left out"
 
 
-async def test_sessions_come_with_their_bills_the_latest_call_first(
-    conversations: Conversations, calls: UsageLog
-) -> None:
+async def test_the_sessions_of_the_latest_calls_come_first(conversations: Conversations, calls: UsageLog) -> None:
     for number in range(3):
         made = await opened(
             conversations, "hello", title=f"t{number}", address=Address(platform="x", chat_id=str(number))
@@ -80,8 +78,7 @@ async def test_sessions_come_with_their_bills_the_latest_call_first(
         await calls.keep(call(Payer(session_id=made.id), at=NOON - number * DAY))
         await calls.keep(call(Payer(session_id=made.id), "title", at=NOON - number * DAY))
     found = await calls.sessions(MINE, 2)
-    assert [session.title for session, _ in found] == ["t0", "t1"]
-    assert [[bill.kind for bill in bills] for _, bills in found] == [["chat", "title"], ["chat", "title"]]
+    assert [session.title for session in found] == ["t0", "t1"]
     assert await calls.sessions(frozenset((BOB,)), 10) == []
 
 
@@ -99,12 +96,12 @@ async def test_misses_are_counted_by_cause(conversations: Conversations, calls: 
 async def test_the_precedent_is_the_last_call_for_an_answer(conversations: Conversations, calls: UsageLog) -> None:
     payer = Payer(session_id=(await opened(conversations, "hello")).id)
     assert payer.session_id is not None
-    assert await calls.precedent(payer.session_id) == PreviousCall()
+    assert await calls.previous(payer.session_id) == PreviousCall()
     last = call(payer, reply_id="msg_2", imprint="[]", miss="first", missed=9)
     for kept in (call(payer, reply_id="msg_1"), last, call(payer, "title")):
         await calls.keep(kept)
-    assert await calls.precedent(payer.session_id) == PreviousCall(call=last)
-    assert await calls.precedent(999) == PreviousCall()
+    assert await calls.previous(payer.session_id) == PreviousCall(call=last)
+    assert await calls.previous(999) == PreviousCall()
 
 
 async def test_a_disturbance_waits_for_the_next_call_and_the_first_one_counts(
@@ -114,14 +111,14 @@ async def test_a_disturbance_waits_for_the_next_call_and_the_first_one_counts(
     await calls.keep(call(Payer(session_id=made.id), imprint="[]"))
     for cause in ("forget", "edit"):
         await database.write(lambda connection, cause=cause: disturb(connection, made.id, cause))  # type: ignore[misc]
-    before = await calls.precedent(made.id)
+    before = await calls.previous(made.id)
     assert before.disturbance == "forget"
     assert before.call is not None
     assert before.call.imprint is None, "what was sent then is forgotten"
     await calls.keep(call(Payer(session_id=made.id)), "edit")
-    assert (await calls.precedent(made.id)).disturbance == "forget", "this call had not seen it"
+    assert (await calls.previous(made.id)).disturbance == "forget", "this call had not seen it"
     await calls.keep(call(Payer(session_id=made.id)), "forget")
-    assert (await calls.precedent(made.id)).disturbance is None
+    assert (await calls.previous(made.id)).disturbance is None
 
 
 async def test_a_message_that_is_edited_or_deleted_disturbs_its_session(
@@ -134,24 +131,24 @@ async def test_a_message_that_is_edited_or_deleted_disturbs_its_session(
         await calls.keep(call(Payer(session_id=made.id)))
     await conversations.amend(CHAT, "0", "hello")
     await conversations.amend(CHAT, "2", None)
-    assert (await calls.precedent(made.id)).disturbance is None, "nothing that is sent has changed"
+    assert (await calls.previous(made.id)).disturbance is None, "nothing that is sent has changed"
     await conversations.amend(CHAT, "0", "Hello!")
-    assert (await calls.precedent(made.id)).disturbance == "edit"
+    assert (await calls.previous(made.id)).disturbance == "edit"
     await calls.keep(call(Payer(session_id=made.id)), "edit")
     await conversations.amend(CHAT, "1", None)
-    assert (await calls.precedent(made.id)).disturbance == "edit"
+    assert (await calls.previous(made.id)).disturbance == "edit"
 
 
 async def test_how_a_session_came_to_be(conversations: Conversations, calls: UsageLog) -> None:
     first = await opened(conversations, "hello")
     child = await conversations.create(session(parent_id=first.id), "length")
-    assert (await calls.precedent(child.id)).origin == "length"
+    assert (await calls.previous(child.id)).origin == "length"
     fresh = await conversations.create(session(), "rights")
-    assert (await calls.precedent(fresh.id)).origin == "rights"
+    assert (await calls.previous(fresh.id)).origin == "rights"
     elsewhere = await conversations.create(session(address=Address(platform="x", chat_id="1")))
-    assert (await calls.precedent(elsewhere.id)).origin is None
+    assert (await calls.previous(elsewhere.id)).origin is None
     there = await conversations.create(session(address=Address(platform="x", chat_id="2"), parent_id=fresh.id))
-    assert (await calls.precedent(there.id)).origin == "resumed"
+    assert (await calls.previous(there.id)).origin == "resumed"
     await calls.keep(call(Payer(session_id=first.id)))
     await conversations.reopen(first.id, NOON + DAY)
-    assert (await calls.precedent(first.id)).disturbance == "resumed"
+    assert (await calls.previous(first.id)).disturbance == "resumed"

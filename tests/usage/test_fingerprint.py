@@ -1,4 +1,4 @@
-"""Imprints: whether a request goes on with an earlier one, told without its words."""
+"""Fingerprints: whether a request goes on with an earlier one, told without its words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from core.agent.history import marked
 from core.types import Request
-from core.usage.metered_model import RequestFingerprint
+from core.usage.metered_model import changed_part, fingerprint
 
 MARK = {"type": "ephemeral"}
 
@@ -29,11 +29,9 @@ FIRST = Request(
 
 
 def test_a_request_that_extends_another_has_nothing_changed() -> None:
-    before = RequestFingerprint.of(FIRST)
-    assert before.blocks == 2
-    assert before.broken_by(FIRST) is None
-    assert before.broken_by(replace(FIRST, messages=marked(LATER))) is None, "marks move, words stay"
-    assert RequestFingerprint.read(before.written()) == before
+    before = fingerprint(FIRST)
+    assert changed_part(before, FIRST) is None
+    assert changed_part(before, replace(FIRST, messages=marked(LATER))) is None, "marks move, words stay"
 
 
 @pytest.mark.parametrize(
@@ -49,16 +47,16 @@ def test_a_request_that_extends_another_has_nothing_changed() -> None:
     ],
 )
 def test_the_first_part_that_differs_is_named(changes: dict[str, Any], part: str) -> None:
-    assert RequestFingerprint.of(FIRST).broken_by(replace(FIRST, **changes)) == part
+    assert changed_part(fingerprint(FIRST), replace(FIRST, **changes)) == part
 
 
-def test_no_word_of_a_request_is_in_its_imprint() -> None:
-    written = RequestFingerprint.of(FIRST).written()
+def test_no_word_of_a_request_is_in_its_fingerprint() -> None:
+    written = fingerprint(FIRST)
     assert len(written) < 120
     assert "ferry" not in written
     assert "Mneme" not in written
 
 
-def test_half_a_character_has_an_imprint() -> None:
+def test_half_a_character_has_an_fingerprint() -> None:
     odd = replace(FIRST, messages=(_turn("user", "\ud83d"),))
-    assert RequestFingerprint.of(odd).broken_by(odd) is None
+    assert changed_part(fingerprint(odd), odd) is None

@@ -153,7 +153,7 @@ async def test_a_model_that_fails_costs_nothing(desk: _Desk) -> None:
 class _ShutBooks(UsageLog):
     """Books on a disk that is out of order."""
 
-    async def precedent(self, session_id: int) -> PreviousCall:
+    async def previous(self, session_id: int) -> PreviousCall:
         raise StoreError("the disk is full")
 
     async def keep(self, call: ModelCall, seen: MissCause | None = None) -> None:
