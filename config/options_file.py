@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
@@ -31,7 +32,7 @@ def keep_options(file: Path, table: Sequence[str], options: Mapping[str, Value])
 
 
 def _set(document: tomlkit.TOMLDocument, table: Sequence[str], options: Mapping[str, Value]) -> None:
-    place: tomlkit.TOMLDocument | tomlkit.items.Table = document
+    place: Any = document
     for number, name in enumerate(table, 1):
         if name not in place:
             place[name] = tomlkit.table(is_super_table=number < len(table))

@@ -42,6 +42,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "prompt_toolkit": ("adapters/terminal/*.py", "gateway/cli/*.py"),
     "pydantic_settings": ("config/settings.py",),
     "tomllib": ("config/*.py", "core/*.py"),
+    "tomlkit": ("config/options_file.py",),
     "snowballstemmer": ("core/text/terms.py",),
     "tenacity": ("*",),
     "pydantic": ("*",),
