@@ -197,7 +197,7 @@ class _Process:
         self._courier.wake()
 
     async def _on_change(self) -> None:
-        await self._cron.reload()
+        self._cron.reload()
         await self._memory.notes_changed()
         self._courier.wake()
 
