@@ -151,4 +151,4 @@ async def test_how_a_session_came_to_be(conversations: Conversations, calls: Usa
     assert (await calls.previous(there.id)).origin == "resumed"
     await calls.keep(call(Payer(session_id=first.id)))
     await conversations.reopen(first.id, NOON + DAY)
-    assert (await calls.previous(first.id)).disturbance == "resumed"
+    assert (await calls.previous(first.id)).disturbance is None, "it is sent as it was before"
