@@ -85,9 +85,9 @@ class Delivery:
         """What an earlier process accepted and did not answer."""
         return await self._inbox.waiting()
 
-    async def reword(self, entry: InboxEntry) -> None:
+    async def update(self, entry: InboxEntry) -> None:
         """The event of an entry was edited while it waits."""
-        await self._inbox.reword(entry)
+        await self._inbox.update(entry)
 
     async def close(self, entries: Sequence[InboxEntry]) -> None:
         """The entries need no answer any more."""

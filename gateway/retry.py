@@ -53,6 +53,6 @@ class Retry:
 
     async def left(self, turn: Turn) -> Turn | None:
         """The turn without what was forgotten of it while it waited."""
-        open_ids = await self._inbox.still([entry.id for entry in turn.entries])
+        open_ids = await self._inbox.still_open([entry.id for entry in turn.entries])
         entries = tuple(entry for entry in turn.entries if entry.id in open_ids)
         return replace(turn, entries=entries) if entries else None

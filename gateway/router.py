@@ -192,7 +192,7 @@ class Router:
             await self._post.close([waiting.entry])
             await waiting.reply.abandon()
         elif waiting is not None:
-            await self._post.reword(waiting.entry)
+            await self._post.update(waiting.entry)
         is_known = await self._agent.amend(inbound)
         late = self._under_way.get((inbound.address.key, inbound.message_id))
         if not is_known and late is not None:

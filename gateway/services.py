@@ -27,14 +27,15 @@ from core.search.recall import Recall
 from core.store.actions import Actions
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
-from core.store.inbox import Inbox, IncognitoRegistry
+from core.store.inbox import Inbox
+from core.store.incognito import IncognitoMarks, IncognitoRegistry
 from core.store.jobs import Jobs
 from core.store.links import Links
 from core.store.notes import Approvals, Notes, PendingNotes
 from core.store.outbox import Outbox
 from core.store.people import People
 from core.store.personal_data import PersonalData
-from core.store.sessions import Conversations, IncognitoMarks, Transcripts
+from core.store.sessions import Conversations, Transcripts
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue, SyncSource
 from core.store.usage import UsageLog

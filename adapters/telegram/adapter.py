@@ -128,7 +128,7 @@ class Telegram:
                 for raw in fresh:
                     await self._follow(raw, sink)
                 veiled = [raw for raw in fresh if self._is_incognito(raw, me)]
-                await self._inbox.keep_raw([raw for raw in fresh if raw not in veiled])
+                await self._inbox.add_raw([raw for raw in fresh if raw not in veiled])
                 offset = max(update["update_id"] for update in updates) + 1
                 await self._work_off(sink, me)
                 for raw in veiled:
@@ -242,7 +242,7 @@ class Telegram:
             entry_id = await sink.admit(inbound, self.reply(inbound.address, _answerable(inbound)))
             if entry_id is not None:
                 self._start(sink.serve(entry_id))
-        await self._inbox.drop_raw(PLATFORM, raw.update_id)
+        await self._inbox.remove_raw(PLATFORM, raw.update_id)
 
     async def _acknowledge(self, query_id: str) -> None:
         """Ends the button's spinner. Telegram refuses late and repeated ones, which does no harm."""

@@ -15,7 +15,7 @@ from itertools import count
 from typing import Protocol
 
 from core.ports import Conversations
-from core.store.inbox import IncognitoRegistry
+from core.store.incognito import IncognitoRegistry
 from core.store.outbox import OutboxItem
 from core.types import Address, EndReason, Json, Message, Scope, Session
 
@@ -26,9 +26,9 @@ _FIRST = -(2**62)
 class _Marks(Protocol):
     """What outlives the process: where a conversation was incognito."""
 
-    async def draw(self, address: Address) -> None: ...
+    async def add(self, address: Address) -> None: ...
 
-    async def lift(self, address: Address) -> None: ...
+    async def remove(self, address: Address) -> None: ...
 
 
 @dataclass(slots=True)
@@ -52,26 +52,26 @@ class IncognitoConversations:
     async def begin(self, address: Address) -> None:
         """What is said at the address from now on is held in memory only, until the session there ends."""
         # First the mark: should the process end in between, a conversation is said to be lost that never began.
-        await self._marks.draw(address)
-        self._veil.draw(address)
+        await self._marks.add(address)
+        self._veil.add(address)
 
     async def current(self, address: Address) -> Session | None:
         """The open session of an address."""
-        if not self._veil.covers(address):
+        if not self._veil.has(address):
             return await self._written.current(address)
         held = self._at(address)
         return None if held is None else held.session
 
     async def ensure(self, session: Session) -> Session:
         """The open session of the address of `session`; that one, created, when there is none."""
-        if not self._veil.covers(session.address):
+        if not self._veil.has(session.address):
             return await self._written.ensure(session)
         held = self._at(session.address)
         return self._made(session) if held is None else held.session
 
     async def create(self, session: Session, ending: EndReason = "new") -> Session:
         """Opens a session. An incognito one takes the place of the one before it, of which is left what it carries."""
-        if not self._veil.covers(session.address):
+        if not self._veil.has(session.address):
             return await self._written.create(session, ending)
         return self._made(session)
 
@@ -79,11 +79,11 @@ class IncognitoConversations:
         """Ends a session; with an incognito one all of it is gone, and what comes next there is written down again."""
         held = self._held.pop(session_id, None)
         if held is not None:
-            places = self._veil.places(held.session.address)
+            places = self._veil.addresses(held.session.address)
             self._open.pop(places[0], None)
-            self._veil.lift(places[0])
+            self._veil.remove(places[0])
             for place in places:
-                await self._marks.lift(place)
+                await self._marks.remove(place)
         elif session_id >= 0:
             await self._written.end(session_id, reason, at)
 

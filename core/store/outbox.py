@@ -15,7 +15,7 @@ from typing import Literal
 from core.errors import StoreError
 from core.ports import Clock
 from core.store import rows
-from core.store.inbox import forget_failed
+from core.store.inbox import delete_failed
 from core.store.sqlite.database import Database
 from core.types import Address, Answer
 
@@ -240,7 +240,7 @@ class Outbox:
                 "DELETE FROM outbox WHERE done_at < :before AND NOT (kind = 'memory' AND key GLOB '*:on_memory_write')",
                 {"before": rows.timestamp(now - KEPT)},
             )
-            forget_failed(connection, now)
+            delete_failed(connection, now)
 
         await self._database.write(work)
 

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.store import rows
-from core.store.inbox import IncognitoRegistry
+from core.store.incognito import IncognitoRegistry
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
 
@@ -286,7 +286,7 @@ class People:
             connection.execute("UPDATE jobs SET address_id = :new WHERE address_id = :old", addresses)
             connection.execute("UPDATE OR REPLACE veils SET address_id = :new WHERE address_id = :old", addresses)
 
-        self._veil.moved(platform, old_chat_id, new_chat_id)
+        self._veil.move(platform, old_chat_id, new_chat_id)
         await self._database.write(work)
 
     async def room(self, scope: Scope) -> Scope:

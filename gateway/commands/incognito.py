@@ -30,9 +30,9 @@ LOST = (
 
 
 class _Marks(Protocol):
-    async def fallen(self) -> Sequence[Address]: ...
+    async def left_over(self) -> Sequence[Address]: ...
 
-    async def lift(self, address: Address) -> None: ...
+    async def remove(self, address: Address) -> None: ...
 
 
 class IncognitoCommands:
@@ -71,8 +71,8 @@ class IncognitoCommands:
 
 async def tell_of_restart(marks: _Marks, outbox: Outbox, clock: Clock) -> None:
     """At the start of a process: says where an incognito conversation has ended with the one before."""
-    for address in await marks.fallen():
+    for address in await marks.left_over():
         key = f"incognito:{address.key}:{clock.now().isoformat()}"
         await outbox.hold(OutboxItem(key=key, kind="notice", address=address))
         await outbox.fill(key, Answer(text=LOST), clock.now())
-        await marks.lift(address)
+        await marks.remove(address)

@@ -119,17 +119,17 @@ async def test_text_that_is_no_unicode_is_accepted(inbox: Inbox) -> None:
 
 async def test_raw_updates_are_kept_until_they_are_dropped(inbox: Inbox) -> None:
     updates = [RawUpdate(platform="telegram", update_id=n, raw=f'{{"update_id": {n}}}') for n in (12, 10, 11)]
-    await inbox.keep_raw(updates)
-    await inbox.keep_raw([RawUpdate(platform="telegram", update_id=10, raw="other"), *updates])
-    await inbox.keep_raw([RawUpdate(platform="discord", update_id=10, raw="{}\ud800")])
-    await inbox.keep_raw([])
+    await inbox.add_raw(updates)
+    await inbox.add_raw([RawUpdate(platform="telegram", update_id=10, raw="other"), *updates])
+    await inbox.add_raw([RawUpdate(platform="discord", update_id=10, raw="{}\ud800")])
+    await inbox.add_raw([])
     assert await inbox.raw("telegram") == sorted(updates, key=lambda update: update.update_id)
     assert await inbox.raw("discord") == [RawUpdate(platform="discord", update_id=10, raw="{}\ufffd")]
-    await inbox.drop_raw("telegram", 11)
+    await inbox.remove_raw("telegram", 11)
     await inbox.fail_raw("telegram", 10, "no such kind")
-    await inbox.drop_raw("telegram", 99)
+    await inbox.remove_raw("telegram", 99)
     assert [update.update_id for update in await inbox.raw("telegram")] == [12]
-    await inbox.keep_raw(updates[1:2])
+    await inbox.add_raw(updates[1:2])
     assert [update.update_id for update in await inbox.raw("telegram")] == [12]
 
 
@@ -141,14 +141,14 @@ async def test_an_update_that_cannot_be_parsed_is_not_kept_for_ever(
     def update(number: int) -> RawUpdate:
         return RawUpdate(platform="telegram", update_id=number, raw=f"the secret of {number}")
 
-    await inbox.keep_raw([update(1), update(2)])
+    await inbox.add_raw([update(1), update(2)])
     await inbox.fail_raw("telegram", 1, "no such kind")
     clock.advance(days=29)
-    await inbox.keep_raw([update(3), update(4)])
+    await inbox.add_raw([update(3), update(4)])
     await inbox.fail_raw("telegram", 3, "no such kind")
     assert "the secret of 1" in await _dump(database)
     clock.advance(days=2)
-    await inbox.keep_raw([update(5)])
+    await inbox.add_raw([update(5)])
     left = await _dump(database)
     assert [f"the secret of {number}" in left for number in range(1, 6)] == [False, True, True, True, True]
     clock.advance(days=31)

@@ -7,8 +7,8 @@ import contextlib
 from collections.abc import Sequence
 
 from adapters.telegram.adapter import Telegram
-from core.store.inbox import Inbox, IncognitoRegistry
-from core.store.sessions import IncognitoMarks
+from core.store.inbox import Inbox
+from core.store.incognito import IncognitoMarks, IncognitoRegistry
 from core.store.sqlite.database import Database
 from core.types import Address, Attachment, Command, RawUpdate
 from tests.fixtures.bot_api import BotApi
@@ -20,47 +20,47 @@ OTHER = Address(platform="telegram", chat_id="7", thread_id="3")
 
 
 async def test_a_mark_outlives_the_process_until_it_is_lifted(database: Database, clock: SteadyClock) -> None:
-    veils = IncognitoMarks(database, clock)
-    await veils.draw(CHAT)
-    await veils.draw(CHAT)
-    await veils.draw(OTHER)
-    assert await IncognitoMarks(database, clock).fallen() == [CHAT, OTHER]
-    await veils.lift(CHAT)
-    await veils.lift(Address(platform="telegram", chat_id="nobody"))
-    assert await veils.fallen() == [OTHER]
+    marks = IncognitoMarks(database, clock)
+    await marks.add(CHAT)
+    await marks.add(CHAT)
+    await marks.add(OTHER)
+    assert await IncognitoMarks(database, clock).left_over() == [CHAT, OTHER]
+    await marks.remove(CHAT)
+    await marks.remove(Address(platform="telegram", chat_id="nobody"))
+    assert await marks.left_over() == [OTHER]
 
 
 async def test_only_the_id_of_what_waits_there_stays(database: Database, clock: SteadyClock) -> None:
-    veil = IncognitoRegistry()
-    inbox, veils = Inbox(database, clock, veil), IncognitoMarks(database, clock)
+    registry = IncognitoRegistry()
+    inbox, marks = Inbox(database, clock, registry), IncognitoMarks(database, clock)
     await inbox.accept(inbound("1", text="secret", command=Command(name="recall", arguments="secret")), NOON)
-    await veils.draw(CHAT)
-    veil.draw(CHAT)
+    await marks.add(CHAT)
+    registry.add(CHAT)
     photo = Attachment(kind="photo", name="secret.jpg")
     entry_id = await inbox.accept(inbound("2", text="secret", attachments=(photo,), reply_to="secret"), NOON)
     assert entry_id is not None
     first, second = await inbox.waiting()
     assert "secret" not in f"{first} {second}"
-    await inbox.reword(type(second)(id=second.id, inbound=inbound("2", text="secret again"), received_at=NOON))
+    await inbox.update(type(second)(id=second.id, inbound=inbound("2", text="secret again"), received_at=NOON))
     assert "secret" not in str(await inbox.waiting())
     await inbox.accept(inbound("3", text="open", address=OTHER), NOON)
     assert [entry.inbound.text for entry in await inbox.waiting()][-1] == "open"
 
-    assert await veils.fallen() == [CHAT]
+    assert await marks.left_over() == [CHAT]
     assert [entry.inbound.text for entry in await inbox.waiting()] == ["open"]
     assert await inbox.accept(inbound("2", text="secret"), NOON) is None, "it is known by its id"
 
 
 async def test_an_update_of_telegram_is_not_kept_as_it_came(database: Database, clock: SteadyClock) -> None:
-    veil, kept = IncognitoRegistry(), list[str]()
+    registry, kept = IncognitoRegistry(), list[str]()
 
     class Watched(Inbox):
-        async def keep_raw(self, updates: Sequence[RawUpdate]) -> None:
+        async def add_raw(self, updates: Sequence[RawUpdate]) -> None:
             kept.extend(update.raw for update in updates)
-            await super().keep_raw(updates)
+            await super().add_raw(updates)
 
-    inbox = Watched(database, clock, veil)
-    veil.draw(CHAT)
+    inbox = Watched(database, clock, registry)
+    registry.add(CHAT)
     async with BotApi() as api:
         api.person(42, "Ana", "ana")
         api.person(7, "Bob", "bob")

@@ -14,6 +14,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 
+from core.store.engine import Connection
 from core.store.rows import keep_meta, meta
 from core.store.sqlite.database import Database
 from core.store.sqlite.index_maintenance import TABLES as INDEXES_OF_MESSAGES
@@ -69,7 +70,7 @@ def want(connection: sqlite3.Connection) -> None:
     keep_meta(connection, WANTED, _STAGES[0])
 
 
-def want_pages(connection: sqlite3.Connection) -> None:
+def want_pages(connection: Connection) -> None:
     """Notes that something was deleted that no text index had: free pages and the log may hold it."""
     if meta(connection, WANTED) is None:
         keep_meta(connection, WANTED, "zeroing")

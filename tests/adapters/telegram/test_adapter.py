@@ -152,8 +152,8 @@ async def test_updates_are_stored_before_they_are_confirmed(api: BotApi, house: 
     """Killed between storing and confirming: redelivered, and taken once."""
 
     class Dying(Inbox):
-        async def keep_raw(self, updates: Sequence[RawUpdate]) -> None:
-            await super().keep_raw(updates)
+        async def add_raw(self, updates: Sequence[RawUpdate]) -> None:
+            await super().add_raw(updates)
             if updates:
                 raise asyncio.CancelledError
 
@@ -179,7 +179,7 @@ async def test_what_was_stored_is_worked_off_without_the_server(api: BotApi, hou
     """Killed after confirming, before the router had it: the stored copy is all there is."""
     update = api.user_says(42, "only here")
     api.updates.clear()
-    await house.inbox.keep_raw([RawUpdate(platform="telegram", update_id=update["update_id"], raw=json.dumps(update))])
+    await house.inbox.add_raw([RawUpdate(platform="telegram", update_id=update["update_id"], raw=json.dumps(update))])
     async with house.running():
         await api.wait_for(lambda: api.texts(42) == ["message: only here"])
 
