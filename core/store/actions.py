@@ -1,29 +1,31 @@
-"""Buttons that survive a restart: each an id that a platform carries, and the command behind it, for a while.
+"""Buttons that survive a restart: each an id that a platform carries, and the command behind it, for a while. A
+question that waits for a yes is one too, which is taken once.
 
-Says what a button does, not who may press it; that is asked of its scope and account by the router. A question that
-waits for a yes is a button too, which is taken once.
+Says what a button does, not who may press it; the router decides that by its scope and account.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from core.ports import Clock
 from core.store import rows
-from core.store.sqlite.database import Database
+from core.store.engine import Connection, Database, Row
+from core.store.sqlite.dialect import in_list, list_value
 from core.types import Account, Address, Command, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ButtonAction:
-    """A button as a row: pressing it runs `command` as its person, in its scope, until it expires. With an `address` it
-    is a question that waits for the person's yes there: it is taken once, by a press or by the next message. One that
-    leaves in an `outbox_item` of that key waits only from when it has arrived. One that `takes_words` waits for a
-    sentence instead, which is put behind the command's arguments. `origin` names the event that it was asked for:
-    asked again, after a crash or since the work was begun anew, it takes the place of the first one."""
+    """A button: pressing it runs `command` as its person, in its scope, until it expires.
+
+    With an `address` it is a question that waits for the person's yes there and is taken once, by a press or by the
+    next message; where `takes_words`, for a sentence, which goes behind the command's arguments. With an `outbox_item`
+    (a key) it waits only from when that has arrived. `origin` names the event that it was asked for: asked again, after
+    a crash or because the work was begun anew, it replaces the first one.
+    """
 
     id: str
     scope: Scope
@@ -36,64 +38,62 @@ class ButtonAction:
     origin: str | None = None
 
 
+ACTIONS = "SELECT actions.*, scopes.key AS scope_key FROM actions JOIN scopes ON scopes.id = actions.scope_id"
+FIND = f"{ACTIONS} WHERE actions.id = :id AND actions.expires_at > :now AND actions.address IS NULL"
+WAITING = f"""
+{ACTIONS}
+WHERE actions.address = :address AND actions.account = :account AND actions.expires_at > :now
+    AND (actions.taker IS NULL OR actions.taker = :taker)
+    AND (actions.parcel IS NULL OR EXISTS (
+        SELECT 1 FROM outbox
+        WHERE outbox.key = actions.parcel AND (outbox.done_at IS NOT NULL OR outbox.posted <> '[]')
+    ))
+ORDER BY actions.taker IS NULL, actions.expires_at DESC
+"""
+DELETE_ASKED_BEFORE = """
+DELETE FROM actions WHERE address = :address AND account = :account AND origin = :origin
+    AND takes_words = :takes_words AND taker IS NULL
+"""
+INSERT = """
+INSERT INTO actions (id, scope_id, account, command, arguments, expires_at, address, parcel, takes_words, origin)
+VALUES (:id, :scope, :account, :command, :arguments, :expires_at, :address, :parcel, :takes_words, :origin)
+"""
+TAKE = f"UPDATE actions SET taker = :taker WHERE {in_list('id', 'ids')}"
+
+
 class Actions:
-    """Fills the role `core.ports.Actions` over state.db."""
+    """The buttons in state.db."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def add(self, actions: Sequence[ButtonAction]) -> None:
-        """Stores buttons under the ids they come with, random and short; expired ones are let go of, and questions that
-        have the origin of a new one and were not taken.
+        """Stores buttons under the ids they come with, random and short; deletes expired ones, and questions that have
+        the origin of a new one and were not taken.
 
         Raises StoreError for an id that exists: a button must never change what it does.
         """
         now = rows.timestamp(self._clock.now())
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             connection.execute("DELETE FROM actions WHERE expires_at <= :now", {"now": now})
             values = [_values(connection, action) for action in actions]
-            connection.executemany(
-                """
-                DELETE FROM actions WHERE address = :address AND account = :account AND origin = :origin
-                    AND takes_words = :takes_words AND taker IS NULL
-                """,
-                values,
-            )
-            connection.executemany(
-                """
-                INSERT INTO actions
-                    (id, scope_id, account, command, arguments, expires_at, address, parcel, takes_words, origin)
-                VALUES
-                    (:id, :scope, :account, :command, :arguments, :expires_at, :address, :parcel, :takes_words, :origin)
-                """,
-                values,
-            )
+            connection.executemany(DELETE_ASKED_BEFORE, values)
+            connection.executemany(INSERT, values)
 
         if actions:
             await self._database.write(work)
 
     async def find(self, action_id: str, now: datetime) -> ButtonAction | None:
         """The button behind an id, unless it has expired, or is a question, which is only ever taken."""
-        values = {"id": rows.clean(action_id), "now": rows.timestamp(now)}
-
-        def work(connection: sqlite3.Connection) -> ButtonAction | None:
-            row = connection.execute(
-                """
-                SELECT actions.*, scopes.key AS scope_key FROM actions JOIN scopes ON scopes.id = actions.scope_id
-                WHERE actions.id = :id AND actions.expires_at > :now AND actions.address IS NULL
-                """,
-                values,
-            ).fetchone()
-            return None if row is None else _action(row)
-
-        return await self._database.read(work)
+        row = await self._database.fetch_one(FIND, {"id": rows.clean(action_id), "now": rows.timestamp(now)})
+        return None if row is None else _action(row)
 
     async def take(self, address: Address, account: Account, taker: str, now: datetime) -> Sequence[ButtonAction]:
         """The questions that wait for this account here, the latest first, which wait for nothing else from then on;
-        the same `taker` (a message, a press) gets them again, after a crash. One whose parcel has not arrived has been
-        seen by nobody and goes on waiting. Costs no write where nothing waits."""
+        the same `taker` (a message, a press) gets them again, after a crash. One whose outbox item has not arrived has
+        been seen by nobody and goes on waiting. Costs no write where nothing waits."""
         values = {
             "address": rows.clean(address.key),
             "account": rows.account_key(account),
@@ -101,40 +101,20 @@ class Actions:
             "now": rows.timestamp(now),
         }
 
-        def look(connection: sqlite3.Connection) -> list[sqlite3.Row]:
-            found = connection.execute(
-                """
-                SELECT actions.*, scopes.key AS scope_key FROM actions JOIN scopes ON scopes.id = actions.scope_id
-                WHERE actions.address = :address AND actions.account = :account AND actions.expires_at > :now
-                    AND (actions.taker IS NULL OR actions.taker = :taker)
-                    AND (actions.parcel IS NULL OR EXISTS (
-                        SELECT 1 FROM outbox
-                        WHERE outbox.key = actions.parcel AND (outbox.done_at IS NOT NULL OR outbox.posted <> '[]')
-                    ))
-                ORDER BY actions.taker IS NULL, actions.expires_at DESC
-                """,
-                values,
-            ).fetchall()
+        def work(connection: Connection) -> Sequence[ButtonAction]:
+            found = connection.execute(WAITING, values).fetchall()
             # What was taken before a crash is what was meant; what came to wait since was not there to be answered.
-            known = [row for row in found if row["taker"] is not None]
-            return known or found
+            taken = [row for row in found if row["taker"] is not None]
+            if not taken:
+                connection.execute(TAKE, {**values, "ids": list_value(row["id"] for row in found)})
+            return [_action(row) for row in taken or found]
 
-        def work(connection: sqlite3.Connection) -> Sequence[ButtonAction]:
-            found = look(connection)
-            if found and found[0]["taker"] is not None:
-                return [_action(row) for row in found]
-            connection.execute(
-                "UPDATE actions SET taker = :taker WHERE id IN (SELECT value FROM json_each(:ids))",
-                {**values, "ids": rows.dump([row["id"] for row in found])},
-            )
-            return [_action(row) for row in found]
-
-        if not await self._database.read(look):
+        if await self._database.fetch_one(WAITING, values) is None:
             return ()
         return await self._database.write(work)
 
 
-def _values(connection: sqlite3.Connection, action: ButtonAction) -> dict[str, object]:
+def _values(connection: Connection, action: ButtonAction) -> dict[str, object]:
     return {
         "id": rows.clean(action.id),
         "scope": rows.keep_scope(connection, action.scope),
@@ -149,7 +129,7 @@ def _values(connection: sqlite3.Connection, action: ButtonAction) -> dict[str, o
     }
 
 
-def _action(row: sqlite3.Row) -> ButtonAction:
+def _action(row: Row) -> ButtonAction:
     return ButtonAction(
         id=row["id"],
         scope=Scope(key=row["scope_key"]),

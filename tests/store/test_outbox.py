@@ -56,7 +56,7 @@ async def test_a_parcel_is_held_until_it_is_filled(outbox: Outbox) -> None:
     await outbox.fill("a", ANSWER, NOON)
     assert await outbox.due(NOON - timedelta(microseconds=1)) == []
     assert await outbox.due(NOON) == [replace(held, answer=ANSWER, next_at=NOON)]
-    with pytest.raises(StoreError, match="no parcel 'b'"):
+    with pytest.raises(StoreError, match="no item 'b'"):
         await outbox.fill("b", ANSWER, NOON)
 
 
