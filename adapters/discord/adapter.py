@@ -80,7 +80,7 @@ class Discord:
         self._gateway_url = gateway_url
         self._limit_chars = limit_chars
         self._has_message_content = has_message_content
-        self._intake = DiscordEvents(self._sending, self.reply, clock, limit_chars)
+        self._events = DiscordEvents(self._sending, self.reply, clock, limit_chars)
         self._login = asyncio.Lock()
         self._client: DiscordClient | None = None
         self._is_closed = False
@@ -102,7 +102,7 @@ class Discord:
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
         """Connects until cancelled. Raises ConfigError when the token or the intent is refused. Answers under way go
         on when it ends; `close` is what stops them."""
-        self._intake.begin(sink, commands, self.defer_after_s)
+        self._events.begin(sink, commands, self.defer_after_s)
         is_announced = False
         failures = 0
         loop = asyncio.get_running_loop()
@@ -112,7 +112,7 @@ class Discord:
                 try:
                     client = await self._ready()
                     if not is_announced:
-                        self._intake.start(announce(client, commands))
+                        self._events.start(announce(client, commands))
                         is_announced = True
                     await self._connect(client)
                 except DeliveryError as error:
@@ -120,24 +120,24 @@ class Discord:
                 failures = 0 if loop.time() - started_at > STEADY_AFTER_S else failures + 1
                 await asyncio.sleep(min(self.pause_s * 2.0 ** min(max(failures - 1, 0), 16), PAUSE_MOST_S))
         finally:
-            self._intake.end()
+            self._events.end()
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         """A private answer is given in a direct chat only: elsewhere everybody would read it."""
 
         async def before_private() -> None:
             channel_id = address.thread_id or address.chat_id
-            place = await self._intake.locate(int(channel_id)) if channel_id.isdecimal() else None
-            if place is None or not place.is_direct:
+            channel = await self._events.locate(int(channel_id)) if channel_id.isdecimal() else None
+            if channel is None or not channel.is_direct:
                 raise DeliveryError("expired: a private answer cannot be given in a room", is_permanent=True)
 
-        canvas = DiscordMessages(self._sending, address, reply_to, self._limit_chars)
-        return DiscordReply(StreamedReply(canvas), before_private)
+        messages = DiscordMessages(self._sending, address, reply_to, self._limit_chars)
+        return DiscordReply(StreamedReply(messages), before_private)
 
     async def close(self) -> None:
         """Cancels answers still under way."""
         self._is_closed = True
-        await self._intake.close()
+        await self._events.close()
         if self._client is not None:
             await self._client.close()
             self._client = None
@@ -152,7 +152,7 @@ class Discord:
                 raise DeliveryError("Discord: the adapter is closed")
             if not self._token:
                 raise ConfigError("discord: the token is empty. Set DISCORD_BOT_TOKEN to the one of your application.")
-            client = DiscordClient(self._intake, has_message_content=self._has_message_content, pause_s=self.pause_s)
+            client = DiscordClient(self._events, has_message_content=self._has_message_content, pause_s=self.pause_s)
             try:
                 await client.login(self._token)
                 self._check_intent(client)

@@ -1,6 +1,6 @@
-"""What kind of place a Discord channel is: its address, whose scope is spoken there, and where its messages are found.
+"""What a Discord channel is to us: its address, its scope, and where its messages are found.
 
-Fails closed: a channel whose kind is not certain gives no place at all.
+Fails closed: a channel whose kind is not certain is none.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class DiscordChannel:
         return f"https://discord.com/channels/{self.guild_id or '@me'}/{channel_id}/"
 
 
-def place_of(channel: Any) -> DiscordChannel | None:
-    """The place of a channel object of the library; None when only an id is known, so that it has to be fetched."""
+def channel_of(channel: Any) -> DiscordChannel | None:
+    """A channel object of the library; None when only an id is known, so that it has to be fetched."""
     if isinstance(channel, discord.DMChannel):
         return direct(channel.id, channel.recipient.id) if channel.recipient is not None else None
     if isinstance(channel, discord.GroupChannel):

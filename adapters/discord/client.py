@@ -1,9 +1,4 @@
-"""The library's client, tamed: a payload it cannot read costs one event and not the connection.
-
-Hands events on to whoever takes them in; keeps sending while no gateway is connected.
-
-Asks Discord who we are: whether the token is valid and the server in reach. Joins no gateway, sends nothing.
-"""
+"""The library's client: a payload that it cannot read costs one event, not the connection; sending needs no gateway."""
 
 from __future__ import annotations
 
@@ -13,7 +8,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import discord
@@ -23,6 +18,9 @@ from adapters.discord.errors import UNREADABLE
 from adapters.discord.messages import NOBODY
 from core.errors import ConfigError, DeliveryError
 
+if TYPE_CHECKING:
+    from adapters.discord.events import DiscordEvents
+
 LONGEST_RATE_LIMIT_S = 30.0
 HANG_UP_S = 3.0
 VITAL = ("READY", "RESUMED")
@@ -31,27 +29,17 @@ VITAL = ("READY", "RESUMED")
 log = logging.getLogger(__name__)
 
 
-class _Intake(Protocol):
-    def message(self, message: discord.Message) -> None: ...
-
-    def edit(self, event: discord.RawMessageUpdateEvent) -> None: ...
-
-    def delete(self, message_id: int, channel_id: int, before: discord.Message | None) -> None: ...
-
-    def interaction(self, interaction: discord.Interaction[discord.Client]) -> None: ...
-
-
 class DiscordClient(discord.Client):
     """`pause_s`: the wait before a session is identified anew, which Discord allows every five seconds."""
 
-    def __init__(self, intake: _Intake, *, has_message_content: bool, pause_s: float) -> None:
+    def __init__(self, events: DiscordEvents, *, has_message_content: bool, pause_s: float) -> None:
         intents = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
         intents.message_content = has_message_content
         # Voice is not used, so that its missing parts need no warning.
         discord.VoiceClient.warn_nacl = False
         discord.VoiceClient.warn_dave = False
         super().__init__(intents=intents, allowed_mentions=NOBODY, max_ratelimit_timeout=LONGEST_RATE_LIMIT_S)
-        self._intake = intake
+        self._events = events
         self._pause_s = pause_s
         parsers = self._connection.parsers
         for event, parse in parsers.items():
@@ -81,17 +69,17 @@ class DiscordClient(discord.Client):
         when an edit comes, perhaps before anybody has read it."""
         match event:
             case "message":
-                self._intake.message(copy.copy(args[0]))
+                self._events.message(copy.copy(args[0]))
             case "raw_message_edit":
-                self._intake.edit(args[0])
+                self._events.edit(args[0])
             case "raw_message_delete":
-                self._intake.delete(args[0].message_id, args[0].channel_id, args[0].cached_message)
+                self._events.delete(args[0].message_id, args[0].channel_id, args[0].cached_message)
             case "raw_bulk_message_delete":
                 cached = {message.id: message for message in args[0].cached_messages}
                 for message_id in sorted(args[0].message_ids):
-                    self._intake.delete(message_id, args[0].channel_id, cached.get(message_id))
+                    self._events.delete(message_id, args[0].channel_id, cached.get(message_id))
             case "interaction":
-                self._intake.interaction(args[0])
+                self._events.interaction(args[0])
             case _:
                 super().dispatch(event, *args, **kwargs)
 

@@ -1,7 +1,4 @@
-"""Describes our commands to Discord as application commands, and reads the options of a call back into one line.
-
-Entries of the context menu of a message: how a command that has one is announced, and what a call of it says.
-"""
+"""Describes our commands to Discord as application commands, and reads a call back into one line."""
 
 from __future__ import annotations
 
@@ -15,11 +12,22 @@ import discord
 from adapters.discord.errors import UNREACHABLE, UNREADABLE
 from core.types import CommandSpec, Option
 
-MESSAGE = 3
-"""Kind of application command that stands in the menu of messages."""
+CHAT_INPUT, MESSAGE = 1, 3
+"""Kinds of application commands: typed, and in the menu of a message."""
+STRING = 3
+"""Kind of option."""
+IN_GUILDS, IN_DIRECT_CHATS = 0, 1
+FOR_GUILDS = 0
+LIMIT_COMMANDS, LIMIT_OPTIONS, LIMIT_CHOICES = 100, 25, 25
+LIMIT_NAME, LIMIT_DESCRIPTION = 32, 100
+ON = "true"
+QUOTES = frozenset('"\u201c\u201d\u201e\u2033')
+"""What a value is quoted with, in all the forms in which it is typed."""
 LIMIT_ENTRIES = 5
 LIMIT_ENTRY = 32
 _MENTION = re.compile(r"<@!?([0-9]{15,20})>")
+
+log = logging.getLogger(__name__)
 
 
 def entry(spec: CommandSpec) -> dict[str, Any]:
@@ -60,18 +68,6 @@ def _name(user: Mapping[str, Any]) -> str:
     return str(user.get("global_name") or user.get("username") or "somebody")
 
 
-CHAT_INPUT, STRING = 1, 3
-IN_GUILDS, IN_DIRECT_CHATS = 0, 1
-FOR_GUILDS = 0
-LIMIT_COMMANDS, LIMIT_OPTIONS, LIMIT_CHOICES = 100, 25, 25
-LIMIT_NAME, LIMIT_DESCRIPTION = 32, 100
-ON = "true"
-QUOTES = frozenset('"\u201c\u201d\u201e\u2033')
-"""What a value is quoted with, in all the forms in which it is typed."""
-
-log = logging.getLogger(__name__)
-
-
 async def announce(client: discord.Client, specs: Sequence[CommandSpec]) -> None:
     """Registers the commands globally unless they stand there already. A failure is logged: the old ones stay."""
     application_id = client.application_id
@@ -81,7 +77,7 @@ async def announce(client: discord.Client, specs: Sequence[CommandSpec]) -> None
     wanted += [entry(spec) for spec in specs if spec.menu][:LIMIT_ENTRIES]
     try:
         present = await client.http.get_global_commands(application_id)
-        if _essence(present) != _essence(wanted):
+        if not _holds(_sorted(present), _sorted(wanted)):
             await client.http.bulk_upsert_global_commands(application_id, wanted)
     except (*UNREACHABLE, *UNREADABLE) as error:
         log.warning("Discord did not take the commands, those registered before stay: %s", error)
@@ -146,25 +142,15 @@ def _described(text: str, name: str) -> str:
     return line if len(line) <= LIMIT_DESCRIPTION else line[: LIMIT_DESCRIPTION - 1] + "…"
 
 
-def _essence(commands: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
-    """What has to be equal for the commands to be the same, without ids, versions and defaults."""
-    return sorted(
-        [
-            command["name"],
-            command.get("type", CHAT_INPUT),
-            command.get("description", ""),
-            sorted(command.get("contexts") or []),
-            sorted(command.get("integration_types") or []),
-            [
-                [
-                    option["name"],
-                    option["type"],
-                    option["description"],
-                    bool(option.get("required")),
-                    [[choice["name"], choice["value"]] for choice in option.get("choices") or []],
-                ]
-                for option in command.get("options") or []
-            ],
-        ]
-        for command in commands
-    )
+def _holds(present: Any, wanted: Any) -> bool:
+    """Whether what Discord keeps says all that is wanted; ids, versions and defaults beside it do not matter."""
+    if isinstance(wanted, Mapping):
+        return all(_holds(present.get(name), value) for name, value in wanted.items() if value not in (False, [], ""))
+    if isinstance(wanted, list):
+        kept = present or []
+        return len(kept) == len(wanted) and all(_holds(one, other) for one, other in zip(kept, wanted, strict=True))
+    return bool(present == wanted)
+
+
+def _sorted(commands: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return sorted(commands, key=lambda command: (command["name"], command.get("type", CHAT_INPUT)))

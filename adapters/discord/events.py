@@ -1,4 +1,4 @@
-"""Takes events of Discord in: finds their place, keeps the order of each channel, gives them to the router.
+"""Takes events of Discord in: finds their channel, keeps the order of each, gives them to the router.
 
 Owns a task for each event; they outlive the gateway connection, so that an answer under way is not lost with it.
 """
@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import discord
 
-from adapters.discord.channels import DiscordChannel, direct, place_of, room
+from adapters.discord.channels import DiscordChannel, channel_of, direct, room
 from adapters.discord.errors import UNREACHABLE, UNREADABLE
 from adapters.discord.interactions import DiscordInteraction, DiscordReply
 from adapters.discord.normalize import from_command, from_delete, from_edit, from_message, from_press
@@ -46,8 +46,8 @@ class DiscordEvents:
         self._sink: Sink | None = None
         self._specs: dict[str, CommandSpec] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
-        self._places: dict[int, DiscordChannel] = {}
+        self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        self._channels: dict[int, DiscordChannel] = {}
         self._interactions: set[int] = set()
 
     def begin(self, sink: Sink, commands: Sequence[CommandSpec], defer_after_s: float = DEFER_AFTER_S) -> None:
@@ -74,16 +74,28 @@ class DiscordEvents:
         task.add_done_callback(self._ended)
 
     def message(self, message: discord.Message) -> None:
-        if self._sink is not None:
-            self.start(self._take_message(self._sink, message))
+        """A new message."""
+
+        def inbound(channel: DiscordChannel) -> Inbound | None:
+            return from_message(message, channel, self._bot(message), self._specs)
+
+        self._start_taking(message.channel.id, message, inbound)
 
     def edit(self, event: discord.RawMessageUpdateEvent) -> None:
-        if self._sink is not None:
-            self.start(self._take_edit(self._sink, event))
+        """A changed message."""
+
+        def inbound(channel: DiscordChannel) -> Inbound | None:
+            return from_edit(event.message, event.cached_message, channel, self._bot(event.message))
+
+        self._start_taking(event.channel_id, event.message, inbound)
 
     def delete(self, message_id: int, channel_id: int, before: discord.Message | None) -> None:
-        if self._sink is not None:
-            self.start(self._take_delete(self._sink, message_id, channel_id, before))
+        """A deleted message, as it was `before` where the library still knew it."""
+
+        def inbound(channel: DiscordChannel) -> Inbound:
+            return from_delete(message_id, before, channel, self._clock.now())
+
+        self._start_taking(channel_id, before, inbound)
 
     def interaction(self, interaction: discord.Interaction[discord.Client]) -> None:
         is_ours = interaction.type in (discord.InteractionType.application_command, discord.InteractionType.component)
@@ -91,84 +103,61 @@ class DiscordEvents:
             self._interactions.add(interaction.id)
             self.start(self._take_interaction(self._sink, interaction))
 
-    async def locate(self, channel_id: int, channel: object = None) -> DiscordChannel | None:
-        """The place of a channel, asked of Discord when the library does not know it; None when that fails."""
-        place = self._places.get(channel_id) or place_of(channel)
-        if place is None:
+    async def locate(self, channel_id: int, known: object = None) -> DiscordChannel | None:
+        """A channel by id, asked of Discord when the library does not know it; None when that fails."""
+        found = self._channels.get(channel_id) or channel_of(known)
+        if found is None:
             try:
                 client = await self._client()
-                place = place_of(client.get_channel(channel_id) or await client.fetch_channel(channel_id))
+                found = channel_of(client.get_channel(channel_id) or await client.fetch_channel(channel_id))
             except (DeliveryError, *UNREACHABLE, *UNREADABLE) as error:
                 log.warning("Channel %d of Discord cannot be looked up, the event is skipped: %s", channel_id, error)
-        if place is not None:
-            self._places[channel_id] = place
-        return place
+        if found is not None:
+            self._channels[channel_id] = found
+        return found
 
-    def known(self, channel_id: int) -> DiscordChannel | None:
-        """The place of a channel that this process has seen."""
-        return self._places.get(channel_id)
+    def _start_taking(
+        self, channel_id: int, message: discord.Message | None, inbound: Callable[[DiscordChannel], Inbound | None]
+    ) -> None:
+        is_own = message is not None and message.author.id == self._bot(message).id
+        if self._sink is not None and not is_own:
+            self.start(self._take(self._sink, channel_id, message.channel if message else None, inbound))
 
-    async def _take_message(self, sink: Sink, message: discord.Message) -> None:
-        async with self._turn(message.channel.id):
-            if message.author.id == self._bot(message).id:
-                return
-            place = await self.locate(message.channel.id, message.channel)
-            inbound = from_message(message, place, self._bot(message), self._specs) if place is not None else None
-            if inbound is None:
-                return
-            entry_id = await self._admit(sink, inbound)
-        if entry_id is not None:
-            await sink.serve(entry_id)
-
-    async def _take_edit(self, sink: Sink, event: discord.RawMessageUpdateEvent) -> None:
-        message = event.message
-        async with self._turn(event.channel_id):
-            if message.author.id == self._bot(message).id or message.edited_at is None:
-                return
-            place = await self.locate(event.channel_id, message.channel)
-            if place is None:
-                return
-            inbound = from_edit(message, event.cached_message, place, self._bot(message))
-            entry_id = await self._admit(sink, inbound) if inbound is not None else None
-        if entry_id is not None:
-            await sink.serve(entry_id)
-
-    async def _take_delete(self, sink: Sink, message_id: int, channel_id: int, before: discord.Message | None) -> None:
-        async with self._turn(channel_id):
-            if before is not None and before.author.id == self._bot(before).id:
-                return
-            place = await self.locate(channel_id, before.channel if before is not None else None)
-            if place is None:
-                return
-            entry_id = await self._admit(sink, from_delete(message_id, before, place, self._clock.now()))
+    async def _take(
+        self, sink: Sink, channel_id: int, known: object, inbound: Callable[[DiscordChannel], Inbound | None]
+    ) -> None:
+        async with self._ordered(channel_id):
+            channel = await self.locate(channel_id, known)
+            event = inbound(channel) if channel is not None else None
+            entry_id = await self._admit(sink, event) if event is not None else None
         if entry_id is not None:
             await sink.serve(entry_id)
 
     async def _take_interaction(self, sink: Sink, interaction: discord.Interaction[discord.Client]) -> None:
         try:
-            canvas = DiscordInteraction(
+            messages = DiscordInteraction(
                 interaction, self._clock, is_private=self._is_private(interaction), limit_chars=self._limit_chars
             )
             async with asyncio.TaskGroup() as group:
-                group.create_task(canvas.defer_after(self._defer_after_s))
-                await self._answer(sink, interaction, canvas)
-                canvas.settle()
-            await canvas.dismiss()
+                group.create_task(messages.defer_after(self._defer_after_s))
+                await self._answer(sink, interaction, messages)
+                messages.settle()
+            await messages.dismiss()
         finally:
             self._interactions.discard(interaction.id)
 
     async def _answer(
-        self, sink: Sink, interaction: discord.Interaction[discord.Client], canvas: DiscordInteraction
+        self, sink: Sink, interaction: discord.Interaction[discord.Client], messages: DiscordInteraction
     ) -> None:
-        async with self._turn(interaction.channel_id or interaction.id):
-            place = await self._locate_interaction(interaction)
-            if place is None:
+        async with self._ordered(interaction.channel_id or interaction.id):
+            channel = await self._locate_interaction(interaction)
+            if channel is None:
                 return
             if interaction.type is discord.InteractionType.component:
-                inbound = from_press(interaction, place)
+                inbound = from_press(interaction, channel)
             else:
-                inbound = from_command(interaction, place, self._specs)
-            reply = DiscordReply(StreamedReply(canvas), canvas.turn_private, canvas.dismiss)
+                inbound = from_command(interaction, channel, self._specs)
+            reply = DiscordReply(StreamedReply(messages), messages.turn_private, messages.dismiss)
             entry_id = await self._admit(sink, inbound, reply)
         if entry_id is not None:
             await sink.serve(entry_id)
@@ -181,9 +170,7 @@ class DiscordEvents:
         if interaction.context.private_channel:
             return room(channel.id)  # between people, the bot is a guest there
         if isinstance(channel, discord.DMChannel) and interaction.context.dm_channel:
-            place = direct(channel.id, interaction.user.id)
-            self._places[channel.id] = place
-            return place
+            self._channels[channel.id] = direct(channel.id, interaction.user.id)
         return await self.locate(channel.id, channel)
 
     async def _admit(self, sink: Sink, inbound: Inbound, reply: Reply | None = None) -> int | None:
@@ -200,9 +187,9 @@ class DiscordEvents:
         spec = self._specs.get(str(dict(interaction.data or {}).get("name")))
         return spec is None or spec.is_private
 
-    def _turn(self, channel_id: int) -> asyncio.Lock:
+    def _ordered(self, channel_id: int) -> asyncio.Lock:
         """Locks are fair and tasks start in the order of their events, so each channel's events are admitted in it."""
-        return self._turns.setdefault(channel_id, asyncio.Lock())
+        return self._locks.setdefault(channel_id, asyncio.Lock())
 
     @staticmethod
     def _bot(message: discord.Message) -> discord.ClientUser:

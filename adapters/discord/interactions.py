@@ -1,8 +1,6 @@
-"""Paints one answer to one interaction: at once while it is quick, into a deferred message when it is not.
+"""Answers one interaction: at once while it is quick, into a deferred message when it is not.
 
-What is meant for one pair of eyes is ephemeral and never becomes anything else; a dead token is a permanent error.
-
-The way back to Discord: a painter, with a guard before the last word that keeps private answers private.
+What is meant for one person is ephemeral and never becomes anything else; a dead token is a permanent error.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class DiscordInteraction:
-    """Fills the role Canvas. `is_private`: ephemeral, fixed with the first thing that is sent.
+    """The `MessageApi` of one interaction. `is_private`: ephemeral, fixed with the first thing that is sent.
 
     States: nothing sent yet; deferred ("thinking"); answered. The lock keeps the deferral and the answer apart.
     """
@@ -57,7 +55,7 @@ class DiscordInteraction:
 
     async def defer_after(self, seconds: float) -> None:
         """Acknowledges when there is still no answer after so many seconds. Never raises: a dead token is remembered
-        and told to whoever paints."""
+        and told to whoever sends."""
         try:
             async with asyncio.timeout(seconds):
                 await self._settled.wait()
@@ -176,35 +174,35 @@ class DiscordInteraction:
 
 
 class DiscordReply:
-    """Fills the role Reply. `before_private` runs before a private answer is painted and raises DeliveryError when the
+    """A `Reply` in which `before_private` runs before a private answer is sent and raises DeliveryError when the
     place cannot keep it private; `after_abandon` cleans up when there will be no answer."""
 
     def __init__(
         self,
-        painter: Reply,
+        reply: Reply,
         before_private: Callable[[], Awaitable[None]],
         after_abandon: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self._painter = painter
+        self._reply = reply
         self._before_private = before_private
         self._after_abandon = after_abandon
 
     def begin(self, receipt: DeliveryRecord) -> None:
-        self._painter.begin(receipt)
+        self._reply.begin(receipt)
 
     def show(self, text: str) -> None:
-        self._painter.show(text)
+        self._reply.show(text)
 
     async def finish(self, answer: Answer) -> None:
         if answer.is_private:
             try:
                 await self._before_private()
             except DeliveryError:
-                await self._painter.abandon()
+                await self._reply.abandon()
                 raise
-        await self._painter.finish(answer)
+        await self._reply.finish(answer)
 
     async def abandon(self) -> None:
-        await self._painter.abandon()
+        await self._reply.abandon()
         if self._after_abandon is not None:
             await self._after_abandon()

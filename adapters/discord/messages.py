@@ -1,6 +1,6 @@
-"""Paints one answer into one Discord channel, thread or direct channel over HTTP: text, buttons, files, typing.
+"""Sends, edits and deletes the messages of one answer in one Discord channel, thread or direct channel, over HTTP.
 
-Nobody is ever mentioned. Decides nothing about when to paint; that is the painter's part.
+Nobody is ever mentioned.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ class DiscordMessages:
 
     async def _channel(self) -> discord.PartialMessageable:
         client = await self._client()
-        place = self._address.thread_id or self._address.chat_id
-        if not place.isdecimal():
+        channel_id = self._address.thread_id or self._address.chat_id
+        if not channel_id.isdecimal():
             raise DeliveryError(f"{self._address.key} is no channel of Discord", is_permanent=True)
-        return client.get_partial_messageable(int(place))
+        return client.get_partial_messageable(int(channel_id))
 
     async def _insisted(self, call: Callable[[], Awaitable[T]]) -> T:
         """Opens an archived thread once more; only a locked one stays closed."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 import discord
 
 from adapters.discord import commands
 from adapters.discord.channels import DiscordChannel
-from adapters.discord.commands import joined
 from core.types import Attachment, Command, CommandSpec, Inbound, Sender
 
 SPOKEN = (discord.MessageType.default, discord.MessageType.reply)
@@ -19,80 +19,61 @@ MENTION = re.compile(r"<(@!?|@&|#)([0-9]{15,20})>")
 
 
 def from_message(
-    message: discord.Message, place: DiscordChannel, bot: discord.ClientUser, specs: Mapping[str, CommandSpec]
+    message: discord.Message, channel: DiscordChannel, bot: discord.ClientUser, specs: Mapping[str, CommandSpec]
 ) -> Inbound | None:
-    """A message; None when nothing of it can be read (no content intent) or it is the bot's own."""
-    if message.author.id == bot.id:
-        return None
+    """A message; None when nothing of it can be read (no content intent)."""
     text = _text(message, bot)
     attachments = _attachments(message)
     if not text and not attachments:
         return None
-    return Inbound(
+    return _inbound(
+        channel,
         kind="message",
-        address=place.address,
-        scope=place.scope,
         sender=_sender(message),
         text=text,
         message_id=str(message.id),
         sent_at=message.created_at,
-        is_direct=place.is_direct,
-        is_addressed=place.is_direct or _is_meant(message, bot),
-        command=_typed(text, specs) if place.is_direct else None,
+        is_addressed=channel.is_direct or _is_meant(message, bot),
+        command=_typed(text, specs) if channel.is_direct else None,
         reply_to=_reply_to(message),
         attachments=attachments,
         origin="forwarded" if message.message_snapshots else "typed",
-        link_base=place.link_base,
+        link_base=channel.link_base,
     )
 
 
 def from_edit(
-    message: discord.Message, before: discord.Message | None, place: DiscordChannel, bot: discord.ClientUser
+    message: discord.Message, before: discord.Message | None, channel: DiscordChannel, bot: discord.ClientUser
 ) -> Inbound | None:
     """A new text of a message; None for the many updates that change something else (an unfolded link, a pin)."""
-    if message.author.id == bot.id or message.edited_at is None:
+    if message.edited_at is None or (before is not None and before.content == message.content):
         return None
-    if before is not None and before.content == message.content:
+    is_addressed = channel.is_direct or _is_meant(message, bot)
+    if not (message.content or is_addressed):
         return None
-    is_readable = bool(message.content) or place.is_direct or _is_meant(message, bot)
-    if not is_readable:
-        return None
-    return Inbound(
+    return _inbound(
+        channel,
         kind="edit",
-        address=place.address,
-        scope=place.scope,
         sender=_sender(message),
         text=_text(message, bot),
         message_id=str(message.id),
         sent_at=message.edited_at,
-        is_direct=place.is_direct,
-        is_addressed=place.is_direct or _is_meant(message, bot),
+        is_addressed=is_addressed,
         reply_to=_reply_to(message),
         attachments=_attachments(message),
-        link_base=place.link_base,
+        link_base=channel.link_base,
     )
 
 
-def from_delete(message_id: int, before: discord.Message | None, place: DiscordChannel, now: datetime) -> Inbound:
+def from_delete(message_id: int, before: discord.Message | None, channel: DiscordChannel, now: datetime) -> Inbound:
     """A deleted message. Discord does not say whose it was: in a direct chat it is the person's, else nobody's."""
-    if before is not None:
-        sender = _sender(before)
-    else:
-        sender = Sender(id=place.user_id or "", name="", is_nobody=place.user_id is None)
-    return Inbound(
-        kind="delete",
-        address=place.address,
-        scope=place.scope,
-        sender=sender,
-        text="",
-        message_id=str(message_id),
-        sent_at=now,
-        is_direct=place.is_direct,
-    )
+    unknown = Sender(id=channel.user_id or "", name="", is_nobody=channel.user_id is None)
+    sender = unknown if before is None else _sender(before)
+    return _inbound(channel, kind="delete", sender=sender, text="", message_id=str(message_id), sent_at=now)
 
 
 def from_command(
-    interaction: discord.Interaction[discord.Client], place: DiscordChannel, specs: Mapping[str, CommandSpec]
+    interaction: discord.Interaction[discord.Client], channel: DiscordChannel, specs: Mapping[str, CommandSpec]
 ) -> Inbound:
     """A called application command. The arguments are the line a person would have typed; of an entry in the menu of a
     message, what that says."""
@@ -102,36 +83,36 @@ def from_command(
         name = spec.name
         arguments, target_id = commands.said(data, str(interaction.user.id))
     else:
-        arguments = joined(data.get("options"), specs.get(name))
-    return Inbound(
+        arguments = commands.joined(data.get("options"), specs.get(name))
+    return _inbound(
+        channel,
         kind="message",
-        address=place.address,
-        scope=place.scope,
         sender=_user(interaction.user),
         text=f"/{name} {arguments}".rstrip(),
         message_id=str(interaction.id),
         sent_at=interaction.created_at,
-        is_direct=place.is_direct,
         command=Command(name=name, arguments=arguments),
         reply_to=target_id or None,
         is_interaction=True,
     )
 
 
-def from_press(interaction: discord.Interaction[discord.Client], place: DiscordChannel) -> Inbound:
+def from_press(interaction: discord.Interaction[discord.Client], channel: DiscordChannel) -> Inbound:
     """A pressed button; `text` is the id that the button was given."""
-    return Inbound(
+    return _inbound(
+        channel,
         kind="action",
-        address=place.address,
-        scope=place.scope,
         sender=_user(interaction.user),
         text=str(dict(interaction.data or {})["custom_id"]),
         message_id=str(interaction.id),
         sent_at=interaction.created_at,
-        is_direct=place.is_direct,
         reply_to=str(interaction.message.id) if interaction.message is not None else None,
         is_interaction=True,
     )
+
+
+def _inbound(channel: DiscordChannel, **fields: Any) -> Inbound:
+    return Inbound(address=channel.address, scope=channel.scope, is_direct=channel.is_direct, **fields)
 
 
 def _sender(message: discord.Message) -> Sender:
