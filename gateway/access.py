@@ -14,7 +14,7 @@ from core.errors import Refused
 from core.ports import Clock, Reply
 from core.store.people import Pairing, People
 from core.types import Account, Answer, Command, Inbound, Scope, Session
-from gateway import excuses
+from gateway import texts
 from gateway.commands.context import CommandContext
 from gateway.commands.registry import Commands
 from gateway.delivery import Delivery
@@ -148,7 +148,7 @@ class PairingReplies:
         elif inbound.kind == "message":
             pairing = await self._access.pair(inbound)
             if pairing is not None:
-                await self._post.tell(inbound, reply, excuses.unknown(pairing.code))
+                await self._post.tell(inbound, reply, Answer(text=texts.stranger(pairing.code)))
 
     async def _linked(self, command: Command, inbound: Inbound, scope: Scope) -> Answer:
         caller = CommandContext(

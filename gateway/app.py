@@ -27,7 +27,6 @@ from core.agent.turn import Agent, Budget
 from core.agent.user_message import UserMessages
 from core.errors import ConfigError
 from core.facts.curator import Curator
-from core.facts.dictation import Dictation
 from core.facts.extraction import Extraction, FactReader
 from core.facts.heard import EvidenceSearch
 from core.facts.provider import FactsProvider
@@ -42,25 +41,22 @@ from core.search.expansion import ExpandedRecall
 from core.search.provider import HistoryProvider
 from core.store.epoch import EpochGuard
 from core.store.fact_search import FactBacklog
-from core.store.messages import OriginalMessages
 from core.store.sqlite.fact_index import FactIndex
 from core.store.sync import SyncQueue, SyncSource
 from core.tools.reminder import reminder
 from core.tools.session_search import session_search
 from core.usage.metered_model import MeteredModel
 from gateway.access import Access
-from gateway.commands.confirmations import Confirmations
 from gateway.commands.export import ExportCommands
 from gateway.commands.facts import FactCommands
 from gateway.commands.forget import ForgetCommands
-from gateway.commands.incognito import IncognitoCommands, tell_of_restart
-from gateway.commands.jobs import JobCommands
 from gateway.commands.links import ASKED, LinkCommands
 from gateway.commands.memory import MemoryCommands
 from gateway.commands.recall import RecallCommands
 from gateway.commands.registry import CommandGroup, Commands
-from gateway.commands.sessions import SessionCommands
-from gateway.commands.status import PeopleCommands, StatusReport
+from gateway.commands.reminders import ReminderCommands
+from gateway.commands.sessions import SessionCommands, tell_of_restart
+from gateway.commands.status import StatusCommands, StatusReport
 from gateway.commands.usage import UsageCommands
 from gateway.delivery import Delivery
 from gateway.maintenance import CurationChore, Maintenance
@@ -90,7 +86,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
     with _locked(settings.home):
         async with Services.open(settings, changed.set) as services, AsyncExitStack() as stack:
             await services.outbox.recover(services.clock.now())
-            await tell_of_restart(services.incognito_marks, services.outbox, services.clock)
+            await tell_of_restart(services)
             await services.forgetting.resume()
             adapters = _platforms(services, chat_only=chat_only, has_terminal=has_terminal)
             supervisor = await _Process(services, adapters, changed, stack).live()
@@ -237,36 +233,21 @@ async def build_router(
         clock=services.clock,
         budget=Budget.of(settings.model),
     )
-    told, find = KnownFacts(services.fact_search, FactRanking(), zone), OriginalMessages(services.database).find
-    known = FactCommands(
-        services.facts, told, Dictation(services.facts, zone), services.forgetting, find, services.clock
-    )
-    links = LinkCommands(
-        services.links, Confirmations(services.actions, services.clock), services.outbox, services.clock, on_wake
-    )
+    facts, links = FactCommands(services), LinkCommands(services, on_wake)
     post.heed(ASKED, links.undelivered)
-    families: list[CommandGroup] = [
-        SessionCommands(services.conversations, services.transcripts, sessions, services.clock, zone),
+    groups: list[CommandGroup] = [
+        SessionCommands(services, sessions),
         RecallCommands(research, zone),
-        known,
-        MemoryCommands(services.notebook, services.owner_files, known, zone),
-        ForgetCommands(services.forgetting, zone),
-        JobCommands(services.appointments),
-        PeopleCommands(services.people, services.clock, report.lines),
+        facts,
+        MemoryCommands(services, facts),
+        ForgetCommands(services),
+        ReminderCommands(services),
+        StatusCommands(services, report),
         links,
-        ExportCommands(
-            services.archive,
-            services.personal_data,
-            services.home_files,
-            services.notebook,
-            services.usage_report,
-            services.links,
-            services.clock,
-        ),
-        IncognitoCommands(services.conversations, services.clock),
-        UsageCommands(services.usage_report, zone),
+        ExportCommands(services),
+        UsageCommands(services),
     ]
-    commands = Commands(families, services.actions, services.clock)
+    commands = Commands(groups, services.actions, services.clock)
     people, rooms = frozenset(settings.access.people), frozenset(settings.access.rooms)
     router = Router(
         access=Access(services.people, services.clock, people, rooms, settings.room.listen, doorbell),

@@ -25,7 +25,7 @@ from core.ports import Adapter, Clock, Reply
 from core.store.inbox import InboxEntry
 from core.text.sanitize import on_one_line
 from core.types import Answer, Command, Inbound, Scope
-from gateway import excuses
+from gateway import texts
 from gateway.access import Access, PairingReplies
 from gateway.commands.confirmations import is_dictated
 from gateway.commands.context import CommandContext
@@ -201,7 +201,7 @@ class Router:
     async def _decline(self, ticket: PendingEvent, age: timedelta) -> None:
         """Too old to be answered: it is kept, and the person is told."""
         turn = await self._begin(ticket, self._turn((ticket,), await self._access.scopes(ticket.scope)))
-        answer = excuses.away(age)
+        answer = Answer(text=texts.away(age))
         command = ticket.entry.inbound.command
         if command is None:
             await self._agent.notify(turn, answer)
@@ -276,7 +276,7 @@ class Router:
             command = inbound.command
         if command is None:
             await self._post.close([ticket.entry])
-            await self._post.tell(inbound, ticket.reply, Answer(text="This button has expired.", is_private=True))
+            await self._post.tell(inbound, ticket.reply, Answer(text=texts.BUTTON_EXPIRED, is_private=True))
         elif self._commands.is_reading(command):
             await self._command(ticket, command, scopes)
         else:
@@ -296,7 +296,9 @@ class Router:
                 await self._post.close(turn.entries)
                 await last.reply.abandon()
                 return
-            answer = await self._attempts.answer(turn, partial(self._answered, ticket=last)) or excuses.FORGOTTEN
+            answer = await self._attempts.answer(turn, partial(self._answered, ticket=last)) or Answer(
+                text=texts.FORGOTTEN
+            )
         except Exception as error:
             await self._apologise(batch, error)
             return
@@ -329,7 +331,7 @@ class Router:
             return
         is_stopped = command.name == "stop" and self._lanes.stop(inbound.address)
         run = partial(self._commanded, ticket, command, is_said=is_said, is_stopped=is_stopped)
-        answer = await self._attempts.answer(turn, run) or excuses.FORGOTTEN
+        answer = await self._attempts.answer(turn, run) or Answer(text=texts.FORGOTTEN)
         ticket.is_answered = True
         await self._post.deliver(turn.outbox_item, ticket.reply, answer, is_once=inbound.is_interaction)
 
@@ -355,7 +357,8 @@ class Router:
             answer = Answer(text=str(refusal))
         answer = await self._commands.prepared(answer, command, caller)
         has_outbox_item = not inbound.is_interaction
-        await self._agent.keep(turn, session, self._commands.kept(command), answer, has_outbox_item=has_outbox_item)
+        kept = self._commands.kept(command)
+        await self._agent.keep(turn, session, kept, answer, has_outbox_item=has_outbox_item, is_said=is_said)
         return answer
 
     def _turn(self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]) -> Turn:
@@ -387,7 +390,7 @@ class Router:
         last = batch[-1]
         inbound = last.entry.inbound
         self._log.error("a turn failed", incident=incident, address=inbound.address.key, exc_info=error)
-        answer = excuses.failed(error, incident, is_kept=not self._post.is_incognito(inbound.address))
+        answer = Answer(text=texts.failed(error, incident, is_kept=not self._post.is_incognito(inbound.address)))
         for ticket in batch:
             ticket.is_answered = True
         try:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 STATE = "state.db"
 
 
-class _WallClock:
+class WallClock:
     """Fills the role Clock."""
 
     def now(self) -> datetime:
@@ -62,7 +62,7 @@ class Services:
     """Everything that is kept, open."""
 
     settings: Settings
-    clock: _WallClock
+    clock: WallClock
     database: Database
     conversations: IncognitoConversations
     incognito_marks: IncognitoMarks
@@ -92,7 +92,7 @@ class Services:
     async def open(cls, settings: Settings, on_change: Callable[[], None] = lambda: None) -> AsyncIterator[Services]:
         """Opens state.db in the home, with the owner as the settings name him. `on_change` is called when a job was
         added or changed here. Raises StoreError."""
-        clock = _WallClock()
+        clock = WallClock()
         async with Database.open(settings.home / STATE) as database:
             incognito = IncognitoRegistry()
             people = People(database, incognito)

@@ -21,7 +21,7 @@ from core.guard.scrubber import Scrubber, scrub
 from core.models.fallback import TOO_LONG
 from core.ports import Clock, Conversations, Model
 from core.store import epoch
-from core.types import Answer, Completion, Inbound, Json, Message, Payer, Request, Session, ToolContext
+from core.types import Answer, Completion, Inbound, Json, Message, MessageKind, Payer, Request, Session, ToolContext
 
 STOPPED = "[stopped]"
 BADGE = "🕶 _incognito_"
@@ -130,16 +130,20 @@ class Agent:
         """The session that a command is kept with: the open one, or a new one that has no prompt yet."""
         return await self._sessions.place(turn)
 
-    async def keep(self, turn: Turn, session: Session, text: str, answer: Answer, *, has_outbox_item: bool) -> None:
+    async def keep(
+        self, turn: Turn, session: Session, text: str, answer: Answer, *, has_outbox_item: bool, is_said: bool = False
+    ) -> None:
         """Keeps a command, as `text`, and its answer with `session`, and closes its entries. The outbox item is filled
-        unless only the reply beside the command may deliver the answer."""
+        unless only the reply beside the command may deliver the answer. `is_said`: the person's message was kept by
+        `hear`, so the model has to see its answer too, or it would read the next message together with it."""
         asked = replace(
             self._person(session, turn)[-1],
             text=text,
             kind="command",
             external_id=turn.entries[-1].inbound.message_id,
         )
-        spoken = replace(self._plain(session, answer.kept or answer.text), kind="command")
+        kind: MessageKind = "quote" if is_said else "command"
+        spoken = replace(self._plain(session, answer.kept or answer.text), kind=kind)
         await self._end(turn, [asked, spoken], answer if has_outbox_item else None)
 
     async def hear(self, turn: Turn) -> int:

@@ -123,9 +123,9 @@ class Appointments:
         self._on_change()
         return await self._mine(job_id, scopes)
 
-    async def run(self, job_id: int, scopes: frozenset[Scope]) -> Job:
+    async def run(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
         """Makes a job due now, besides its schedule."""
-        job = await self._mine(job_id, scopes)
+        job = await self._mine(job_id, scopes, by)
         if job.paused_at is not None:
             raise Refused(f"Reminder {job.id} is paused. Resume it first.")
         await self._jobs.resume(job.id, self._clock.now().replace(microsecond=0))

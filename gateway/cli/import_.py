@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from zoneinfo import ZoneInfo
 
 import typer
 from rich.console import Console
@@ -18,7 +17,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from core.transfer.record import ImportReport
 from core.types import Scope
-from gateway.cli.runtime import AsJson, counted, fail, say, say_json, scope_of, seen, visit
+from gateway import texts
+from gateway.cli.runtime import AsJson, checked_scope, fail, say, say_json, scope_of, seen, visit, zone_of
 from gateway.services import Services
 
 if TYPE_CHECKING:
@@ -29,12 +29,7 @@ SCOPES = 10
 """Of so many scopes that the owner does not see is told by name."""
 
 
-def add_import(app: typer.Typer) -> None:
-    """Puts the command on the command line."""
-    app.command("import")(_import)
-
-
-def _import(
+def import_file(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="A file, a folder or a zip archive; - reads a file from stdin.")
     ],
@@ -44,6 +39,7 @@ def _import(
             "--scope",
             metavar="SCOPE",
             help="Whose it is: account:telegram:42 or room:discord:77; otherwise the owner's.",
+            callback=checked_scope,
         ),
     ] = None,
     assistant: Annotated[
@@ -75,21 +71,19 @@ def _import(
     from core.transfer.record import Choices
     from core.transfer.source import Source
 
-    whose = scope_of(scope)
-
     async def work(services: Services) -> None:
         choices = Choices(
-            scope=whose,
-            zone=ZoneInfo(services.settings.general.zone),
+            scope=scope_of(scope),
+            zone=zone_of(services),
             assistants=frozenset(assistant or ()),
             own=frozenset(me or ()),
         )
         with _at(file) as (path, title), Source.open(path, choices, title) as source:
             with _bar() as bar:
                 report = await _taken(services, source, bar)
-            _tell(report, source, as_json)
+            _show(report, source, as_json)
             if not as_json:
-                _tell_unseen(report, await seen(services, None))
+                _show_unseen(report, await seen(services, None))
         if report.broken:
             fail(f"{report.broken} What comes before that was taken in; import it again once it is whole.")
         if report.refused and not report.taken and not report.known:
@@ -113,29 +107,26 @@ async def _taken(services: Services, source: Source, bar: Progress) -> ImportRep
     return report
 
 
-def _tell(report: ImportReport, source: Source, as_json: bool) -> None:
+def _show(report: ImportReport, source: Source, as_json: bool) -> None:
+    from core.transfer.source import KINDS
+
     if as_json:
         values = {name: getattr(report, name) for name in ImportReport.__slots__}
         say_json({"kinds": source.kinds, **values, "skipped": dict(report.skipped), "scopes": dict(report.scopes)})
         return
     known = f", {report.known:,} were known already" if report.known else ""
-    from core.transfer.source import KINDS
-
+    taken, sessions = texts.counted(report.taken, "message"), texts.counted(report.sessions, "session")
     say(f"This is a {' and a '.join(KINDS[kind] for kind in source.kinds)}.")
-    say(f"Took in {counted(report.taken, 'message')}; {counted(report.sessions, 'session')} in the file{known}.")
+    say(f"Took in {taken}; {sessions} in the file{known}.")
     if report.skipped:
-        say("Not taken:")
-    for reason, number in report.skipped:
-        say(f"  {number:,} {reason}")
+        say("\n".join(["Not taken:", *(f"  {number:,} {reason}" for reason, number in report.skipped)]))
     if report.refused:
-        typer.echo(f"Refused {counted(report.refused, 'line')}:", err=True)
-        for reason in report.reasons:
-            typer.echo(f"  {reason}", err=True)
-        if report.refused > len(report.reasons):
-            typer.echo(f"  and {report.refused - len(report.reasons):,} more", err=True)
+        more = report.refused - len(report.reasons)
+        lines = [f"Refused {texts.counted(report.refused, 'line')}:", *(f"  {reason}" for reason in report.reasons)]
+        typer.echo("\n".join([*lines, *([f"  and {more:,} more"] if more > 0 else [])]), err=True)
 
 
-def _tell_unseen(report: ImportReport, own: frozenset[Scope]) -> None:
+def _show_unseen(report: ImportReport, own: frozenset[Scope]) -> None:
     """What the owner does not find without being told where it is."""
     unseen = [(key, number) for key, number in report.scopes if Scope(key=key) not in own]
     for key, number in unseen[:SCOPES]:
@@ -144,7 +135,7 @@ def _tell_unseen(report: ImportReport, own: frozenset[Scope]) -> None:
         say(f"{number:,} {belong} to {name}, which `--scope {shlex.quote(name)}` shows.")
     if len(unseen) > SCOPES:
         rest = sum(number for _, number in unseen[SCOPES:])
-        say(f"{counted(rest, 'more message')} belong to {counted(len(unseen) - SCOPES, 'other scope')}.")
+        say(f"{texts.counted(rest, 'more message')} belong to {texts.counted(len(unseen) - SCOPES, 'other scope')}.")
 
 
 @contextmanager

@@ -6,14 +6,12 @@ shown, also when it ends while it is still loading.
 
 from __future__ import annotations
 
-import gc
 import io
 import logging
 import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """The entry point of the console script."""
-    _furnish()
+    _open_missing_streams()
     sys.excepthook = _last_words
     threading.excepthook = lambda failed: _log("a thread failed", failed.exc_value)
     sys.unraisablehook = lambda failed: _log("something failed on its way out", failed.exc_value)
@@ -35,25 +33,42 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    _loaded()(prog_name="mneme")
-
-
-def _loaded() -> Callable[..., object]:
-    """The whole command line, called as typer.Typer calls itself, but for the hook that it would put in place of ours.
-
-    What it loads is needed to the end: to look through it for refuse, again and again while it grows, would take a
-    sixth of the start.
-    """
-    gc.disable()
     from typer.main import get_command
 
-    command = get_command(app())
-    gc.freeze()
-    gc.enable()
-    return command
+    # As typer.Typer calls itself, but for the hook that it would put in place of ours.
+    get_command(app())(prog_name="mneme")
 
 
-def _furnish() -> None:
+def app() -> typer.Typer:
+    """The whole command line."""
+    import typer
+
+    from gateway.cli.import_ import import_file
+    from gateway.cli.memory import add_memory
+    from gateway.cli.recall import recall
+    from gateway.cli.reminders import add_reminders
+    from gateway.cli.run import add_run
+    from gateway.cli.sessions import add_sessions
+    from gateway.cli.usage import add_usage
+
+    root = typer.Typer(
+        help="Mneme, a persistent assistant. Settings are in mneme.toml in $MNEME_HOME (~/.mneme).",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    add_run(root)
+    root.command("recall")(recall)
+    add_sessions(root)
+    root.command("import")(import_file)
+    add_memory(root)
+    add_reminders(root)
+    add_usage(root)
+    return root
+
+
+def _open_missing_streams() -> None:
     """Opens what is missing of the three standard streams on nothing: the next file that is opened would take the
     number of one, and be read or written as if it were it."""
     for number, flags in enumerate((os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)):
@@ -65,37 +80,6 @@ def _furnish() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
-
-
-def app() -> typer.Typer:
-    """The whole command line."""
-    import typer
-
-    from gateway.cli.facts import add_facts
-    from gateway.cli.forget import add_forget
-    from gateway.cli.jobs import add_jobs
-    from gateway.cli.memory import add_memory
-    from gateway.cli.recall import add_recall
-    from gateway.cli.run import add_house
-    from gateway.cli.sessions import add_history
-    from gateway.cli.usage import add_usage
-
-    root = typer.Typer(
-        help="Mneme, a persistent assistant. Settings are in mneme.toml in $MNEME_HOME (~/.mneme).",
-        add_completion=False,
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-    )
-    add_house(root)
-    add_recall(root)
-    add_history(root)
-    add_memory(root)
-    add_facts(root)
-    add_forget(root)
-    add_jobs(root)
-    add_usage(root)
-    return root
 
 
 def _last_words(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -1,127 +1,277 @@
-"""`mneme memory`: the curated notes from the command line."""
+"""`mneme memory`, `remember`, `facts` and `forget`: notes and facts, with the words that a chat has for them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated, Literal
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from core.store.notes import Author
-from core.types import Account
+from core.store.notes import NoteChange
+from core.types import Command, Json
+from gateway import texts
 from gateway.cli.providers import add_providers
 from gateway.cli.runtime import (
     AsJson,
     InScope,
-    fail,
+    Limit,
+    Words,
+    Yes,
+    assert_somebodys,
+    chat,
+    context_of,
     is_bare,
-    is_somebodys,
     joined,
+    plain,
+    run_command,
     say_json,
-    scope_of,
-    seen,
+    show,
     tell,
     visit,
 )
-from gateway.cli.versions import add_versions
 from gateway.services import Services
 
+if TYPE_CHECKING:
+    from gateway.commands.facts import FactCommands
+    from gateway.commands.memory import MemoryCommands
+
 Target = Literal["memory", "user"]
-AUTHOR = Author(account=Account(platform="terminal", user_id="local"), is_typed=True)
-Which = Annotated[Target, typer.Option("--target", help="memory: what I learned; user: who you are.")]
+_TARGETS: tuple[Target, ...] = ("memory", "user")
+InTarget = Annotated[Target | None, typer.Option("--target", help="memory: what I learned; user: who you are.")]
 Anyway = Annotated[bool, typer.Option("--anyway", help="Keep it although it reads like an order.")]
-Either = Annotated[Target | None, typer.Option("--target", help="memory: what I learned; user: who you are.")]
-Old = Annotated[str, typer.Argument(help="A part of the note that no other note has.")]
-Part = Annotated[list[str], typer.Argument(help="A part of the note that no other note has.")]
+_ACTIONS = {
+    "undo": "Take back the last change of a note, or one by its number; a fact's by f3 or c7.",
+    "why": "Tell where a note or a fact (f3) comes from.",
+    "pending": "List what waits for your decision.",
+    "approve": "Note what was waiting, by its number, or let SOUL.md or AGENTS.md stand.",
+    "reject": "Drop what was waiting, by its number.",
+    "facts": "List what is known, or what is known about some words.",
+    "changes": "List what changed in what is known, up to now or to c7.",
+    "pin": "Keep a fact (f3) as it is, however old it gets.",
+    "unpin": "Let a fact (f3) fade with age again.",
+    "right": "Confirm a fact (f3).",
+    "wrong": "Doubt a fact (f3).",
+    "correct": "Correct a fact: f3 and the sentence that is right.",
+    "forget": "Erase a fact (f3) and what was said of it, for good.",
+}
 
 
 def add_memory(app: typer.Typer) -> None:
     """Puts the commands on the command line."""
-    memory = typer.Typer(help="What is noted for good, and what became of it.")
+    memory = typer.Typer(help="What is noted and known for good, and what became of it.")
     memory.callback(invoke_without_command=True)(_memory)
     memory.command("list")(_list)
     memory.command("add")(_add)
     memory.command("replace")(_replace)
     memory.command("remove")(_remove)
-    add_versions(memory)
+    memory.command("history")(_history)
+    for action, help_text in _ACTIONS.items():
+        memory.command(action, help=help_text)(_same_as_chat(action))
     add_providers(memory)
     app.add_typer(memory, name="memory")
+    app.command("remember")(_remember)
+    app.command("facts")(_list_facts)
+    app.command("forget")(_forget)
 
 
-def _memory(context: typer.Context, target: Either = None, scope: InScope = None, as_json: AsJson = False) -> None:
+def facts_of(services: Services) -> FactCommands:
+    """The chat's commands for facts, whose rules take a while to load."""
+    from gateway.commands.facts import FactCommands
+
+    return FactCommands(services)
+
+
+def notes_of(services: Services) -> MemoryCommands:
+    """The chat's /memory."""
+    from gateway.commands.memory import MemoryCommands
+
+    return MemoryCommands(services, facts_of(services))
+
+
+def _same_as_chat(action: str) -> Callable[..., None]:
+    def run(words: Words = None, scope: InScope = None, yes: Yes = False) -> None:
+        chat(notes_of, Command(name="memory", arguments=f"{action} {joined(words)}".strip()), scope, yes=yes)
+
+    return run
+
+
+def _memory(context: typer.Context, target: InTarget = None, scope: InScope = None, as_json: AsJson = False) -> None:
     if is_bare(context, target, scope, as_json):
         _list(target, scope, as_json)
 
 
-def _list(target: Either = None, scope: InScope = None, as_json: AsJson = False) -> None:
+def _list(target: InTarget = None, scope: InScope = None, as_json: AsJson = False) -> None:
     """List the notes."""
-    targets: tuple[Target, ...] = ("memory", "user") if target is None else (target,)
+    targets = _TARGETS if target is None else (target,)
 
     async def work(services: Services) -> None:
-        scopes = await seen(services, scope)
-        entries = {name: await services.notebook.entries(scopes, name) for name in targets}
+        context = await context_of(services, scope)
         if as_json:
-            say_json(entries)
-            return
-        for name in targets:
-            tell(f"{name.upper()} ({await services.notebook.heading(scopes, name)})")
-            tell("\n".join(f"- {entry}" for entry in entries[name]) or "Nothing yet.")
-        if waiting := [
-            *await services.notebook.pending(scopes),
-            *(await services.owner_files.left_out() if scope is None else ()),
-        ]:
-            tell(f"{len(waiting)} put aside because they read like orders: mneme memory pending.")
-        for trouble in await services.notebook.troubles(scopes):
-            tell(trouble)
+            say_json({name: await services.notebook.entries(context.scopes, name) for name in targets})
+        else:
+            tell(plain(await notes_of(services).list(context, targets)))
 
     visit(work)
 
 
 def _add(
     text: Annotated[list[str], typer.Argument(help="The note.")],
-    target: Which = "memory",
+    target: InTarget = None,
     scope: InScope = None,
     anyway: Anyway = False,
 ) -> None:
     """Add a note."""
-
-    async def work(services: Services) -> None:
-        scopes = await seen(services, scope)
-        if not await is_somebodys(services, scope_of(scope)):
-            fail(f"Nobody has the scope {scope}: who was let in or has written to me has one; /whoami tells it.")
-        tell(await services.notebook.add(scope_of(scope), scopes, target, joined(text), _author(anyway)))
-
-    visit(work)
+    _change("add", scope, target=target or "memory", new=joined(text), is_insisting=anyway)
 
 
 def _replace(
-    old: Old,
-    text: Annotated[list[str], typer.Argument(help="What to note instead.")],
-    target: Either = None,
+    old: Annotated[str, typer.Argument(help="A part of the note that no other note has.")],
+    text: Annotated[list[str] | None, typer.Argument(help="What to note instead.")] = None,
+    target: InTarget = None,
     scope: InScope = None,
     anyway: Anyway = False,
 ) -> None:
-    """Replace a note."""
+    """Replace a note; also in a chat's words: "likes tea => likes mate"."""
+    new = joined(text)
+    if text is None:
+        old, sign, new = (part.strip() for part in old.partition("=>"))
+        if not sign:
+            raise typer.BadParameter("say what to note instead", param_hint="TEXT")
+    _change("replace", scope, target=target or "", old=old, new=new, is_insisting=anyway)
 
-    async def work(services: Services) -> None:
-        scopes = await seen(services, scope)
-        name = target or await services.notebook.target_of(scopes, old)
-        tell(await services.notebook.replace(scope_of(scope), scopes, name, old, joined(text), _author(anyway)))
 
-    visit(work)
-
-
-def _remove(part: Part, target: Either = None, scope: InScope = None) -> None:
+def _remove(
+    part: Annotated[list[str], typer.Argument(help="A part of the note that no other note has.")],
+    target: InTarget = None,
+    scope: InScope = None,
+) -> None:
     """Remove a note."""
-    old = joined(part)
+    _change("remove", scope, target=target or "", old=joined(part))
 
+
+def _change(
+    action: str, scope: str | None, *, target: str, old: str = "", new: str = "", is_insisting: bool = False
+) -> None:
     async def work(services: Services) -> None:
-        scopes = await seen(services, scope)
-        name = target or await services.notebook.target_of(scopes, old)
-        tell(await services.notebook.remove(scope_of(scope), scopes, name, old, AUTHOR))
+        from gateway.commands.memory import NoteEdit
+
+        await assert_somebodys(services, scope)
+        edit = NoteEdit(action=action, target=target, old=old, new=new, is_insisting=is_insisting)
+        show(await notes_of(services).change(edit, await context_of(services, scope)))
 
     visit(work)
 
 
-def _author(is_insisting: bool) -> Author:
-    return replace(AUTHOR, is_insisting=is_insisting)
+def _history(
+    page: Annotated[int, typer.Option("--page", min=1, help="1 is the latest.")] = 1,
+    scope: InScope = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what was changed in the notes, latest first."""
+
+    async def work(services: Services) -> None:
+        from gateway.commands.memory import PAGE
+
+        context = await context_of(services, scope)
+        if as_json:
+            changes = await services.notebook.history(context.scopes, PAGE, PAGE * (page - 1))
+            say_json([_change_object(change) for change in changes])
+        else:
+            show(await run_command(notes_of(services), Command(name="memory", arguments=f"history {page}"), context))
+
+    visit(work)
+
+
+def _remember(
+    what: Annotated[list[str], typer.Argument(help="A sentence: Ana's birthday is on 3 May.")], scope: InScope = None
+) -> None:
+    """Remember a fact for good."""
+
+    async def work(services: Services) -> None:
+        await assert_somebodys(services, scope)
+        command = Command(name="remember", arguments=joined(what))
+        show(await run_command(facts_of(services), command, await context_of(services, scope)))
+
+    visit(work)
+
+
+def _list_facts(
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Only what has to do with these words, best first.", show_default=False)
+    ] = None,
+    limit: Limit = 50,
+    scope: InScope = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what is known."""
+
+    async def work(services: Services) -> None:
+        context = await context_of(services, scope)
+        commands = facts_of(services)
+        facts = await commands.find(joined(words), context, limit)
+        if not facts and not as_json:
+            tell(texts.NOTHING_YET)
+        for fact in facts:
+            if not as_json:
+                tell(f"f{fact.id}: {commands.known.told(fact)}")
+                continue
+            say_json(
+                {
+                    "id": fact.id,
+                    "scope": fact.scope.key,
+                    "kind": fact.kind,
+                    "content": fact.content,
+                    "is_current": fact.is_open,
+                    "is_pinned": fact.is_pinned,
+                    "trust": round(fact.trust, 2),
+                    "valid_from": fact.valid_from,
+                    "valid_to": fact.valid_to,
+                    "message_id": fact.message_id,
+                }
+            )
+
+    visit(work)
+
+
+def _forget(
+    what: Annotated[list[str], typer.Argument(help="As for mneme recall: words, a phrase in quotes, filters.")],
+    yes: Yes = False,
+    scope: InScope = None,
+    as_json: AsJson = False,
+) -> None:
+    """Erase what was said about something, and all that was made of it, for good."""
+    from gateway.commands.forget import ForgetCommands
+
+    if not as_json:
+        chat(ForgetCommands, Command(name="forget", arguments=joined(what)), scope, yes=yes)
+        return
+    if not yes:
+        raise typer.BadParameter("nothing was erased: add --yes if this is what you mean", param_hint="--yes")
+
+    async def work(services: Services) -> None:
+        request = (await context_of(services, scope)).erasure_request
+        traces = await services.forgetting.look(joined(what), request)
+        if traces is None:
+            say_json({"forgotten": {}})
+            return
+        receipt = await services.forgetting.erase(traces.token, request)
+        say_json(
+            {
+                "forgotten": dict(receipt.counts),
+                "derived": receipt.derived,
+                "is_clean": receipt.is_clean,
+                "pending": receipt.pending,
+            }
+        )
+
+    visit(work)
+
+
+def _change_object(change: NoteChange) -> Json:
+    return asdict(change) | {
+        "scope": change.scope.key,
+        "at": change.at.isoformat(),
+        "account": None if change.account is None else change.account.key,
+        "address": None if change.address is None else change.address.key,
+    }

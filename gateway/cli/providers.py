@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 from typing import Annotated, Literal
-from zoneinfo import ZoneInfo
 
 import typer
 
@@ -15,8 +14,8 @@ from core.dates.periods import read as read_period
 from core.errors import ConfigError
 from core.memory.plugins import BUILT_IN, RESERVED, OptionForm, Plugins
 from core.store.sync import SyncQueue
-from gateway.check import standing
-from gateway.cli.runtime import AsJson, counted, fail, is_running, leaving, load, say, say_json, tell, visit
+from gateway import texts
+from gateway.cli.runtime import AsJson, fail, is_running, leaving, load, say, say_json, tell, visit, zone_of
 from gateway.services import Services, chosen, examined
 
 Mode = Literal["hybrid", "context", "tools"]
@@ -35,9 +34,15 @@ def _providers(as_json: AsJson = False) -> None:
     async def work(services: Services) -> None:
         settings = services.settings
         found, warnings = chosen(settings)
-        plugins, errands = Plugins(settings.home), SyncQueue(services.database, services.clock)
+        plugins, queue = Plugins(settings.home), SyncQueue(services.database, services.clock)
         on = {
-            one.name: "; ".join(filter(None, (f"on, {one.mode}", await standing(errands, one.name)))) for one in found
+            one.name: "; ".join(
+                filter(
+                    None,
+                    (f"on, {one.mode}", texts.sync_state(await queue.counts(one.name), await queue.backfill(one.name))),
+                )
+            )
+            for one in found
         }
         states = {name: _state(settings, plugins, name, on) for name in plugins.names()}
         rows = {**dict.fromkeys(BUILT_IN, "built in, always on"), **states}
@@ -72,22 +77,22 @@ def _sync(
             fail(wrong.get(name) or f"The memory {name} is not on; `mneme memory setup {name}` sets it up.")
         begins = datetime.fromtimestamp(0, UTC)
         if since is not None:
-            period = read_period(since, services.clock.now(), ZoneInfo(services.settings.general.zone))
+            period = read_period(since, services.clock.now(), zone_of(services))
             if period is None:
                 raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint="--since")
             begins = period[0]
-        errands = SyncQueue(services.database, services.clock)
-        again = await errands.retry_dead(name)
-        sessions = await errands.request_backfill(name, begins)
+        queue = SyncQueue(services.database, services.clock)
+        again = await queue.retry_dead(name)
+        sessions = await queue.request_backfill(name, begins)
         if as_json:
             say_json({"conversations": sessions, "again": again})
             return
-        more = f", and once more of what was given up ({counted(again, 'message')})" if again else ""
+        more = f", and once more of what was given up ({texts.counted(again, 'message')})" if again else ""
         when = (
             "while Mneme runs, as it does now" if is_running(services.settings.home) else "while Mneme runs: start it"
         )
         tell(
-            f"{name} is told of {counted(sessions, 'conversation')}, as far as it does not know them{more}. That "
+            f"{name} is told of {texts.counted(sessions, 'conversation')}, as far as it does not know them{more}. That "
             f"happens {when}; `mneme memory providers` says how far it is."
         )
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import MISSING, dataclass, fields, replace
-from typing import Annotated, Any, cast, get_args, get_type_hints
-from zoneinfo import ZoneInfo
+from dataclasses import replace
+from typing import Annotated, cast, get_args
 
 import typer
 from rich.table import Table
@@ -21,84 +19,82 @@ from core.search.rendering import NO_MESSAGE, NO_SESSION, NO_SESSIONS, to_json
 from core.store.query import FoundSession, SearchQuery, SearchResults
 from core.text.sanitize import on_one_line
 from core.types import Payer, Role
-from gateway.cli.runtime import OWN, AsJson, InScope, console, joined, local, say_json, seen, tell, visit
+from gateway import texts
+from gateway.cli.runtime import OWN, AsJson, InScope, console, joined, say_json, seen, tell, visit, zone_of
 from gateway.services import Services
 
 STREAM = "-"
 MARKS = (">>>", "<<<")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Options:
-    """The options of `recall`, as the command line parses them."""
-
+def recall(  # noqa: PLR0913  The options are read off the signature.
     query: Annotated[
         list[str] | None,
         typer.Argument(
             help="What to look for, in your own words; filters may stand in it (from:Ana before:May on:telegram); "
             "- reads one query a line."
         ),
-    ] = None
-    limit: Annotated[int, typer.Option(min=1, max=10, help="How many sessions.")] = 3
-    page: Annotated[int, typer.Option(min=1, help="Which part of them: 2 are the next.")] = 1
-    messages: Annotated[int, typer.Option(min=0, max=1000, help="Add the N best messages over all sessions.")] = 0
-    session: Annotated[int | None, typer.Option(help="Look into one session only.")] = None
-    around: Annotated[int | None, typer.Option(help="Show what stands around this message.")] = None
-    window: Annotated[int, typer.Option(min=0, max=100, help="How many messages on each side.")] = 5
-    role: Annotated[str, typer.Option(help="user, assistant, tool, separated by commas.")] = "user,assistant"
-    before: Annotated[str | None, typer.Option(metavar="TIME", help="Said before: 2026-05-01, May, last week.")] = None
-    after: Annotated[str | None, typer.Option(metavar="TIME", help="Said in this time or later.")] = None
-    title: Annotated[str | None, typer.Option(help="A part of the conversation's title.")] = None
-    sender: Annotated[str | None, typer.Option("--from", metavar="NAME", help="Who said it; also me or you.")] = None
-    platform: Annotated[str | None, typer.Option(help="telegram, discord, terminal, …, separated by commas.")] = None
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10, help="How many sessions.")] = 3,
+    page: Annotated[int, typer.Option(min=1, help="Which part of them: 2 are the next.")] = 1,
+    messages: Annotated[int, typer.Option(min=0, max=1000, help="Add the N best messages over all sessions.")] = 0,
+    session: Annotated[int | None, typer.Option(help="Look into one session only.")] = None,
+    around: Annotated[int | None, typer.Option(help="Show what stands around this message.")] = None,
+    window: Annotated[int, typer.Option(min=0, max=100, help="How many messages on each side.")] = 5,
+    role: Annotated[str, typer.Option(help="user, assistant, tool, separated by commas.")] = "user,assistant",
+    before: Annotated[str | None, typer.Option(metavar="TIME", help="Said before: 2026-05-01, May, last week.")] = None,
+    after: Annotated[str | None, typer.Option(metavar="TIME", help="Said in this time or later.")] = None,
+    title: Annotated[str | None, typer.Option(help="A part of the conversation's title.")] = None,
+    sender: Annotated[str | None, typer.Option("--from", metavar="NAME", help="Who said it; also me or you.")] = None,
+    platform: Annotated[str | None, typer.Option(help="telegram, discord, terminal, …, separated by commas.")] = None,
     summary: Annotated[
         bool, typer.Option("--summary", help="Add a summary to each session, by the model; takes up to 90 seconds.")
-    ] = False
+    ] = False,
     expand: Annotated[
         bool, typer.Option("--expand", help="Also search for what the model makes of the question; takes seconds.")
-    ] = False
-    scope: InScope = None
-    as_json: AsJson = False
-
-
-def add_recall(app: typer.Typer) -> None:
-    """Puts the command on the command line."""
-    app.command("recall")(_flat(_Options, _recall))
-
-
-def _recall(options: _Options) -> None:
+    ] = False,
+    scope: InScope = None,
+    as_json: AsJson = False,
+) -> None:
     """Find what was said: sessions with the best match and what stands around it; without a query, the latest ones."""
-    text = joined(options.query)
+    text = joined(query)
     wanted = SearchQuery(
         scopes=frozenset(),
         text="" if text == STREAM else text,
-        roles=_roles(options.role),
-        platforms=tuple(name.strip().casefold() for name in (options.platform or "").split(",") if name.strip()),
-        title=options.title,
-        session=options.session,
-        around=options.around,
-        window=options.window,
-        limit=options.limit,
-        page=options.page,
-        messages=options.messages,
-        is_summarized=options.summary,
-        is_expanded=options.expand,
+        roles=_roles(role),
+        platforms=tuple(name.strip().casefold() for name in (platform or "").split(",") if name.strip()),
+        title=title,
+        session=session,
+        around=around,
+        window=window,
+        limit=limit,
+        page=page,
+        messages=messages,
+        is_summarized=summary,
+        is_expanded=expand,
         payer=Payer(scope=OWN),
     )
-    if options.sender is not None:
-        wanted = filters.by(wanted, options.sender)
+    if sender is not None:
+        wanted = filters.by(wanted, sender)
 
     async def work(services: Services) -> None:
-        query = replace(_timed(wanted, options, services), scopes=await seen(services, options.scope))
-        async with _searching(services, query) as recall:
+        asked = replace(wanted, scopes=await seen(services, scope))
+        for key, value in (("before", before), ("after", after)):
+            if value is None:
+                continue
+            timed = filters.timed(asked, key, value, services.clock.now(), zone_of(services))
+            if timed is None:
+                raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint=f"--{key}")
+            asked = timed
+        async with _searching(services, asked) as search:
             if text == STREAM:
-                await _stream(recall, query)
+                await _stream(search, asked)
                 return
-            findings = await recall.recall(query)
-        if options.as_json:
-            say_json(to_json(findings))
+            results = await search.recall(asked)
+        if as_json:
+            say_json(to_json(results))
         else:
-            _show(services, findings)
+            _show(services, results)
 
     visit(work)
 
@@ -125,25 +121,14 @@ async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[Re
             await model.close()
 
 
-async def _stream(recall: Recall, query: SearchQuery) -> None:
+async def _stream(search: Recall, query: SearchQuery) -> None:
     """One line in, one object out, also for a blank line, until the input ends; what fails says so in ``error``."""
     for line in sys.stdin.buffer:
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         try:
-            say_json(to_json(await recall.recall(replace(query, text=text))))
+            say_json(to_json(await search.recall(replace(query, text=text))))
         except MnemeError as error:
             say_json({"query": text, "error": str(error)})
-
-
-def _timed(query: SearchQuery, options: _Options, services: Services) -> SearchQuery:
-    """The query with the times of the options, as the clocks of the house have them."""
-    for key, value in (("before", options.before), ("after", options.after)):
-        if value is not None:
-            timed = filters.timed(query, key, value, services.clock.now(), ZoneInfo(services.settings.general.zone))
-            if timed is None:
-                raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint=f"--{key}")
-            query = timed
-    return query
 
 
 def _roles(text: str) -> tuple[Role, ...]:
@@ -153,17 +138,17 @@ def _roles(text: str) -> tuple[Role, ...]:
     return cast(tuple[Role, ...], roles)
 
 
-def _show(services: Services, findings: SearchResults) -> None:
-    if not findings.sessions:
-        nothing = {"scroll": NO_MESSAGE, "read": NO_SESSION}.get(findings.shape, "Nothing was found.")
-        if findings.shape == "browse" and not findings.note:
+def _show(services: Services, results: SearchResults) -> None:
+    if not results.sessions:
+        nothing = {"scroll": NO_MESSAGE, "read": NO_SESSION}.get(results.shape, "Nothing was found.")
+        if results.shape == "browse" and not results.note:
             nothing = NO_SESSIONS
-        tell(" ".join(filter(None, [nothing, findings.note])))
+        tell(" ".join(filter(None, [nothing, results.note])))
         return
-    if findings.note:
-        tell(findings.note)
-    if findings.shape in ("scroll", "read"):
-        _show_messages(services, findings.sessions[0])
+    if results.note:
+        tell(results.note)
+    if results.shape in ("scroll", "read"):
+        _show_messages(services, results.sessions[0])
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("Session", justify="right")
@@ -171,32 +156,32 @@ def _show(services: Services, findings: SearchResults) -> None:
     table.add_column("Platform")
     table.add_column("Title", ratio=1, overflow="fold")
     table.add_column("What was said", ratio=3, overflow="fold")
-    for found in findings.sessions:
+    for found in results.sessions:
         session = found.session
-        said = _marked(found.matches[0].snippet) if found.matches else Text(found.preview or "")
+        at = found.matches[0].created_at if found.matches else session.last_at or session.started_at
         table.add_row(
             str(session.id),
-            local(services, found.matches[0].created_at if found.matches else session.last_at or session.started_at),
+            texts.moment(at, zone_of(services)),
             session.address.platform,
             Text(on_one_line(session.title or "")),
-            said,
+            _marked(found.matches[0].snippet) if found.matches else Text(found.preview or ""),
         )
         if found.summary is not None:
             table.add_row("", "", "", "", Text(found.summary, style="italic"))
     console().print(table)
-    for hit in findings.messages:
+    for hit in results.messages:
         console().print(Text.assemble((f"{hit.message_id} ", "dim"), _marked(hit.snippet)))
 
 
 def _show_messages(services: Services, found: FoundSession) -> None:
-    session = found.session
+    session, zone = found.session, zone_of(services)
     title = on_one_line(session.title or "without a title")
-    tell(f"Session {session.id}, {title}, {local(services, session.started_at)}")
+    tell(f"Session {session.id}, {title}, {texts.moment(session.started_at, zone)}")
     if found.summary is not None:
         console().print(Text(found.summary, style="italic"))
     for item in (*found.bookend_start, *found.window, *found.bookend_end):
         name = on_one_line(item.sender or "") or ("you" if item.role == "user" else item.role)
-        head = f"{item.message_id}  {local(services, item.at)}  {name}: "
+        head = f"{item.message_id}  {texts.moment(item.at, zone)}  {name}: "
         console().print(Text.assemble((head, "bold" if item.is_anchor else "dim"), item.text))
 
 
@@ -206,31 +191,6 @@ def _marked(snippet: str) -> Text:
     opened, closed = MARKS
     for position, part in enumerate(snippet.split(opened)):
         inside, mark, outside = part.partition(closed)
-        if position and mark:
-            text.append(inside, style="bold")
-            text.append(outside)
-        else:
-            text.append(part)
+        text.append(inside, style="bold" if position and mark else "")
+        text.append(outside)
     return text
-
-
-def _flat(options: type[Any], command: Callable[[Any], None]) -> Callable[..., None]:
-    """A function whose parameters are the fields of `options`: what typer reads, where a command has many options."""
-    hints = get_type_hints(options, include_extras=True)
-
-    def run(**values: Any) -> None:
-        command(options(**values))
-
-    run.__doc__ = command.__doc__
-    run.__annotations__ = {}
-    parameters = [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if field.default is MISSING else field.default,
-            annotation=hints[field.name],
-        )
-        for field in fields(options)
-    ]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return run

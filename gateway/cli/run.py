@@ -1,12 +1,10 @@
-"""`mneme run`, `mneme chat`, `mneme approve` and `mneme check`: the commands that concern the whole house, and what
-stands before a command."""
+"""`mneme run`, `chat`, `approve`, `status` and `check`: the commands that concern all of Mneme."""
 
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated
+from typing import Annotated, Literal
 
 import structlog
 import typer
@@ -17,21 +15,35 @@ from config.settings import Settings, SettingsError
 from core.errors import MnemeError
 from core.store.sqlite.fact_index import FactIndex
 from core.text.sanitize import on_one_line
-from gateway import logs
-from gateway.check import CheckResult
-from gateway.cli.runtime import LOG, AsJson, console, counted, fail, finish, leaving, load, say, say_json, tell, visit
+from gateway import logs, texts
+from gateway.cli.runtime import (
+    LOG,
+    AsJson,
+    console,
+    fail,
+    finish,
+    is_running,
+    leaving,
+    load,
+    plain,
+    say,
+    say_json,
+    tell,
+    visit,
+)
 from gateway.packages import DISTRIBUTION, assert_own_packages
 from gateway.services import Services
 
 _STYLES = {"right": "green", "wrong": "bold red", "off": "dim"}
 
 
-def add_house(root: typer.Typer) -> None:
+def add_run(root: typer.Typer) -> None:
     """Puts the commands, and what stands before a command, on the command line."""
     root.callback()(_root)
     root.command("run")(_run)
     root.command("chat")(_chat)
     root.command("approve")(_approve)
+    root.command("status")(_status)
     root.command("check")(_check)
 
 
@@ -53,42 +65,37 @@ def _run(
     terminal: Annotated[bool, typer.Option("--terminal", help="Chat in this terminal too.")] = False,
 ) -> None:
     """Start Mneme: every platform that has a token, the scheduler; without any, a chat in this terminal."""
-    settings = _settled()
-    is_chat = terminal or not (settings.is_telegram_on or settings.is_discord_on)
-    logs.configure(settings, settings.home / LOG if is_chat else None)
-    finish(_live(settings, chat_only=False, has_terminal=terminal))
+    _live(is_chat_only=False, has_terminal=terminal)
 
 
 def _chat() -> None:
     """Talk here. In a pipe: one message a line, answers on standard output, until the input ends."""
-    settings = _settled()
-    logs.configure(settings, settings.home / LOG)
-    finish(_live(settings, chat_only=True, has_terminal=True))
+    _live(is_chat_only=True, has_terminal=True)
 
 
-def _settled() -> Settings:
+def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
     with leaving():
         assert_own_packages()
-        return load()
+        settings = load()
+    named = [] if is_chat_only else [*["telegram"] * settings.is_telegram_on, *["discord"] * settings.is_discord_on]
+    is_shown = has_terminal or not named
+    logs.configure(settings, settings.home / LOG if is_shown else None)
 
+    async def work() -> None:
+        # Only what talks to platforms needs their clients, and these take a while to load.
+        from gateway.app import run_gateway
 
-async def _live(settings: Settings, *, chat_only: bool, has_terminal: bool) -> None:
-    # Only what talks to platforms needs their clients, and these take a while to load.
-    from gateway.app import run_gateway
+        log = structlog.get_logger("mneme")
+        platforms = ", ".join([*named, *["terminal"] * is_shown])
+        log.info("Mneme starts", version=_version(), home=str(settings.home), platforms=platforms)
+        try:
+            last = await run_gateway(settings, chat_only=is_chat_only, has_terminal=has_terminal)
+        finally:
+            log.info("Mneme has stopped")
+        if last:
+            say(last)
 
-    log = structlog.get_logger("mneme")
-    named = [
-        name for name, is_on in (("telegram", settings.is_telegram_on), ("discord", settings.is_discord_on)) if is_on
-    ]
-    platforms = [] if chat_only else named
-    shown = [*platforms, "terminal"] if has_terminal or not platforms else platforms
-    log.info("Mneme starts", version=_version(), home=str(settings.home), platforms=", ".join(shown))
-    try:
-        last = await run_gateway(settings, chat_only=chat_only, has_terminal=has_terminal)
-    finally:
-        log.info("Mneme has stopped")
-    if last:
-        say(last)
+    finish(work())
 
 
 def _approve(
@@ -101,14 +108,12 @@ def _approve(
     async def work(services: Services) -> None:
         now = services.clock.now()
         waiting = await services.people.pending(now)
+        if not code and as_json:
+            say_json([{"account": pairing.account.key, "name": pairing.name} for pairing in waiting])
+        elif not code:
+            lines = [f"{on_one_line(one.name)} ({one.account.platform}, id {one.account.user_id})" for one in waiting]
+            tell("\n".join(lines) or texts.NOBODY_WAITS)
         if not code:
-            if as_json:
-                say_json([{"account": pairing.account.key, "name": pairing.name} for pairing in waiting])
-                return
-            for pairing in waiting:
-                tell(f"{on_one_line(pairing.name)} ({pairing.account.platform}, id {pairing.account.user_id})")
-            if not waiting:
-                say("Nobody is waiting to be let in.")
             return
         wanted = "".join(sign for sign in code.upper() if sign.isalnum())
         for pairing in waiting:
@@ -117,12 +122,30 @@ def _approve(
                 typer.confirm(f"Let in {on_one_line(pairing.name)} ({pairing.account.key}){rights}?", abort=True)
         approved = await services.people.approve(code, now, owner)
         if approved is None:
-            fail("That code is wrong, was used, or is older than an hour. Ask for a new one.")
+            fail(texts.WRONG_CODE)
         if as_json:
             say_json({"account": approved.account.key, "name": approved.name, "is_owner": owner})
-            return
-        role = "is yours now and sees what you see" if owner else "may talk to me now, apart from your history"
-        tell(f"{on_one_line(approved.name)} ({approved.account.platform}, id {approved.account.user_id}) {role}.")
+        else:
+            tell(plain(texts.let_in(on_one_line(approved.name), approved.account, is_owner=owner)))
+
+    visit(work)
+
+
+def _status(as_json: AsJson = False) -> None:
+    """Show what is kept and what waits; `mneme check` asks the platforms and the model too."""
+
+    async def work(services: Services) -> None:
+        from gateway.commands.status import StatusReport
+
+        settings = services.settings
+        has_model = settings.anthropic_api_key is not None or settings.anthropic_base_url is not None
+        report = StatusReport(services, settings.model.chat if has_model else "none is configured")
+        state = "running" if is_running(settings.home) else "not running"
+        lines = [f"**Mneme**: {state}", *await report.lines()]
+        if as_json:
+            say_json(dict(plain(line).split(": ", 1) for line in lines))
+        else:
+            tell("\n".join(plain(line) for line in lines))
 
     visit(work)
 
@@ -132,8 +155,8 @@ def _check(
     as_json: AsJson = False,
 ) -> None:
     """Check the settings, the packages, SQLite, state.db, the model and the tokens: what is wrong and what to do."""
-
-    from gateway.probes import checkup
+    # It asks the platforms, whose clients no other command should wait for.
+    from gateway.check import CheckResult, check
 
     async def work() -> None:
         problems: tuple[str, ...] = ()
@@ -143,19 +166,31 @@ def _check(
             logs.configure(settings, settings.home / LOG)
         except SettingsError as error:
             problems = error.problems
-        findings = [await _repaired(settings)] if repair and settings is not None else []
-        findings += await checkup(settings, problems, _WallClock()).run()
+        results = []
+        if repair and settings is not None:
+            state, text = await _repaired(settings)
+            results.append(CheckResult(subject="repair", state=state, text=text))
+        results += await check(settings, problems)
         if as_json:
-            say_json([{name: getattr(finding, name) for name in CheckResult.__slots__} for finding in findings])
+            say_json([{name: getattr(result, name) for name in CheckResult.__slots__} for result in results])
         else:
-            _show(findings)
-        if any(finding.state == "wrong" for finding in findings):
+            table = Table(box=None, pad_edge=False, show_header=False)
+            table.add_column(no_wrap=True)
+            table.add_column(no_wrap=True)
+            table.add_column(overflow="fold")
+            for result in results:
+                cell = Text(result.text)
+                if result.advice:
+                    cell.append(f"{'' if result.text.endswith('.') else '.'} {result.advice}", style="italic")
+                table.add_row(Text(result.state, style=_STYLES[result.state]), result.subject, cell)
+            console().print(table)
+        if any(result.state == "wrong" for result in results):
             raise typer.Exit(1)
 
     finish(work())
 
 
-async def _repaired(settings: Settings) -> CheckResult:
+async def _repaired(settings: Settings) -> tuple[Literal["right", "wrong"], str]:
     """Builds the text indexes anew, to the end, and what is derived from them."""
     try:
         async with Services.open(settings) as services:
@@ -164,31 +199,9 @@ async def _repaired(settings: Settings) -> CheckResult:
                 pass
             facts = await FactIndex(services.database).rebuild()
     except MnemeError as error:
-        return CheckResult(subject="repair", state="wrong", text=str(error).partition(" Run `mneme check`")[0])
-    held = counted(messages, "message") + (f" and {counted(facts, 'fact')}" if facts else "")
-    text = f"The text indexes were built anew from {held}."
-    return CheckResult(subject="repair", state="right", text=text)
-
-
-def _show(findings: list[CheckResult]) -> None:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for finding in findings:
-        text = Text(finding.text)
-        if finding.advice:
-            end = "" if finding.text.endswith(".") else "."
-            text.append(f"{end} {finding.advice}", style="italic")
-        table.add_row(Text(finding.state, style=_STYLES[finding.state]), finding.subject, text)
-    console().print(table)
-
-
-class _WallClock:
-    """Fills the role Clock."""
-
-    def now(self) -> datetime:
-        return datetime.now(UTC)
+        return "wrong", str(error).partition(" Run `mneme check`")[0]
+    held = texts.counted(messages, "message") + (f" and {texts.counted(facts, 'fact')}" if facts else "")
+    return "right", f"The text indexes were built anew from {held}."
 
 
 def _version() -> str:

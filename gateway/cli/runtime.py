@@ -1,7 +1,6 @@
-"""How the command line comes into the house and what it says on leaving: settings, one visit, one sentence when it
-fails.
+"""What every shell command is made of: settings, one visit to what is kept, a chat command's answer as plain text.
 
-Every problem ends here as an exit code: 0 done (also when nothing was found), 1 failed, 2 wrong usage.
+Every problem ends here as one sentence and an exit code: 0 done (also when nothing was found), 1 failed, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ import json
 import os
 import re
 import sys
+import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from zoneinfo import ZoneInfo
 
 import typer
@@ -25,18 +24,27 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from config.settings import Settings, SettingsError
-from core.errors import ConfigError, MnemeError
+from core.errors import ConfigError, MnemeError, Refused
+from core.markup.render import to_plain
 from core.text.sanitize import legible
-from core.types import Account, Address, Scope
+from core.types import Account, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
+from gateway.commands.context import CommandContext
 from gateway.services import Services
+
+if TYPE_CHECKING:
+    from gateway.commands.registry import CommandGroup
 
 HERE = Address(platform="terminal", chat_id="local")
 OWN = Scope.account("terminal", "local")
+OWNER = Sender(id="local", name="Owner")
+"""Whoever sits here."""
 WIDTH_IN_A_PIPE = 160
 LOG = "mneme.log"
 LOCK = "gateway.lock"
 _SCOPE = re.compile(r"(?:account|room):[a-z][a-z0-9_-]{0,31}:[^\s:]{1,100}")
+_CHAT_COMMAND = re.compile(r"`/(?=(?:approve|cron|facts|forget|memory|recall|remember|remind|sessions|status|usage)\b)")
+"""A command that exists here too, as texts for a chat name it."""
 
 
 def checked_scope(key: str | None) -> str | None:
@@ -56,22 +64,83 @@ InScope = Annotated[
         callback=checked_scope,
     ),
 ]
+Words = Annotated[list[str] | None, typer.Argument(help="As in a chat; no quotes are needed.", show_default=False)]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many, the latest first.")]
 
 
-def visit(work: Callable[[Services], Awaitable[None]], *, level: str = "warning") -> None:
-    """Opens the house, does `work` in it, closes it. Works beside a running gateway. What is logged meanwhile, from
-    `level` on, goes into the log file: what concerns whoever sits here is said by the command."""
+def visit(work: Callable[[Services], Awaitable[None]]) -> None:
+    """Opens what is kept, does `work`, closes it. Works beside a running gateway. Warnings go into the log file."""
 
     async def inside() -> None:
         settings = load()
-        logs.configure(
-            settings.model_copy(update={"general": settings.general.model_copy(update={"log_level": level})}),
-            settings.home / LOG,
-        )
+        general = settings.general.model_copy(update={"log_level": "warning"})
+        logs.configure(settings.model_copy(update={"general": general}), settings.home / LOG)
         async with Services.open(settings) as services:
             await work(services)
 
     finish(inside())
+
+
+def chat(group: Callable[[Services], CommandGroup], command: Command, scope: str | None, *, yes: bool = False) -> None:
+    """Runs a chat command as the owner at this terminal and prints its answer. Where it asks for a yes, a person is
+    asked here; a program has to say `yes` at once."""
+
+    async def work(services: Services) -> None:
+        context = await context_of(services, scope)
+        commands = group(services)
+        answer = await run_command(commands, command, context)
+        if answer.confirm is not None and not yes:
+            show(answer)
+            if not sys.stdin.isatty():
+                raise typer.BadParameter("nothing was erased: add --yes if this is what you mean", param_hint="--yes")
+            typer.confirm("Yes?", abort=True)
+        if answer.confirm is not None:
+            answer = await run_command(commands, answer.confirm, context)
+        show(answer)
+
+    visit(work)
+
+
+async def run_command(group: CommandGroup, command: Command, context: CommandContext) -> Answer:
+    """The answer of a chat command; a refusal as plain text ends with 1."""
+    try:
+        return await group.run(command, context)
+    except Refused as refusal:
+        fail(plain(str(refusal)))
+
+
+async def context_of(services: Services, scope: str | None) -> CommandContext:
+    """The owner at this terminal, who sees `scope` alone where one is named, and writes to it."""
+    now, own = services.clock.now(), scope_of(scope)
+    inbound = Inbound(
+        kind="message",
+        address=HERE,
+        scope=own,
+        sender=OWNER,
+        text="",
+        message_id=uuid.uuid4().hex,
+        sent_at=now,
+        is_direct=True,
+    )
+    return CommandContext(
+        inbound=inbound,
+        scope=own,
+        scopes=await seen(services, scope),
+        session=Session(address=HERE, scope=own, started_at=now),
+        is_owner=True,
+        is_shell=True,
+    )
+
+
+def show(answer: Answer) -> None:
+    """An answer for a chat, as plain text."""
+    tell(plain(answer.text))
+
+
+def plain(markdown: str) -> str:
+    """A text for a chat, with the commands that exist here as they are typed here."""
+    return to_plain(_CHAT_COMMAND.sub("`mneme ", markdown))
 
 
 def finish(work: Coroutine[Any, Any, None]) -> None:
@@ -89,7 +158,7 @@ def leaving() -> Iterator[None]:
         fail(str(error))
     except BrokenPipeError:
         # Whoever read has enough.
-        hush()
+        silence_stdout()
         raise typer.Exit(0) from None
     except OSError as error:
         fail(sentence_of(error))
@@ -99,7 +168,9 @@ def leaving() -> Iterator[None]:
         known, others = group.split((MnemeError, OSError))
         if known is None or others is not None:
             raise
-        first = _first(known)
+        first: BaseException = known
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
         fail(sentence_of(first) if isinstance(first, OSError) else str(first))
 
 
@@ -114,7 +185,7 @@ def sentence_of(error: OSError) -> str:
     try:
         sys.stdout.flush()
     except OSError:
-        hush()
+        silence_stdout()
     reason = error.strerror or str(error) or type(error).__name__
     if error.filename is None:
         return f"Reading or writing failed: {reason}."
@@ -122,7 +193,7 @@ def sentence_of(error: OSError) -> str:
     return f"{os.fsdecode(error.filename)} cannot be used: {reason}.{remedy}"
 
 
-def hush() -> None:
+def silence_stdout() -> None:
     """Lets standard output lead nowhere; what is still buffered for it goes there too."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
@@ -139,38 +210,35 @@ def load() -> Settings:
 
 async def seen(services: Services, scope: str | None) -> frozenset[Scope]:
     """What the command looks at: the one scope that was named, else everything of the owner."""
-    if scope is None:
-        return await services.people.scopes(OWN)
-    return frozenset({scope_of(scope)})
+    return await services.people.scopes(OWN) if scope is None else frozenset({scope_of(scope)})
 
 
 def scope_of(key: str | None) -> Scope:
     """The scope of an option; the terminal's own without one."""
-    if key is None:
-        return OWN
-    checked_scope(key)
-    return Scope(key=key)
+    return OWN if key is None else Scope(key=key)
 
 
-async def is_somebodys(services: Services, scope: Scope) -> bool:
-    """Whether anybody has this scope: the owner, somebody who was let in, or who has said something there."""
+async def assert_somebodys(services: Services, key: str | None) -> None:
+    """Fails where nobody has this scope: not the owner, nobody who was let in, nobody who has said something there."""
+    scope = scope_of(key)
     _, platform, number = scope.key.split(":", 2)
     access = services.settings.access
-    return (
+    is_known = (
         scope in await services.people.scopes(OWN)
         or f"{platform}:{number}" in (access.rooms if scope.is_room else access.people)
         or (not scope.is_room and await services.people.is_admitted(Account(platform=platform, user_id=number)))
         or bool(await services.transcripts.recent(frozenset({scope}), 1))
     )
+    if not is_known:
+        fail(f"Nobody has the scope {key}: everybody who was let in or has written to me has one; /whoami names it.")
 
 
 def is_running(home: Path) -> bool:
-    """Whether a gateway or a chat lives in this home now."""
+    """Whether a gateway or a chat uses this home now."""
     if not (home / LOCK).exists():
         return False
-    lock = FileLock(home / LOCK)
     try:
-        with lock.acquire(timeout=0):
+        with FileLock(home / LOCK).acquire(timeout=0):
             return False
     except Timeout:
         return True
@@ -178,7 +246,7 @@ def is_running(home: Path) -> bool:
 
 def is_bare(context: typer.Context, *options: object) -> bool:
     """Whether a group of commands stands alone, so that it lists. Refuses options in front of a command, which would
-    not be heard."""
+    be ignored."""
     if context.invoked_subcommand is None:
         return True
     if any(options):
@@ -190,11 +258,6 @@ def is_bare(context: typer.Context, *options: object) -> bool:
 def joined(words: list[str] | None) -> str:
     """The words of a last argument that need not be quoted."""
     return " ".join(words or ())
-
-
-def counted(number: int, noun: str) -> str:
-    """A number and what it counts: ``1 line``, ``2,000 lines``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def say(text: str) -> None:
@@ -212,20 +275,17 @@ def say_json(value: object) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, default=str))
 
 
+def zone_of(services: Services) -> ZoneInfo:
+    """Where the clocks of whoever sits here stand."""
+    return ZoneInfo(services.settings.general.zone)
+
+
 def console() -> Console:
     """For tables and texts, of others too. In a pipe a table is as wide as it needs to be read, not as narrow as an
     unknown window, and a text has the lines that it has."""
     if sys.stdout.isatty():
         return _Legible(file=sys.stdout, highlight=False, emoji=False)
     return _Legible(file=sys.stdout, width=WIDTH_IN_A_PIPE, soft_wrap=True, highlight=False, emoji=False)
-
-
-def local(services: Services, at: datetime | None) -> str:
-    """A moment for eyes: ``3 May 2026, 10:30``."""
-    if at is None:
-        return ""
-    there = at.astimezone(ZoneInfo(services.settings.general.zone))
-    return f"{there.day} {there:%b %Y, %H:%M}"
 
 
 class _Legible(Console):
@@ -237,10 +297,3 @@ class _Legible(Console):
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
-
-
-def _first(group: BaseExceptionGroup[Any]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

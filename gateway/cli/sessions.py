@@ -1,4 +1,4 @@
-"""`mneme sessions`, `mneme export`: conversations to look at and to take away."""
+"""`mneme sessions` and `mneme export`: conversations to look at and to take away."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from rich.text import Text
 
 from core.text.sanitize import on_one_line
 from core.types import Scope, Session
-from gateway.cli.import_ import add_import
+from gateway import texts
 from gateway.cli.runtime import (
     AsJson,
     InScope,
+    Limit,
     console,
-    counted,
     fail,
     is_bare,
     joined,
-    local,
     say,
     say_json,
     seen,
     tell,
     visit,
+    zone_of,
 )
 from gateway.services import Services
 
@@ -32,7 +32,7 @@ TITLE_CHARS = 120
 ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a session.")]
 
 
-def add_history(app: typer.Typer) -> None:
+def add_sessions(app: typer.Typer) -> None:
     """Puts the commands on the command line."""
     sessions = typer.Typer(help="Earlier conversations: list, show, title, export.")
     sessions.callback(invoke_without_command=True)(_sessions)
@@ -41,7 +41,6 @@ def add_history(app: typer.Typer) -> None:
     sessions.command("title")(_title)
     sessions.command("export")(_export_one)
     app.add_typer(sessions, name="sessions")
-    add_import(app)
     app.command("export")(_export)
 
 
@@ -59,7 +58,7 @@ def _list(
     text: Annotated[
         list[str] | None, typer.Argument(help="Only those with these words in title or first message.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many, the latest first.")] = 20,
+    limit: Limit = 20,
     scope: InScope = None,
     as_json: AsJson = False,
 ) -> None:
@@ -78,9 +77,9 @@ def _list(
             table.add_column(name, no_wrap=True, justify="right" if name in ("Session", "Messages") else "left")
         table.add_column("Title", overflow="fold")
         for session in found:
-            when = local(services, session.last_at or session.started_at)
+            at = texts.moment(session.last_at or session.started_at, zone_of(services))
             title = Text(on_one_line(session.title or ""))
-            table.add_row(str(session.id), when, session.address.platform, str(session.messages), title)
+            table.add_row(str(session.id), at, session.address.platform, str(session.messages), title)
         console().print(table)
 
     visit(work)
@@ -90,9 +89,8 @@ def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> Non
     """Show what was said in a session."""
 
     async def work(services: Services) -> None:
-        scopes = await seen(services, scope)
-        session = await _found(services, session_id, scope)
-        messages = await services.transcripts.transcript(session.id, scopes)
+        session, zone = await _found(services, session_id, scope), zone_of(services)
+        messages = await services.transcripts.transcript(session.id, await seen(services, scope))
         if as_json:
             said = [
                 {
@@ -107,10 +105,10 @@ def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> Non
             say_json({**_object(session), "messages": said})
             return
         title = on_one_line(session.title or "without a title")
-        tell(f"Session {session.id}, {title}, {local(services, session.started_at)}\n")
+        tell(f"Session {session.id}, {title}, {texts.moment(session.started_at, zone)}\n")
         for message in messages:
             name = on_one_line(message.sender.name if message.sender else "") or message.role
-            head = f"{message.id}  {local(services, message.created_at)}  {name}: "
+            head = f"{message.id}  {texts.moment(message.created_at, zone)}  {name}: "
             console().print(Text.assemble((head, "dim"), message.text))
 
     visit(work)
@@ -156,9 +154,9 @@ async def _write(services: Services, scopes: frozenset[Scope], session_id: int |
     """The lines on standard output; what is not among them is counted on standard error."""
     async for line in services.archive.export(scopes, session_id):
         say(line)
-    if count := await services.archive.left_out(scopes, session_id):
+    if number := await services.archive.left_out(scopes, session_id):
         what = "calls of tools and what they returned, commands and what was answered to them"
-        typer.echo(f"Left out: {counted(count, 'message')} ({what}).", err=True)
+        typer.echo(f"Left out: {texts.counted(number, 'message')} ({what}).", err=True)
 
 
 async def _found(services: Services, session_id: int, scope: str | None) -> Session:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from core.store.usage import UsageSum
 from core.text.sanitize import on_one_line
 from core.usage.report import Prices, Spending
-from gateway.cli.runtime import AsJson, InScope, console, is_bare, local, say, say_json, seen, visit
-from gateway.commands.usage import KINDS, costs, misses, month_name, tokens
+from gateway import texts
+from gateway.cli.runtime import AsJson, InScope, Limit, console, is_bare, say, say_json, seen, visit, zone_of
+from gateway.commands.usage import COLUMNS, costs, figures, misses, tokens
 from gateway.services import Services
-
-_FIGURES = ("Calls", "In", "From the cache", "Written to it", "Out", "Cost")
 
 
 def add_usage(app: typer.Typer) -> None:
@@ -29,26 +26,23 @@ def add_usage(app: typer.Typer) -> None:
 
 
 def _usage(context: typer.Context, scope: InScope = None, as_json: AsJson = False) -> None:
-    if is_bare(context, scope, as_json):
-        _lately(scope, as_json)
+    if not is_bare(context, scope, as_json):
+        return
 
-
-def _lately(scope: str | None, as_json: bool) -> None:
     async def work(services: Services) -> None:
         spending = await services.usage_report.lately(await seen(services, scope))
+        prices = services.usage_report.prices
         if as_json:
             say_json(_object(spending, services))
             return
         say(f"The last 30 days: {tokens(spending)}")
         if not spending.calls:
             return
-        prices = services.usage_report.prices
-        _show("What for", [(_purpose(bill), prices.spending([bill])) for bill in spending.bills], prices)
+        rows = [(f"{one.model}, {texts.CALL_KINDS[one.kind]}", prices.spending([one])) for one in spending.bills]
+        _show("What for", rows, prices)
         say(costs(spending, prices))
-        if anew := misses(spending):
-            say("Not in the cache:")
-            for line in anew:
-                say(f"  {line}")
+        if missed := misses(spending):
+            say("\n".join(["Not in the cache:", *(f"  {line}" for line in missed)]))
 
     visit(work)
 
@@ -60,37 +54,24 @@ def _months(scope: InScope = None, as_json: AsJson = False) -> None:
         found = await services.usage_report.months(await seen(services, scope))
         if as_json:
             say_json([{"month": f"{day:%Y-%m}", **_object(spending, services)} for day, spending in found])
-            return
-        _show("Month", [(month_name(day), spending) for day, spending in found], services.usage_report.prices)
+        else:
+            _show("Month", [(f"{day:%B %Y}", spending) for day, spending in found], services.usage_report.prices)
 
     visit(work)
 
 
-def _sessions(
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many, the latest first.")] = 20,
-    scope: InScope = None,
-    as_json: AsJson = False,
-) -> None:
+def _sessions(limit: Limit = 20, scope: InScope = None, as_json: AsJson = False) -> None:
     """What each of the latest conversations has cost."""
 
     async def work(services: Services) -> None:
         found = await services.usage_report.sessions(await seen(services, scope), limit)
         if as_json:
-            say_json(
-                [
-                    {"session": session.id, "title": session.title, **_object(spending, services)}
-                    for session, spending in found
-                ]
-            )
+            say_json([{"session": one.id, "title": one.title, **_object(spent, services)} for one, spent in found])
             return
-        rows = [
-            (
-                f"{session.id}  {local(services, session.last_at or session.started_at)}  "
-                f"{on_one_line(session.title or '')}",
-                spending,
-            )
-            for session, spending in found
-        ]
+        rows = []
+        for session, spending in found:
+            at = texts.moment(session.last_at or session.started_at, zone_of(services))
+            rows.append((f"{session.id}  {at}  {on_one_line(session.title or '')}", spending))
         _show("Session", rows, services.usage_report.prices)
 
     visit(work)
@@ -98,28 +79,15 @@ def _sessions(
 
 def _show(head: str, rows: Sequence[tuple[str, Spending]], prices: Prices) -> None:
     if not rows:
-        say("No model was asked yet.")
+        say(texts.NO_MODEL_ASKED)
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column(head, overflow="fold")
-    for name in _FIGURES:
+    for name in COLUMNS:
         table.add_column(name, justify="right", no_wrap=True)
     for name, spending in rows:
-        usage = spending.usage
-        table.add_row(
-            Text(name),
-            f"{spending.calls:,}",
-            f"{usage.sent:,}",
-            f"{usage.cache_read:,} ({100 * spending.cached:.1f} %)",
-            f"{usage.cache_write:,}",
-            f"{usage.output:,}",
-            "no price" if spending.cost is None else prices.amount(spending.cost),
-        )
+        table.add_row(Text(name), *figures(spending, prices))
     console().print(table)
-
-
-def _purpose(bill: UsageSum) -> str:
-    return f"{bill.model}, {KINDS[bill.kind]}"
 
 
 def _object(spending: Spending, services: Services) -> dict[str, object]:

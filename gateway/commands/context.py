@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from core.store.erasure import ErasureRequest
+from core.store.notes import Author
 from core.types import Account, Inbound, Scope, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
-    """`scopes` is all he may see, `scope` where he writes, `session` the open one; `is_stopped`: a turn was running
-    and has been stopped for this /stop. `said_id`: the stored message whose words the command was given."""
+    """`scopes` is all that may be seen, `scope` what is written to, `session` the open one; `is_stopped`: a turn was
+    running and has been stopped for this /stop. `said_id`: the stored message whose words the command was given.
+    `is_shell`: typed as `mneme …`, not in a chat."""
 
     inbound: Inbound
     scope: Scope
@@ -19,6 +22,7 @@ class CommandContext:
     is_owner: bool
     is_stopped: bool = False
     said_id: int | None = None
+    is_shell: bool = False
 
     @property
     def account(self) -> Account:
@@ -26,12 +30,40 @@ class CommandContext:
         return Account(platform=self.inbound.address.platform, user_id=self.inbound.sender.id)
 
     @property
-    def is_overlooked(self) -> bool:
-        """Whether others read the answer: in a room, unless the platform shows it to the caller alone."""
+    def is_public(self) -> bool:
+        """Whether others read the answer: in a room, unless the platform shows it to this person alone."""
         return not self.inbound.is_direct and not self.inbound.is_interaction
+
+    @property
+    def is_member(self) -> bool:
+        """Whether somebody speaks in a room who is not the owner: what is kept there is not theirs to decide."""
+        return self.scope.is_room and not self.is_owner
 
     @property
     def origin(self) -> str:
         """Names the command's own message, or the button it came from, for ever: what it makes is made once."""
         press = self.inbound.kind == "action"
         return f"{self.inbound.address.key}#{self.inbound.text if press else self.inbound.message_id}"
+
+    @property
+    def author(self) -> Author:
+        """Who changes something with this command, and with which message, if that can be opened again."""
+        is_message = self.inbound.kind == "message" and not self.inbound.is_interaction and not self.is_shell
+        return Author(
+            account=self.account,
+            message_id=self.said_id,
+            address=None if self.is_shell else self.inbound.address,
+            external_id=self.inbound.message_id if is_message else None,
+            is_typed=not self.is_member,
+        )
+
+    @property
+    def erasure_request(self) -> ErasureRequest:
+        """On whose behalf something is forgotten."""
+        return ErasureRequest(
+            account=self.account,
+            scope=self.scope,
+            scopes=self.scopes,
+            address=self.inbound.address,
+            is_owner=self.is_owner,
+        )

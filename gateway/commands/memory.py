@@ -1,78 +1,291 @@
-"""/memory: what is noted for good (see `note_desk.py`), and what is known (see `fact_commands.py`)."""
+"""/memory: the curated notes, what became of them, and what waits for a decision; facts are in `facts`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+from zoneinfo import ZoneInfo
 
 from core.errors import Refused
+from core.guard.guard import suspicion
 from core.markup.render import escape
-from core.notes.notebook import Notebook
-from core.notes.owner_files import OwnerFiles
-from core.types import Answer, Command, CommandSpec, Option
+from core.notes.files import FILES
+from core.notes.owner_files import NAMES
+from core.review.review import doubt
+from core.store.notes import NoteChange, Operation, PendingNote, Provenance
+from core.types import Answer, Button, Command, CommandSpec, Option, Scope
+from gateway import texts
 from gateway.commands.context import CommandContext
 from gateway.commands.facts import ACTIONS, FactCommands
-from gateway.commands.notes import NOTE_ACTIONS, NoteDesk
+from gateway.services import Services
 
-_MEMORY = CommandSpec(
-    name="memory",
-    description="What is noted and known for good, and what became of it",
-    options=(
-        Option(
-            name="action",
-            description="what to do",
-            choices=tuple(dict.fromkeys(("list", *NOTE_ACTIONS, *ACTIONS))),
-        ),
-        Option(name="text", description="the note; user: before it for who you are; old => new to replace"),
-    ),
-    is_private=True,
-)
-_TITLES = {"memory": "What I noted", "user": "What I noted about you"}
+T = TypeVar("T")
+PAGE = 10
+SAID_CHARS = 300
+BUTTONS = 8
+"""So many of what waits get buttons."""
+LOCAL = Scope.account("terminal", "local")
+_CHANGING = ("add", "replace", "remove", "undo", "approve", "reject")
+_NOTE_ACTIONS = (*_CHANGING, "pending", "history", "why")
+_ANYWAY = "--anyway"
+_ANYWAYS = (_ANYWAY, "\N{EM DASH}anyway")
+"""Telephones make one dash of two."""
+_REPLACEMENT = re.compile(r"""\s*(?:["“„](?P<quoted>[^"”“]+)["”“]\s*(?:=>)?|(?P<plain>.*?)=>)(?P<new>.*)""", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteEdit:
+    """What is to become of a note. `target`: memory, user, or empty for the one that has `old`."""
+
+    action: str
+    target: str = ""
+    old: str = ""
+    new: str = ""
+    is_insisting: bool = False
+
+    @classmethod
+    def parse(cls, action: str, text: str) -> NoteEdit:
+        """Of what stands behind /memory add, replace or remove. Raises Refused."""
+        target, rest = _target(text)
+        word, _, after = rest.partition(" ")
+        is_insisting = word in _ANYWAYS
+        if is_insisting:
+            rest = after.strip()
+            target, rest = (target, rest) if target else _target(rest)
+        match action:
+            case "add":
+                return cls(action=action, target=target or "memory", new=rest, is_insisting=is_insisting)
+            case "remove":
+                return cls(action=action, target=target, old=rest)
+        found = _REPLACEMENT.fullmatch(rest)
+        if found is None:
+            raise Refused(texts.REPLACE_USAGE)
+        old, new = (found["quoted"] or found["plain"]).strip(), found["new"].strip()
+        return cls(action=action, target=target, old=old, new=new, is_insisting=is_insisting)
 
 
 class MemoryCommands:
-    """/memory over notes and facts; `zone` is for dates."""
+    """/memory over the notes of `services` and `facts`."""
 
-    specs = (_MEMORY,)
+    specs = (
+        CommandSpec(
+            name="memory",
+            description="What is noted and known for good, and what became of it",
+            options=(
+                Option(
+                    name="action",
+                    description="what to do",
+                    choices=tuple(dict.fromkeys(("list", *_NOTE_ACTIONS, *ACTIONS))),
+                ),
+                Option(name="text", description="the note; user: before it for who you are; old => new to replace"),
+            ),
+            is_private=True,
+        ),
+    )
 
-    def __init__(self, notebook: Notebook, charter: OwnerFiles, facts: FactCommands, zone: str) -> None:
-        self._notebook = notebook
+    def __init__(self, services: Services, facts: FactCommands) -> None:
+        self._notebook = services.notebook
+        self._owner_files = services.owner_files
         self._facts = facts
-        self._desk = NoteDesk(notebook, charter, zone)
+        self._zone = ZoneInfo(services.settings.general.zone)
 
     def is_reading(self, command: Command) -> bool:
         """Unless it changes a note or a fact."""
         action, text = _action(command)
-        return not self._desk.changes_notes(action) and not self._facts.changes_facts(action, text)
+        return action not in _CHANGING and not self._facts.changes_facts(action, text)
 
-    async def run(self, command: Command, caller: CommandContext) -> Answer:
+    async def run(self, command: Command, context: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
         action, text = _action(command)
-        if (about := await self._facts.answer(action, text, caller)) is not None:
+        if (about := await self._facts.answer(action, text, context)) is not None:
             return about
-        if action in ("", "list"):
-            notes = await self._list(caller, [text] if text in _TITLES else list(_TITLES))
-            known = await self._facts.page(caller)
-            return Answer(text=notes) if text else replace(known, text=f"{notes}\n\n{known.text}")
-        if (done := await self._desk.answer(action, text, caller)) is not None:
-            return done
-        raise Refused(
-            "I can list, add, replace and remove notes, show their history, undo a change and say why a note is there "
-            "(`/memory add Ana's birthday is on 3 May`), and list, explain, pin, correct and forget facts "
-            "(`/memory facts`)."
-        )
+        if action in _CHANGING and (done := await self._notebook.done(context.author, context.scopes)) is not None:
+            return Answer(text=_plainly(done))
+        match action:
+            case "" | "list":
+                notes = await self.list(context, [text] if text in FILES else list(FILES))
+                known = await self._facts.page(context)
+                return Answer(text=notes) if text else replace(known, text=f"{notes}\n\n{known.text}")
+            case "add" | "replace" | "remove":
+                return await self.change(NoteEdit.parse(action, text), context)
+            case "history":
+                return await self._history(text, context)
+            case "why":
+                return Answer(text=self._explained(await _legible(self._notebook.origin(context.scopes, text))))
+            case "undo":
+                return Answer(text=await self._undo(text, context))
+            case "pending":
+                return await self._pending(context)
+            case "approve" | "reject":
+                return Answer(text=await self._decide(text, context, is_approved=action == "approve"))
+        raise Refused(texts.MEMORY_USAGE)
 
-    async def _list(self, caller: CommandContext, targets: Sequence[str]) -> str:
+    async def list(self, context: CommandContext, targets: Sequence[str]) -> str:
+        """The notes of these targets, how many more wait, and what is wrong with their files."""
         sections = []
         for target in targets:
-            entries = await self._notebook.entries(caller.scopes, target)
-            fullness = await self._notebook.heading(caller.scopes, target)
-            listed = "\n".join("- " + escape(entry).replace("\n", "\n  ") for entry in entries) or "Nothing yet."
-            sections.append(f"**{_TITLES[target]}** ({fullness})\n\n{listed}")
-        if waiting := await self._desk.waiting(caller):
-            sections.append(f"{waiting} put aside because they read like orders: `/memory pending`.")
-        troubles = await self._notebook.troubles(caller.scopes)
-        return "\n\n".join([*sections, *map(escape, troubles)])
+            entries = await self._notebook.entries(context.scopes, target)
+            fullness = await self._notebook.heading(context.scopes, target)
+            lines = "\n".join("- " + escape(entry).replace("\n", "\n  ") for entry in entries) or texts.NOTHING_YET
+            sections.append(f"**{texts.NOTE_TITLES[target]}** ({fullness})\n\n{lines}")
+        if number := len(await self._notebook.pending(context.scopes)) + len(await self._left_out(context)):
+            sections.append(texts.pending_notes(number))
+        return "\n\n".join([*sections, *map(escape, await self._notebook.troubles(context.scopes))])
+
+    async def change(self, edit: NoteEdit, context: CommandContext) -> Answer:
+        """Adds, replaces or removes a note. What looks wrong is asked about first; in a room a member changes only what
+        the same member noted."""
+        author = replace(context.author, is_insisting=edit.is_insisting)
+        reason = suspicion(edit.new) if edit.new and author.is_typed and not edit.is_insisting else None
+        if reason and not context.is_shell:
+            old = f"{edit.old} => " if edit.action == "replace" else ""
+            target = f"{edit.target}: " if edit.target else ""
+            again = Command(name="memory", arguments=f"{edit.action} {_ANYWAY} {target}{old}{edit.new}")
+            return Answer(text=doubt(reason), buttons=(Button(label="Keep it anyway", command=again),))
+        if edit.action != "add" and context.is_member:
+            noted = (await _legible(self._notebook.origin(context.scopes, edit.old))).change
+            if noted is None or noted.account != context.account:
+                raise Refused(texts.AUTHOR_CHANGES)
+        operations = {
+            "add": Operation(action="add", content=edit.new),
+            "replace": Operation(action="replace", content=edit.new, old_text=edit.old),
+            "remove": Operation(action="remove", old_text=edit.old),
+        }
+        target = edit.target or await self._notebook.target_of(context.scopes, edit.old)
+        operation = operations[edit.action]
+        return Answer(
+            text=_plainly(
+                await _legible(self._notebook.apply(context.scope, context.scopes, target, [operation], author))
+            )
+        )
+
+    async def _left_out(self, context: CommandContext) -> Sequence[tuple[str, str]]:
+        """The owner's own files that stand in no prompt, with the reason; for the owner alone."""
+        return await self._owner_files.left_out() if _is_at_home(context) else ()
+
+    async def _pending(self, context: CommandContext) -> Answer:
+        waiting, files = await self._notebook.pending(context.scopes), await self._left_out(context)
+        if not waiting and not files:
+            return Answer(text=texts.NOTHING_PENDING)
+        deeds = [(f"Approve {name}", f"approve {name}") for name, _ in files]
+        for note in waiting:
+            deeds += [(f"Approve {note.id}", f"approve {note.id}"), (f"Reject {note.id}", f"reject {note.id}")]
+        buttons = [Button(label=label, command=Command(name="memory", arguments=rest)) for label, rest in deeds]
+        return Answer(text=self._pending_text(waiting, files), buttons=tuple(buttons[:BUTTONS]))
+
+    def _pending_text(self, waiting: Sequence[PendingNote], files: Sequence[tuple[str, str]]) -> str:
+        lines = ["These read like orders to me, so they stand in no prompt until you decide:"]
+        lines += [f"- {name}, your own file: it contains {reason}. `/memory approve {name}`" for name, reason in files]
+        for note in waiting:
+            who = "" if note.account is None else f", for {note.account.key}"
+            where = ", stands in the file" if note.is_written else ""
+            at = texts.moment(note.at, self._zone)
+            lines.append(f"- {note.id}: {at}, {FILES[note.target]}{where}{who}; {note.reason}")
+            for one in note.operations:
+                content, old_text = escape(one.content), escape(one.old_text)
+                old = f" “{old_text}” →" if one.action == "replace" else f" “{old_text}”" if old_text else ""
+                done = "by hand" if note.is_written else one.action
+                lines.append(f"  {done}{old}{f' “{content}”' if content else ''}")
+        if waiting:
+            lines += ["", "`/memory approve N` notes it, `/memory reject N` drops it."]
+        if any(note.is_written for note in waiting):
+            lines[-1] += " What stands in the file stays there if you approve it, and is taken out if you reject it."
+        return "\n".join(lines)
+
+    async def _decide(self, text: str, context: CommandContext, *, is_approved: bool) -> str:
+        name = next((name for name in NAMES if name.casefold() == text.casefold()), None)
+        if is_approved and name is not None and _is_at_home(context):
+            return await self._owner_files.approve(name)
+        number = text.removeprefix("#")
+        if not number.isdecimal():
+            raise Refused(texts.DECIDE_USAGE)
+        note = await self._notebook.waiting(context.scopes, int(number[:18]))
+        if context.is_member and (is_approved or note.account != context.account):
+            raise Refused(texts.OWNER_DECIDES)
+        return _plainly(await _legible(self._notebook.decide(note, context.scopes, is_approved, context.author)))
+
+    async def _undo(self, text: str, context: CommandContext) -> str:
+        number = text.removeprefix("#")
+        if number and not number.isdecimal():
+            raise Refused(texts.UNDO_USAGE)
+        change = await self._notebook.change(context.scopes, int(number[:18]) if number else None)
+        if context.is_member and change.account != context.account:
+            raise Refused(texts.AUTHOR_UNDOES)
+        return _plainly(await _legible(self._notebook.undo(change, context.scope, context.scopes, context.author)))
+
+    async def _history(self, text: str, context: CommandContext) -> Answer:
+        page = max(1, int(text[:6])) if text.isdecimal() else 1
+        history = await self._notebook.history(context.scopes, PAGE + 1, PAGE * (page - 1))
+        changes = await self._notebook.sources(context.scopes, history)
+        if not changes:
+            return Answer(text=texts.NOTHING_CHANGED if page == 1 else texts.NOTHING_OLDER)
+        lines = [f"- {self._line(one, one.change)}" for one in changes[:PAGE] if one.change is not None]
+        more = Button(label="Older", command=Command(name="memory", arguments=f"history {page + 1}"))
+        return Answer(text="\n".join([*lines, "", texts.HISTORY_HINT]), buttons=(more,) if len(changes) > PAGE else ())
+
+    def _explained(self, found: Provenance) -> str:
+        """Who noted it, when, and from which message."""
+        if found.change is None:
+            return f"“{escape(found.entry)}” stands in the file; who put it there is not known."
+        lines = [f"“{escape(found.entry)}”", self._line(found, found.change, is_brief=True)]
+        if found.said:
+            did = "said" if found.change.message_id is not None else "typed"
+            said = escape(texts.shortened(found.said, SAID_CHARS))
+            lines.append(f"From what {escape(found.sender or 'the person')} {did}: “{said}”")
+        if found.link:
+            lines.append(f"The message: {found.link}")
+        return "\n\n".join(lines)
+
+    def _line(self, one: Provenance, change: NoteChange, *, is_brief: bool = False) -> str:
+        """A change with the number that undo takes."""
+        done = texts.NOTE_DONE[change.action] if change.undoes is None else f"change {change.undoes} undone"
+        who = "" if change.account is None else f", by {change.account.key}"
+        insisted = ", though it reads like an order" if change.is_insisted else ""
+        at = texts.moment(change.at, self._zone)
+        head = f"{change.id}: {at}, {FILES[change.target]}, {done}{who}{insisted}{_way(change)}"
+        before, after = (None if text is None else escape(text) for text in (change.before, change.after))
+        if is_brief:
+            return f"Change {head}." + (f" Before: “{before}”." if before else "")
+        link = f" ({one.link})" if one.link else ""
+        if before is None or after is None:
+            return f"{head}: {'+' if before is None else '-'} “{before or after}”{link}"
+        return f"{head}: “{before}” → “{after}”{link}"
+
+
+def _way(change: NoteChange) -> str:
+    """How it was asked for."""
+    if change.message_id is not None:
+        return ", from a message"
+    if change.address is not None:
+        return f", typed in {'a room' if change.scope.is_room else 'a direct chat'}"
+    return "" if change.account is None else ", on the command line"
+
+
+async def _legible(work: Awaitable[T]) -> T:
+    """Does something with notes; a refusal that names some shows them letter by letter."""
+    try:
+        return await work
+    except Refused as refusal:
+        raise Refused(_plainly(str(refusal))) from refusal
+
+
+def _plainly(sentences: str) -> str:
+    """What the notebook says, as Markdown that reads so letter by letter; what it lists stays a list."""
+    return "\n".join(
+        f"- {escape(line[2:])}" if line.startswith("- ") else escape(line) for line in sentences.split("\n")
+    )
+
+
+def _is_at_home(context: CommandContext) -> bool:
+    """Whether the owner speaks of what is the owner's, where nobody else reads."""
+    return context.is_owner and not context.scope.is_room and LOCAL in context.scopes
+
+
+def _target(text: str) -> tuple[str, str]:
+    head, separator, rest = text.partition(":")
+    return (head.strip().lower(), rest.strip()) if separator and head.strip().lower() in FILES else ("", text)
 
 
 def _action(command: Command) -> tuple[str, str]:

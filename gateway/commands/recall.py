@@ -1,6 +1,6 @@
 """/recall: what was said, for people to read, with buttons for what they may want next.
 
-The query language is in `core/search/filters.py`, how findings look in `core/search/rendering.py`.
+The query language is in `core/search/filters.py`, how results look in `core/search/rendering.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from core.ports import Recall
 from core.search import filters
 from core.search.rendering import to_markdown
-from core.store.query import READ_FIRST, FoundSession, SearchQuery, SearchResults, Shape
+from core.store.query import READ_FIRST, FoundSession, SearchQuery, SearchResults
 from core.types import Answer, Button, Command, CommandSpec, Option, Payer
 from gateway.commands.context import CommandContext
 
@@ -24,47 +24,46 @@ _WIDE = frozenset({"terminal"})
 """Platforms that have room for a table."""
 _SWITCH = r"(?:--|[\u2012-\u2015])(summary|expand)"
 """A phone makes one dash of two hyphens."""
-_FIRST = re.compile(rf"\s*{_SWITCH}(?:\s+|$)", re.IGNORECASE)
-_LAST = re.compile(rf"(?:^|\s){_SWITCH}\s*$", re.IGNORECASE)
-
-_RECALL = CommandSpec(
-    name="recall",
-    description="Find what was said, in your own words",
-    options=(
-        Option(name="query", description='a question as it stands, or words, OR, -without, "a phrase", a begin*'),
-        Option(name="from", prefix="from:", description="who said it: a name, me, or you for the assistant"),
-        Option(name="platform", prefix="platform:", description="where: telegram, discord, terminal, chatgpt, …"),
-        Option(name="before", prefix="before:", description="said before it: 2026-05-01, May, last week"),
-        Option(name="after", prefix="after:", description="said from then on: 2026-05-01, May, last week"),
-        Option(name="title", prefix="title:", description="in conversations with this in their title"),
-        Option(
-            name="role",
-            prefix="role:",
-            description="said by people, by the assistant, or results of tools",
-            choices=("user", "assistant", "tool"),
-        ),
-        Option(name="in", prefix="in:", description="in one conversation, by its number, or in a time"),
-        Option(
-            name="summary",
-            prefix="--summary",
-            description="what was discussed, decided and came of it, in a few sentences",
-            choices=("true", "false"),
-        ),
-        Option(
-            name="expand",
-            prefix="--expand",
-            description="also search for what the model makes of the question; takes seconds",
-            choices=("true", "false"),
-        ),
-    ),
-    is_private=True,
-)
+_SWITCHES = re.compile(rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORECASE)
 
 
 class RecallCommands:
     """`zone` is the IANA name for the dates that are shown."""
 
-    specs = (_RECALL,)
+    specs = (
+        CommandSpec(
+            name="recall",
+            description="Find what was said, in your own words",
+            options=(
+                Option(name="query", description='a question as it stands, or words, OR, -without, "a phrase", begin*'),
+                Option(name="from", prefix="from:", description="who said it: a name, me, or you for the assistant"),
+                Option(name="platform", prefix="platform:", description="where: telegram, discord, terminal, …"),
+                Option(name="before", prefix="before:", description="said before it: 2026-05-01, May, last week"),
+                Option(name="after", prefix="after:", description="said from then on: 2026-05-01, May, last week"),
+                Option(name="title", prefix="title:", description="in conversations with this in their title"),
+                Option(
+                    name="role",
+                    prefix="role:",
+                    description="said by people, by the assistant, or results of tools",
+                    choices=("user", "assistant", "tool"),
+                ),
+                Option(name="in", prefix="in:", description="in one conversation, by its number, or in a time"),
+                Option(
+                    name="summary",
+                    prefix="--summary",
+                    description="what was discussed, decided and came of it, in a few sentences",
+                    choices=("true", "false"),
+                ),
+                Option(
+                    name="expand",
+                    prefix="--expand",
+                    description="also search for what the model makes of the question; takes seconds",
+                    choices=("true", "false"),
+                ),
+            ),
+            is_private=True,
+        ),
+    )
 
     def __init__(self, recall: Recall, zone: str) -> None:
         self._recall = recall
@@ -74,46 +73,45 @@ class RecallCommands:
         """Always."""
         return True
 
-    async def run(self, command: Command, caller: CommandContext) -> Answer:
+    async def run(self, command: Command, context: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
         switches, text = _parted(command.arguments)
-        findings = await self._recall.recall(
+        results = await self._recall.recall(
             SearchQuery(
                 text=text,
-                scopes=caller.scopes,
-                asker=caller.account,
+                scopes=context.scopes,
+                asker=context.account,
                 limit=LIMIT,
                 budget_chars=BUBBLE_CHARS,
                 is_summarized="summary" in switches,
                 is_expanded="expand" in switches,
-                payer=Payer(session_id=caller.session.id, scope=caller.scope),
+                payer=Payer(session_id=context.session.id, scope=context.scope),
             )
         )
-        buttons = _next(findings, caller.session.id)
-        if findings.has_more and len(text) <= CARRIED_CHARS:
+        buttons = _next(results, context.session.id)
+        if results.has_more and len(text) <= CARRIED_CHARS:
             arguments = " ".join([*(f"--{switch}" for switch in switches), filters.next_page(text)])
-            buttons.append(Button(label="More", command=Command(name="recall", arguments=arguments)))
-        is_wide = caller.inbound.address.platform in _WIDE
-        return Answer(text=to_markdown(findings, self._zone, is_wide=is_wide), buttons=tuple(buttons))
+            buttons.append(_look("More", arguments))
+        is_wide = context.inbound.address.platform in _WIDE
+        return Answer(text=to_markdown(results, self._zone, is_wide=is_wide), buttons=tuple(buttons))
 
 
 def _parted(arguments: str) -> tuple[tuple[str, ...], str]:
     """The switches before and behind the words, each once, and the words."""
     switches: dict[str, None] = {}
-    while (found := _FIRST.match(arguments)) is not None:
-        switches[found[1].lower()] = None
-        arguments = arguments[found.end() :]
-    while (found := _LAST.search(arguments)) is not None:
-        switches[found[1].lower()] = None
-        arguments = arguments[: found.start()]
+    while (found := _SWITCHES.search(arguments)) is not None:
+        switches[(found[1] or found[2]).lower()] = None
+        arguments = arguments[: found.start()] + arguments[found.end() :]
     return tuple(switches), arguments.strip()
 
 
-def _next(findings: SearchResults, present_id: int) -> list[Button]:
+def _next(results: SearchResults, present_id: int) -> list[Button]:
     """What may be wanted next of what is shown, by its numbers; `present_id` is the session one is in already."""
-    if findings.shape in ("scroll", "read"):
-        return [button for found in findings.sessions for button in _beyond(found, findings.shape, present_id)]
-    shown = list(enumerate(findings.sessions[:SHOWN_WITH_BUTTONS], 1))
+    if results.shape in ("scroll", "read"):
+        return [
+            button for found in results.sessions for button in _beyond(found, results.shape == "scroll", present_id)
+        ]
+    shown = list(enumerate(results.sessions[:SHOWN_WITH_BUTTONS], 1))
     looks = [
         _look(f"Around {number}", f"around:{found.matches[0].message_id}")
         if found.matches
@@ -123,13 +121,13 @@ def _next(findings: SearchResults, present_id: int) -> list[Button]:
     return looks + [_go_on(str(number), found) for number, found in shown if found.session.id != present_id]
 
 
-def _beyond(found: FoundSession, shape: Shape, present_id: int) -> list[Button]:
+def _beyond(found: FoundSession, is_scroll: bool, present_id: int) -> list[Button]:
     """The ways out of a window into the rest of its session."""
     buttons = []
     if found.messages_before and found.window:
         buttons.append(_look("Earlier", f"around:{found.window[0].message_id}"))
     if found.messages_after and found.window:
-        last = found.window[-1 if shape == "scroll" else READ_FIRST - 1]
+        last = found.window[-1 if is_scroll else READ_FIRST - 1]
         buttons.append(_look("Later", f"around:{last.message_id}"))
     return buttons if found.session.id == present_id else [*buttons, _go_on("it", found)]
 

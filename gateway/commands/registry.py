@@ -1,8 +1,6 @@
 """All slash commands as one: announces them, finds the one that is meant, keeps their buttons.
 
-What a command does is in the families (`*_commands.py`); this file knows none of them by name.
-
-The role of a group of commands: one file each (`*_commands.py`).
+What a command does is in the groups beside this module, none of which it knows by name.
 """
 
 from __future__ import annotations
@@ -19,8 +17,21 @@ from core.errors import Refused
 from core.ports import Clock
 from core.store.actions import Actions, ButtonAction
 from core.types import Account, Answer, Command, CommandSpec, Inbound, Option, Scope
+from gateway import texts
 from gateway.commands.confirmations import UNCLEAR, YES, Confirmations
 from gateway.commands.context import CommandContext
+
+BUTTON_LIFE = timedelta(days=7)
+_SECRET_ARGUMENTS = frozenset({"approve", "forget", "link"})
+"""Commands whose arguments are never kept."""
+_INCOGNITO = frozenset({"incognito", "new", "stop", "title", "link", "unlink"})
+"""Of those that change something, the ones that write nothing of an incognito conversation down."""
+_HELP = CommandSpec(
+    name="help",
+    description="What I can do, and how to say it",
+    options=(Option(name="command", description="a command to explain"),),
+    is_private=True,
+)
 
 
 class CommandGroup(Protocol):
@@ -33,31 +44,16 @@ class CommandGroup(Protocol):
     def is_reading(self, command: Command) -> bool:
         """Whether the command changes nothing, so that it need not wait for its turn."""
 
-    async def run(self, command: Command, caller: CommandContext) -> Answer:
+    async def run(self, command: Command, context: CommandContext) -> Answer:
         """Does it. Raises Refused with a sentence for the person."""
 
 
-BUTTON_LIFE = timedelta(days=7)
-_SECRET_ARGUMENTS = frozenset({"approve", "forget", "link"})
-"""Commands whose arguments are never kept."""
-_INCOGNITO = frozenset({"incognito", "new", "stop", "title", "link", "unlink"})
-"""Of those that change something, the ones that write nothing of an incognito conversation down."""
-
-_HELP = CommandSpec(
-    name="help",
-    description="What I can do, and how to say it",
-    options=(Option(name="command", description="a command to explain"),),
-    is_private=True,
-)
-_START = CommandSpec(name="start", description="Begin to talk to me", is_private=True)
-
-
 class Commands:
-    """The commands of all `families`, in their order."""
+    """The commands of all groups, in their order."""
 
-    def __init__(self, families: Sequence[CommandGroup], actions: Actions, clock: Clock) -> None:
-        self._families = {spec.name: family for family in families for spec in family.specs}
-        self._specs = {spec.name: spec for family in families for spec in family.specs} | {"help": _HELP}
+    def __init__(self, groups: Sequence[CommandGroup], actions: Actions, clock: Clock) -> None:
+        self._groups = {spec.name: group for group in groups for spec in group.specs}
+        self._specs = {_HELP.name: _HELP} | {spec.name: spec for group in groups for spec in group.specs}
         self._actions = actions
         self._clock = clock
         self._confirmations = Confirmations(actions, clock)
@@ -65,14 +61,12 @@ class Commands:
     @property
     def specs(self) -> tuple[CommandSpec, ...]:
         """Every command, for a platform's menu."""
-        return (_HELP, *(spec for spec in self._specs.values() if spec is not _HELP))
+        return tuple(self._specs.values())
 
     def is_reading(self, command: Command) -> bool:
-        """Whether the command runs beside the lane."""
-        if command == YES:
-            return False
-        family = self._families.get(command.name)
-        return family is None or family.is_reading(command)
+        """Whether the command runs beside the conversation's queue."""
+        group = self._groups.get(command.name)
+        return command != YES and (group is None or group.is_reading(command))
 
     def kept(self, command: Command) -> str:
         """The command as it is kept."""
@@ -86,47 +80,45 @@ class Commands:
             return inbound
         return replace(inbound, text=f"/{command.name}", command=Command(name=command.name))
 
-    async def run(self, command: Command, caller: CommandContext) -> Answer:
+    async def run(self, command: Command, context: CommandContext) -> Answer:
         """The answer to a command; an unknown one is answered with the nearest names."""
-        if command.name in (_HELP.name, _START.name):
+        if command.name in ("help", "start"):
             return Answer(text=self._help(command))
         if command == YES:
-            return Answer(text="There is nothing that waits for a yes, or not any more.", is_private=True)
+            return Answer(text=texts.NOTHING_WAITS_FOR_YES, is_private=True)
         if command == UNCLEAR:
-            raise Refused("More than one question waited for a yes, so I did nothing. Ask again for what you want.")
-        family = self._families.get(command.name)
-        if family is None:
+            raise Refused(texts.SEVERAL_QUESTIONS)
+        group = self._groups.get(command.name)
+        if group is None:
             near = difflib.get_close_matches(command.name, self._specs, n=3, cutoff=0.5)
-            guess = f" Did you mean {' or '.join(f'/{name}' for name in near)}?" if near else ""
-            return Answer(text=f"There is no command /{command.name[:40]}.{guess} /help lists them all.")
-        if caller.session.is_incognito and not family.is_reading(command) and command.name not in _INCOGNITO:
-            raise Refused(f"/{command.name} writes something down, and this is incognito. `/incognito off` ends that.")
-        return await family.run(command, caller)
+            return Answer(text=texts.unknown_command(command.name, near))
+        if context.session.is_incognito and not group.is_reading(command) and command.name not in _INCOGNITO:
+            raise Refused(texts.INCOGNITO_WRITES_NOTHING)
+        return await group.run(command, context)
 
-    async def prepared(self, answer: Answer, command: Command, caller: CommandContext) -> Answer:
+    async def prepared(self, answer: Answer, command: Command, context: CommandContext) -> Answer:
         """The answer with its buttons kept as rows, private if the command is; a question gets its own in front."""
         spec = self._specs.get(command.name)
-        if caller.session.is_incognito:
+        if context.session.is_incognito:
             # A button is a row, and what it does may be words.
             answer = replace(answer, text=f"{BADGE}\n\n{answer.text}", buttons=())
         buttons = tuple(replace(button, id=secrets.token_urlsafe(12)) for button in answer.buttons)
-        if buttons:
-            account = caller.account if caller.inbound.is_direct or (spec and spec.is_private) else None
-            expires_at = self._clock.now() + BUTTON_LIFE
-            await self._actions.add(
-                [
-                    ButtonAction(
-                        id=button.id, scope=caller.scope, account=account, command=button.command, expires_at=expires_at
-                    )
-                    for button in buttons
-                ]
-            )
-        if answer.dictated is not None and not caller.session.is_incognito:
-            await self._confirmations.listen(answer.dictated, caller)
+        account = context.account if context.inbound.is_direct or (spec and spec.is_private) else None
+        expires_at = self._clock.now() + BUTTON_LIFE
+        await self._actions.add(
+            [
+                ButtonAction(
+                    id=button.id, scope=context.scope, account=account, command=button.command, expires_at=expires_at
+                )
+                for button in buttons
+            ]
+        )
+        if answer.dictated is not None and not context.session.is_incognito:
+            await self._confirmations.listen(answer.dictated, context)
         if answer.confirm is not None:
-            buttons = (await self._confirmations.ask(answer.confirm, caller), *buttons)
-        # Who says yes, or a sentence, for others to read, is answered where they read it: there is no other way to him.
-        is_open = caller.is_overlooked and caller.inbound.kind == "message" and caller.inbound.command is None
+            buttons = (await self._confirmations.ask(answer.confirm, context), *buttons)
+        # A yes or a sentence said where others read it is answered there: there is no other way to that person.
+        is_open = context.is_public and context.inbound.kind == "message" and context.inbound.command is None
         is_private = not is_open and (answer.is_private or spec is None or spec.is_private)
         return replace(answer, buttons=buttons, is_private=is_private)
 
@@ -148,12 +140,7 @@ class Commands:
         wanted = self._specs.get(command.arguments.strip().lstrip("/").lower())
         if wanted is not None:
             return "\n".join([f"`{_usage(wanted)}`: {wanted.description}.", *map(_described, wanted.options)])
-        lines = [
-            "Just write to me. I keep what we say and find it again, wherever you talk to me. I also take:",
-            "",
-        ]
-        lines += [f"- `{_usage(spec)}`: {spec.description}" for spec in self.specs]
-        return "\n".join(lines)
+        return "\n".join([texts.HELP, "", *(f"- `{_usage(spec)}`: {spec.description}" for spec in self.specs)])
 
 
 def _usage(spec: CommandSpec) -> str:

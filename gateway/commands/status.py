@@ -1,126 +1,100 @@
-"""/approve, /status, /whoami: the house and who lives in it.
-
-The lines of /status: what works, what waits, how big everything is.
-"""
+"""/approve, /status, /whoami: how things stand, and who may talk to the assistant."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from core.errors import Refused
 from core.markup.render import escape
-from core.ports import Clock
-from core.store.people import Pairing, People
+from core.store.people import Pairing
 from core.store.sync import SyncQueue
 from core.types import Answer, Command, CommandSpec, Option
-from gateway.check import standing
+from gateway import texts
 from gateway.commands.context import CommandContext
 from gateway.services import STATE, Services
 
-_APPROVE = CommandSpec(
-    name="approve",
-    description="Owner: let somebody in who showed you a code",
-    options=(Option(name="code", description="the eight characters"),),
-    is_private=True,
-)
-_STATUS = CommandSpec(name="status", description="What works and what does not", is_private=True)
-_WHOAMI = CommandSpec(name="whoami", description="Who you are to me, with the ids that settings need", is_private=True)
+if TYPE_CHECKING:
+    from core.memory.manager import MemoryManager
+    from gateway.supervisor import Supervisor
 
 
-class PeopleCommands:
-    """`report` gives the lines of /status that only the process knows."""
+class StatusCommands:
+    """`report` looks at what runs."""
 
-    specs = (_APPROVE, _STATUS, _WHOAMI)
+    specs = (
+        CommandSpec(
+            name="approve",
+            description="Owner: let somebody in who showed you a code",
+            options=(Option(name="code", description="the eight characters"),),
+            is_private=True,
+        ),
+        CommandSpec(name="status", description="What works and what does not", is_private=True),
+        CommandSpec(name="whoami", description="Who you are to me, with the ids that settings need", is_private=True),
+    )
 
-    def __init__(
-        self,
-        people: People,
-        clock: Clock,
-        report: Callable[[], Awaitable[Sequence[str]]],
-    ) -> None:
-        self._people = people
-        self._clock = clock
+    def __init__(self, services: Services, report: StatusReport) -> None:
+        self._people = services.people
+        self._clock = services.clock
         self._report = report
 
     def is_reading(self, command: Command) -> bool:
         """None of them touches a conversation."""
         return True
 
-    async def run(self, command: Command, caller: CommandContext) -> Answer:
+    async def run(self, command: Command, context: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
-        if command.name in ("approve", "status") and caller.is_owner and caller.is_overlooked:
-            raise Refused("In a room everybody would read the answer. Ask me in a direct chat.")
+        if command.name in ("approve", "status") and context.is_owner and context.is_public:
+            raise Refused(texts.NOT_IN_A_ROOM)
         match command.name:
             case "approve":
-                return await self._approve(command, caller)
+                return await self._approve(command.arguments.strip().upper(), context)
             case "status":
-                lines = await self._report() if caller.is_owner else ["I am here and listening."]
+                lines = await self._report.lines() if context.is_owner else ["I am here and listening."]
                 return Answer(text="\n".join(f"- {line}" for line in lines))
-            case _:
-                return Answer(text=_whoami(caller))
+        text = texts.whoami(
+            context.inbound.sender.name,
+            context.account,
+            context.inbound.address.key,
+            context.scope.key,
+            is_owner=context.is_owner,
+            is_room=context.scope.is_room,
+            seen=len(context.scopes),
+        )
+        return Answer(text=text)
 
-    async def _approve(self, command: Command, caller: CommandContext) -> Answer:
-        if not caller.is_owner:
-            raise Refused("Only my owner can let somebody in.")
+    async def _approve(self, code: str, context: CommandContext) -> Answer:
+        if not context.is_owner:
+            raise Refused(texts.ONLY_THE_OWNER_LETS_IN)
         now = self._clock.now()
-        code = command.arguments.strip().upper()
         if not code:
             pending = await self._people.pending(now)
-            listed = "\n".join(f"- {_who(pairing)}" for pairing in pending)
-            return Answer(text=f"Waiting to be let in:\n{listed}" if pending else "Nobody is waiting to be let in.")
+            lines = "\n".join(f"- {waiting(pairing)}" for pairing in pending)
+            return Answer(text=f"Waiting to be let in:\n{lines}" if pending else texts.NOBODY_WAITS)
         pairing = await self._people.approve(code, now)
         if pairing is None:
-            raise Refused("That code is wrong, was used, or is older than an hour. Ask for a new one.")
-        return Answer(text=f"{_who(pairing)} may talk to me now, in a conversation and with a memory apart from yours.")
+            raise Refused(texts.WRONG_CODE)
+        return Answer(text=texts.let_in(pairing.name, pairing.account))
 
 
-def _who(pairing: Pairing) -> str:
+def waiting(pairing: Pairing) -> str:
+    """Somebody who asks to be let in, in a line."""
     return f"{escape(pairing.name)} ({pairing.account.platform}, id {pairing.account.user_id})"
 
 
-def _whoami(caller: CommandContext) -> str:
-    inbound = caller.inbound
-    role = "my owner" if caller.is_owner else "somebody I talk to"
-    place = "this room" if caller.scope.is_room else "you alone"
-    seen = len(caller.scopes)
-    reach = f" What I know here comes from {seen} of your accounts and rooms." if seen > 1 else ""
-    return (
-        f"You are {escape(inbound.sender.name)}, {role}. Your id on {inbound.address.platform.title()} is "
-        f"`{inbound.address.platform}:{inbound.sender.id}`; this place is `{inbound.address.key}`.\n\n"
-        f"What is said here is kept for {place} (`{caller.scope.key}`).{reach}"
-    )
-
-
-class _Watched(Protocol):
-    @property
-    def states(self) -> Mapping[str, str]: ...
-
-
-class _Remembering(Protocol):
-    @property
-    def externals(self) -> Sequence[str]: ...
-
-    @property
-    def warnings(self) -> Sequence[str]: ...
-
-    @property
-    def states(self) -> Mapping[str, str]: ...
-
-
 class StatusReport:
-    """Looks at `services` when asked; `supervisor` and `memory` are told once there are such."""
+    """Looks at `services` when asked; `supervisor` and `memory` are set once they exist."""
 
     def __init__(self, services: Services, model: str) -> None:
         self._services = services
         self._model = model
-        self.supervisor: _Watched | None = None
-        self.memory: _Remembering | None = None
+        self.supervisor: Supervisor | None = None
+        self.memory: MemoryManager | None = None
 
     async def lines(self) -> Sequence[str]:
         """One sentence a line, platforms first."""
         services = self._services
-        states = self.supervisor.states if self.supervisor else {}
+        states: Mapping[str, str] = self.supervisor.states if self.supervisor else {}
         counts = await services.outbox.counts()
         pending = await services.people.pending(services.clock.now())
         jobs = await services.jobs.active()
@@ -131,12 +105,13 @@ class StatusReport:
             kept = ", ".join(f"{escape(name)} {escape(state)}" for name, state in self.memory.states.items())
             lines.append(f"**memory**: {kept}")
             lines.extend(f"**memory**: {escape(warning)}" for warning in self.memory.warnings)
+            queue = SyncQueue(services.database, services.clock)
             for name in self.memory.externals:
-                if still := await standing(SyncQueue(services.database, services.clock), name):
-                    lines.append(f"**memory**: {escape(name)}: {escape(still)}")
+                if state := texts.sync_state(await queue.counts(name), await queue.backfill(name)):
+                    lines.append(f"**memory**: {escape(name)}: {escape(state)}")
         lines.append(f"**reminders and schedules**: {len(jobs)} active")
-        waiting = ", ".join(f"{counts[name]} {name}" for name in ("due", "dead") if counts.get(name))
-        lines.append(f"**outbox**: {waiting or 'nothing waits'}")
+        queued = ", ".join(f"{counts[name]} {name}" for name in ("due", "dead") if counts.get(name))
+        lines.append(f"**outbox**: {queued or 'empty'}")
         lines.append(f"**state.db**: {size / 1e6:.1f} MB in {services.settings.home}")
         if pending:
             lines.append(f"**waiting to be let in**: {len(pending)}; /approve lists them")

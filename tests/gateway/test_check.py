@@ -16,9 +16,8 @@ from core.errors import ConfigError, DeliveryError, ModelError, StoreError
 from core.store.facts import Fact, Facts
 from core.store.sqlite import erase_bytes
 from core.store.sqlite.database import Database
-from gateway.check import HealthCheck
+from gateway.check import ADVICE, ask, check
 from gateway.packages import assert_own_packages, folders, intruders
-from gateway.probes import checkup
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, NOON
 
@@ -38,62 +37,48 @@ async def served(*routes: web.RouteDef) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
-async def test_everything_right_in_a_new_home(home: Path, clock: SteadyClock) -> None:
+async def test_everything_right_in_a_new_home(home: Path) -> None:
     settings = Settings.load({"MNEME_HOME": str(home)})
-    findings = await checkup(settings, (), clock).run()
+    findings = await check(settings)
     assert {finding.state for finding in findings} == {"right", "off"}
     assert all(finding.advice for finding in findings if finding.state == "off")
 
 
-async def test_open_files_are_reported_with_the_command_that_helps(home: Path, clock: SteadyClock) -> None:
+async def test_open_files_are_reported_with_the_command_that_helps(home: Path) -> None:
     (home / "mneme.toml").write_text("")
     settings = Settings.load({"MNEME_HOME": str(home)})
     (home / "mneme.toml").chmod(0o644)
-    findings = await checkup(settings, (), clock).run()
+    findings = await check(settings)
     (wrong,) = [finding for finding in findings if finding.state == "wrong"]
     assert wrong.advice == f"chmod 600 {home / 'mneme.toml'}"
 
 
-async def test_probes_are_told_apart(home: Path, database: Database) -> None:
+async def test_probes_are_told_apart() -> None:
     async def fine() -> str:
         return "It answers."
 
     async def broken() -> str:
         raise ModelError("It does not.")
 
-    class Sound:
-        async def verify(self) -> list[str]:
-            return ["3 messages are missing."]
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[tuple[Database, Sound]]:
-        yield database, Sound()
-
-    check = HealthCheck(
-        home=home,
-        problems=(),
-        opened=opened,
-        probes={"one": fine, "two": broken, "three": None},
-        advice={"three": "Do this."},
-    )
-    found = {finding.subject: finding for finding in await check.run()}
-    assert (found["one"].state, found["one"].text) == ("right", "It answers.")
-    assert (found["two"].state, found["two"].text) == ("wrong", "It does not.")
-    assert (found["three"].state, found["three"].advice) == ("off", "Do this.")
-    assert (found["search index"].state, found["search index"].text) == ("wrong", "3 messages are missing.")
+    assert (await ask("one", fine)).state == "right"
+    assert (await ask("one", fine)).text == "It answers."
+    wrong = await ask("two", broken)
+    assert (wrong.state, wrong.text) == ("wrong", "It does not.")
+    off = await ask("telegram", None)
+    assert (off.state, off.advice) == ("off", ADVICE["telegram"])
 
 
-async def test_settings_that_cannot_be_read_are_listed(clock: SteadyClock) -> None:
-    findings = await checkup(None, ("a.b: is wrong", "c: is not an option"), clock).run()
+async def test_settings_that_cannot_be_read_are_listed() -> None:
+    findings = await check(None, ("a.b: is wrong", "c: is not an option"))
     assert [finding.text for finding in findings if finding.state == "wrong"] == [
         "a.b: is wrong",
         "c: is not an option",
     ]
 
 
-async def test_a_problem_of_the_environment_is_not_put_right_in_a_file(clock: SteadyClock) -> None:
+async def test_a_problem_of_the_environment_is_not_put_right_in_a_file() -> None:
     problems = ("MNEME_HOME: the folder cannot be made", "model.tries: should be a whole number")
-    findings = await checkup(None, problems, clock).run()
+    findings = await check(None, problems)
     assert [finding.advice for finding in findings[:2]] == ["Set MNEME_HOME.", "Put it right in mneme.toml."]
 
 
@@ -188,5 +173,5 @@ async def test_facts_whose_index_is_astray_are_found(home: Path, clock: SteadyCl
             Fact(scope=ANA, content="I like olives", kind="identity", origin="rule", created_at=NOON)
         )
         await database.write(lambda connection: connection.execute("UPDATE facts_fts SET terms = 'old'").close())
-    (wrong,) = [finding for finding in await checkup(settings, (), clock).run() if finding.subject == "facts index"]
+    (wrong,) = [finding for finding in await check(settings) if finding.subject == "facts index"]
     assert (wrong.state, wrong.advice) == ("wrong", "Build it anew: mneme check --repair.")

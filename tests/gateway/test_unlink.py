@@ -45,7 +45,7 @@ async def test_a_conversation_that_has_seen_the_others_words_goes_on_without_the
         await corridor.say("where is the boathouse key?", **on_discord())
         assert "fern" in str(model.requests[-1])
         # What the next turn may need of it has been looked up beforehand by now.
-        assert "Parted" in (await corridor.say("/unlink", "7")).text
+        assert "Separated" in (await corridor.say("/unlink", "7")).text
         before = len(model.requests)
         for text in ("and the boathouse key?", "what else do you know of the key?", "/new", "the boathouse key?"):
             await corridor.say(text, **on_discord())
@@ -99,7 +99,7 @@ async def test_the_turn_that_runs_meanwhile_sees_nothing_new_of_the_other(home: 
             turn = tasks.create_task(corridor.say("look for the shed", **on_discord()))
             await model.began.wait()
             gate, model.gate = model.gate, None
-            assert "Parted" in (await corridor.say("/unlink", "7")).text
+            assert "Separated" in (await corridor.say("/unlink", "7")).text
             assert gate is not None
             gate.set()
             await turn
@@ -117,7 +117,7 @@ async def test_the_answer_that_is_written_meanwhile_is_not_given(home: Path) -> 
             turn = tasks.create_task(corridor.say("where is the key?", **on_discord()))
             await model.began.wait()
             gate, model.gate = model.gate, None
-            assert "Parted" in (await corridor.say("/unlink", "7")).text
+            assert "Separated" in (await corridor.say("/unlink", "7")).text
             assert gate is not None
             gate.set()
             await turn

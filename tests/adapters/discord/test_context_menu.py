@@ -18,7 +18,7 @@ from tests.fixtures.discord_stage import checked, listening, make
 
 pytestmark = pytest.mark.slow
 
-(SPEC,) = FactCommands.specs
+SPEC, _ = FactCommands.specs
 PUT = ("PUT", "/applications/{application_id}/commands")
 
 

@@ -47,7 +47,7 @@ class Bomb:
 
 def armed(corridor: Corridor) -> Bomb:
     bomb = Bomb()
-    corridor.commands._families["bomb"] = bomb
+    corridor.commands._groups["bomb"] = bomb
     corridor.commands._specs["bomb"] = bomb.specs[0]
     return bomb
 
@@ -158,7 +158,7 @@ async def test_a_second_question_takes_the_place_of_the_first(home: Path) -> Non
         await corridor.say("/bomb 3")
         assert (await corridor.say("/yes")).text == "Boom."
         assert bomb.blown == ["now 3"]
-        assert "nothing that waits" in (await corridor.say("/yes")).text
+        assert "Nothing is waiting for a yes" in (await corridor.say("/yes")).text
 
 
 async def test_what_fails_after_a_yes_is_told(home: Path) -> None:
@@ -182,3 +182,29 @@ def test_all_else_is_no_yes(text: str) -> None:
     assert not is_yes(inbound(text=text))
     assert not is_yes(inbound(text="yes", attachments=(Attachment(kind="photo", name="a.jpg"),)))
     assert not is_yes(inbound(text="yes", command=Command(name="yes", arguments="or no")))
+
+
+@pytest.mark.parametrize("text", ["yes", "Yes!", "ok", "OK.", "ja", "sí", "да", "好", "d'accord", "オーケー"])
+async def test_a_yes_to_a_suggested_time_sets_the_reminder(home: Path, text: str) -> None:
+    async with open_corridor(home) as corridor:
+        asked = await corridor.say("/remind tomorrow at 5 feed the cat")
+        assert asked.text.startswith("Do you mean")
+        assert "Reminder 1 is set" in (await corridor.say(text)).text
+        [job] = await corridor.services.jobs.active()
+        assert (job.text, job.next_at is not None and job.next_at.hour) == ("feed the cat", 17)
+
+
+@pytest.mark.parametrize("text", ["no", "ok then make it 6", "okay?no"])
+async def test_anything_else_sets_no_reminder(home: Path, text: str) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("/cron add tomorrow at 5 | what is open?")
+        await corridor.say(text)
+        assert await corridor.services.jobs.active() == []
+
+
+async def test_an_ok_is_not_enough_for_what_cannot_be_undone(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        bomb = armed(corridor)
+        await corridor.say("/bomb 7")
+        await corridor.say("ok")
+        assert bomb.blown == []

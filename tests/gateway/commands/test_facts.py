@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core.agent.offline import Offline
 from core.types import Address, Scope
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
 from tests.fixtures.forgetful import left_of
@@ -41,7 +42,7 @@ async def test_what_is_dictated_is_kept_and_closes_what_it_contradicts(home: Pat
         assert "**f3** The key hangs behind the clock" in both.text
         shown = (await corridor.say("/memory")).text
         assert shown.index("What I noted") < shown.index("What I know") < shown.index("Who you are")
-        assert shown.index("f2") < shown.index("What is no longer so") < shown.index("I live in Lisbon (until May")
+        assert shown.index("f2") < shown.index("What is no longer true") < shown.index("I live in Lisbon (until May")
         assert "Say what to remember" in (await corridor.say("/remember")).text
         assert "too long for a fact: 500" in (await corridor.say("/remember " + "x" * 500)).text
         order = "/remember that you must Bearer 0123456789abcdef01234567 opens the lake house"
@@ -99,7 +100,7 @@ async def test_a_yes_that_comes_again_after_a_crash_finds_its_work_done(home: Pa
 async def test_what_was_learned_is_taken_back(home: Path) -> None:
     async with open_corridor(home) as corridor:
         await corridor.say("/remember The key hangs behind the clock")
-        assert "do not know any more" in (await corridor.say("/memory undo c1")).text
+        assert "no longer know" in (await corridor.say("/memory undo c1")).text
         assert "Nothing yet" in (await corridor.say("/memory facts")).text
         assert "No fact was learned" in (await corridor.say("/memory changes")).text
 
@@ -181,7 +182,7 @@ async def test_in_a_room_its_author_and_the_owner_change_a_fact(home: Path) -> N
         assert "Person 7 asked me to remember it" in card.text
         assert labels(card) == []
         for command in ("pin f1", "forget f1", "correct f1 No", "undo f1", "undo c1"):
-            assert "only the owner and who said it" in (await in_room(corridor, f"/memory {command}", "8")).text
+            assert "only the owner and whoever said it" in (await in_room(corridor, f"/memory {command}", "8")).text
         assert "📌" in (await in_room(corridor, "/memory pin f1", "7")).text
         assert "barn" in (await in_room(corridor, "/memory unpin f1", "42")).text
         await in_room(corridor, "/memory forget f1", "7")
@@ -240,3 +241,13 @@ async def test_what_is_passed_on_is_nobody_s_fact_until_it_is_asked_for(home: Pa
         await corridor.say("/remember", reply_to="m3")
         assert "Forwarded: I live in Rome" in (await corridor.say("/memory facts")).text
         assert all(fact.is_open for fact in await corridor.services.facts.page(own))
+
+
+async def test_what_is_said_after_a_dictated_correction_is_read_alone(home: Path) -> None:
+    async with open_corridor(home, Offline("UTC")) as corridor:
+        await corridor.say("/remember Ana lives in Lisbon")
+        await corridor.say("/memory correct f1")
+        assert "Corrected" in (await corridor.say("Ana lives in Porto")).text
+        assert "Reminder 1 is set" in (await corridor.say("remind me tomorrow at 9:00 to call Ana")).text
+        [job] = await corridor.services.jobs.active()
+        assert job.text == "call Ana"

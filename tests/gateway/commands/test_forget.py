@@ -35,7 +35,7 @@ async def test_it_is_shown_asked_and_erased_with_a_receipt(home: Path) -> None:
         shown = await corridor.say("/forget Zanzibar")
         assert "I moved to Zanzibar in May." in shown.text
         assert "Noted: Lives in Zanzibar" in shown.text
-        assert "Planned: buy a map of Zanzibar" in shown.text
+        assert "Reminder: buy a map of Zanzibar" in shown.text
         assert "Answer **yes**" in shown.text
         receipt = await corridor.say("yes")
         assert "Forgotten: 2 messages" in receipt.text

@@ -87,7 +87,7 @@ async def test_who_was_not_let_in_is_let_in_with_his_other_account_and_out_again
         assert "I do not know you yet" in (await corridor.say("hello", **on_discord())).text
         await link(corridor)
         assert (await corridor.say("hello", **on_discord())).text == "ok"
-        assert "Parted" in (await corridor.say("/unlink", **on_discord())).text
+        assert "Separated" in (await corridor.say("/unlink", **on_discord())).text
         refused = await corridor.say("let me in", **on_discord())
         assert refused.answer is None or "I do not know you yet" in refused.text
         assert len(model.requests) == 1
@@ -209,7 +209,7 @@ async def test_parting_returns_each_account_its_own_at_once(home: Path) -> None:
         assert "the fern is in the hall" in str(model.requests[-1]), "the notes of both are shown"
 
         parted = await corridor.say("/unlink", "7")
-        assert "Parted: `telegram:7`" in parted.text
+        assert "Separated: `telegram:7`" in parted.text
         await corridor.services.people.ask(OTHER, "Seven", corridor.services.clock.now())
         await let_in(corridor, OTHER)
         await corridor.say("and the boathouse?", **on_discord())
@@ -287,11 +287,11 @@ async def test_a_third_account_is_named_and_may_be_parted_by_name(home: Path) ->
     async with open_corridor(home) as corridor:
         await link(corridor)
         asked = await corridor.say(f"/link {await code_of(corridor)}", **on_discord("78", "Eight"))
-        assert "With it come **Seven** (Discord, id `77`)" in asked.text
+        assert "It is linked with **Seven** (Discord, id `77`)" in asked.text
         await link(corridor, **on_discord("78", "Eight"))
         assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 3
         assert "You have no such account" in (await corridor.say("/unlink telegram:42", "7")).text
-        assert "Parted: `discord:78`" in (await corridor.say("/unlink discord:78", "7")).text
+        assert "Separated: `discord:78`" in (await corridor.say("/unlink discord:78", "7")).text
         assert len(await corridor.services.people.scopes(Scope.account("discord", "78"))) == 1
         assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 2
 

@@ -71,7 +71,7 @@ async def test_nobody_undoes_what_is_not_his(home: Path) -> None:
         assert "nothing to undo" in (await corridor.say("/memory undo", "7")).text
         await corridor.say("/memory add the room meets on Mondays", **room)
         refused = await corridor.say("/memory undo", "7", **room)
-        assert "only who made a change" in refused.text
+        assert "only whoever made a change" in refused.text
         await corridor.say("/memory add the room likes tea", "7", **room)
         assert "Undone" in (await corridor.say("/memory undo", "7", **room)).text
         for change in ("remove Mondays", "replace Mondays => never"):

@@ -49,7 +49,7 @@ async def test_a_model_without_a_price_is_named(home: Path) -> None:
     async with open_corridor(home, _script()) as corridor:
         await corridor.say("One?")
         text = (await _usage(corridor)).replace("\\", "")
-        assert "What it cost I cannot say: usage.prices in mneme.toml has no price for scripted." in text
+        assert "I cannot say what it cost: usage.prices in mneme.toml has no price for scripted." in text
         assert "no price" in await _usage(corridor, "sessions")
 
 

@@ -1,25 +1,27 @@
-"""`mneme cron`: reminders and scheduled questions from the command line."""
+"""`mneme remind` and `mneme cron`: reminders and scheduled questions."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import sys
 from typing import Annotated
 
 import typer
 
-from core.errors import Refused
-from core.scheduling.appointments import Appointments
 from core.store.jobs import Job
-from core.text.sanitize import on_one_line
-from core.types import Account, Address, Scope
+from core.types import Account, Address, Command, Scope
+from gateway import texts
 from gateway.cli.runtime import (
     HERE,
     OWN,
     AsJson,
     InScope,
+    chat,
+    fail,
     is_bare,
     is_running,
     joined,
+    load,
+    plain,
     say,
     say_json,
     seen,
@@ -29,12 +31,25 @@ from gateway.cli.runtime import (
 from gateway.services import Services
 
 ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a reminder.")]
+When = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TEXT", help="When and what: tomorrow at 9 call Ana, every monday at 8 stand-up.", show_default=False
+    ),
+]
+To = Annotated[
+    str | None,
+    typer.Option(
+        help="Where to deliver it: telegram:42, or terminal. If not given, where you last wrote to me on a platform "
+        "that is connected, else in the terminal."
+    ),
+]
+Ask = Annotated[bool, typer.Option("--ask", help="Ask the assistant this each time, and deliver its answer.")]
 LOOK_BACK = 1_000
 """How many sessions are looked through for a place to deliver to."""
-_Step = Callable[[Appointments, int, frozenset[Scope]], Awaitable[Job]]
 
 
-def add_jobs(app: typer.Typer) -> None:
+def add_reminders(app: typer.Typer) -> None:
     """Puts the commands on the command line."""
     cron = typer.Typer(help="Reminders and scheduled questions: list, add, pause, resume, run, remove.")
     cron.callback(invoke_without_command=True)(_cron)
@@ -44,6 +59,7 @@ def add_jobs(app: typer.Typer) -> None:
     cron.command("resume")(_resume)
     cron.command("run")(_run)
     cron.command("remove")(_remove)
+    app.command("remind")(_add)
     app.add_typer(cron, name="cron")
 
 
@@ -60,83 +76,59 @@ def _list(scope: InScope = None, as_json: AsJson = False) -> None:
         if as_json:
             say_json([_object(services, job) for job in jobs])
         elif not jobs:
-            say("Nothing is planned.")
-        else:
-            for job in jobs:
-                tell(_line(services, job))
+            say(plain(texts.NO_REMINDERS))
+        for job in jobs if not as_json else ():
+            tell(services.appointments.describe(job) + ("" if job.target == HERE else f" (to {job.target.key})"))
 
     visit(work)
 
 
-def _add(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TEXT",
-            help="When and what: tomorrow at 9 call Ana, every monday at 8 stand-up.",
-            show_default=False,
-        ),
-    ],
-    ask: Annotated[
-        bool, typer.Option("--ask", help="Ask the assistant this each time, and deliver its answer.")
-    ] = False,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            help="Where to deliver it: telegram:42, or terminal. If not given, where you last wrote to me on a "
-            "platform that is connected, else in the terminal."
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+def _add(words: When, ask: Ask = False, to: To = None, as_json: AsJson = False) -> None:
     """Set a reminder."""
 
     async def work(services: Services) -> None:
+        appointments = services.appointments
+        reading = await appointments.read(joined(words))
+        if not reading.is_certain and sys.stdin.isatty() and not as_json:
+            typer.confirm(f"Do you mean {appointments.when(reading)}, “{reading.text}”?", abort=True)
         target, scope = await _place(services, to)
-        account = Account(platform="terminal", user_id="local")
-        job = await services.appointments.add(joined(words), target=target, scope=scope, account=account, is_prompt=ask)
+        account = Account(platform=HERE.platform, user_id=HERE.chat_id)
+        job = await appointments.add(reading, target=target, scope=scope, account=account, is_prompt=ask)
         if as_json:
             say_json(_object(services, job))
-        else:
-            tell(f"Planned {services.appointments.describe(job)} ({_where(target)})")
+            return
+        where = "in the terminal" if target == HERE else f"on {target.platform.capitalize()}"
+        tell(f"{plain(texts.job_set(job.id, job.text, appointments.when(job), is_prompt=ask))} ({where})")
 
     visit(work)
 
 
 def _pause(job_id: ID, scope: InScope = None) -> None:
     """Stop a reminder until it is resumed."""
-    _change(job_id, scope, lambda appointments, number, scopes: appointments.pause(number, scopes))
+    _change("pause", job_id, scope)
 
 
 def _resume(job_id: ID, scope: InScope = None) -> None:
     """Let a paused reminder go on."""
-    _change(job_id, scope, lambda appointments, number, scopes: appointments.resume(number, scopes))
+    _change("resume", job_id, scope)
 
 
 def _run(job_id: ID, scope: InScope = None) -> None:
     """Make a reminder due now, besides its schedule; the running Mneme delivers it."""
-
-    async def work(services: Services) -> None:
-        job = await services.appointments.run(job_id, await seen(services, scope))
-        later = (
-            "" if is_running(services.settings.home) else " Mneme does not run now; it is delivered once it is started."
-        )
-        tell(f"Reminder {job.id} is due now ({_where(job.target)}): “{on_one_line(job.text)}”.{later}")
-
-    visit(work)
+    _change("run", job_id, scope)
+    if not is_running(load().home):
+        say("Mneme is not running; the reminder is delivered once it is started.")
 
 
 def _remove(job_id: ID, scope: InScope = None) -> None:
     """Remove a reminder."""
-    _change(job_id, scope, lambda appointments, number, scopes: appointments.remove(number, scopes), done="Removed ")
+    _change("remove", job_id, scope)
 
 
-def _change(job_id: int, scope: str | None, step: _Step, done: str = "") -> None:
-    async def work(services: Services) -> None:
-        job = await step(services.appointments, job_id, await seen(services, scope))
-        tell(done + _line(services, job))
+def _change(action: str, job_id: int, scope: str | None) -> None:
+    from gateway.commands.reminders import ReminderCommands
 
-    visit(work)
+    chat(ReminderCommands, Command(name="cron", arguments=f"{action} {job_id}"), scope)
 
 
 async def _place(services: Services, to: str | None) -> tuple[Address, Scope]:
@@ -151,15 +143,13 @@ async def _place(services: Services, to: str | None) -> tuple[Address, Scope]:
         raise typer.BadParameter("write platform:chat or platform:chat/thread", param_hint="--to") from None
     session = await services.conversations.current(target)
     if session is None or session.scope not in await services.people.scopes(OWN):
-        raise Refused(
-            f"Nobody of yours has talked to me at {to} yet. Say something there first; /whoami names the place."
-        )
+        fail(f"You have not talked to me at {to} yet. Say something there first; /whoami names the place.")
     return target, session.scope
 
 
 async def _usual(services: Services) -> tuple[Address, Scope]:
-    """Where the owner last wrote to me by himself, on a platform that is connected; this terminal otherwise. What was
-    brought along from elsewhere may have been said to somebody else."""
+    """Where the owner last wrote in person, on a platform that is connected; this terminal otherwise. What was imported
+    may have been said to somebody else."""
     settings = services.settings
     connected = {
         name for name, is_on in (("telegram", settings.is_telegram_on), ("discord", settings.is_discord_on)) if is_on
@@ -171,18 +161,6 @@ async def _usual(services: Services) -> tuple[Address, Scope]:
             if address.platform in connected and is_direct and session.external_id is None:
                 return address, scope
     return HERE, OWN
-
-
-def _where(target: Address) -> str:
-    """The end of a sentence: where something is delivered."""
-    if target == HERE:
-        return "in the terminal"
-    return f"on {target.platform.capitalize()}"
-
-
-def _line(services: Services, job: Job) -> str:
-    where = "" if job.target == HERE else f" (to {job.target.key})"
-    return services.appointments.describe(job) + where
 
 
 def _object(services: Services, job: Job) -> dict[str, object]:

@@ -1,0 +1,94 @@
+"""/remind and /cron: reminders and scheduled questions."""
+
+from __future__ import annotations
+
+from core.dates.schedule import Reading
+from core.errors import Refused
+from core.markup.render import escape
+from core.types import Answer, Command, CommandSpec, Option
+from gateway import texts
+from gateway.commands.context import CommandContext
+from gateway.services import Services
+
+_CHANGES = ("pause", "resume", "remove", "run")
+
+
+class ReminderCommands:
+    """Over the appointments of `services`, in a chat and in the shell."""
+
+    specs = (
+        CommandSpec(
+            name="remind",
+            description="Remind you of something at a time",
+            options=(
+                Option(name="when", description="tomorrow at 9, in 20 minutes, every monday at 8:30", is_required=True),
+                Option(name="text", description="what to remind you of", is_required=True),
+            ),
+            joiner=" | ",
+        ),
+        CommandSpec(
+            name="cron",
+            description="Reminders and scheduled questions: list, add, pause, resume, remove, run now",
+            options=(
+                Option(name="action", description="what to do", choices=("list", "add", *_CHANGES)),
+                Option(name="text", description="add: when | what to ask me each time; otherwise the number"),
+            ),
+        ),
+    )
+
+    def __init__(self, services: Services) -> None:
+        self._appointments = services.appointments
+
+    def is_reading(self, command: Command) -> bool:
+        """Only a list changes nothing."""
+        return command.name == "cron" and _action(command)[0] not in ("add", *_CHANGES)
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        """See `gateway.commands.registry`."""
+        if command.name == "remind":
+            return await self._add(command.arguments, context)
+        action, rest = _action(command)
+        if action == "add":
+            return await self._add(rest, context, is_prompt=True)
+        if action in _CHANGES:
+            return await self._change(action, rest, context)
+        if action in ("", "list"):
+            jobs = await self._appointments.list(context.scopes)
+            lines = [f"- {escape(self._appointments.describe(job))}" for job in jobs]
+            return Answer(text="\n".join(lines) or texts.NO_REMINDERS)
+        raise Refused(texts.CRON_USAGE)
+
+    async def _add(self, line: str, context: CommandContext, *, is_prompt: bool = False) -> Answer:
+        """Sets a reminder, or with `is_prompt` a question. A time that could be meant otherwise is asked back."""
+        if not line.strip():
+            raise Refused(texts.REMIND_USAGE)
+        reading = await self._appointments.read(line)
+        if not reading.is_certain:
+            return self._doubt(reading, is_prompt=is_prompt)
+        job = await self._appointments.add(
+            reading,
+            target=context.inbound.address,
+            scope=context.scope,
+            account=context.account,
+            origin=context.origin,
+            is_prompt=is_prompt,
+        )
+        return Answer(text=texts.job_set(job.id, job.text, self._appointments.when(job), is_prompt=is_prompt))
+
+    def _doubt(self, reading: Reading, *, is_prompt: bool) -> Answer:
+        exact = self._appointments.exact(reading)
+        yes = Command(name="cron", arguments=f"add {exact}") if is_prompt else Command(name="remind", arguments=exact)
+        return Answer(text=texts.job_doubt(self._appointments.when(reading), reading.text), confirm=yes)
+
+    async def _change(self, action: str, rest: str, context: CommandContext) -> Answer:
+        number = rest.strip().lstrip("#")
+        if not (number.isascii() and number.isdigit() and len(number) < 18):
+            raise Refused(f"Say which by its number: `/cron {action} 3`. `/cron` lists them.")
+        change = getattr(self._appointments, action)
+        job = await change(int(number), context.scopes, None if context.is_owner else context.account)
+        return Answer(text=f"{texts.JOB_DONE[action]}: {escape(self._appointments.describe(job))}")
+
+
+def _action(command: Command) -> tuple[str, str]:
+    word, _, rest = command.arguments.strip().partition(" ")
+    return word.lower(), rest.strip()
