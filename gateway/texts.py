@@ -364,7 +364,9 @@ USAGE_USAGE = "Write /usage, /usage months, /usage sessions, or /usage and the n
 def sync_state(counts: QueueCounts, backfill: Backfill | None) -> str:
     """How a service stands with what it is to be told; empty when it was told everything."""
     past = (
-        "" if backfill is None else f"{(backfill.next_id - 1) * 100 // max(backfill.last_id, 1)} % of the past is sent"
+        ""
+        if backfill is None
+        else f"{(backfill.next_id - 1) * 100 // max(backfill.last_id, 1)} % of the past has been sent"
     )
     return "; ".join(filter(None, (_waiting(counts), given_up(counts), past)))
 

@@ -98,7 +98,8 @@ def _add(words: When, ask: Ask = False, to: To = None, as_json: AsJson = False) 
             say_json(_object(services, job))
             return
         where = "in the terminal" if target == HERE else f"on {target.platform.capitalize()}"
-        tell(f"{plain(texts.job_set(job.id, job.text, appointments.when(job), is_prompt=ask))} ({where})")
+        done = plain(texts.job_set(job.id, job.text, appointments.when(job), is_prompt=ask))
+        tell(f"{done.removesuffix('.')} ({where})")
 
     visit(work)
 

@@ -82,7 +82,7 @@ async def test_what_is_approved_stands_in_the_prompt_from_then_on(home: Path) ->
 async def test_what_is_rejected_goes_out_of_the_file_and_what_the_hand_takes_out_waits_no_more(home: Path) -> None:
     page(home).write_text(f"likes tea\n§\n{ORDER}\n§\n{ORDER} at night\n")
     async with open_corridor(home) as corridor:
-        assert "2 put aside" in (await corridor.say("/memory")).text
+        assert "2 waiting for your decision" in (await corridor.say("/memory")).text
         assert "Rejected: it is out of the file. Removed" in (await corridor.say("/memory reject 1")).text
         assert page(home).read_text() == f"likes tea\n§\n{ORDER} at night\n"
         page(home).write_text("likes tea\n")

@@ -69,7 +69,7 @@ async def test_what_a_tool_brings_is_put_aside_until_it_is_approved(home: Path) 
         assert "kept aside for the owner to look at" in result(model)
         assert await noted(corridor) == []
         await notices(corridor)
-        assert "1 put aside" in (await corridor.say("/memory")).text
+        assert "1 waiting for your decision" in (await corridor.say("/memory")).text
         pending = await corridor.say("/memory pending")
         assert "MEMORY.md, for telegram:42; a key or a link with a secret in it" in pending.text
         assert f"add “{ORDER}”" in pending.text

@@ -20,7 +20,7 @@ def mneme(home: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
 def test_what_is_remembered_is_listed_and_closed_by_what_is_newer(mneme: CliRunner) -> None:
     assert mneme.invoke(app(), ["facts"]).output == "Nothing yet.\n"
     first = mneme.invoke(app(), ["remember", "I", "live", "in", "Lisbon"])
-    assert first.output.startswith("f1: I live in Lisbon (said on ")
+    assert first.output.startswith("I will remember:\n\n• f1 I live in Lisbon (said on ")
     assert mneme.invoke(app(), ["remember", "I moved to Porto"]).exit_code == 0
     listed = mneme.invoke(app(), ["facts"]).output.splitlines()
     assert listed[0].startswith("f2: I moved to Porto")

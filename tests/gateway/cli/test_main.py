@@ -280,3 +280,10 @@ def test_a_reader_that_has_enough_is_no_error(home: Path) -> None:
 @pytest.mark.slow
 def test_the_version_is_told(home: Path) -> None:
     assert good(home, "--version").startswith("mneme ")
+
+
+@pytest.mark.slow
+def test_a_shell_completes_commands(home: Path) -> None:
+    asked = {"_MNEME_COMPLETE": "complete_bash", "COMP_WORDS": "mneme rem", "COMP_CWORD": "1"}
+    done = mneme(home, **asked)
+    assert (done.returncode, done.stdout.split()) == (0, ["remember", "remind"])

@@ -100,10 +100,10 @@ def test_the_past_is_sent_on_demand_and_the_check_tells_how_a_service_stands(hom
     }
     said = good(home, "memory", "sync", "diary")
     assert "diary is told of 2 conversations, as far as it does not know them. That happens while Mneme runs" in said
-    assert "diary: on, hybrid; of the past 0 % is on its way" in good(home, "memory", "providers")
+    assert "diary: on, hybrid; 0 % of the past has been sent" in good(home, "memory", "providers")
     checked = {one["subject"]: one for one in json.loads(mneme(home, "check", "--json").stdout)}
     assert checked["memory diary"]["state"] == "right"
-    assert "It can be used; of the past 0 % is on its way." in checked["memory diary"]["text"]
+    assert "It can be used; 0 % of the past has been sent." in checked["memory diary"]["text"]
 
 
 @pytest.mark.parametrize(

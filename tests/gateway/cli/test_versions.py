@@ -50,7 +50,7 @@ def test_history_undo_and_why(home: Path) -> None:
     assert "by terminal:local" in mneme("why", "porto")
     assert "Now noted: “Ana lives in Lisbon”" in mneme("undo")
     assert "no change 9 here" in mneme("undo", "9", code=1)
-    assert "Nothing was changed yet." in mneme("history", "--page", "2")
+    assert "There is nothing older." in mneme("history", "--page", "2")
 
 
 def test_what_reads_like_an_order_wants_to_be_meant(home: Path) -> None:
@@ -71,7 +71,7 @@ def put_aside() -> None:
 
 
 def test_what_was_put_aside_is_decided(home: Path) -> None:
-    assert "Nothing waits" in mneme("pending")
+    assert "Nothing is waiting" in mneme("pending")
     assert "Nothing with the number 1" in mneme("approve", "1", code=1)
     put_aside()
     assert f"add “{ORDER}”" in mneme("pending")
@@ -80,7 +80,7 @@ def test_what_was_put_aside_is_decided(home: Path) -> None:
     assert "Nothing with the number 1" in mneme("approve", "1", code=1), "a number never means something else"
     assert "Noted" in mneme("approve", "2")
     assert ORDER in mneme("list")
-    assert "Nothing waits" in mneme("pending")
+    assert "Nothing is waiting" in mneme("pending")
 
 
 def test_what_stands_in_files_by_hand_is_decided(home: Path) -> None:
@@ -88,12 +88,12 @@ def test_what_stands_in_files_by_hand_is_decided(home: Path) -> None:
     (path,) = (home / "memories").glob("*/MEMORY.md")
     path.write_text(f"likes tea\n§\n{ORDER}\n")
     (home / "AGENTS.md").write_text(f"{ORDER}\n")
-    assert "2 put aside because they read like orders: mneme memory pending." in mneme("list")
+    assert "2 waiting for your decision: mneme memory pending." in mneme("list")
     shown = mneme("pending")
     assert "AGENTS.md, your own file" in shown
     assert "stands in the file" in shown
     assert "It stays" in mneme("approve", "1")
     assert "as long as it says what it says now" in mneme("approve", "AGENTS.md")
-    assert "Nothing waits" in mneme("pending")
-    assert "a number, SOUL.md or AGENTS.md" in mneme("approve", "PLAN.md", code=2)
+    assert "Nothing is waiting" in mneme("pending")
+    assert "as mneme memory pending shows it: mneme memory approve 3" in mneme("approve", "PLAN.md", code=1)
     assert "approved as it stands in the file, by terminal:local" in mneme("why", "lake")

@@ -89,8 +89,8 @@ def test_the_last_words_need_no_quotes_and_options_stand_anywhere(mneme: Mneme) 
     assert json.loads(mneme("memory", "--json")) == {"memory": [], "user": ["Ana likes mate"]}
     assert "Removed" in mneme("memory", "remove", "likes", "mate")
     planned = mneme("cron", "add", "tomorrow", "at", "9", "call", "Ana")
-    assert planned.startswith("Planned 1: ")
-    assert planned.endswith("call Ana (in the terminal)\n")
+    assert planned.startswith("Reminder 1 is set: ")
+    assert planned.endswith(": “call Ana” (in the terminal)\n")
     (job,) = json.loads(mneme("cron", "--json"))
     assert (job["text"], job["target"]) == ("call Ana", "terminal:local")
 
@@ -153,12 +153,12 @@ def test_a_reminder_goes_where_the_owner_last_wrote_on_a_connected_platform(mnem
 def test_a_reminder_that_is_due_waits_for_a_mneme_that_runs(mneme: Mneme) -> None:
     mneme("cron", "add", "every", "monday", "at", "8:30", "stand-up")
     out = mneme("cron", "run", "1")
-    assert "due now" in out
-    assert "does not run" in out
+    assert "Due now" in out
+    assert "is not running" in out
     with FileLock(mneme.home / "gateway.lock"):
         out = mneme("cron", "run", "1")
-    assert "due now" in out
-    assert "does not run" not in out
+    assert "Due now" in out
+    assert "is not running" not in out
 
 
 def test_nothing_that_others_wrote_drives_the_terminal(mneme: Mneme) -> None:
@@ -216,3 +216,31 @@ def test_a_file_in_the_way_is_one_sentence(mneme: Mneme) -> None:
         code, error = mneme.code("memory", *command)
         assert (code, error.count("\n")) == (1, 1)
         assert "memories" in error
+
+
+def test_a_chat_s_words_are_the_shell_s_words(mneme: Mneme) -> None:
+    assert mneme("remind", "2026-12-01", "10:00", "call", "Ana").startswith("Reminder 1 is set: ")
+    assert "1 active" in mneme("status")
+    mneme("memory", "add", "likes", "tea")
+    assert "Now noted: “likes mate”" in mneme("memory", "replace", "tea => likes mate")
+    mneme("remember", "Ana", "lives", "in", "Porto")
+    assert mneme("facts", "Ana").startswith("f1: Ana lives in Porto")
+    assert mneme("facts", "zeppelin") == "Nothing yet.\n"
+    assert "I know nothing about “zeppelin” here. mneme memory facts lists what I know." in mneme(
+        "memory", "facts", "zeppelin"
+    )
+    assert "It stays as it is" in mneme("memory", "pin", "f1")
+    assert "Before: Ana lives in Porto" in mneme("memory", "correct", "f1", "Ana", "lives", "in", "Faro")
+    assert "Taken back" in mneme("memory", "undo", "f1")
+    code, error = mneme.code("memory", "why", "f9")
+    assert (code, error) == (1, "There is no fact f9 here. mneme memory facts lists them.\n")
+    assert "erase it for good" in mneme("memory", "forget", "f1", is_good=False)
+    assert "Forgotten" in mneme("memory", "forget", "f1", "--yes")
+    assert mneme("facts") == "Nothing yet.\n"
+
+
+def test_help_has_a_short_name_and_shells_complete(mneme: Mneme) -> None:
+    for command in ((), ("memory",), ("cron", "add")):
+        assert mneme(*command, "-h") == mneme(*command, "--help")
+    for option in ("--install-completion", "--show-completion", "--version"):
+        assert option in mneme("-h")

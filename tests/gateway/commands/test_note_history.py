@@ -76,7 +76,7 @@ async def test_nobody_undoes_what_is_not_his(home: Path) -> None:
         assert "Undone" in (await corridor.say("/memory undo", "7", **room)).text
         for change in ("remove Mondays", "replace Mondays => never"):
             refused = await corridor.say(f"/memory {change}", "7", **room)
-            assert "only who noted something" in refused.text
+            assert "only whoever noted something" in refused.text
         assert "Undone" in (await corridor.say("/memory undo", **room)).text
         await corridor.say("/memory add the room likes cake", "7", **room)
         assert "Now noted" in (await corridor.say("/memory replace cake => likes tea", "7", **room)).text
