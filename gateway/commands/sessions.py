@@ -138,12 +138,12 @@ class SessionCommands:
 
 async def tell_of_restart(services: Services) -> None:
     """At the start of a process: says where an incognito conversation has ended with the one before."""
-    for address in await services.incognito_marks.fallen():
+    for address in await services.incognito_marks.left_over():
         now = services.clock.now()
         key = f"incognito:{address.key}:{now.isoformat()}"
         await services.outbox.hold(OutboxItem(key=key, kind="notice", address=address))
         await services.outbox.fill(key, Answer(text=texts.INCOGNITO_LOST), now)
-        await services.incognito_marks.lift(address)
+        await services.incognito_marks.remove(address)
 
 
 def _number(arguments: str) -> int | None:
