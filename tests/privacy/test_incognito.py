@@ -132,7 +132,7 @@ async def test_a_restart_ends_it_and_the_person_is_told(home: Path) -> None:
     model = ScriptedModel()
     async with open_corridor(home, model) as corridor:
         [answer] = await told(corridor)
-        assert "our incognito conversation has ended" in answer.text
+        assert "ended our incognito conversation" in answer.text
         assert await corridor.router.resume(corridor.platforms["telegram"], timedelta(days=1)) == []
         [outbox_item] = await corridor.services.outbox.due(corridor.services.clock.now())
         await corridor.services.outbox.done(outbox_item.key)
