@@ -193,7 +193,7 @@ class _Process:
         self._courier.wake()
 
     async def _on_change(self) -> None:
-        self._cron.reload()
+        await self._cron.reload()
         await self._memory.notes_changed()
         self._courier.wake()
 

@@ -32,6 +32,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "sqlite3": ("core/store/*.py", "core/search/*.py", "core/privacy/*.py", "core/transfer/*.py"),
     "ijson": ("core/transfer/json_stream.py",),
     "numpy": ("core/facts/hrr.py",),
+    "apscheduler": ("gateway/scheduler.py",),
     "cronsim": ("core/scheduling/schedule.py",),
     "cron_descriptor": ("core/scheduling/schedule.py",),
     "dateparser": ("core/dates/parsing.py",),

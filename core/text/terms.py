@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 
-import snowballstemmer
+import snowballstemmer  # type: ignore[import-untyped]
 
 from core.text.cjk import apart, asked_terms, asks_moment, run_terms
 from core.text.normalize import fold, language_data, parted, signed_terms, symbol_token, words_of
