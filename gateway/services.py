@@ -25,6 +25,7 @@ from core.privacy.incognito import IncognitoConversations
 from core.scheduling.appointments import Appointments
 from core.search.recall import Recall
 from core.store.actions import Actions
+from core.store.archive import Archive
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
 from core.store.inbox import Inbox
@@ -39,7 +40,6 @@ from core.store.sessions import Conversations, Transcripts
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue, SyncSource
 from core.store.usage import UsageLog
-from core.transfer.archive import Archive
 from core.types import Account, Scope
 from core.usage.report import Prices, UsageReport
 

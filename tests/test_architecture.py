@@ -30,7 +30,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "httpx2": ("core/models/claude.py",),
     "aiosqlite": ("core/store/*.py", "core/search/*.py", "core/privacy/*.py", "core/transfer/*.py"),
     "sqlite3": ("core/store/*.py", "core/search/*.py", "core/privacy/*.py", "core/transfer/*.py"),
-    "ijson": ("core/transfer/json_stream.py",),
+    "ijson": ("core/transfer/formats.py",),
     "numpy": ("core/facts/hrr.py",),
     "apscheduler": ("gateway/scheduler.py",),
     "cronsim": ("core/scheduling/schedule.py",),

@@ -1,37 +1,52 @@
-"""Imported and exported history as rows: finds or makes the session, tells what is known from what is new.
+"""All of history in and out: messages of other systems come in as sessions of their own, what is known here goes out.
 
-Functions that take a connection run inside the caller's transaction.
-
-Imported sessions in the order of their times: messages are read by id, so those that came late are renumbered.
-"""
+The formats are in `core/transfer`. An import that is repeated or was cut off changes nothing twice. Calls of tools,
+what they returned, and commands are not exported."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import secrets
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import groupby
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from itertools import chain, groupby
 
+from core.errors import HistoryError, StoreError
 from core.store import messages as message_rows
 from core.store import rows
-from core.store.rows import visible
+from core.store.rows import scope_parameter, visible
 from core.store.sessions import SAID
-from core.store.sqlite.index_maintenance import reindexed_at_once
-from core.transfer.record import TITLE_CHARS, TransferRecord
-from core.types import Address, Message, Sender
+from core.store.sqlite import index_maintenance
+from core.store.sqlite.database import Database
+from core.store.sqlite.dialect import in_list, list_value
+from core.store.sqlite.index_maintenance import indexed_at_once, reindexed_at_once
+from core.store.sqlite.stale import write_text
+from core.types import Address, Message, Origin, Role, Scope, Sender, Session
 
-TITLE_FROM_TEXT_CHARS = 60
-NOTED = 2000
-"""So many messages that are there already are looked at in one transaction."""
+BATCH_LINES, BATCH_CHARS = 500, 500_000
+"""A transaction has at most so many lines, and ends with the line that makes it so long. It then takes some 30 ms."""
+BUFFER_LINES, BUFFER_CHARS = 2000, 8_000_000
+"""How much waits in memory for the rest of its session."""
+STEP_MESSAGES = 300
+"""So many messages are put in order in one transaction, which moves at most twice as many: some 50 ms."""
+MERGE_SEGMENTS, MERGE_PAGES = 32, 200
+"""When the indexes have grown by so many segments they are merged, in small steps: at 64 FTS5 would do it by itself, in
+one that takes as long as ten transactions."""
+PROGRESS_LINES = 1000
+REASONS = 100
+"""How many refused lines are reported with their reason."""
+PAGE_MESSAGES = PAGE_SESSIONS = 500
+TITLE_CHARS, TITLE_FROM_TEXT_CHARS = 200, 60
 _STORE_NAME = "archive_name"
 """Key of `state_meta`: names this state.db in exports, so that its own sessions are known when they come back."""
-
 _QUOTE_ID = re.compile(r"(?P<store>mneme-[0-9a-f]{12})-quote-[0-9]{1,19}")
 """The id in an export of an answer that repeats what recall found: where it comes in, recall does not index it."""
-
 _PAGE = f"""
 SELECT {rows.MESSAGE_COLUMNS} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
 WHERE (messages.session_id, messages.id) > (:session, :message) AND {visible()}
@@ -41,29 +56,231 @@ ORDER BY messages.session_id, messages.id LIMIT :limit
 """
 
 
-def start(connection: sqlite3.Connection) -> None:
-    """Makes the list of lines without an id: how many equal ones were stored before, how many the file has had so far.
-    It is a temporary table, because a long file has more of them than should lie in memory."""
-    finish(connection)
-    connection.execute(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferRecord:
+    """One message of another system. `session` and `parent` are its names of the conversation and of the one that this
+    goes on, `id` its name of the message. `origin`: typed where the importing person has named the sender as him- or
+    herself; no file can say so."""
+
+    session: str
+    role: Role
+    text: str
+    at: datetime
+    address: Address
+    scope: Scope
+    parent: str | None = None
+    title: str | None = None
+    sender: str | None = None
+    id: str | None = None
+    origin: Origin = "imported"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """Something that is not taken. With `line`, a line that is refused, `reason` says why; without, `reason` names what
+    it is, in the plural, from a fixed set: they are counted."""
+
+    reason: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """What became of the lines or messages of an import. `known`: they were here already. `reasons`: the first of the
+    `refused` lines, as ``line 7: reason``. `skipped`: what was left out on purpose, as (what it is, how many), most
+    first. `broken`: why the file could not be read to its end; what came before is taken. `scopes`: whose the messages
+    of the file are, taken now or known, as (scope's key, how many), most first."""
+
+    lines: int = 0
+    taken: int = 0
+    known: int = 0
+    refused: int = 0
+    sessions: int = 0
+    reasons: tuple[str, ...] = ()
+    skipped: tuple[tuple[str, int], ...] = ()
+    broken: str | None = None
+    scopes: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What an import has done so far. `met`: ids of the sessions that the file has, `pieced` those of them that were
+    there before or came in more than one piece. `unnamed`: of sessions that were there before, their messages without
+    an id that the file has not had yet."""
+
+    lines: int = 0
+    taken: int = 0
+    known: int = 0
+    refused: int = 0
+    reasons: list[str] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    broken: str | None = None
+    scopes: Counter[Scope] = field(default_factory=Counter)
+    met: set[int] = field(default_factory=set)
+    pieced: set[int] = field(default_factory=set)
+    unnamed: dict[int, Counter[bytes]] = field(default_factory=dict)
+
+    def skip(self, record: Skipped) -> None:
+        if record.line is None:
+            self.skipped[record.reason] += 1
+            return
+        self.refused += 1
+        if len(self.reasons) < REASONS:
+            self.reasons.append(f"line {record.line}: {record.reason}")
+
+    def report(self) -> ImportReport:
+        return ImportReport(
+            lines=self.lines,
+            taken=self.taken,
+            known=self.known,
+            refused=self.refused,
+            sessions=len(self.met),
+            reasons=tuple(self.reasons),
+            skipped=tuple(self.skipped.most_common()),
+            broken=self.broken,
+            scopes=tuple((scope.key, number) for scope, number in self.scopes.most_common()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What became of a session's part of a batch."""
+
+    session_id: int
+    is_new: bool
+    scope: Scope
+    lines: int
+    taken: int
+    unnamed: Counter[bytes]
+
+
+class Archive:
+    """Import and export of history in state.db."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._unmerged = 0
+
+    async def import_records(
+        self, records: Iterable[TransferRecord | Skipped | None], progress: Callable[[int], None]
+    ) -> ImportReport:
+        """Takes in messages, some sessions a transaction, or a part of one when it is long or comes in pieces.
+
+        `progress` hears now and then how many records are done. A message is known by (session, id); without an id the
+        n-th equal (session, at, role, text) of the file is the n-th equal one stored. When the records end with a
+        HistoryError, what came before is taken and the report says it in `broken`. Sessions whose messages came in
+        another order than that of their times are put in order at the end.
         """
-        CREATE TEMPORARY TABLE nameless (
-            session_id INTEGER NOT NULL,
-            digest BLOB NOT NULL,
-            stored INTEGER NOT NULL,
-            met INTEGER NOT NULL,
-            PRIMARY KEY (session_id, digest)
-        ) WITHOUT ROWID
+        counts = _Counts()
+        waiting: dict[tuple[Scope, str], list[TransferRecord]] = {}
+        buffered = chars = 0
+        for record in _until_broken(records, counts):
+            counts.lines += 1
+            if isinstance(record, TransferRecord):
+                waiting.setdefault((record.scope, record.session), []).append(record)
+                buffered, chars = buffered + 1, chars + len(record.text)
+            elif record is not None:
+                counts.skip(record)
+            if counts.lines % PROGRESS_LINES == 0:
+                progress(counts.lines)
+            if buffered >= BUFFER_LINES or chars >= BUFFER_CHARS:
+                await self._store(waiting, counts)
+                buffered = chars = 0
+        await self._store(waiting, counts)
+        await self._put_in_order(sorted(counts.pieced))
+        progress(counts.lines)
+        return counts.report()
+
+    async def export(self, scopes: frozenset[Scope], session_id: int | None = None) -> AsyncIterator[TransferRecord]:
+        """Every message of these scopes, or of one session; oldest session first."""
+        store = await self._database.write(_store_name)
+        values = {"scopes": scope_parameter(scopes), "only": session_id, "limit": PAGE_MESSAGES}
+        place = {"session": 0, "message": 0}
+        while True:
+            at = {**values, **place}
+            page = await self._database.read(partial(_page, store=store, values=at))
+            for message, record in page:
+                place = {"session": message.session_id, "message": message.id}
+                yield record
+            if len(page) < PAGE_MESSAGES:
+                return
+
+    async def left_out(self, scopes: frozenset[Scope], session_id: int | None = None) -> int:
+        """How many messages of these scopes, or of one session, `export` drops. What was erased does not count: there
+        is nothing left of it."""
+        statement = f"""
+            SELECT COUNT(*) AS count FROM messages JOIN sessions ON sessions.id = messages.session_id
+            WHERE {visible()} AND (:only IS NULL OR messages.session_id = :only) AND NOT ({SAID})
+            AND (messages.text <> '' OR messages.blocks IS NOT NULL)
         """
-    )
+        values = {"scopes": scope_parameter(scopes), "only": session_id}
+        return await self._database.read(lambda connection: int(connection.execute(statement, values).fetchone()[0]))
+
+    async def _store(self, waiting: dict[tuple[Scope, str], list[TransferRecord]], counts: _Counts) -> None:
+        """Empties `waiting`, in transactions that are short enough for others to write between them."""
+        lines = chain.from_iterable(sorted(session, key=lambda line: line.at) for session in waiting.values())
+        for batch in _batches(lines):
+            pieces = [list(piece) for _, piece in groupby(batch, key=lambda line: (line.scope, line.session))]
+            firsts = [piece[0] for piece in pieces]
+            counts.unnamed |= await self._database.read(partial(_unnamed, firsts=firsts, met=counts.met))
+            stored = await write_text(self._database, partial(_store_batch, pieces=pieces, unnamed=counts.unnamed))
+            for one in stored:
+                counts.met.add(one.session_id)
+                if not one.is_new:
+                    counts.pieced.add(one.session_id)
+                if one.unnamed:
+                    counts.unnamed[one.session_id] -= one.unnamed
+                counts.taken += one.taken
+                counts.known += one.lines - one.taken
+                counts.scopes[one.scope] += one.lines
+            if any(one.taken for one in stored):
+                await self._merge(1)
+        waiting.clear()
+
+    async def _merge(self, segments: int) -> None:
+        self._unmerged += segments
+        if self._unmerged < MERGE_SEGMENTS:
+            return
+        self._unmerged = 0
+        # A damaged index is the business of index maintenance, and a full disk is met at the next message.
+        with contextlib.suppress(StoreError):
+            while await self._database.write(lambda connection: index_maintenance.merge(connection, MERGE_PAGES)):
+                pass
+
+    async def _put_in_order(self, session_ids: Sequence[int]) -> None:
+        """Renumbers what came late into these sessions, in small transactions: others write meanwhile."""
+        for start in range(0, len(session_ids), PAGE_SESSIONS):
+            part = session_ids[start : start + PAGE_SESSIONS]
+            found = await self._database.read(partial(disordered, session_ids=part))
+            for step in chain.from_iterable(map(steps, found.values())):
+                await write_text(self._database, partial(renumber, step=step))
+                # What goes is written down like what comes.
+                await self._merge(2)
 
 
-def finish(connection: sqlite3.Connection) -> None:
-    """Forgets the list."""
-    connection.execute("DROP TABLE IF EXISTS temp.nameless")
+def _until_broken(
+    records: Iterable[TransferRecord | Skipped | None], counts: _Counts
+) -> Iterator[TransferRecord | Skipped | None]:
+    try:
+        yield from records
+    except HistoryError as error:
+        counts.broken = str(error)
 
 
-def store_name(connection: sqlite3.Connection) -> str:
+def _batches(lines: Iterable[TransferRecord]) -> Iterator[list[TransferRecord]]:
+    batch: list[TransferRecord] = []
+    chars = 0
+    for line in lines:
+        batch.append(line)
+        chars += len(line.text)
+        if len(batch) == BATCH_LINES or chars >= BATCH_CHARS:
+            yield batch
+            batch, chars = [], 0
+    if batch:
+        yield batch
+
+
+def _store_name(connection: sqlite3.Connection) -> str:
     """The name of this state.db in session names of exports, made at the first use: ``mneme-4f1d0c2a9be3``."""
     name = rows.meta(connection, _STORE_NAME)
     if name is None:
@@ -72,22 +289,95 @@ def store_name(connection: sqlite3.Connection) -> str:
     return name
 
 
-def store(connection: sqlite3.Connection, lines: Sequence[TransferRecord]) -> tuple[int, bool, int]:
-    """Stores lines of one session; returns the session's id, whether it was made for them, and how many of them were
-    new. What the session had before this import must have been noted."""
-    own = rows.meta(connection, _STORE_NAME)
-    session_id, address_id, is_new = _session(connection, lines)
-    known = set() if is_new else _known(connection, address_id, lines)
+def _page(
+    connection: sqlite3.Connection, store: str, values: Mapping[str, object]
+) -> list[tuple[Message, TransferRecord]]:
+    """The next messages of an export. `values`: the scopes, the ids of the last message and its session, a limit, and
+    the only session if there is one."""
+
+    def named(session_id: int) -> tuple[Session, str]:
+        row = connection.execute(f"{rows.SESSIONS} WHERE sessions.id = :id", {"id": session_id}).fetchone()
+        session = rows.session_of(row)
+        return session, session.external_id or f"{store}-{session.id}"
+
+    found = []
+    known: dict[int, tuple[Session, str]] = {}
+    for message in [rows.message_of(row) for row in connection.execute(_PAGE, values)]:
+        if message.session_id not in known:
+            known[message.session_id] = named(message.session_id)
+        session, name = known[message.session_id]
+        parent = None if session.parent_id is None else named(session.parent_id)[1]
+        is_unnamed_quote = message.kind == "quote" and message.external_id is None
+        record = TransferRecord(
+            session=name,
+            parent=parent,
+            title=session.title,
+            address=session.address,
+            scope=session.scope,
+            role=message.role,
+            sender=message.sender.name or None if message.sender else None,
+            text=message.text,
+            at=message.created_at,
+            id=f"{store}-quote-{message.id}" if is_unnamed_quote else message.external_id,
+        )
+        found.append((message, record))
+    return found
+
+
+def _unnamed(
+    connection: sqlite3.Connection, firsts: Sequence[TransferRecord], met: Collection[int]
+) -> dict[int, Counter[bytes]]:
+    """How many equal messages without an id those sessions have that were there before this import."""
+    found = {}
+    for line in firsts:
+        session = _found(connection, line.scope, line.session)
+        if session is not None and session["id"] not in met:
+            stored = connection.execute(
+                "SELECT created_at, role, text FROM messages WHERE session_id = :id AND external_id IS NULL",
+                {"id": session["id"]},
+            )
+            found[session["id"]] = Counter(_digest(*row) for row in stored)
+    return found
+
+
+def _store_batch(
+    connection: sqlite3.Connection,
+    pieces: Sequence[Sequence[TransferRecord]],
+    unnamed: Mapping[int, Counter[bytes]],
+) -> list[_Stored]:
+    with indexed_at_once(connection):
+        return [_store_piece(connection, piece, unnamed) for piece in pieces]
+
+
+def _store_piece(
+    connection: sqlite3.Connection, lines: Sequence[TransferRecord], unnamed: Mapping[int, Counter[bytes]]
+) -> _Stored:
+    """Stores lines of one session that are not known."""
+    own_store, first = rows.meta(connection, _STORE_NAME), lines[0]
+    row = _found(connection, first.scope, first.session)
+    session_id = _new_session(connection, lines) if row is None else int(row["id"])
+    if row is not None and row["external_id"] is None:
+        address_id = row["address_id"]
+    else:
+        # Ids of imported messages are unique in their session only, so they have an address of their own there.
+        address_id = rows.keep_address(connection, Address(platform="import", chat_id=str(session_id)))
+    known = set() if row is None else _known(connection, address_id, lines)
+    stored, used = unnamed.get(session_id, Counter()), Counter[bytes]()
     taken: list[Message] = []
     for line in lines:
         external_id = rows.maybe_clean(line.id)
         quote = _QUOTE_ID.fullmatch(external_id or "") if line.role == "assistant" else None
-        if quote is not None and quote["store"] == own:
+        if quote is not None and quote["store"] == own_store:
             # Here such an answer has no id.
             external_id = None
-        if external_id in known or (external_id is None and not _is_next(connection, session_id, line)):
+        if external_id is None:
+            digest = _digest(rows.timestamp(line.at), line.role, rows.clean(line.text))
+            if used[digest] < stored[digest]:
+                used[digest] += 1
+                continue
+        elif external_id in known:
             continue
-        if external_id is not None:
+        else:
             known.add(external_id)
         message = Message(
             role=line.role,
@@ -101,128 +391,62 @@ def store(connection: sqlite3.Connection, lines: Sequence[TransferRecord]) -> tu
         )
         taken.append(message)
     message_rows.add(connection, taken, address_id)
-    if taken or is_new:
+    if taken or row is None:
         _count(connection, session_id, lines, sum(message.kind == "chat" for message in taken))
-    return session_id, is_new, len(taken)
+    return _Stored(session_id, row is None, first.scope, len(lines), len(taken), used)
 
 
 def _known(connection: sqlite3.Connection, address_id: int, lines: Sequence[TransferRecord]) -> set[str]:
-    """The ids of lines that were stored before. Asked one by one: SQLite's JSON ends a text at a NUL."""
+    """The ids of lines that were stored before. Asked one by one: a list as a parameter ends a text at a NUL."""
     ids = {rows.clean(line.id) for line in lines if line.id is not None}
     statement = "SELECT 1 FROM messages WHERE address_id = :address AND external_id = :id"
     return {one for one in ids if connection.execute(statement, {"address": address_id, "id": one}).fetchone()}
 
 
-def page(connection: sqlite3.Connection, store: str, values: Mapping[str, object]) -> list[tuple[int, int, str]]:
-    """The next lines of an export, each after its session's and its message's id.
-
-    `values`: the scopes, the ids of the last line (session, message), a limit, and the only session if there is one.
-    """
-    messages = [rows.message_of(row) for row in connection.execute(_PAGE, values)]
-    sessions = {}
-    for session_id in {message.session_id for message in messages}:
-        row = connection.execute(f"{rows.SESSIONS} WHERE sessions.id = :id", {"id": session_id}).fetchone()
-        sessions[session_id] = rows.session_of(row)
-    found = []
-    for message in messages:
-        session = sessions[message.session_id]
-        name = session.external_id or f"{store}-{session.id}"
-        if message.kind == "quote" and message.external_id is None:
-            message = replace(message, external_id=f"{store}-quote-{message.id}")
-        found.append((session.id, message.id, TransferRecord.of(session, name, message).line()))
-    return found
-
-
-def find(connection: sqlite3.Connection, line: TransferRecord) -> int | None:
-    """The session of a line, where there is one."""
-    row = _found(connection, line)
-    return None if row is None else int(row["id"])
-
-
-def note_stored(connection: sqlite3.Connection, session_id: int, after: int, count: int = NOTED) -> int | None:
-    """Counts those of the next `count` messages of a session that have no id; returns where the next begin (None: there
-    are no more)."""
-    found = connection.execute(
-        """
-        SELECT id, created_at, role, CASE WHEN external_id IS NULL THEN text END AS text FROM messages
-        WHERE session_id = :session AND id > :after ORDER BY id LIMIT :count
-        """,
-        {"session": session_id, "after": after, "count": count},
-    ).fetchall()
-    connection.executemany(
-        """
-        INSERT INTO temp.nameless (session_id, digest, stored, met) VALUES (:session, :digest, 1, 0)
-        ON CONFLICT (session_id, digest) DO UPDATE SET stored = stored + 1
-        """,
-        [
-            {"session": session_id, "digest": _digest(row["created_at"], row["role"], row["text"])}
-            for row in found
-            if row["text"] is not None
-        ],
-    )
-    return found[-1]["id"] if len(found) == count else None
-
-
-def _session(connection: sqlite3.Connection, lines: Sequence[TransferRecord]) -> tuple[int, int, bool]:
-    """The session of the lines, the address that their ids are unique at, and whether the session was made now."""
-    row = _found(connection, lines[0])
-    if row is None:
-        session_id = _made(connection, lines)
-        return session_id, _shelf(connection, session_id), True
-    is_own = row["external_id"] is None
-    return row["id"], row["address_id"] if is_own else _shelf(connection, row["id"]), False
-
-
-def _found(connection: sqlite3.Connection, line: TransferRecord) -> sqlite3.Row | None:
+def _found(connection: sqlite3.Connection, scope: Scope, name: str) -> sqlite3.Row | None:
+    """The session of this name, by that of another system or as it was exported from here."""
+    store, _, number = name.rpartition("-")
+    is_own = store and store == rows.meta(connection, _STORE_NAME) and number.isdecimal() and len(number) < 18
     row: sqlite3.Row | None = connection.execute(
         """
-        SELECT sessions.id, sessions.address_id, sessions.external_id FROM scopes
+        SELECT sessions.id, sessions.root_id, sessions.address_id, sessions.external_id FROM scopes
         CROSS JOIN sessions ON sessions.scope_id = scopes.id
         WHERE scopes.key = :scope
         AND (sessions.external_id = :external OR sessions.id = :own AND sessions.external_id IS NULL)
         """,
         {
-            "scope": rows.clean(line.scope.key),
-            "external": rows.clean(line.session),
-            "own": _own_number(connection, line.session),
+            "scope": rows.clean(scope.key),
+            "external": rows.clean(name),
+            "own": int(number) if is_own else None,
         },
     ).fetchone()
     return row
 
 
-def _shelf(connection: sqlite3.Connection, session_id: int) -> int:
-    """Ids of imported messages are unique in their session only, so they have an address of their own there."""
-    return rows.keep_address(connection, Address(platform="import", chat_id=str(session_id)))
-
-
-def _own_number(connection: sqlite3.Connection, name: str) -> int | None:
-    """The id of a session that was exported from here."""
-    store, _, number = name.rpartition("-")
-    is_own = store and store == rows.meta(connection, _STORE_NAME) and number.isdecimal() and len(number) < 18
-    return int(number) if is_own else None
-
-
-def _made(connection: sqlite3.Connection, lines: Sequence[TransferRecord]) -> int:
+def _new_session(connection: sqlite3.Connection, lines: Sequence[TransferRecord]) -> int:
     first = lines[0]
     moments = [rows.timestamp(line.at) for line in lines]
+    parent = _found(connection, first.scope, first.parent) if first.parent else None
     row = connection.execute(
         """
-        INSERT INTO sessions (address_id, scope_id, external_id, closes_at, title, started_at, last_at, ended_at,
-            end_reason)
-        VALUES (:address, :scope, :external, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages), :title, :started_at,
-            :last_at, :last_at, 'import')
+        INSERT INTO sessions (address_id, scope_id, external_id, parent_id, closes_at, title, started_at, last_at,
+            ended_at, end_reason)
+        VALUES (:address, :scope, :external, :parent, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages), :title,
+            :started_at, :last_at, :last_at, 'import')
         RETURNING id
         """,
         {
             "address": rows.keep_address(connection, first.address),
             "scope": rows.keep_scope(connection, first.scope),
             "external": rows.clean(first.session),
+            "parent": parent["id"] if parent else None,
             "title": _title(lines),
             "started_at": min(moments),
             "last_at": max(moments),
         },
     ).fetchall()[0]
-    connection.execute("UPDATE sessions SET root_id = id WHERE id = :id", {"id": row["id"]})
+    root_id = (parent["root_id"] or parent["id"]) if parent else row["id"]
+    connection.execute("UPDATE sessions SET root_id = :root WHERE id = :id", {"id": row["id"], "root": root_id})
     return int(row["id"])
 
 
@@ -237,20 +461,6 @@ def _title(lines: Sequence[TransferRecord]) -> str:
         words = words[:TITLE_FROM_TEXT_CHARS].rpartition(" ")[0] or words[:TITLE_FROM_TEXT_CHARS]
         words += " …"
     return rows.clean(words)
-
-
-def _is_next(connection: sqlite3.Connection, session_id: int, line: TransferRecord) -> bool:
-    """Whether a line without an id is one more than the equal ones that were stored before."""
-    digest = _digest(rows.timestamp(line.at), line.role, rows.clean(line.text))
-    row = connection.execute(
-        """
-        INSERT INTO temp.nameless (session_id, digest, stored, met) VALUES (:session, :digest, 0, 1)
-        ON CONFLICT (session_id, digest) DO UPDATE SET met = met + 1
-        RETURNING met > stored AS is_next
-        """,
-        {"session": session_id, "digest": digest},
-    ).fetchall()[0]
-    return bool(row["is_next"])
 
 
 def _digest(seconds: float, role: str, text: str) -> bytes:
@@ -270,37 +480,32 @@ def _count(connection: sqlite3.Connection, session_id: int, lines: Sequence[Tran
     )
 
 
-STEP_MESSAGES = 300
-"""So many places are put right in one transaction, which moves at most twice as many messages: some 50 ms."""
-
-
 def disordered(connection: sqlite3.Connection, session_ids: Collection[int]) -> dict[int, list[tuple[int, int]]]:
     """Those of the sessions in which a message stands behind a later one, each with its moves in order: (the id that
-    a message has, the id that it should have), for all its messages. Equal times keep the order they have."""
+    a message has, the id that it should have), for all its messages. Equal times keep the order they have. What a
+    model has been sent keeps its ids."""
     late = connection.execute(
-        """
+        f"""
         SELECT DISTINCT session_id FROM (
             SELECT messages.session_id, messages.created_at,
                 LAG(messages.created_at) OVER (PARTITION BY messages.session_id ORDER BY messages.id) AS before
-            FROM json_each(:sessions) CROSS JOIN sessions ON sessions.id = json_each.value
-            CROSS JOIN messages ON messages.session_id = sessions.id
-            WHERE sessions.end_reason = 'import'
-            AND NOT EXISTS (SELECT 1 FROM sessions AS child WHERE child.parent_id = sessions.id)
+            FROM sessions JOIN messages ON messages.session_id = sessions.id
+            WHERE {in_list("sessions.id", "sessions")} AND sessions.end_reason = 'import' AND NOT EXISTS (
+                SELECT 1 FROM sessions AS child WHERE child.parent_id = sessions.id AND child.opens_at IS NOT NULL
+            )
         ) WHERE created_at < before
         """,
-        {"sessions": rows.dump(sorted(session_ids))},
+        {"sessions": list_value(sorted(session_ids))},
     )
-    wanted = [row["session_id"] for row in late]
     found = connection.execute(
-        """
-        SELECT messages.session_id, messages.id FROM json_each(:sessions)
-        CROSS JOIN messages ON messages.session_id = json_each.value
-        ORDER BY messages.session_id, messages.created_at, messages.id
+        f"""
+        SELECT session_id, id FROM messages WHERE {in_list("session_id", "sessions")}
+        ORDER BY session_id, created_at, id
         """,
-        {"sessions": rows.dump(wanted)},
+        {"sessions": list_value([row["session_id"] for row in late])},
     )
     moves = {}
-    for session_id, group in groupby(found, key=lambda row: row["session_id"]):
+    for session_id, group in groupby(found, key=lambda row: int(row["session_id"])):
         ids = [row["id"] for row in group]
         moves[session_id] = list(zip(ids, sorted(ids), strict=True))
     return moves
@@ -316,8 +521,7 @@ def steps(moves: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
         part = moves[start : start + STEP_MESSAGES]
         places = {place for _, place in part}
         coming = {lies[message]: place for message, place in part}
-        vacated = sorted(set(coming) - places)
-        displaced = sorted(places - set(coming))
+        vacated, displaced = sorted(set(coming) - places), sorted(places - set(coming))
         step = [*coming.items(), *zip(displaced, vacated, strict=True)]
         after = {new: holds[old] for old, new in step}
         holds |= after
@@ -328,17 +532,15 @@ def steps(moves: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
 
 def renumber(connection: sqlite3.Connection, step: Sequence[tuple[int, int]]) -> None:
     """Gives messages other ids, from among their own. The text indexes follow."""
+    moves = [{"old": old, "new": new} for old, new in step]
+    values = {"ids": list_value([old for old, _ in step])}
     with reindexed_at_once(connection, [old for old, _ in step]):
         connection.execute(
-            """
-            CREATE TEMPORARY TABLE moved AS
-            SELECT messages.*, json_extract(json_each.value, '$[1]') AS place FROM json_each(:step)
-            CROSS JOIN messages ON messages.id = json_extract(json_each.value, '$[0]')
-            """,
-            {"step": rows.dump(step)},
+            f"CREATE TEMPORARY TABLE moved AS SELECT * FROM messages WHERE {in_list('id', 'ids')}", values
         )
-        connection.execute("DELETE FROM messages WHERE id IN (SELECT id FROM temp.moved)")
-        connection.execute("UPDATE temp.moved SET id = place")
-        connection.execute("ALTER TABLE temp.moved DROP COLUMN place")
+        connection.execute(f"DELETE FROM messages WHERE {in_list('id', 'ids')}", values)
+        # An id that was given and one that is still to be changed may be the same number: those given are negative.
+        connection.executemany("UPDATE temp.moved SET id = -:new WHERE id = :old", moves)
+        connection.execute("UPDATE temp.moved SET id = -id")
         connection.execute("INSERT INTO messages SELECT * FROM temp.moved ORDER BY id")
         connection.execute("DROP TABLE temp.moved")

@@ -66,8 +66,8 @@ class ArchiveFiles:
             with _translated(self.title(name)):
                 inner = self._archive.open(name) if self._archive is not None else self._file(name).open("rb")
                 stack.enter_context(inner)
-            counted = self._count if is_counted else _forgotten
-            yield io.BufferedReader(_Watched(inner, self.title(name), counted), _READ_BYTES)
+            count = self._count if is_counted else lambda _: None
+            yield io.BufferedReader(_CountedStream(inner, self.title(name), count), _READ_BYTES)
 
     @contextlib.contextmanager
     def on_disk(self, name: str) -> Iterator[Path]:
@@ -90,7 +90,7 @@ class ArchiveFiles:
         self.done_bytes += count
 
 
-class _Watched(io.RawIOBase):
+class _CountedStream(io.RawIOBase):
     """A stream that tells how much was read of it, and whose errors are ours."""
 
     def __init__(self, inner: IO[bytes], title: str, count: Callable[[int], None]) -> None:
@@ -108,10 +108,6 @@ class _Watched(io.RawIOBase):
         buffer[: len(data)] = data
         self._count(len(data))
         return len(data)
-
-
-def _forgotten(count: int) -> None:
-    """Looking at the beginning of a file is no progress."""
 
 
 def _files(folder: Path) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Claude's data export (`conversations.json`) as lines of a chronicle: text blocks and the text of attachments.
+"""Claude's data export (`conversations.json`): text blocks and the text of attachments.
 
 The shape is that of exports until 2026: conversations with uuid, name and chat_messages, these with sender human or
 assistant, content blocks, attachments with extracted_content, files by name.
@@ -9,37 +9,52 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from core.transfer import json_stream
-from core.transfer.record import TITLE_CHARS, Choices, Skipped, TransferRecord, from_text
+from core.store.archive import Skipped, TransferRecord
+from core.transfer.formats import (
+    SHAPELESS,
+    THOUGHTS,
+    TOOLS,
+    Choices,
+    Conversation,
+    conversations,
+    from_text,
+    listed,
+    mapping,
+    text_of,
+)
 from core.types import Address, Role
 
-THOUGHTS = "thoughts of the model"
-TOOLS = "what tools were asked and answered"
 OTHER = "blocks of a kind that has no text"
-EMPTY = "messages without text"
-TIMELESS = "messages without a time"
-SHAPELESS = "entries that are no conversations"
 LONG = "attachments of which only the beginning was taken"
 
-PLATFORM = "claude"
 ATTACHMENT_CHARS = 100_000
+_KEYS = ("chat_messages", "uuid", "name", "created_at")
 _ROLES: dict[str, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
+_UNSAID = {"thinking": THOUGHTS, "redacted_thinking": THOUGHTS, "tool_use": TOOLS, "tool_result": TOOLS}
 
 
-def read(stream: BinaryIO, name: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
-    """Everything in the file, one conversation in memory at a time; `name` is the file's, for errors."""
-    for conversation in json_stream.conversations(stream, name):
-        if isinstance(conversation, dict) and isinstance(conversation.get("chat_messages"), list):
+def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
+    """Everything in the file, one conversation in memory at a time; `title` is the file's, for errors."""
+    for conversation in conversations(stream, title, _KEYS):
+        if isinstance(conversation, Skipped):
+            yield conversation
+        elif isinstance(conversation.get("chat_messages"), list):
             yield from _conversation(conversation, choices)
         else:
             yield Skipped(reason=SHAPELESS)
 
 
-def _conversation(conversation: dict[str, Any], choices: Choices) -> Iterator[TransferRecord | Skipped]:
-    number, title = str(conversation.get("uuid") or ""), conversation.get("name")
-    at = from_text(conversation.get("created_at"))
-    for place, message in enumerate(conversation["chat_messages"]):
-        role = _ROLES.get(str(message.get("sender"))) if isinstance(message, dict) else None
+def _conversation(values: dict[str, Any], choices: Choices) -> Iterator[TransferRecord | Skipped]:
+    number = str(values.get("uuid") or "")
+    conversation = Conversation(
+        name=f"claude:{number}",
+        address=Address(platform="claude", chat_id=number or "unknown"),
+        choices=choices,
+        title=text_of(values.get("name")),
+    )
+    at = from_text(values.get("created_at"))
+    for place, message in enumerate(values["chat_messages"]):
+        role = _ROLES.get(str(mapping(message).get("sender")))
         if role is None:
             yield Skipped(reason=SHAPELESS)
             continue
@@ -50,59 +65,34 @@ def _conversation(conversation: dict[str, Any], choices: Choices) -> Iterator[Tr
                 yield part
             elif part.strip():
                 parts.append(part)
-        if not parts:
-            yield Skipped(reason=EMPTY)
-        elif at is None:
-            yield Skipped(reason=TIMELESS)
-        else:
-            yield TransferRecord(
-                session=f"claude:{number}",
-                title=title[:TITLE_CHARS] if isinstance(title, str) and title.strip() else None,
-                address=Address(platform=PLATFORM, chat_id=number or "unknown"),
-                scope=choices.scope,
-                role=role,
-                text="\n".join(parts),
-                at=at,
-                id=str(message.get("uuid") or place),
-            )
+        yield conversation.record(role, "\n".join(parts), at, str(message.get("uuid") or place))
 
 
 def _said(message: dict[str, Any]) -> Iterator[str | Skipped]:
     """The text blocks. The flat `text` has sentences like "This block is not supported" between them, so it is read
     only where there are no blocks, as in exports of 2024."""
-    blocks = message.get("content")
-    if not isinstance(blocks, list) or not blocks:
-        text = message.get("text")
-        yield text if isinstance(text, str) else ""
-        return
-    for block in blocks:
-        kind = block.get("type") if isinstance(block, dict) else None
-        if kind == "text" and isinstance(block.get("text"), str):
+    blocks = listed(message.get("content"))
+    if not blocks:
+        yield text_of(message.get("text"))
+    for block in map(mapping, blocks):
+        if block.get("type") == "text" and isinstance(block.get("text"), str):
             yield block["text"]
-        elif kind in ("thinking", "redacted_thinking"):
-            yield Skipped(reason=THOUGHTS)
-        elif kind in ("tool_use", "tool_result"):
-            yield Skipped(reason=TOOLS)
         else:
-            yield Skipped(reason=OTHER)
+            yield Skipped(reason=_UNSAID.get(str(block.get("type")), OTHER))
 
 
 def _attached(message: dict[str, Any]) -> Iterator[str | Skipped]:
     """Attachments are what was pasted or read out of a file; files have only a name."""
-    attachments, files = message.get("attachments"), message.get("files")
-    named = set()
-    for attachment in attachments if isinstance(attachments, list) else ():
-        if not isinstance(attachment, dict):
-            continue
-        name, text = str(attachment.get("file_name") or ""), attachment.get("extracted_content")
+    named = {""}
+    for attachment in filter(None, map(mapping, listed(message.get("attachments")))):
+        name, text = str(attachment.get("file_name") or ""), text_of(attachment.get("extracted_content"))
         named.add(name)
         yield f"[attachment: {name}]" if name else "[attachment]"
-        if isinstance(text, str):
-            if len(text) > ATTACHMENT_CHARS:
-                yield Skipped(reason=LONG)
-                text = text[:ATTACHMENT_CHARS] + " […]"
-            yield text
-    for file in files if isinstance(files, list) else ():
-        name = str(file.get("file_name") or "") if isinstance(file, dict) else ""
-        if name and name not in named:
+        if len(text) > ATTACHMENT_CHARS:
+            yield Skipped(reason=LONG)
+            text = text[:ATTACHMENT_CHARS] + " […]"
+        yield text
+    for file in map(mapping, listed(message.get("files"))):
+        name = str(file.get("file_name") or "")
+        if name not in named:
             yield f"[file: {name}]"

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from core.transfer.record import ImportReport
+from core.store.archive import ImportReport
 from core.types import Scope
 from gateway import texts
 from gateway.cli.runtime import AsJson, checked_scope, fail, say, say_json, scope_of, seen, visit, zone_of
@@ -68,7 +68,7 @@ def import_file(
     that was interrupted goes on when it is started again.
     """
     # The readers of all the formats, for which no other command should wait.
-    from core.transfer.record import Choices
+    from core.transfer.formats import Choices
     from core.transfer.source import Source
 
     async def work(services: Services) -> None:

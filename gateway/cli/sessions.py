@@ -152,8 +152,10 @@ def _export(scope: InScope = None) -> None:
 
 async def _write(services: Services, scopes: frozenset[Scope], session_id: int | None = None) -> None:
     """The lines on standard output; what is not among them is counted on standard error."""
-    async for line in services.archive.export(scopes, session_id):
-        say(line)
+    from core.transfer.formats import to_line
+
+    async for record in services.archive.export(scopes, session_id):
+        say(to_line(record))
     if number := await services.archive.left_out(scopes, session_id):
         what = "calls of tools and what they returned, commands and what was answered to them"
         typer.echo(f"Left out: {texts.counted(number, 'message')} ({what}).", err=True)

@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from core.errors import Refused
 from core.notes.notebook import FILES
+from core.transfer.formats import to_line
 from core.types import Answer, Command, CommandSpec, File
 from gateway import texts
 from gateway.commands.context import CommandContext
@@ -40,7 +41,8 @@ class ExportCommands:
         if context.scope.is_room or not context.inbound.is_direct:
             raise Refused(texts.EXPORT_DIRECT_ONLY)
         day = f"{self._services.clock.now():%Y-%m-%d}"
-        said = [part async for part in _parts(self._services.archive.export(context.scopes))]
+        lines = (to_line(record) async for record in self._services.archive.export(context.scopes))
+        said = [part async for part in _parts(lines)]
         held = [part async for part in _parts(self._held(context))]
         parts = [(f"said-{day}", part) for part in said] + [(f"held-{day}", part) for part in held]
         if len(parts) > PARTS:

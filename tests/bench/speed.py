@@ -19,10 +19,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core.search.recall import Recall
 from core.search.rendering import to_json
+from core.store.archive import Archive
 from core.store.query import SearchQuery
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.transfer.archive import Archive
+from core.transfer.formats import read_lines
 from core.types import Address, Message, Role, Scope, Session
 from tests.fixtures.clock import SteadyClock
 
@@ -117,7 +118,7 @@ class Mneme:
 
     def _import(self) -> None:
         lines = (line for session, messages in self._waiting for line in self._lines(session, messages))
-        self._run(self._archive.import_lines(lines, lambda _: None))
+        self._run(self._archive.import_records(read_lines(lines), lambda _: None))
         self._waiting = []
 
     def _told(self, query: SearchQuery) -> int:

@@ -14,10 +14,11 @@ import pytest
 
 from core.errors import StoreError
 from core.search.recall import Recall
+from core.store import archive
+from core.store.archive import Archive
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import MIGRATIONS
-from core.transfer import archive
-from core.transfer.archive import Archive
+from core.transfer.formats import read_lines
 from tests.fixtures.clock import SteadyClock
 from tests.gateway.cli.test_main import ROOT, good, imported, mneme
 from tests.transfer.test_archive import exported, line, take
@@ -94,7 +95,7 @@ async def test_an_import_that_fills_the_disk_goes_on_when_there_is_room(
 
     await database.write(narrow)
     with pytest.raises(StoreError, match=r"disk that holds .* is full"):
-        await Archive(database).import_lines(lines, lambda _: None)
+        await Archive(database).import_records(read_lines(lines), lambda _: None)
     kept = await exported(database)
     assert 0 < len(kept) < 400
     assert len(kept) % 20 == 0, "whole transactions"

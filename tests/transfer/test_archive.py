@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.search.recall import Recall
+from core.store import archive as archive_module
+from core.store.archive import Archive, ImportReport
 from core.store.query import SearchQuery
 from core.store.sessions import Conversations, Transcripts
 from core.store.sqlite.database import Database
-from core.transfer import archive as archive_module
-from core.transfer.archive import Archive
-from core.transfer.record import HOME, ImportReport, TransferRecord
+from core.transfer.formats import HOME, parse_line, read_lines, to_line
 from core.types import Address, Message, Scope, Sender, Session
 from tests.fixtures.clock import SteadyClock
 
@@ -33,11 +33,11 @@ def line(text: str = "hello", **values: Any) -> str:
 
 
 async def take(database: Database, lines: Iterable[str | bytes]) -> ImportReport:
-    return await Archive(database).import_lines(lines, lambda _: None)
+    return await Archive(database).import_records(read_lines(lines), lambda _: None)
 
 
 async def exported(database: Database, scopes: frozenset[Scope] = HOME_SCOPES) -> list[dict[str, Any]]:
-    return [json.loads(one) async for one in Archive(database).export(scopes)]
+    return [json.loads(to_line(one)) async for one in Archive(database).export(scopes)]
 
 
 async def sessions(database: Database) -> list[dict[str, Any]]:
@@ -222,11 +222,11 @@ async def test_export_comes_back_as_it_was_in_another_home(database: Database, t
         ],
     )
     every = frozenset({scope, HOME})
-    out = [one async for one in Archive(database).export(every)]
+    out = [to_line(one) async for one in Archive(database).export(every)]
     async with Database.open(tmp_path / "other.db") as other:
         assert (await take(other, out)).taken == 3
-        assert [one async for one in Archive(other).export(every)] == out
-    parsed = TransferRecord.parse(out[0])
+        assert [to_line(one) async for one in Archive(other).export(every)] == out
+    parsed = parse_line(out[0])
     assert parsed.address == Address(platform="telegram", chat_id="-1001", thread_id="7")
 
 
@@ -301,7 +301,7 @@ async def test_an_answer_that_quotes_history_goes_out_and_comes_back_without_bei
     )
     await conversations.amend(session.address, "x", None)
     archive = Archive(database)
-    out = [one async for one in archive.export(HOME_SCOPES)]
+    out = [to_line(one) async for one in archive.export(HOME_SCOPES)]
     assert [json.loads(one)["text"] for one in out] == ["When is the ferry?", "You said: the ferry is at noon."]
     assert set(json.loads(out[1])) <= {"session", "platform", "chat", "scope", "role", "text", "at", "id"}
     assert await archive.left_out(HOME_SCOPES) == 2, "the call and its result; of what was erased there is nothing"
@@ -316,7 +316,7 @@ async def test_an_answer_that_quotes_history_goes_out_and_comes_back_without_bei
         found = await Recall(other, clock).recall(SearchQuery(text="ferry", scopes=HOME_SCOPES, messages=9))
         assert [hit.role for hit in found.messages] == ["user"]
         assert there["messages"] == 1
-        back = [one async for one in Archive(other).export(HOME_SCOPES)]
+        back = [to_line(one) async for one in Archive(other).export(HOME_SCOPES)]
         titles = [{**json.loads(one), "title": None} for one in back]
         assert titles == [{**json.loads(one), "title": None} for one in out]
     assert (await take(database, back)).known == 2
@@ -324,7 +324,7 @@ async def test_an_answer_that_quotes_history_goes_out_and_comes_back_without_bei
 
 async def test_progress_is_heard(database: Database) -> None:
     heard: list[int] = []
-    await Archive(database).import_lines([line(str(number)) for number in range(2500)], heard.append)
+    await Archive(database).import_records(read_lines([line(str(number)) for number in range(2500)]), heard.append)
     assert heard == [1000, 2000, 2500]
 
 
@@ -337,10 +337,8 @@ async def test_a_long_export_is_whole_and_in_order(database: Database) -> None:
 @given(st.text(), st.text(), st.datetimes())
 def test_any_line_is_read_or_refused(session: str, text: str, at: datetime) -> None:
     try:
-        parsed = TransferRecord.parse(
-            json.dumps({"session": session, "role": "user", "text": text, "at": at.isoformat()})
-        )
+        parsed = parse_line(json.dumps({"session": session, "role": "user", "text": text, "at": at.isoformat()}))
     except ValueError:
         assert not session or not text.strip()
         return
-    assert TransferRecord.parse(parsed.line()) == parsed
+    assert parse_line(to_line(parsed)) == parsed

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from core.search.recall import Recall
-from core.store import archive as archive_rows
+from core.store import archive as archive_module
+from core.store.archive import Archive
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
-from core.transfer import archive as archive_module
-from core.transfer import archive as batches
-from core.transfer.archive import Archive
+from core.transfer.formats import read_lines
 from tests.fixtures.clock import SteadyClock
 from tests.transfer.test_archive import exported, line, sessions, take
 
@@ -32,12 +31,12 @@ async def test_many_sessions_share_a_transaction(database: Database, monkeypatch
 async def test_the_indexes_are_merged_on_the_way(
     database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "LINES", 2)
+    monkeypatch.setattr(archive_module, "BATCH_LINES", 2)
     monkeypatch.setattr(archive_module, "MERGE_SEGMENTS", 4)
     archive = Archive(database)
     for start in (20, 0):
         lines = [line(f"ferry {n}", at=f"2026-05-03T10:{n:02}:00") for n in range(start, start + 20)]
-        await archive.import_lines(lines, lambda _: None)
+        await archive.import_records(read_lines(lines), lambda _: None)
     assert await database.read(_segments) < 12, "written were 20, and as many when the second half was put in front"
     assert [one["text"] for one in await exported(database)] == [f"ferry {number}" for number in range(40)]
     assert await Recall(database, clock).verify() == []
@@ -73,7 +72,7 @@ async def test_ids_that_are_no_plain_text_are_known_again(database: Database) ->
 
 
 async def test_all_that_is_there_is_counted_however_much(database: Database) -> None:
-    count = archive_rows.NOTED + 3
+    count = archive_module.BATCH_LINES * 4 + 3
     lines = [line(f"text {number}") for number in range(count)]
     assert (await take(database, lines)).taken == count
     again = await take(database, [*lines, line("text 0"), line("new")])

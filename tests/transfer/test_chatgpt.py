@@ -7,8 +7,9 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from core.store.archive import TransferRecord
 from core.transfer import chatgpt
-from core.transfer.record import Choices, TransferRecord
+from core.transfer.formats import EMPTY, SHAPELESS, THOUGHTS, TIMELESS, TOOLS, Choices
 from tests.fixtures.exports import NOON, chatgpt_conversation, chatgpt_node
 from tests.fixtures.taking import sorted_out
 
@@ -73,9 +74,9 @@ def test_what_the_page_hides_is_counted_by_reason() -> None:
     assert skipped == {
         chatgpt.HIDDEN: 2,
         chatgpt.INSTRUCTIONS: 1,
-        chatgpt.TOOLS: 2,
-        chatgpt.THOUGHTS: 2,
-        chatgpt.EMPTY: 1,
+        TOOLS: 2,
+        THOUGHTS: 2,
+        EMPTY: 1,
     }
 
 
@@ -112,7 +113,7 @@ def test_a_message_without_a_time_has_that_of_the_one_before() -> None:
     taken, _ = read([chatgpt_conversation(nodes, "3")])
     assert [line.at.timestamp() - NOON for line in taken] == [-1.5, 60, 60]
     taken, skipped = read([chatgpt_conversation(nodes[:1], "1", create_time=None)])
-    assert (taken, skipped) == ([], {chatgpt.TIMELESS: 1})
+    assert (taken, skipped) == ([], {TIMELESS: 1})
 
 
 def test_a_wrapped_list_and_a_single_conversation_are_read_too() -> None:
@@ -127,4 +128,4 @@ def test_odd_shapes_never_break_the_rest() -> None:
     odd = chatgpt_conversation([], "1", mapping={"1": "x", "2": {"message": {"content": 5, "author": "me"}}})
     taken, skipped = read([5, {}, {"mapping": []}, odd, good])
     assert [line.text for line in taken] == ["hello"]
-    assert skipped[chatgpt.SHAPELESS] == 3
+    assert skipped[SHAPELESS] == 3

@@ -7,8 +7,9 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from core.store.archive import TransferRecord
 from core.transfer import claude
-from core.transfer.record import Choices, TransferRecord
+from core.transfer.formats import EMPTY, SHAPELESS, THOUGHTS, TIMELESS, TOOLS, Choices
 from tests.fixtures.exports import claude_conversation, claude_message
 from tests.fixtures.taking import sorted_out
 
@@ -40,7 +41,7 @@ def test_blocks_that_are_no_text_are_counted_and_placeholders_do_not_appear() ->
     flat = "Let me look.\n```\nThis block is not supported on your current device yet.\n```\nAt noon."
     (line,), skipped = read([claude_conversation([claude_message(1, "assistant", flat, content=blocks)])])
     assert line.text == "Let me look.\nAt noon."
-    assert skipped == {claude.THOUGHTS: 1, claude.TOOLS: 2, claude.OTHER: 2}
+    assert skipped == {THOUGHTS: 1, TOOLS: 2, claude.OTHER: 2}
 
 
 def test_older_exports_have_only_a_flat_text() -> None:
@@ -81,4 +82,4 @@ def test_odd_shapes_never_break_the_rest() -> None:
     odd = claude_conversation([5, claude_message(1, "system"), empty, claude_message(4)])
     taken, skipped = read([None, {"chat_messages": 3}, timeless, odd])
     assert [line.id for line in taken] == ["cm-4"]
-    assert skipped == {claude.SHAPELESS: 4, claude.EMPTY: 1, claude.TIMELESS: 1}
+    assert skipped == {SHAPELESS: 4, EMPTY: 1, TIMELESS: 1}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.transfer import discord as package
+from core.transfer.formats import EMPTY, SHAPELESS, TIMELESS
 from tests.fixtures.exports import discord_package, write, zipped
 from tests.fixtures.taking import taken_from
 
@@ -30,7 +31,7 @@ def test_channels_become_sessions_of_their_owner(folder: Path) -> None:
     assert (taken[0].id, taken[0].address.key) == ("1368200000000000001", "discord:111111111111111111")
     assert taken[0].at == datetime(2026, 5, 3, 12, 0, tzinfo=UTC), "package times are UTC and do not say so"
     assert taken[2].at == datetime(2021, 8, 25, 22, 54, 5, 726_000, tzinfo=UTC)
-    assert skipped == {package.EMPTY: 1}
+    assert skipped == {EMPTY: 1}
 
 
 def test_the_messages_alone_other_names_and_an_archive_are_known_too(folder: Path, tmp_path: Path) -> None:
@@ -69,4 +70,4 @@ def test_names_and_times_are_found_elsewhere_when_they_are_missing(folder: Path)
     taken, skipped = taken_from(folder)
     assert (taken[0].title, taken[0].sender) == ("general in Harbour", None)
     assert taken[0].at == datetime(2016, 4, 30, 11, 18, 25, 796_000, tzinfo=UTC), "the example of Discord's reference"
-    assert skipped == {package.TIMELESS: 1, package.SHAPELESS: 2}
+    assert skipped == {TIMELESS: 1, SHAPELESS: 2}

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from core.errors import HistoryError
+from core.store.archive import Archive, Skipped, TransferRecord
 from core.store.sqlite.database import Database
-from core.transfer.archive import Archive
-from core.transfer.record import Choices, Skipped, TransferRecord
+from core.transfer.formats import Choices
 from core.transfer.source import Source
 from tests.fixtures.exports import (
     chatgpt_conversation,

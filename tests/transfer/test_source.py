@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from core.errors import HistoryError
+from core.store.archive import Archive
 from core.store.sqlite.database import Database
 from core.transfer import telegram as telegram_export
-from core.transfer.archive import Archive
-from core.transfer.record import Choices
+from core.transfer.formats import Choices
 from core.transfer.source import KINDS, Source
 from core.types import Scope
 from tests.fixtures.exports import (

@@ -10,8 +10,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from core.store.archive import TransferRecord
 from core.transfer import telegram
-from core.transfer.record import Choices, TransferRecord
+from core.transfer.formats import EMPTY, SHAPELESS, TIMELESS, Choices
 from core.types import Scope
 from tests.fixtures.exports import NOT_INCLUDED, telegram_account, telegram_chat, telegram_message
 from tests.fixtures.taking import sorted_out
@@ -123,7 +124,7 @@ def test_a_picture_alone_is_taken_and_an_empty_message_is_not() -> None:
     ]
     (line,), skipped = read(telegram_chat(messages))
     assert line.text == "[photo]"
-    assert skipped == {telegram.EMPTY: 2}
+    assert skipped == {EMPTY: 2}
 
 
 def test_what_is_not_taken_is_counted_by_reason() -> None:
@@ -144,8 +145,8 @@ def test_what_is_not_taken_is_counted_by_reason() -> None:
     assert skipped == {
         telegram.SERVICE: 2,
         telegram.UNSUPPORTED: 1,
-        telegram.TIMELESS: 1,
-        telegram.SHAPELESS: 2,
+        TIMELESS: 1,
+        SHAPELESS: 2,
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from core.store.personal_data import KINDS
 from core.store.sqlite.database import Database
-from core.transfer.record import TransferRecord
+from core.transfer.formats import parse_line
 from core.types import Account, Address, Answer, File, Scope
 from gateway.commands import export
 from tests.fixtures.annals import Annals
@@ -69,7 +69,7 @@ async def test_everything_held_about_somebody_is_in_it(home: Path) -> None:
         assert reply.answer is not None
         assert reply.answer.is_private
         [said] = [file for file in files(reply) if file.name.startswith("said")]
-        chronicles = [TransferRecord.parse(line) for line in said.content.decode().splitlines()]
+        chronicles = [parse_line(line) for line in said.content.decode().splitlines()]
         assert [line.text for line in chronicles] == [
             "my kayak is blue",
             "How nice.",

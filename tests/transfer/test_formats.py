@@ -1,4 +1,5 @@
-"""The streaming JSON door: the same values as the standard parser, mended bytes, clear sentences, no deep holes."""
+"""What formats share: JSON is built as the standard parser builds it, mended, refused in clear sentences, never too
+deep."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import HistoryError
-from core.transfer import json_stream
+from core.transfer.formats import json_values
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -31,36 +32,37 @@ class _Drops:
         return self._raw.read(self._size)
 
 
-def parsed(raw: bytes, size: int = 1 << 16) -> Any:
-    rest = json_stream.events(_Drops(raw, size), "it")  # type: ignore[arg-type]
-    value = json_stream.value(next(rest), rest)
-    assert list(rest) == []
-    return value
+def parsed(raw: bytes, size: int = 1 << 16, place: str = "item") -> list[Any]:
+    return [value for _, value in json_values(_Drops(raw, size), "it", {place})]  # type: ignore[arg-type]
 
 
-@given(JSON, st.integers(1, 9))
-def test_values_are_those_of_the_standard_parser(value: Any, size: int) -> None:
-    assert parsed(json.dumps(value, ensure_ascii=False).encode(errors="replace"), size) == json.loads(
-        json.dumps(value, ensure_ascii=False).encode(errors="replace")
-    )
+@given(st.lists(JSON, max_size=3), st.integers(1, 9))
+def test_values_are_those_of_the_standard_parser(values: list[Any], size: int) -> None:
+    raw = json.dumps(values, ensure_ascii=False).encode(errors="replace")
+    assert parsed(raw, size) == json.loads(raw)
 
 
 @given(JSON)
-def test_passing_over_a_value_takes_exactly_that_value(value: Any) -> None:
-    rest = json_stream.events(io.BytesIO(json.dumps([value, "next"]).encode()), "it")
-    next(rest)
-    json_stream.skip(next(rest), rest)
-    assert next(rest) == ("string", "next")
+def test_what_is_not_wanted_is_passed_over(value: Any) -> None:
+    raw = json.dumps({"other": value, "wanted": {"item": [value, "next"]}}).encode()
+    assert parsed(raw, place="wanted.item.item")[-1] == "next"
+
+
+def test_where_something_begins_is_told() -> None:
+    raw = b'{"list": [{"name": "a"}, {}, {"name": null}]}'
+    found = list(json_values(io.BytesIO(raw), "it", {"list.item.name"}, starts={"list.item"}))
+    begins = ("list.item", None)
+    assert found == [begins, ("list.item.name", "a"), begins, begins, ("list.item.name", None)]
 
 
 @pytest.mark.parametrize("size", range(1, 12))
 def test_control_characters_of_telegram_are_mended_wherever_a_buffer_ends(size: int) -> None:
-    raw = rb'{"a": "x\x0By", "b": "\\x0B", "c": "\\\\\x1F\n\"", "d": "\\"}'
-    assert parsed(raw, size) == {"a": "x\x0by", "b": "\\x0B", "c": '\\\\\x1f\n"', "d": "\\"}
+    raw = rb'[{"a": "x\x0By", "b": "\\x0B", "c": "\\\\\x1F\n\"", "d": "\\"}]'
+    assert parsed(raw, size) == [{"a": "x\x0by", "b": "\\x0B", "c": '\\\\\x1f\n"', "d": "\\"}]
 
 
 def test_a_mark_in_front_is_no_part_of_it() -> None:
-    assert parsed(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
+    assert parsed(b'\xef\xbb\xbf{"a": 1}', place="a") == [1]
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from core.errors import HistoryError
-from core.store.sqlite import hermes as hermes
 from core.store.sqlite.database import Database
-from core.transfer.record import Choices
+from core.transfer import hermes
+from core.transfer.formats import EMPTY, Choices
 from core.transfer.source import Source
 from tests.fixtures.exports import HERMES_TABLES, NOON, fill, hermes_store, zipped
 from tests.fixtures.taking import sorted_out, taken_from
@@ -67,7 +67,7 @@ def test_what_hermes_hides_is_counted_by_reason(tmp_path: Path) -> None:
     assert skipped == {
         hermes.UNDONE: 1,
         hermes.SYSTEM: 1,
-        hermes.EMPTY: 1,
+        EMPTY: 1,
         hermes.RECALLED: 1,
         hermes.HELPERS: 1,
     }

@@ -1,0 +1,317 @@
+"""What all formats share: how their conversations become records, why something is left out, how JSON documents and
+moments are read; and the format of our own, JSON lines.
+
+    {"session": str, "parent": str?, "title": str?, "platform": str?, "chat": str?, "scope": str?,
+     "role": "user"|"assistant"|"tool", "sender": str?, "text": str, "at": ISO 8601 (naive = UTC), "id": str?}
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from decimal import Decimal
+from typing import Any, BinaryIO, cast, get_args
+
+import ijson  # type: ignore[import-untyped]
+
+from core.errors import HistoryError
+from core.store.archive import TITLE_CHARS, Skipped, TransferRecord
+from core.types import Address, Role, Scope
+
+HOME = Scope.account("terminal", "local")
+"""What is imported belongs to whoever sits at the terminal, unless it says otherwise."""
+
+EMPTY = "messages without text or attachment"
+TIMELESS = "messages without a time"
+SHAPELESS = "entries of an unknown shape"
+THOUGHTS = "thoughts of the model"
+TOOLS = "what tools were asked and answered"
+
+DEEPEST = 100
+"""Exports are 20 levels deep at most; deeper is an attack or an accident."""
+_BUFFER_BYTES = 1 << 16
+_ESCAPE = re.compile(rb"\\(?:x([01][0-9A-Fa-f])|.)", re.DOTALL)
+_CUT_ESCAPE = re.compile(rb"\\+(?:x[01]?)?\Z")
+_LONGEST_MOMENT_CHARS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What a person decides where a file cannot say it. `scope`: whose the history is. `zone`: where local times
+    without a zone were written. `assistants`: names or ids of senders who are the assistant, `own` names of senders who
+    are the person; compared without case."""
+
+    scope: Scope = HOME
+    zone: tzinfo = UTC
+    assistants: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
+
+    def is_assistant(self, *names: str) -> bool:
+        """Whether a sender with any of these names and ids is the assistant."""
+        return _is_among(self.assistants, names)
+
+    def is_own(self, *names: str) -> bool:
+        """Whether a sender with any of these names is the person."""
+        return _is_among(self.own, names)
+
+
+def _is_among(known: frozenset[str], names: tuple[str, ...]) -> bool:
+    folded = {name.casefold() for name in known}
+    return any(name.casefold() in folded for name in names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """What the messages of one conversation share; makes their records."""
+
+    name: str
+    address: Address
+    choices: Choices
+    title: str | None = None
+    parent: str | None = None
+
+    def record(
+        self, role: Role, text: str, at: datetime | None, message_id: str, sender: str | None = None
+    ) -> TransferRecord | Skipped:
+        """A message of it; one without words or a time is left out."""
+        if not text.strip():
+            return Skipped(reason=EMPTY)
+        if at is None:
+            return Skipped(reason=TIMELESS)
+        is_own = role == "user" and sender is not None and self.choices.is_own(sender)
+        return TransferRecord(
+            session=self.name,
+            parent=self.parent,
+            title=(self.title or "").strip()[:TITLE_CHARS] or None,
+            address=self.address,
+            scope=self.choices.scope,
+            role=role,
+            sender=sender,
+            text=text,
+            at=at,
+            id=message_id,
+            origin="typed" if is_own else "imported",
+        )
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """A JSON object; empty for what is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def listed(value: object) -> list[Any]:
+    """A JSON array; empty for what is none."""
+    return value if isinstance(value, list) else []
+
+
+def text_of(value: object) -> str:
+    """A JSON string; empty for what is none."""
+    return value if isinstance(value, str) else ""
+
+
+def from_seconds(value: object) -> datetime | None:
+    """Seconds since 1970 UTC, exact to the microsecond; None for what is no such number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str) and len(value) > _LONGEST_MOMENT_CHARS:
+        return None
+    try:
+        return datetime.fromtimestamp(float(value), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def from_text(value: object, zone: tzinfo = UTC) -> datetime | None:
+    """A moment in ISO 8601, with a space or a T; `zone` is where it was written when it does not say. None for what
+    cannot be read."""
+    if not isinstance(value, str) or len(value) > _LONGEST_MOMENT_CHARS:
+        return None
+    try:
+        at = datetime.fromisoformat(value.strip())
+        return (at.replace(tzinfo=zone) if at.tzinfo is None else at).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def read_lines(
+    stream: Iterable[bytes | str], title: str = "", choices: Choices | None = None
+) -> Iterator[TransferRecord | Skipped | None]:
+    """JSON lines: one thing for each, None for a blank one. A bad line is refused with its number."""
+    choices = choices or Choices()
+    for number, line in enumerate(stream, start=1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf") if isinstance(line, bytes) else line.removeprefix("\ufeff")
+        if not line.strip():
+            yield None
+            continue
+        try:
+            yield parse_line(line, choices)
+        except ValueError as error:
+            yield Skipped(reason=str(error), line=number)
+
+
+def parse_line(line: str | bytes, choices: Choices | None = None) -> TransferRecord:
+    """Reads one line; raises ValueError with a reason for a person."""
+    choices = choices or Choices()
+    values = _object(line)
+    fields = ("session", "parent", "title", "platform", "chat", "scope", "role", "sender", "text", "at", "id")
+    for key in fields:
+        if not isinstance(values.get(key), str | None):
+            raise ValueError(f'"{key}" is not a string')
+    said = {key: values.get(key) or "" for key in fields}
+    if not said["session"]:
+        raise ValueError('"session" is missing')
+    if said["role"] not in get_args(Role):
+        raise ValueError('"role" is not user, assistant or tool')
+    if not said["text"].strip():
+        raise ValueError('"text" is missing or empty')
+    if not said["at"]:
+        raise ValueError('"at" is missing')
+    at = from_text(said["at"])
+    if at is None:
+        raise ValueError(f'"at" is not a moment in ISO 8601: {said["at"][:40]!r}')
+    is_own = said["role"] == "user" and choices.is_own(said["sender"])
+    return TransferRecord(
+        session=said["session"],
+        parent=said["parent"] or None,
+        role=cast(Role, said["role"]),
+        text=said["text"],
+        at=at,
+        address=_address(said["platform"] or "terminal", said["chat"], said["session"]),
+        scope=_scope(said["scope"]) if said["scope"] else choices.scope,
+        title=said["title"].strip()[:TITLE_CHARS] or None,
+        sender=said["sender"] or None,
+        id=said["id"] or None,
+        origin="typed" if is_own else "imported",
+    )
+
+
+def to_line(record: TransferRecord) -> str:
+    """The reverse of `parse_line`, without an end of line."""
+    values = {
+        "session": record.session,
+        "parent": record.parent,
+        "title": record.title,
+        "platform": record.address.platform,
+        "chat": None if record.address.chat_id == record.session else record.address.key.partition(":")[2],
+        "scope": record.scope.key,
+        "role": record.role,
+        "sender": record.sender,
+        "text": record.text,
+        "at": record.at.astimezone(UTC).isoformat(),
+        "id": record.id,
+    }
+    return json.dumps({key: value for key, value in values.items() if value is not None}, ensure_ascii=False)
+
+
+def _object(line: str | bytes) -> dict[str, Any]:
+    try:
+        values = json.loads(line.decode("utf-8") if isinstance(line, bytes) else line)
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"is not JSON ({error.msg} at character {error.pos + 1})") from None
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+    if not isinstance(values, dict):
+        raise ValueError("is not a JSON object")
+    return values
+
+
+def _address(platform: str, chat: str, session: str) -> Address:
+    """A chat is written as in the key of an address, with its thread after a slash."""
+    if ":" in platform:
+        raise ValueError('"platform" cannot contain a colon')
+    try:
+        return Address.parse(f"{platform}:{chat}") if chat else Address(platform=platform, chat_id=session)
+    except ValueError:
+        return Address(platform=platform, chat_id=chat)
+
+
+def _scope(key: str) -> Scope:
+    kind, _, rest = key.partition(":")
+    platform, _, number = rest.partition(":")
+    if kind not in ("account", "room") or not platform or not number or "\0" in key:
+        raise ValueError('"scope" is neither account:platform:id nor room:platform:chat')
+    return Scope(key=key)
+
+
+def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:
+    """A JSON document of any size, event by event: place, kind and value, as `ijson.parse` gives them. Raises
+    HistoryError, after everything that can be read, when it is broken."""
+    try:
+        for place, event, value in ijson.parse(_MendedJson(stream), buf_size=_BUFFER_BYTES):
+            if len(place) > DEEPEST and place.count(".") > DEEPEST:
+                raise HistoryError(f"{title} is broken: it is nested too deeply.")
+            yield place, event, float(value) if isinstance(value, Decimal) else value
+    except (ijson.JSONError, ValueError) as error:
+        text = str(error)
+        if "EOF" in text or "Incomplete" in text:
+            raise HistoryError(f"{title} breaks off in the middle: its end is missing.") from error
+        raise HistoryError(f"{title} is broken: at some place it is not valid JSON.") from error
+
+
+def json_values(
+    stream: BinaryIO, title: str, places: Collection[str], starts: Collection[str] = ()
+) -> Iterator[tuple[str, Any]]:
+    """The values at these places ("chats.list.item.name"), each built alone and given with its place. Where an object
+    or array begins at one of `starts`, its place is given with None."""
+    builder, at = None, ""
+    for place, event, value in json_events(stream, title):
+        is_end = event in ("end_map", "end_array", "map_key")
+        if builder is None:
+            if place in starts and event in ("start_map", "start_array"):
+                yield place, None
+            if place not in places or is_end:
+                continue
+            builder, at = ijson.ObjectBuilder(), place
+        builder.event(event, value)
+        if place == at and event not in ("start_map", "start_array", "map_key"):
+            yield at, builder.value
+            builder = None
+
+
+def conversations(stream: BinaryIO, title: str, keys: Collection[str]) -> Iterator[dict[str, Any] | Skipped]:
+    """The conversations of an export, one at a time: a list of them, an object that has them as "conversations", or a
+    single one with these keys, of which the first tells that it is one."""
+    single: dict[str, Any] = {}
+    for place, value in json_values(stream, title, {"item", "conversations.item", *keys}):
+        if place in keys:
+            single[place] = value
+        elif isinstance(value, dict):
+            yield value
+        else:
+            yield Skipped(reason=SHAPELESS)
+    if next(iter(keys)) in single:
+        yield single
+
+
+class _MendedJson:
+    """Reads a file as JSON that a parser takes: without a byte order mark, and with control characters escaped as JSON
+    has it. Telegram Desktop writes them as \\x0B (`SerializeString` of its export_output_json.cpp)."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._held = b""
+        self._is_begun = False
+
+    def read(self, size: int = -1) -> bytes:
+        """About `size` bytes; an escape that is cut by the end of a buffer waits for the next."""
+        while size:
+            chunk = self._stream.read(size)
+            data = self._held + chunk
+            if not self._is_begun and data:
+                data, self._is_begun = data.removeprefix(b"\xef\xbb\xbf"), True
+            cut = _CUT_ESCAPE.search(data) if chunk else None
+            end = cut.start() if cut else len(data)
+            data, self._held = data[:end], data[end:]
+            if data or not chunk:
+                return _ESCAPE.sub(_escaped, data) if b"\\x" in data else data
+        return b""
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    return b"\\u00" + found[1] if found[1] else found[0]

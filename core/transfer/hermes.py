@@ -1,0 +1,160 @@
+"""The home of Hermes Agent: the conversations in its state.db, and its notes in memories/MEMORY.md and USER.md.
+
+Left out, as Hermes itself hides them: what was undone, sessions of its helpers, its summaries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from core.errors import HistoryError
+from core.store.archive import Skipped, TransferRecord
+from core.store.sqlite.hermes import HermesStore
+from core.transfer.archive_files import ArchiveFiles
+from core.transfer.formats import Choices, Conversation, from_seconds, mapping
+from core.types import Address, Role
+
+UNDONE = "messages that were undone"
+HELPERS = "messages of helpers (subagents, integrations)"
+SUMMARIES = "summaries of compressed conversations"
+COPIES = "copies that compression made"
+SYSTEM = "messages of the system"
+RECALLED = "what tools for recall and memory returned"
+
+NOTES = {"memory": "MEMORY.md", "user": "USER.md"}
+_NOTE_SEPARATOR = re.compile(r"(?m)^\s*§\s*$")
+_NOTES_MOST_BYTES = 1_000_000
+_ROLES: dict[object, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
+_HELPERS = ("subagent", "tool")
+_RECALL_TOOLS = ("session_search", "memory")
+_SUMMARY_STARTS = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]")
+_STRUCTURED = "\0json:"
+"""In front of content that is a list of parts (`_CONTENT_JSON_PREFIX`)."""
+_PLATFORMS = {"cli": "terminal"}
+
+
+def inspect(path: Path, title: str) -> None:
+    """Raises HistoryError with a sentence when the database at `path` is not one of Hermes."""
+    with HermesStore.open(path, title):
+        pass
+
+
+def read(path: Path, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
+    """Every message, one in memory at a time. A session that goes on another one has that as its parent."""
+    with HermesStore.open(path, title) as store:
+        for session in store.sessions():
+            number, thread = str(session["id"]), session["thread_id"]
+            source = str(session["source"]).replace(":", "-") or "hermes"
+            conversation = Conversation(
+                name=f"hermes:{number}",
+                parent=f"hermes:{session['parent_session_id']}" if session["parent_session_id"] else None,
+                title=str(session["title"] or ""),
+                address=Address(
+                    platform=_PLATFORMS.get(source, source),
+                    chat_id=str(session["chat_id"] or number),
+                    thread_id=str(thread) if thread and session["chat_id"] else None,
+                ),
+                choices=choices,
+            )
+            copies = _Copies(store, session["id"])
+            for row in store.messages(session["id"]):
+                reason = _hidden(session, row)
+                at = from_seconds(row["timestamp"]) or from_seconds(session["started_at"])
+                role = _ROLES.get(row["role"], "user")
+                record = (
+                    Skipped(reason=reason)
+                    if reason
+                    else conversation.record(role, _text(row["content"]), at, str(row["id"]))
+                )
+                is_copy = copies.has(row) and isinstance(record, TransferRecord)
+                yield Skipped(reason=COPIES) if is_copy else record
+
+
+def notes(files: ArchiveFiles, store: str) -> dict[str, list[str]]:
+    """What stands in the notes beside a state.db, by target: memory (its own) and user (about the person)."""
+    if files.is_single:
+        texts = {target: _beside(files.path.parent / "memories" / name) for target, name in NOTES.items()}
+    else:
+        folder = PurePosixPath(store).parent / "memories"
+        texts = {target: _member(files, str(folder / name)) for target, name in NOTES.items()}
+    entries = {
+        target: [entry.strip() for entry in _NOTE_SEPARATOR.split(text) if entry.strip()]
+        for target, text in texts.items()
+    }
+    return {target: found for target, found in entries.items() if found}
+
+
+def _beside(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace") if path.stat().st_size <= _NOTES_MOST_BYTES else ""
+    except OSError:
+        return ""
+
+
+def _member(files: ArchiveFiles, name: str) -> str:
+    if files.sizes.get(name, _NOTES_MOST_BYTES + 1) > _NOTES_MOST_BYTES:
+        return ""
+    try:
+        with files.reading(name, is_counted=False) as stream:
+            return stream.read().decode("utf-8", "replace")
+    except HistoryError:
+        return ""
+
+
+def _hidden(session: sqlite3.Row, row: sqlite3.Row) -> str | None:
+    """Why Hermes does not show a message; None when it does."""
+    if row["active"] == 0 and not row["compacted"]:
+        return UNDONE
+    if session["source"] in _HELPERS:
+        return HELPERS
+    if row["role"] not in _ROLES:
+        return SYSTEM
+    if row["role"] == "tool" and row["tool_name"] in _RECALL_TOOLS:
+        return RECALLED
+    return SUMMARIES if _text(row["content"]).startswith(_SUMMARY_STARTS) else None
+
+
+class _Copies:
+    """Knows the messages that compression in place wrote anew (`archive_and_compact`): what it archives stays in the
+    table, and what it keeps is written again, with its old time or that of the summary."""
+
+    def __init__(self, store: HermesStore, session_id: object) -> None:
+        rows = store.messages(session_id)
+        self._summarized = {row["timestamp"] for row in rows if str(row["content"]).startswith(_SUMMARY_STARTS)}
+        self._archived: dict[bytes, set[object]] = {}
+
+    def has(self, row: sqlite3.Row) -> bool:
+        """Whether the row repeats one archived before it; rows come in the order of their ids."""
+        digest = hashlib.blake2b(f"{row['role']} {row['content']}".encode(errors="replace"), digest_size=12).digest()
+        times = self._archived.get(digest)
+        is_copy = times is not None and (row["timestamp"] in times or row["timestamp"] in self._summarized)
+        if row["compacted"]:
+            self._archived.setdefault(digest, set()).add(row["timestamp"])
+        return is_copy
+
+
+def _text(content: object) -> str:
+    """The text of a message; parts that are no text become a mark."""
+    if isinstance(content, bytes):
+        return content.decode("utf-8", "replace")
+    text = "" if content is None else str(content)
+    if not text.startswith(_STRUCTURED):
+        return text
+    try:
+        parts = json.loads(text.removeprefix(_STRUCTURED))
+    except (ValueError, RecursionError):
+        return text.removeprefix(_STRUCTURED)
+    return "\n".join(_part(part) for part in (parts if isinstance(parts, list) else [parts]))
+
+
+def _part(part: Any) -> str:
+    if not isinstance(part, dict):
+        return str(part)
+    kind = str(mapping(part).get("type") or "part").removesuffix("_url").removeprefix("input_")
+    return part["text"] if isinstance(part.get("text"), str) else f"[{kind}]"
