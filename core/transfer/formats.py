@@ -24,7 +24,7 @@ from core.types import Address, Role, Scope
 HOME = Scope.account("terminal", "local")
 """What is imported belongs to whoever sits at the terminal, unless it says otherwise."""
 
-EMPTY = "messages without text or attachment"
+EMPTY = "messages without text or media"
 TIMELESS = "messages without a time"
 SHAPELESS = "entries of an unknown shape"
 THOUGHTS = "thoughts of the model"

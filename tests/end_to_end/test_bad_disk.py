@@ -86,7 +86,7 @@ def test_a_disk_that_takes_nothing_is_one_sentence(tmp_path: Path, spoil: str, m
 async def test_an_import_that_fills_the_disk_goes_on_when_there_is_room(
     database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "LINES", 20)
+    monkeypatch.setattr(archive, "BATCH_LINES", 20)
     lines = [line(f"ferry {n} " + f"word{n} " * 200, session=f"s{n // 5}", id=str(n)) for n in range(400)]
 
     def narrow(connection: sqlite3.Connection) -> None:
