@@ -1,4 +1,4 @@
-"""Reminders and schedules as people and the model handle them: the body behind command, tool and command line.
+"""Reminders and schedules as people and the model handle them, behind the chat command, the tool and the command line.
 
 Every refusal is a sentence for the person. What belongs to somebody else answers exactly like what does not exist.
 """
@@ -6,13 +6,13 @@ Every refusal is a sentence for the person. What belongs to somebody else answer
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from core.dates.schedule import Reading
 from core.errors import Refused
 from core.ports import Clock
-from core.scheduling.schedule import describe, exact, next_after, parse
+from core.scheduling.schedule import describe, exact, next_after, parse, read_back
 from core.store.jobs import Job, Jobs
 from core.types import Account, Address, Scope
 
@@ -20,7 +20,7 @@ TEXT_CHARS = 2000
 MAX_JOBS = 100
 _SHOWN_CHARS = 160
 
-Wish = str | tuple[str, str] | Reading
+Request = str | tuple[str, str] | Reading
 """A whole line, or when and what apart, or what `read` has made of either."""
 
 
@@ -38,11 +38,11 @@ class Appointments:
         self._adding = asyncio.Lock()
         self._reading = asyncio.Lock()
 
-    async def read(self, wish: Wish) -> Reading:
+    async def read(self, request: Request) -> Reading:
         """What is understood, without keeping it: for whoever wants to ask first. Raises Refused."""
-        if isinstance(wish, Reading):
-            return wish
-        when, text = (wish, None) if isinstance(wish, str) else wish
+        if isinstance(request, Reading):
+            return request
+        when, text = (request, None) if isinstance(request, str) else request
         # Another language may take a while to be looked at, so it is done beside the event loop, one at a time.
         async with self._reading:
             reading = await asyncio.to_thread(parse, when, self._clock.now(), self._zone)
@@ -54,7 +54,7 @@ class Appointments:
 
     async def add(
         self,
-        wish: Wish,
+        request: Request,
         *,
         target: Address,
         scope: Scope,
@@ -71,7 +71,7 @@ class Appointments:
             mine = await self._jobs.of(frozenset((scope,)))
             if origin is not None and (known := [job for job in mine if job.origin == origin]):
                 return known[0]
-            reading = await self.read(wish)
+            reading = await self.read(request)
             if len(mine) >= self._max_jobs:
                 raise Refused(
                     f"There are {len(mine)} reminders here already, which is the most I keep. Remove one first."
@@ -104,33 +104,24 @@ class Appointments:
         """Stops a job until `resume`. `by`, here and below: who wants it, None for the owner, who may with every job.
         Raises Refused when there is none such here, and when it is another's in a room."""
         job = await self._mine(job_id, scopes, by)
-        if job.paused_at is None:
-            await self._jobs.pause(job.id, self._clock.now())
-            self._on_change()
-        return await self._mine(job_id, scopes)
+        return job if job.paused_at else await self._changed(job, scopes, self._jobs.pause(job.id, self._clock.now()))
 
     async def resume(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
         """Lets a paused job go on with its next time; what it would have said meanwhile stays unsaid."""
         job = await self._mine(job_id, scopes, by)
+        next_at = next_after(job.schedule, self._clock.now())
         if job.paused_at is None:
             return job
-        next_at = next_after(job.schedule, self._clock.now())
         if next_at is None:
-            raise Refused(
-                f"The time of reminder {job.id} has passed while it was paused. Set a new one, and remove it."
-            )
-        await self._jobs.resume(job.id, next_at)
-        self._on_change()
-        return await self._mine(job_id, scopes)
+            raise Refused(f"The time of reminder {job.id} passed while it was paused. Remove it and set a new one.")
+        return await self._changed(job, scopes, self._jobs.resume(job.id, next_at))
 
     async def run(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
         """Makes a job due now, besides its schedule."""
         job = await self._mine(job_id, scopes, by)
         if job.paused_at is not None:
             raise Refused(f"Reminder {job.id} is paused. Resume it first.")
-        await self._jobs.resume(job.id, self._clock.now().replace(microsecond=0))
-        self._on_change()
-        return await self._mine(job_id, scopes)
+        return await self._changed(job, scopes, self._jobs.resume(job.id, self._clock.now().replace(microsecond=0)))
 
     async def remove(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
         """Ends a job for good; returns what it was."""
@@ -140,8 +131,8 @@ class Appointments:
         return job
 
     def when(self, planned: Job | Reading) -> str:
-        """When something is due, in plain words."""
-        return describe(planned.schedule, self._zone, self._clock.now())
+        """When something is due, with date, time and zone."""
+        return read_back(planned.schedule, self._zone, self._clock.now())
 
     def exact(self, reading: Reading) -> str:
         """What was understood as a line that leaves no doubt: ``2026-11-21 17:00 | call Ana``."""
@@ -151,7 +142,13 @@ class Appointments:
         """A job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
         state = " [paused]" if job.paused_at else " [over]" if job.ended_at else ""
         ask = "asks me: " if job.is_prompt else ""
-        return f"{job.id}: {self.when(job)}{state}: {ask}{_shortened(job.text)}"
+        when = describe(job.schedule, self._zone, self._clock.now())
+        return f"{job.id}: {when}{state}: {ask}{_shortened(job.text)}"
+
+    async def _changed(self, job: Job, scopes: frozenset[Scope], change: Awaitable[None]) -> Job:
+        await change
+        self._on_change()
+        return await self._mine(job.id, scopes)
 
     async def _mine(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
         job = await self._jobs.find(job_id, scopes)

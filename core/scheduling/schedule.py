@@ -7,6 +7,7 @@ given. Raises Refused with a sentence and examples, ConfigError for a zone that 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -28,7 +29,7 @@ _MACROS = {
     "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
     "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
 }  # fmt: skip
-_SHIFT = timedelta(hours=3)
+_MOST_SHIFT = timedelta(hours=3)
 """No zone moves its clocks by more at once."""
 _UNITS = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
@@ -39,11 +40,11 @@ def parse(text: str, now: datetime, zone: str) -> Reading:
     `now` is aware; wall times are those of `zone` (an IANA name). ``when | text`` parts the two where they could be
     mistaken. Raises Refused when there is no time in it, the moment is past, or it never comes.
     """
-    place = _place(zone)
+    info = _zone_info(zone)
     line = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")[:_LONGEST_CHARS].strip()
     if not line:
         raise Refused(f"When, and what? {EXAMPLES}")
-    reading = _divided(line, now, place) or _one(line, now, place)
+    reading = _divided(line, now, info) or _one(line, now, info)
     if reading is None:
         raise Refused(f"I cannot see when that should be. {EXAMPLES}")
     if "|" in reading.text and line.startswith(reading.text):
@@ -82,20 +83,20 @@ def _cron(line: str, zone: ZoneInfo) -> Reading | None:
     if words and words[0].lower() in _MACROS:
         macro, _, text = " ".join(words).partition(" ")
         return Reading(schedule=Schedule(zone=zone.key, cron=_MACROS[macro.lower()]), text=text, is_certain=True)
-    if len(words) >= 5 and all(_FIELD.fullmatch(word) for word in words[:5]) and _is_cronlike(words[:3]):
+    if _is_cron(words[:5]):
         text = words[5] if len(words) > 5 else ""
         # A sixth field would be the seconds of another dialect, in front.
         is_five = not (text and _CRONLIKE.fullmatch(text.split(maxsplit=1)[0]))
         return Reading(schedule=_checked(words[:5], zone), text=text, is_certain=is_five)
-    last = line.rsplit(maxsplit=5)
-    is_cron = len(last) == 6 and all(_FIELD.fullmatch(word) for word in last[1:]) and _is_cronlike(last[1:4])
-    if is_cron and "*" in "".join(last[1:]):
-        return Reading(schedule=_checked(last[1:], zone), text=last[0].strip(), is_certain=True)
+    text, *last = line.rsplit(maxsplit=5)
+    if _is_cron(last) and "*" in "".join(last):
+        return Reading(schedule=_checked(last, zone), text=text.strip(), is_certain=True)
     return None
 
 
-def _is_cronlike(words: list[str]) -> bool:
-    return all(_CRONLIKE.fullmatch(word) for word in words)
+def _is_cron(words: list[str]) -> bool:
+    is_field = all(_FIELD.fullmatch(word) for word in words)
+    return len(words) == 5 and is_field and all(_CRONLIKE.fullmatch(word) for word in words[:3])
 
 
 def _checked(fields: list[str], zone: ZoneInfo) -> Schedule:
@@ -117,7 +118,7 @@ def next_after(schedule: Schedule, after: datetime) -> datetime | None:
     minute or the hour come at every such minute, as Debian's cron has it. An interval of whole days keeps its wall
     time, a shorter one is counted in seconds from `start_at`.
     """
-    zone = _place(schedule.zone)
+    zone = _zone_info(schedule.zone)
     try:
         if schedule.at is not None:
             return schedule.at.astimezone(UTC) if schedule.at > after else None
@@ -159,36 +160,29 @@ def _next_interval(schedule: Schedule, zone: ZoneInfo, after: datetime) -> datet
 
 
 def _next_cron(cron: str, zone: ZoneInfo, after: datetime) -> datetime | None:
-    here = after.astimezone(zone).replace(tzinfo=None)
-    fields = cron.split()
-    walls = CronSim(cron, here - _SHIFT)
-    if not fields[0].startswith("*") and not fields[1].startswith("*"):
-        for wall in walls:
-            moment = existing(wall, zone).astimezone(UTC)
-            if moment > after:
-                return moment
-        return None
-    first = next(CronSim(cron, here)).replace(tzinfo=zone).astimezone(UTC)
-    around = (after - _SHIFT, after, first, first + _SHIFT)
-    if first - after < _SHIFT and len({moment.astimezone(zone).utcoffset() for moment in around}) == 1:
-        return first
-    best: tuple[datetime, datetime] | None = None
+    walls = CronSim(cron, after.astimezone(zone).replace(tzinfo=None) - _MOST_SHIFT)
+    if not any(field.startswith("*") for field in cron.split()[:2]):
+        moments = (existing(wall, zone).astimezone(UTC) for wall in walls)
+        return next((moment for moment in moments if moment > after), None)
+    best: datetime | None = None
+    last: datetime | None = None
     for wall in walls:
-        if best is not None and wall > best[0] + _SHIFT:
+        if last is not None and wall > last:
             break
         for fold in (0, 1):
             moment = wall.replace(tzinfo=zone, fold=fold).astimezone(UTC)
             is_shown = moment.astimezone(zone).replace(tzinfo=None) == wall
-            if is_shown and moment > after and (best is None or moment < best[1]):
-                best = (wall, moment)
-    return best[1] if best else None
+            if is_shown and moment > after and (best is None or moment < best):
+                # Where clocks go back, a later wall time can come first.
+                best, last = moment, wall + _MOST_SHIFT
+    return best
 
 
 def describe(schedule: Schedule, zone: str, now: datetime) -> str:
     """The schedule in plain words: a moment as the clocks in `zone` show it, what recurs with the zone it follows."""
     if schedule.at is not None:
-        return _moment(schedule.at.astimezone(_place(zone)), is_exact=abs(schedule.at - now) < timedelta(minutes=5))
-    own = _place(schedule.zone)
+        return _moment(schedule.at.astimezone(_zone_info(zone)), is_exact=abs(schedule.at - now) < timedelta(minutes=5))
+    own = _zone_info(schedule.zone)
     if schedule.cron is not None:
         return f"{_cron_words(schedule.cron)} ({own.key})"
     every_s = schedule.every_s or 60
@@ -204,15 +198,27 @@ def describe(schedule: Schedule, zone: str, now: datetime) -> str:
     return f"every {spell(every_s).removeprefix('1 ')}{weekday} at {local:%H:%M}, next {_moment(local)} ({own.key})"
 
 
+def read_back(schedule: Schedule, zone: str, now: datetime) -> str:
+    """What `describe` says, always with the zone and the next date."""
+    words = describe(schedule, zone, now)
+    if schedule.at is not None:
+        return f"{words} ({zone})"
+    following = next_after(schedule, now) if schedule.cron is not None else None
+    if following is None:
+        return words
+    ending = f" ({schedule.zone})"
+    return f"{words.removesuffix(ending)}, next {_moment(following.astimezone(_zone_info(schedule.zone)))}{ending}"
+
+
 def exact(schedule: Schedule, zone: str) -> str:
     """The schedule as words that `parse` reads back as the same and calls certain, typed by somebody in `zone`."""
-    own = _place(schedule.zone)
+    own = _zone_info(schedule.zone)
     if schedule.cron is not None:
         return schedule.cron
     if schedule.at is not None:
-        place = _place(zone)
-        local = schedule.at.astimezone(place).replace(microsecond=0)
-        typed = existing(local.replace(tzinfo=None, second=0, fold=0), place).astimezone(UTC)
+        info = _zone_info(zone)
+        local = schedule.at.astimezone(info).replace(microsecond=0)
+        typed = existing(local.replace(tzinfo=None, second=0, fold=0), info).astimezone(UTC)
         return f"{local:%Y-%m-%d %H:%M}" if typed == schedule.at else local.isoformat()
     every_s, start = schedule.every_s or 60, (schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(own)
     if every_s % 86400:
@@ -242,8 +248,8 @@ def _moment(local: datetime, *, is_exact: bool = False) -> str:
 
 def _cron_words(cron: str) -> str:
     minute, hour, day, month, weekday = cron.upper().split()
-    if minute.isdecimal() and all(part.isdecimal() for part in hour.split(",")):
-        at = _listed([f"{int(part):02}:{int(minute):02}" for part in hour.split(",")])
+    if minute.isdecimal() and (hours := _numbers(hour)):
+        at = _listed(f"{part:02}:{int(minute):02}" for part in hours)
         if (days := _days_words(day, month, weekday)) is not None:
             return f"{days} at {at}"
     try:
@@ -254,25 +260,27 @@ def _cron_words(cron: str) -> str:
 
 
 def _days_words(day: str, month: str, weekday: str) -> str | None:
-    if (day, month, weekday) == ("*", "*", "*"):
-        return "every day"
-    if (day, month) == ("*", "*"):
-        if weekday == "1-5":
-            return "every weekday"
-        numbers = weekday.split(",")
-        if all(number.isdecimal() and int(number) < 8 for number in numbers):
-            return "every " + _listed([WEEKDAYS[(int(number) - 1) % 7].title() for number in numbers])
     if (month, weekday) == ("*", "*"):
-        if day == "L":
-            return "on the last day of every month"
-        if all(number.isdecimal() for number in day.split(",")):
-            return f"every month on the {_listed([_ordinal(int(number)) for number in day.split(',')])}"
+        named = {"*": "every day", "L": "on the last day of every month"}.get(day)
+        numbers = _numbers(day)
+        return named or (f"every month on the {_listed(map(_ordinal, numbers))}" if numbers else None)
+    if (day, month) == ("*", "*"):
+        numbers = _numbers(weekday)
+        days = [WEEKDAYS[(number - 1) % 7].title() for number in numbers if number < 8]
+        return "every weekday" if weekday == "1-5" else f"every {_listed(days)}" if days else None
     if weekday == "*" and day.isdecimal() and month.isdecimal():
         return f"every year on {int(day)} {MONTHS[int(month) - 1].title()}"
     return None
 
 
-def _listed(words: list[str]) -> str:
+def _numbers(field: str) -> list[int]:
+    """The numbers of a field of a cron line; none where it is anything but a list of them."""
+    parts = field.split(",")
+    return [int(part) for part in parts] if all(part.isdecimal() for part in parts) else []
+
+
+def _listed(parts: Iterable[str]) -> str:
+    words = list(parts)
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
@@ -281,7 +289,7 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def _place(zone: str) -> ZoneInfo:
+def _zone_info(zone: str) -> ZoneInfo:
     try:
         return ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:

@@ -66,6 +66,23 @@ async def test_a_line_becomes_a_job(appointments: Appointments, changes: _Calls,
     assert appointments.describe(job) == f"{job.id}: Saturday 21 November 2026 at 09:00: call Ana"
 
 
+@pytest.mark.parametrize(
+    ("line", "when"),
+    [
+        ("tomorrow at 9 call Ana", "Saturday 21 November 2026 at 09:00 (Europe/Lisbon)"),
+        ("tomorrow at 9 Asia/Tokyo call", "Saturday 21 November 2026 at 00:00 (Europe/Lisbon)"),
+        (
+            "on the 1st of every month pay rent",
+            "every month on the 1st at 09:00, next Tuesday 1 December 2026 at 09:00 (Europe/Lisbon)",
+        ),
+        ("every 2 hours drink", "every 2 hours, next at 14:00 (Europe/Lisbon)"),
+    ],
+)
+async def test_read_back_with_date_and_zone(appointments: Appointments, line: str, when: str) -> None:
+    job = await _added(appointments, line)
+    assert appointments.when(job) == when
+
+
 async def test_when_and_text_apart(appointments: Appointments) -> None:
     wish = ("every monday at 8:30", "what is new at 5?")
     job = await appointments.add(wish, target=CHAT, scope=ANA, is_prompt=True)
