@@ -1,16 +1,13 @@
 """Who is served: the owner, listed people, members of listed rooms, and whoever the owner approved. Nobody else.
 
-Decides on numeric ids alone. Of a stranger nothing is kept but account, name and code.
-
-What whoever is not let in may do: ask to be let in, and link with an account that is. Nothing of it is kept but what
-the pairing or the link needs.
+Decides on numeric ids alone. A stranger may ask to be let in and link with an account that is; nothing is kept of that
+but account, name and code.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from core.errors import Refused
 from core.ports import Clock, Reply
 from core.store.people import Pairing, People
 from core.types import Account, Answer, Command, Inbound, Scope, Session
@@ -26,7 +23,7 @@ Verdict = Literal["served", "overheard", "stranger", "ignored"]
 
 
 class Access:
-    """The door. `people` and `rooms` are the access lists of the settings: ``"telegram:42"``, ``"discord:77"``."""
+    """`people` and `rooms` are the access lists of the settings: ``"telegram:42"``, ``"discord:77"``."""
 
     def __init__(
         self,
@@ -35,10 +32,10 @@ class Access:
         people: frozenset[str],
         rooms: frozenset[str],
         is_listening: bool,
-        doorbell: OwnerNotices,
+        owner_notices: OwnerNotices,
     ) -> None:
         self._directory = directory
-        self._doorbell = doorbell
+        self._owner_notices = owner_notices
         self._clock = clock
         self._people = people
         self._rooms = rooms
@@ -77,7 +74,7 @@ class Access:
         account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
         pairing = await self._directory.ask(account, inbound.sender.name[:100], self._clock.now())
         if pairing is not None:
-            await self._doorbell.ring(pairing)
+            await self._owner_notices.ring(pairing)
         return pairing
 
     async def scope(self, inbound: Inbound) -> Scope:
@@ -132,10 +129,10 @@ class Access:
 class PairingReplies:
     """Answers strangers; `commands` knows /link, the only command that is theirs."""
 
-    def __init__(self, access: Access, commands: Commands, post: Delivery, clock: Clock) -> None:
+    def __init__(self, access: Access, commands: Commands, delivery: Delivery, clock: Clock) -> None:
         self._access = access
         self._commands = commands
-        self._post = post
+        self._delivery = delivery
         self._clock = clock
 
     async def answer(self, inbound: Inbound, reply: Reply, scope: Scope) -> None:
@@ -144,22 +141,18 @@ class PairingReplies:
             return
         command = await self._commands.confirmed(inbound) or inbound.command
         if command is not None and command.name == "link" and command.arguments.strip():
-            await self._post.tell(inbound, reply, await self._linked(command, inbound, scope))
+            await self._delivery.tell(inbound, reply, await self._linked(command, inbound, scope))
         elif inbound.kind == "message":
             pairing = await self._access.pair(inbound)
             if pairing is not None:
-                await self._post.tell(inbound, reply, Answer(text=texts.stranger(pairing.code)))
+                await self._delivery.tell(inbound, reply, Answer(text=texts.stranger(pairing.code)))
 
     async def _linked(self, command: Command, inbound: Inbound, scope: Scope) -> Answer:
-        caller = CommandContext(
+        context = CommandContext(
             inbound=inbound,
             scope=scope,
             scopes=frozenset((scope,)),
             session=Session(address=inbound.address, scope=scope, started_at=self._clock.now()),
             is_owner=False,
         )
-        try:
-            answer = await self._commands.run(command, caller)
-        except Refused as refusal:
-            answer = Answer(text=str(refusal))
-        return await self._commands.prepared(answer, command, caller)
+        return await self._commands.answer(command, context)

@@ -1,6 +1,6 @@
 """The composition root: the only place that names concrete classes, and the life of the process.
 
-Intake stops first, the lanes drain with a deadline, state.db closes last.
+Intake stops first, the queues drain with a deadline, state.db closes last.
 """
 
 from __future__ import annotations
@@ -60,9 +60,8 @@ from gateway.commands.status import StatusCommands, StatusReport
 from gateway.commands.usage import UsageCommands
 from gateway.delivery import Delivery
 from gateway.maintenance import CurationChore, Maintenance
-from gateway.outbox_worker import OutboxWorker
+from gateway.outbox_worker import OutboxWorker, ProviderDelivery
 from gateway.owner_notices import OwnerNotices, ReviewNotices
-from gateway.provider_delivery import ProviderDelivery
 from gateway.retry import Retry
 from gateway.router import Router
 from gateway.scheduler import Scheduler
@@ -106,24 +105,24 @@ class _Process:
         self._services = services
         self._stack = stack
         self._opened: dict[str, Adapter] = {}
-        self._post = Delivery(services.inbox, services.outbox, services.clock)
-        self._courier = OutboxWorker(services.outbox, self._post, self._opened, services.clock)
-        self._cron = Scheduler(
+        self._delivery = Delivery(services.inbox, services.outbox, services.clock)
+        self._outbox_worker = OutboxWorker(services.outbox, self._delivery, self._opened, services.clock)
+        self._scheduler = Scheduler(
             jobs=services.jobs,
             outbox=services.outbox,
             people=services.people,
             clock=services.clock,
             deliver=lambda address: self._adapters[address.platform].reply(address),
             late_after_s=services.settings.cron.late_after_s,
-            on_wake=self._courier.wake,
+            on_wake=self._outbox_worker.wake,
         )
-        self._cron.connect(EpochGuard(services.database, services.forgetting.let_go).over)
+        self._scheduler.connect(EpochGuard(services.database, services.forgetting.let_go).over)
         if services.settings.curator.enabled:
             every_s = services.settings.curator.every_s
-            self._cron.plan_chore("curator", every_s, _curation(services, self._courier.wake).run)
-        self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._cron)}
+            self._scheduler.plan_chore("curator", every_s, _curation(services, self._outbox_worker.wake).run)
+        self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._scheduler)}
         chores = (services.forgetting.tend, FactIndex(services.database).tend)
-        self._caretaker = Maintenance(services.database, services.recall, changed, self._on_change, chores)
+        self._maintenance = Maintenance(services.database, services.recall, changed, self._on_change, chores)
         self._stop = asyncio.Event()
         self._log = structlog.get_logger("app")
 
@@ -132,7 +131,7 @@ class _Process:
         model, cheap = _models(self._services, self._stack)
         report = StatusReport(self._services, model.name)
         self._router, commands, self._memory = await build_router(
-            self._services, model, cheap, self._post, report, self._courier.wake
+            self._services, model, cheap, self._delivery, report, self._outbox_worker.wake
         )
         self._stack.push_async_callback(self._memory.shutdown)
         self._supervisor = report.supervisor = Supervisor(self._router, commands.specs, self._on_open)
@@ -146,17 +145,17 @@ class _Process:
             background = [
                 tasks.create_task(work)
                 for work in (
-                    self._courier.run(),
-                    self._caretaker.watch(),
-                    self._caretaker.tend(),
+                    self._outbox_worker.run(),
+                    self._maintenance.watch(),
+                    self._maintenance.tend(),
                     self._memory.on_start(),
                 )
             ]
             if self._memory.externals:
-                door = ProviderDelivery(self._memory)
-                self._opened[door.platform] = door
-                self._post.heed(f"{door.platform}:", self._memory.given_up)
-                background.append(tasks.create_task(door.open()))
+                provider_delivery = ProviderDelivery(self._memory)
+                self._opened[provider_delivery.platform] = provider_delivery
+                self._delivery.on_give_up(f"{provider_delivery.platform}:", self._memory.given_up)
+                background.append(tasks.create_task(provider_delivery.open()))
             intake = [tasks.create_task(self._listen(adapter)) for adapter in self._adapters.values()]
             await self._stop.wait()
             for task in intake:
@@ -176,11 +175,11 @@ class _Process:
             if not any(
                 state in ("connecting", "connected") or state.startswith("out of reach")
                 for platform, state in self._supervisor.states.items()
-                if platform != self._cron.platform
+                if platform != self._scheduler.platform
             ):
                 self._stop.set()
         else:
-            if set(self._adapters) == {Terminal.platform, self._cron.platform}:
+            if set(self._adapters) == {Terminal.platform, self._scheduler.platform}:
                 self._stop.set()
 
     async def _on_open(self, adapter: Adapter) -> None:
@@ -190,19 +189,19 @@ class _Process:
         limit = timedelta(seconds=self._services.settings.turn.answer_after_restart_s)
         for number in await self._router.resume(adapter, limit):
             self._tasks.create_task(self._router.serve(number))
-        self._courier.wake()
+        self._outbox_worker.wake()
 
     async def _on_change(self) -> None:
-        await self._cron.reload()
+        await self._scheduler.reload()
         await self._memory.notes_changed()
-        self._courier.wake()
+        self._outbox_worker.wake()
 
 
 async def build_router(
     services: Services,
     model: Model,
     cheap: Model | None,
-    post: Delivery,
+    delivery: Delivery,
     report: StatusReport,
     on_wake: Callable[[], None],
 ) -> tuple[Router, Commands, MemoryManager]:
@@ -211,18 +210,18 @@ async def build_router(
     settings, zone = services.settings, services.settings.general.zone
     model = MeteredModel(model, services.usage_log, services.clock, settings.model.cache)
     cheap = None if cheap is None else MeteredModel(cheap, services.usage_log, services.clock, settings.model.cache)
-    doorbell = OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, on_wake)
-    memory = _memory(services, _memories(services, cheap), doorbell, on_wake)
+    owner_notices = OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, on_wake)
+    memory = _memory(services, _memories(services, cheap), owner_notices, on_wake)
     report.memory = memory
-    for keeper in (memory, services.conversations):
-        services.forgetting.connect(keeper)
-    lookout = EpochGuard(services.database, services.forgetting.let_go)
+    for holder in (memory, services.conversations):
+        services.forgetting.connect(holder)
+    epoch_guard = EpochGuard(services.database, services.forgetting.let_go)
     prompt = Prompt(services.owner_files, SOUL.read_text(encoding="utf-8"), zone, memory)
     sessions = SessionTracker(
         services.conversations, prompt, memory, services.clock, settings.model.chat, settings.model.window_tokens
     )
-    research = ExpandedRecall(services.recall, services.transcripts, cheap, settings.model.cheap, services.clock, zone)
-    core_tools = [session_search(research, zone), reminder(services.appointments)]
+    recall = ExpandedRecall(services.recall, services.transcripts, cheap, settings.model.cheap, services.clock, zone)
+    core_tools = [session_search(recall, zone), reminder(services.appointments)]
     tools = [*await memory.tools_beside([tool.name for tool in core_tools]), *core_tools]
     agent = Agent(
         model=model,
@@ -234,10 +233,10 @@ async def build_router(
         budget=Budget.of(settings.model),
     )
     facts, links = FactCommands(services), LinkCommands(services, on_wake)
-    post.heed(ASKED, links.undelivered)
+    delivery.on_give_up(ASKED, links.undelivered)
     groups: list[CommandGroup] = [
         SessionCommands(services, sessions),
-        RecallCommands(research, zone),
+        RecallCommands(recall, zone),
         facts,
         MemoryCommands(services, facts),
         ForgetCommands(services),
@@ -250,11 +249,11 @@ async def build_router(
     commands = Commands(groups, services.actions, services.clock)
     people, rooms = frozenset(settings.access.people), frozenset(settings.access.rooms)
     router = Router(
-        access=Access(services.people, services.clock, people, rooms, settings.room.listen, doorbell),
-        post=post,
+        access=Access(services.people, services.clock, people, rooms, settings.room.listen, owner_notices),
+        delivery=delivery,
         agent=agent,
-        aftercare=PostTurn(services.conversations, memory, cheap, settings.model.cheap),
-        attempts=Retry(lookout, services.inbox, services.people.scopes),
+        post_turn=PostTurn(services.conversations, memory, cheap, settings.model.cheap),
+        retry=Retry(epoch_guard, services.inbox, services.people.scopes),
         commands=commands,
         clock=services.clock,
     )
@@ -262,21 +261,21 @@ async def build_router(
 
 
 def _memory(
-    services: Services, builtins: Sequence[MemoryProvider], doorbell: OwnerNotices, on_wake: Callable[[], None]
+    services: Services, builtins: Sequence[MemoryProvider], owner_notices: OwnerNotices, on_wake: Callable[[], None]
 ) -> MemoryManager:
     """What is built in and what the settings name; a service that cannot be had is a warning."""
     settings = services.settings
     found, warnings = chosen(settings)
     queue, source = SyncQueue(services.database, services.clock), SyncSource(services.database)
     externals = ExternalProviders(
-        sync=Sync(queue, source, services.clock, on_wake, found), home=settings.home, notify=doorbell.tell
+        sync=Sync(queue, source, services.clock, on_wake, found), home=settings.home, notify=owner_notices.tell
     )
     memory = MemoryManager(builtins, services.clock, settings.memory.prefetch_timeout_s, externals)
     for warning in warnings:
         memory.warn(warning)
-    summons = ReviewNotices(doorbell)
-    services.notebook.connect(memory.on_memory_write, summons.call)
-    services.owner_files.connect(summons.call_about)
+    review_notices = ReviewNotices(owner_notices)
+    services.notebook.connect(memory.on_memory_write, review_notices.call)
+    services.owner_files.connect(review_notices.call_about)
     return memory
 
 
@@ -289,7 +288,7 @@ def _curation(services: Services, on_wake: Callable[[], None]) -> CurationChore:
         limits={"memory": options.memory_chars, "user": options.user_chars},
         people=services.people,
         clock=services.clock,
-        doorbell=OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, on_wake),
+        owner_notices=OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, on_wake),
     )
 
 

@@ -1,6 +1,6 @@
-"""The mail room: what came in and waits for an answer, and the way an answer leaves once.
+"""What came in and waits for an answer, and the way an answer leaves, once.
 
-A delivery that fails stays in the outbox, where the courier tries again; one that succeeded never leaves twice, and
+A delivery that fails stays in the outbox, where the worker tries again; one that succeeded never leaves twice, and
 none overtakes an older one of its address. What the store cannot take at the moment is written when it can.
 """
 
@@ -24,51 +24,52 @@ from gateway.supervisor import contained
 
 TRIES = 12
 TRIES_OF_MEMORY = 60
-"""What a memory is to be told loses nothing by being late: it is tried for two days."""
+"""What a memory service is to be told loses nothing by being late: it is tried for two days."""
 PATIENCE_S = 5.0
-"""How long an answer waits for another one that is just being painted at its address."""
+"""How long an answer waits for another one that is just being delivered to its address."""
 _LONGEST_WAIT = timedelta(hours=1)
-Booking = Callable[[], Awaitable[None]]
+Write = Callable[[], Awaitable[None]]
 
 
-class _Receipt:
-    """Fills the role Receipt for one parcel. `keep` writes, now or later."""
+class _Record:
+    """Fills the role DeliveryRecord. `keep` writes that a message exists, now or later; None for what is not in the
+    outbox."""
 
-    def __init__(self, outbox_item: OutboxItem, keep: Callable[[str], Awaitable[None]]) -> None:
-        self.key = outbox_item.key
-        self.posted: list[str] = list(outbox_item.posted)
+    def __init__(
+        self, key: str, posted: Sequence[str] = (), keep: Callable[[str], Awaitable[None]] | None = None
+    ) -> None:
+        self.key = key
+        self.posted = list(posted)
         self._keep = keep
 
     async def record(self, message_id: str) -> None:
         self.posted.append(message_id)
-        await self._keep(message_id)
+        if self._keep is not None:
+            await self._keep(message_id)
 
 
 class Delivery:
-    """Inbox and outbox as the router and the courier use them."""
+    """Inbox and outbox as the router and the outbox worker use them."""
 
     def __init__(self, inbox: Inbox, outbox: Outbox, clock: Clock, patience_s: float = PATIENCE_S) -> None:
         self._inbox = inbox
         self._outbox = outbox
         self._clock = clock
         self._patience_s = patience_s
-        self._call: Callable[[], None] | None = None
-        self._painting: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """The lock of each address that something is being painted at, and of those that wait for it."""
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """The lock of each address that something is being delivered to, and of those that wait for it."""
         self._left: set[str] = set()
-        """Addresses where an answer was left to the courier, who is called when the one before it has left."""
-        self._heeding: dict[str, Callable[[str], Awaitable[None]]] = {}
-        self._unwritten: deque[Booking] = deque()
-        self._log = structlog.get_logger("post")
+        """Addresses where an answer was left to the worker, who is called when the one before it has left."""
+        self._unwritten: deque[Write] = deque()
+        self._give_up_handlers: dict[str, Callable[[str], Awaitable[None]]] = {}
+        self.on_due: Callable[[], None] = lambda: None
+        """Called when something in the outbox may be due."""
+        self._log = structlog.get_logger("delivery")
 
-    def connect(self, call: Callable[[], None]) -> None:
-        """Who is to be called when something lies in the outbox: the courier."""
-        self._call = call
-
-    def heed(self, prefix: str, told: Callable[[str], Awaitable[None]]) -> None:
-        """`told` is called with the key of every parcel that begins so and is given up, before it is buried; once more
-        after a crash in between."""
-        self._heeding[prefix] = told
+    def on_give_up(self, prefix: str, handler: Callable[[str], Awaitable[None]]) -> None:
+        """`handler` is called with the key of every item that begins so and is given up, before it is marked dead; once
+        more after a crash in between."""
+        self._give_up_handlers[prefix] = handler
 
     async def accept(self, inbound: Inbound, written: Inbound) -> InboxEntry | None:
         """Writes an event down, as `written`: what may not be kept is not in it, and lost in a crash. None when it is
@@ -109,60 +110,60 @@ class Delivery:
         return await self._outbox.hold(outbox_item)
 
     def begin(self, outbox_item: OutboxItem, reply: Reply) -> None:
-        """Work on an answer has begun: typing is shown, what is painted is recorded."""
+        """Work on an answer has begun: typing is shown, what is posted is recorded."""
 
         async def keep(message_id: str) -> None:
-            await self._book(partial(self._outbox.record, outbox_item.key, message_id))
+            await self._write(partial(self._outbox.record, outbox_item.key, message_id))
 
-        reply.begin(_Receipt(outbox_item, keep))
+        reply.begin(_Record(outbox_item.key, outbox_item.posted, keep))
 
     async def fill(self, outbox_item: OutboxItem, answer: Answer) -> None:
         """Stores what the parcel holds, in the hands of this process."""
         await self._outbox.fill(outbox_item.key, answer, None)
 
     async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
-        """Paints the last word through a reply that has begun. False when it did not arrive; it is then tried again
-        later, or buried when that is hopeless (`is_once`: only this reply can deliver it).
+        """Sends the final answer through a reply that has begun. False when it did not arrive; it is then tried again
+        later, or marked dead when that is hopeless (`is_once`: only this reply can deliver it).
 
-        Where an older answer has yet to leave for the same address, this one is left to the courier, to leave after it.
+        Where an older answer has yet to leave for the same address, this one is left to the worker, to leave after it.
         """
         if is_once or (outbox_item.answer is None and self.is_incognito(outbox_item.address)):
-            return await self._paint(outbox_item, reply, answer, is_once=True)
-        lane = outbox_item.address.key
-        lock = self._painting.setdefault(lane, asyncio.Lock())
+            return await self._send(outbox_item, reply, answer, is_once=True)
+        address = outbox_item.address.key
+        lock = self._locks.setdefault(address, asyncio.Lock())
         if await self._is_free(lock):
             try:
                 if not await self._is_behind(outbox_item):
-                    return await self._paint(outbox_item, reply, answer)
+                    return await self._send(outbox_item, reply, answer)
             finally:
                 lock.release()
-                if lane in self._left:
-                    self._left.discard(lane)
-                    self._wake()
+                if address in self._left:
+                    self._left.discard(address)
+                    self.on_due()
         await self._leave(outbox_item, reply, answer)
         return False
 
     async def fail(self, outbox_item: OutboxItem, error: MnemeError, *, is_once: bool = False) -> None:
-        """Books a delivery that failed: to be tried again later, or buried when that is hopeless."""
+        """Notes that a delivery failed: it is tried again later, or marked dead when that is hopeless."""
         is_permanent = isinstance(error, DeliveryError) and error.is_permanent
         tries = TRIES_OF_MEMORY if outbox_item.kind == "memory" else TRIES
         if is_permanent or is_once or outbox_item.attempts + 1 >= tries:
             self._log.warning("undeliverable", key=outbox_item.key, error=str(error))
-            for prefix, told in self._heeding.items():
+            for prefix, handler in self._give_up_handlers.items():
                 if outbox_item.key.startswith(prefix):
-                    await self._book(partial(told, outbox_item.key))
-            await self._book(partial(self._outbox.mark_dead, outbox_item.key, str(error)))
+                    await self._write(partial(handler, outbox_item.key))
+            await self._write(partial(self._outbox.mark_dead, outbox_item.key, str(error)))
             return
         asked_s = error.retry_after_s if isinstance(error, DeliveryError) else None
         wait = timedelta(seconds=max(asked_s or 0.0, 2.0**outbox_item.attempts))
         next_at = self._clock.now() + min(wait, _LONGEST_WAIT)
         self._log.info("not delivered yet", key=outbox_item.key, error=str(error), next_at=next_at.isoformat())
-        await self._book(partial(self._outbox.postpone, outbox_item.key, next_at, str(error)))
-        self._wake()
+        await self._write(partial(self._outbox.postpone, outbox_item.key, next_at, str(error)))
+        self.on_due()
 
-    async def settle(self) -> None:
+    async def write_pending(self) -> None:
         """Writes what the store could not take before, oldest first. Raises StoreError while it still cannot. For the
-        courier only: two at a time would write the same twice."""
+        worker only: two at a time would write the same twice."""
         while self._unwritten:
             await self._unwritten[0]()
             self._unwritten.popleft()
@@ -178,31 +179,31 @@ class Delivery:
         try:
             with contained():
                 if not has_begun:
-                    reply.begin(_LooseReceipt(f"tell:{inbound.address.key}:{inbound.message_id}"))
+                    reply.begin(_Record(f"tell:{inbound.address.key}:{inbound.message_id}"))
                 await reply.finish(answer)
         except DeliveryError as error:
             self._log.info("not told", address=inbound.address.key, error=str(error))
 
-    async def _paint(self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
+    async def _send(self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
         try:
             with contained(outbox_item.attempts):
                 await reply.finish(answer)
         except MnemeError as error:
             await self.fail(outbox_item, error, is_once=is_once)
             return False
-        await self._book(partial(self._outbox.done, outbox_item.key))
+        await self._write(partial(self._outbox.done, outbox_item.key))
         return True
 
     async def _leave(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:
-        """Leaves an answer to the courier; only once the reply has ended, so that its messages are all recorded."""
+        """Leaves an answer to the worker; only once the reply has ended, so that its messages are all recorded."""
         self._left.add(outbox_item.address.key)
         try:
             with contained():
                 await reply.abandon()
         except MnemeError as error:
             self._log.warning("abandoned", key=outbox_item.key, error=str(error))
-        await self._book(partial(self._outbox.fill, outbox_item.key, answer, self._clock.now()))
-        self._wake()
+        await self._write(partial(self._outbox.fill, outbox_item.key, answer, self._clock.now()))
+        self.on_due()
 
     async def _is_free(self, lock: asyncio.Lock) -> bool:
         try:
@@ -219,26 +220,11 @@ class Delivery:
             self._log.error("the outbox cannot be read", error=str(error))
             return False
 
-    async def _book(self, booking: Booking) -> None:
-        """Writes to the outbox; when the store is out of order later, in the order of the bookings."""
+    async def _write(self, write: Write) -> None:
+        """Writes to the outbox; when the store is out of order later, in the same order."""
         try:
-            await booking()
+            await write()
         except StoreError as error:
             self._log.error("the outbox cannot be written, so this is written later", error=str(error))
-            self._unwritten.append(booking)
-            self._wake()
-
-    def _wake(self) -> None:
-        if self._call is not None:
-            self._call()
-
-
-class _LooseReceipt:
-    """Fills the role Receipt for what is not in the outbox."""
-
-    def __init__(self, key: str) -> None:
-        self.key = key
-        self.posted: list[str] = []
-
-    async def record(self, message_id: str) -> None:
-        self.posted.append(message_id)
+            self._unwritten.append(write)
+            self.on_due()

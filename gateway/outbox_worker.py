@@ -1,19 +1,23 @@
-"""Carries what lies in the outbox and is due: reminders, and answers that a crash or a platform held up.
+"""Delivers what is due in the outbox: reminders, what memory services are told, answers that a crash held up.
 
-One parcel at a time for each address, in order, all addresses side by side; a failure is tried again later, with
-growing patience. Nothing that a platform or the store does ends the courier.
+One item at a time for each address, in order, all addresses side by side; a failure is tried again later, with
+growing patience. Nothing that a platform or the store does ends the worker.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 
 import structlog
+from core.store.sync_queue import PLATFORM, SyncTask
 
 from core.errors import DeliveryError, StoreError
-from core.ports import Adapter, Clock
+from core.memory.manager import MemoryManager
+from core.ports import Adapter, Clock, DeliveryRecord, Reply, Sink
 from core.store.outbox import Outbox, OutboxItem
+from core.types import Address, Answer, CommandSpec
 from gateway.delivery import Delivery
 from gateway.supervisor import contained
 
@@ -26,16 +30,16 @@ STORE_REST_S = 2.0
 class OutboxWorker:
     """Works through `outbox`. `adapters` holds the platforms that are open now, and may grow."""
 
-    def __init__(self, outbox: Outbox, post: Delivery, adapters: Mapping[str, Adapter], clock: Clock) -> None:
+    def __init__(self, outbox: Outbox, delivery: Delivery, adapters: Mapping[str, Adapter], clock: Clock) -> None:
         self._outbox = outbox
-        self._post = post
+        self._delivery = delivery
         self._adapters = adapters
         self._clock = clock
         self._called = asyncio.Event()
         self._busy: set[str] = set()
-        """Addresses that a parcel is being carried to."""
-        self._log = structlog.get_logger("courier")
-        post.connect(self.wake)
+        """Addresses that something is being delivered to."""
+        self._log = structlog.get_logger("outbox")
+        delivery.on_due = self.wake
 
     def wake(self) -> None:
         """Something may be due: look now."""
@@ -43,54 +47,100 @@ class OutboxWorker:
 
     async def run(self) -> None:
         """Delivers until cancelled."""
-        async with asyncio.TaskGroup() as carriers:
+        async with asyncio.TaskGroup() as tasks:
             while True:
                 self._called.clear()
                 try:
-                    await self._post.settle()
-                    await self._set_out(carriers)
+                    await self._delivery.write_pending()
+                    await self._start_due(tasks)
                     rest_s = await self._rest_s()
                 except StoreError as error:
                     self._log.error("the outbox cannot be used", error=str(error))
                     rest_s = STORE_REST_S
-                try:
+                with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(rest_s):
                         await self._called.wait()
-                except TimeoutError:
-                    continue
 
-    async def _set_out(self, carriers: asyncio.TaskGroup) -> None:
-        """Begins to carry what is due. Whoever comes back calls for another look, so none waits for the slowest."""
-        # A parcel that comes back while the outbox is read may still look due in what was read.
+    async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
+        """Each one that ends calls for another look, so that none waits for the slowest."""
+        # An item that fails while the outbox is read may still look due in what was read.
         busy = frozenset(self._busy)
         for outbox_item in await self._outbox.due(self._clock.now(), tuple(self._adapters)):
             if outbox_item.address.key not in busy:
                 self._busy.add(outbox_item.address.key)
-                carriers.create_task(self._carry(outbox_item), name=f"carrier {outbox_item.key}")
+                tasks.create_task(self._deliver(outbox_item), name=f"delivery {outbox_item.key}")
 
-    async def _carry(self, outbox_item: OutboxItem) -> None:
+    async def _deliver(self, outbox_item: OutboxItem) -> None:
         try:
             await self._outbox.claim(outbox_item.key)
-            await self._bring(outbox_item)
+            assert outbox_item.answer is not None, "what is due has content"
+            try:
+                with contained(outbox_item.attempts):
+                    adapter = self._adapters[outbox_item.address.platform]
+                    reply = adapter.reply(outbox_item.address, outbox_item.reply_to)
+                    self._delivery.begin(outbox_item, reply)
+            except DeliveryError as error:
+                await self._delivery.fail(outbox_item, error)
+            else:
+                await self._delivery.deliver(outbox_item, reply, outbox_item.answer)
             self.wake()
         except StoreError as error:
-            self._log.error("a parcel cannot be claimed", key=outbox_item.key, error=str(error))
+            self._log.error("an item cannot be claimed", key=outbox_item.key, error=str(error))
         finally:
             self._busy.discard(outbox_item.address.key)
-
-    async def _bring(self, outbox_item: OutboxItem) -> None:
-        assert outbox_item.answer is not None, "what is due has content"
-        try:
-            with contained(outbox_item.attempts):
-                reply = self._adapters[outbox_item.address.platform].reply(outbox_item.address, outbox_item.reply_to)
-                self._post.begin(outbox_item, reply)
-        except DeliveryError as error:
-            await self._post.fail(outbox_item, error)
-        else:
-            await self._post.deliver(outbox_item, reply, outbox_item.answer)
 
     async def _rest_s(self) -> float:
         next_at = await self._outbox.next_at(tuple(self._adapters))
         if next_at is None:
             return LONGEST_REST_S
         return min(max((next_at - self._clock.now()).total_seconds(), SHORTEST_REST_S), LONGEST_REST_S)
+
+
+class ProviderDelivery:
+    """Fills the role Adapter for the platform "memory", to send only: what memory services are to be told goes to
+    `memory` by its key. Nothing is said there."""
+
+    platform = PLATFORM
+    hint = ""
+
+    def __init__(self, memory: MemoryManager) -> None:
+        self._memory = memory
+
+    async def open(self) -> None:
+        """Puts into the outbox what an earlier process did not come to tell; brings the services up."""
+        await self._memory.start()
+
+    async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
+        """Nothing comes from here: waits until cancelled."""
+        await asyncio.Event().wait()
+
+    def reply(self, address: Address, reply_to: str | None = None) -> Reply:
+        """The way of one item."""
+        return _ProviderReply(self._memory)
+
+    async def close(self) -> None:
+        """The memory is closed by who made it."""
+
+
+class _ProviderReply:
+    """Fills the role Reply: the key of its record says everything, but for the ids that the answer holds."""
+
+    def __init__(self, memory: MemoryManager) -> None:
+        self._memory = memory
+        self._key = ""
+
+    def begin(self, record: DeliveryRecord) -> None:
+        self._key = record.key
+
+    def show(self, text: str) -> None:
+        """Nobody looks."""
+
+    async def finish(self, answer: Answer) -> None:
+        """Tells the memory. Raises DeliveryError."""
+        task = SyncTask.parse(self._key, answer.text)
+        if task is None:
+            raise DeliveryError(f"no memory understands {self._key}", is_permanent=True)
+        await self._memory.deliver(task)
+
+    async def abandon(self) -> None:
+        """Nothing was begun."""

@@ -1,8 +1,6 @@
-"""One lane for each address: its turns run one after the other, in order of arrival; other lanes run beside it.
+"""One queue for each address: its turns run one after the other, in order of arrival; other queues run beside it.
 
 Plain messages that waited while a turn ran are taken together. `/stop` reaches into a running turn from outside.
-
-One admitted event on its way through the house.
 """
 
 from __future__ import annotations
@@ -42,81 +40,81 @@ class _Queue:
 
 
 class ConversationQueues:
-    """All lanes. `join` at admission keeps the order of arrival; `enter` waits for the turn."""
+    """All queues. `join` at admission keeps the order of arrival; `enter` waits for the turn."""
 
     def __init__(self) -> None:
-        self._lanes: dict[str, _Queue] = {}
+        self._queues: dict[str, _Queue] = {}
 
-    def join(self, ticket: PendingEvent) -> None:
-        """Takes a place at the end of the lane of the ticket's address."""
-        self._lanes.setdefault(ticket.entry.inbound.address.key, _Queue()).waiting.append(ticket)
+    def join(self, event: PendingEvent) -> None:
+        """Takes a place at the end of the queue of the event's address."""
+        self._queues.setdefault(event.entry.inbound.address.key, _Queue()).waiting.append(event)
 
     @asynccontextmanager
-    async def enter(self, ticket: PendingEvent) -> AsyncIterator[tuple[PendingEvent, ...]]:
-        """Waits for the ticket's turn; yields what is taken together with it, itself first. Empty when an earlier
-        ticket took it along."""
-        if ticket.is_taken:
-            # Its lane may have run empty and be gone by now.
+    async def enter(self, event: PendingEvent) -> AsyncIterator[tuple[PendingEvent, ...]]:
+        """Waits for the event's turn; yields what is taken together with it, itself first. Empty when an earlier
+        event took it along."""
+        if event.is_taken:
+            # Its queue may have run empty and be gone by now.
             yield ()
             return
-        key = ticket.entry.inbound.address.key
-        lane = self._lanes[key]
+        key = event.entry.inbound.address.key
+        queue = self._queues[key]
         try:
-            async with lane.lock:
-                yield self._take(lane, ticket)
+            async with queue.lock:
+                yield self._take(queue, event)
         finally:
-            if ticket in lane.waiting:
-                lane.waiting.remove(ticket)
-            if not lane.waiting and not lane.lock.locked() and self._lanes.get(key) is lane:
-                del self._lanes[key]
+            if event in queue.waiting:
+                queue.waiting.remove(event)
+            if not queue.waiting and not queue.lock.locked() and self._queues.get(key) is queue:
+                del self._queues[key]
 
     @asynccontextmanager
     async def stoppable(self, address: Address) -> AsyncIterator[asyncio.Timeout]:
         """Inside, the turn of the address can be stopped; a stopped one raises TimeoutError here, with
         ``expired()`` true."""
-        lane = self._lanes[address.key]
+        queue = self._queues[address.key]
         try:
             async with asyncio.timeout(None) as running:
-                lane.running = running
+                queue.running = running
                 yield running
         finally:
-            lane.running = None
+            queue.running = None
 
     def stop(self, address: Address) -> bool:
         """Stops the running turn of an address; False when none runs."""
-        lane = self._lanes.get(address.key)
-        if lane is None or lane.running is None:
+        queue = self._queues.get(address.key)
+        if queue is None or queue.running is None:
             return False
-        if lane.running.when() is None:
-            lane.running.reschedule(asyncio.get_running_loop().time())
+        if queue.running.when() is None:
+            queue.running.reschedule(asyncio.get_running_loop().time())
         return True
 
     def amend(self, inbound: Inbound) -> PendingEvent | None:
         """An edit or deletion of a message that still waits: an edited one is asked as it is now, a deleted one not at
         all. Returned, so that its entry can follow."""
-        lane = self._lanes.get(inbound.address.key, _Queue())
-        for ticket in list(lane.waiting):
-            if ticket.entry.inbound.message_id != inbound.message_id or ticket.entry.inbound.kind != "message":
+        queue = self._queues.get(inbound.address.key, _Queue())
+        for event in list(queue.waiting):
+            if event.entry.inbound.message_id != inbound.message_id or event.entry.inbound.kind != "message":
                 continue
             if inbound.kind == "delete":
-                ticket.is_taken = True
-                lane.waiting.remove(ticket)
-                return ticket
-            ticket.entry = replace(ticket.entry, inbound=replace(ticket.entry.inbound, text=inbound.text))
-            return ticket
+                event.is_taken = True
+                queue.waiting.remove(event)
+                return event
+            event.entry = replace(event.entry, inbound=replace(event.entry.inbound, text=inbound.text))
+            return event
         return None
 
     @staticmethod
-    def _take(lane: _Queue, ticket: PendingEvent) -> tuple[PendingEvent, ...]:
-        if ticket.is_taken:
+    def _take(queue: _Queue, event: PendingEvent) -> tuple[PendingEvent, ...]:
+        if event.is_taken:
             return ()
-        taken = [ticket]
-        is_first = lane.waiting[0] is ticket
-        lane.waiting.remove(ticket)
-        while is_first and ticket.is_plain and lane.waiting:
-            if not lane.waiting[0].is_plain or lane.waiting[0].is_overheard != ticket.is_overheard:
+        taken = [event]
+        is_first = queue.waiting[0] is event
+        queue.waiting.remove(event)
+        while is_first and event.is_plain and queue.waiting:
+            if not queue.waiting[0].is_plain or queue.waiting[0].is_overheard != event.is_overheard:
                 break
-            taken.append(lane.waiting.popleft())
+            taken.append(queue.waiting.popleft())
         for one in taken:
             one.is_taken = True
         return tuple(taken)

@@ -1,15 +1,13 @@
-"""Every event passes here once: admitted (access, written down), then served (a command, or a turn in its lane).
+"""Every event passes here once: admitted (access, written down), then served (a command, or a turn in its queue).
 
-One of the few places that compose what a person reads; and the one that catches what a turn could not.
-
-An event as it may be shown: what somebody calls himself is his own choice, and what he passes on is not his word.
+Catches what a turn could not, and composes what a person reads then.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -20,7 +18,7 @@ import structlog
 from core.agent.post_turn import PostTurn
 from core.agent.turn import Agent
 from core.agent.user_message import Turn
-from core.errors import DeliveryError, Refused, StoreError
+from core.errors import DeliveryError, StoreError
 from core.ports import Adapter, Clock, Reply
 from core.store.inbox import InboxEntry
 from core.text.sanitize import on_one_line
@@ -38,15 +36,6 @@ from gateway.supervisor import contained
 NAME_CHARS = 100
 
 
-def presentable(inbound: Inbound) -> Inbound:
-    """People choose their names themselves: on one line, without anything that a terminal would obey. And what somebody
-    passes on is not his command, whatever it looks like."""
-    name = on_one_line(inbound.sender.name)[:NAME_CHARS] or inbound.sender.id
-    if inbound.origin != "typed":
-        inbound = replace(inbound, command=None)
-    return replace(inbound, sender=replace(inbound.sender, name=name))
-
-
 class Router:
     """Fills the role Sink, once `connect` has told it the platforms."""
 
@@ -54,28 +43,28 @@ class Router:
         self,
         *,
         access: Access,
-        post: Delivery,
+        delivery: Delivery,
         agent: Agent,
-        aftercare: PostTurn,
-        attempts: Retry,
+        post_turn: PostTurn,
+        retry: Retry,
         commands: Commands,
         clock: Clock,
     ) -> None:
         self._access = access
-        self._post = post
+        self._delivery = delivery
         self._agent = agent
-        self._aftercare = aftercare
-        self._attempts = attempts
+        self._post_turn = post_turn
+        self._retry = retry
         self._commands = commands
-        self._lanes = ConversationQueues()
+        self._queues = ConversationQueues()
         self._clock = clock
-        self._doorstep = PairingReplies(access, commands, post, clock)
+        self._pairing = PairingReplies(access, commands, delivery, clock)
         self._adapters: Mapping[str, Adapter] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._running: set[asyncio.Task[None]] = set()
-        self._tickets: dict[int, PendingEvent] = {}
+        self._events: dict[int, PendingEvent] = {}
         self._numbers = count(1)
-        self._under_way: dict[tuple[str, str], list[Inbound]] = {}
+        self._in_progress: dict[tuple[str, str], list[Inbound]] = {}
         """Messages being answered, and what was changed in them before they were stored."""
         self._log = structlog.get_logger("router")
 
@@ -91,16 +80,16 @@ class Router:
         scope = await self._access.scope(inbound)
         verdict = await self._access.judge(inbound, scope)
         if verdict == "stranger":
-            await self._doorstep.answer(inbound, reply, scope)
+            await self._pairing.answer(inbound, reply, scope)
         if verdict in ("stranger", "ignored"):
             return None
         if inbound.kind in ("edit", "delete"):
             await self._amend(inbound)
             return None
-        entry = await self._post.accept(inbound, self._commands.discreet(inbound))
+        entry = await self._delivery.accept(inbound, self._commands.discreet(inbound))
         if entry is None:
             return None
-        number = self._join(self._ticket(entry, reply, scope, is_overheard=verdict == "overheard"))
+        number = self._join(_pending(entry, reply, scope, is_overheard=verdict == "overheard"))
         try:
             await self._access.greet(inbound)
         except StoreError as error:
@@ -109,10 +98,10 @@ class Router:
 
     async def serve(self, entry_id: int) -> None:
         """See `core.ports.Sink`. A turn that fails is apologised for, with an incident id that stands in the log."""
-        ticket = self._tickets.pop(entry_id, None)
-        if ticket is None or self._tasks is None:
+        event = self._events.pop(entry_id, None)
+        if event is None or self._tasks is None:
             return
-        task = self._tasks.create_task(self._served(ticket))
+        task = self._tasks.create_task(self._serve(event))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         await asyncio.shield(task)
@@ -127,17 +116,6 @@ class Router:
         for task in self._running:
             task.cancel()
 
-    async def _served(self, ticket: PendingEvent) -> None:
-        try:
-            try:
-                await self._serve(ticket)
-            except Exception as error:
-                if ticket.is_answered:
-                    raise
-                await self._apologise((ticket,), error)
-        except Exception:
-            self._log.exception("failed beside an answer", address=ticket.entry.inbound.address.key)
-
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """See `core.ports.Sink`."""
         await self._access.moved(platform, old_chat_id, new_chat_id)
@@ -145,76 +123,72 @@ class Router:
     async def resume(self, adapter: Adapter, limit_age: timedelta) -> list[int]:
         """Takes up what an earlier process accepted from a platform and did not answer. Returns what is to be served.
         What is older than `limit_age` is told to the person instead; a lost interaction has expired."""
-        tickets = []
-        for entry in await self._post.waiting():
+        events = []
+        for entry in await self._delivery.waiting():
             if entry.inbound.address.platform != adapter.platform:
                 continue
-            ticket = await self._taken_up(entry, adapter)
-            if ticket is None:
+            event = await self._resumed(entry, adapter)
+            if event is None:
                 continue
             age = self._clock.now() - entry.received_at
-            if entry.inbound.kind == "message" and not ticket.is_overheard and age > limit_age:
-                await self._decline(ticket, age)
+            if entry.inbound.kind == "message" and not event.is_overheard and age > limit_age:
+                await self._decline(event, age)
             else:
-                tickets.append(ticket)
-        # Joined last: when something fails before, all of it is tried again, and nothing stands in a lane twice.
-        return [self._join(ticket) for ticket in tickets]
+                events.append(event)
+        # Joined last: when something fails before, all of it is tried again, and nothing stands in a queue twice.
+        return [self._join(event) for event in events]
 
-    async def _taken_up(self, entry: InboxEntry, adapter: Adapter) -> PendingEvent | None:
-        """The ticket of an entry that waited over a restart; None when it is not to be answered any more."""
-        scope = await self._access.scope(entry.inbound)
-        verdict = await self._access.judge(entry.inbound, scope)
-        if entry.inbound.is_interaction:
-            await self._post.expire(entry)
+    async def _resumed(self, entry: InboxEntry, adapter: Adapter) -> PendingEvent | None:
+        """The event of an entry that waited over a restart; None when it is not to be answered any more."""
+        inbound = entry.inbound
+        scope = await self._access.scope(inbound)
+        verdict = await self._access.judge(inbound, scope)
+        if inbound.is_interaction:
+            await self._delivery.expire(entry)
             return None
         if verdict not in ("served", "overheard"):
             # Whoever wrote this is not let in any more.
-            await self._post.close([entry])
+            await self._delivery.close([entry])
             return None
         try:
             with contained():
-                reply = adapter.reply(entry.inbound.address, self._post.draft(entry.inbound).reply_to)
+                reply = adapter.reply(inbound.address, self._delivery.draft(inbound).reply_to)
         except DeliveryError as error:
-            self._log.warning("an answer has no way back", address=entry.inbound.address.key, error=str(error))
-            await self._post.expire(entry)
+            self._log.warning("an answer has no way back", address=inbound.address.key, error=str(error))
+            await self._delivery.expire(entry)
             return None
-        return self._ticket(entry, reply, scope, is_overheard=verdict == "overheard")
-
-    @staticmethod
-    def _ticket(entry: InboxEntry, reply: Reply, scope: Scope, *, is_overheard: bool) -> PendingEvent:
-        is_plain = entry.inbound.kind == "message" and entry.inbound.command is None
-        return PendingEvent(entry=entry, reply=reply, scope=scope, is_plain=is_plain, is_overheard=is_overheard)
+        return _pending(entry, reply, scope, is_overheard=verdict == "overheard")
 
     async def _amend(self, inbound: Inbound) -> None:
         """An edit or a deletion: of what still waits, or of what is stored."""
-        waiting = self._lanes.amend(inbound)
+        waiting = self._queues.amend(inbound)
         if waiting is not None and inbound.kind == "delete":
-            await self._post.close([waiting.entry])
+            await self._delivery.close([waiting.entry])
             await waiting.reply.abandon()
         elif waiting is not None:
-            await self._post.update(waiting.entry)
+            await self._delivery.update(waiting.entry)
         is_known = await self._agent.amend(inbound)
-        late = self._under_way.get((inbound.address.key, inbound.message_id))
+        late = self._in_progress.get((inbound.address.key, inbound.message_id))
         if not is_known and late is not None:
             late.append(inbound)
 
-    async def _decline(self, ticket: PendingEvent, age: timedelta) -> None:
+    async def _decline(self, event: PendingEvent, age: timedelta) -> None:
         """Too old to be answered: it is kept, and the person is told."""
-        turn = await self._begin(ticket, self._turn((ticket,), await self._access.scopes(ticket.scope)))
+        turn = await self._begin(event, self._turn((event,), await self._access.scopes(event.scope)))
         answer = Answer(text=texts.away(age))
-        command = ticket.entry.inbound.command
+        command = event.entry.inbound.command
         if command is None:
             await self._agent.notify(turn, answer)
         else:
             session = await self._agent.place(turn)
             await self._agent.keep(turn, session, self._commands.kept(command), answer, has_outbox_item=True)
-        await self._post.deliver(turn.outbox_item, ticket.reply, answer)
+        await self._delivery.deliver(turn.outbox_item, event.reply, answer)
 
-    def _join(self, ticket: PendingEvent) -> int:
+    def _join(self, event: PendingEvent) -> int:
         number = next(self._numbers)
-        self._tickets[number] = ticket
-        if ticket.is_plain or not self._is_beside(ticket.entry.inbound):
-            self._lanes.join(ticket)
+        self._events[number] = event
+        if event.is_plain or not self._is_beside(event.entry.inbound):
+            self._queues.join(event)
         return number
 
     def _is_beside(self, inbound: Inbound) -> bool:
@@ -223,164 +197,167 @@ class Router:
             return inbound.command is not None and self._commands.is_reading(inbound.command)
         return inbound.kind == "action"
 
-    async def _serve(self, ticket: PendingEvent) -> None:
-        inbound = ticket.entry.inbound
-        if not ticket.is_plain and self._is_beside(inbound):
-            await self._beside(ticket, await self._access.scopes(ticket.scope))
-            return
-        # Nothing may be awaited before the lane is entered: turns run in the order in which serving began.
-        async with self._lanes.enter(ticket) as batch:
+    async def _serve(self, event: PendingEvent) -> None:
+        try:
+            try:
+                if not event.is_plain and self._is_beside(event.entry.inbound):
+                    await self._serve_beside(event, await self._access.scopes(event.scope))
+                else:
+                    await self._serve_in_queue(event)
+            except Exception as error:
+                if event.is_answered:
+                    raise
+                await self._apologise((event,), error)
+        except Exception:
+            self._log.exception("failed beside an answer", address=event.entry.inbound.address.key)
+
+    async def _serve_in_queue(self, event: PendingEvent) -> None:
+        # Nothing may be awaited before the queue is entered: turns run in the order in which serving began.
+        async with self._queues.enter(event) as batch:
             if not batch:
                 return
             names = [(one.entry.inbound.address.key, one.entry.inbound.message_id) for one in batch]
-            self._under_way.update((name, []) for name in names)
+            self._in_progress.update((name, []) for name in names)
             try:
-                scopes = await self._access.scopes(ticket.scope)
-                batch = await self._after_answers(batch, scopes)
-                if batch and inbound.command is not None:
-                    await self._command(ticket, inbound.command, scopes)
-                elif batch and ticket.is_overheard:
-                    await self._attempts.answer(self._turn(batch, scopes), self._agent.listen)
-                elif batch:
-                    await self._converse(batch, scopes)
+                scopes = await self._access.scopes(event.scope)
+                batch = await self._without_confirmations(batch, scopes)
+                await self._answer(batch, scopes)
             except Exception as error:
-                # Whoever was taken along is not served again: all of them are told, while the lane is still theirs.
+                # Whoever was taken along is not served again: all of them are told, while the queue is still theirs.
                 batch = tuple(one for one in batch if not one.is_answered)
                 if not batch:
                     raise
                 await self._apologise(batch, error)
                 return
             finally:
-                for late in [change for name in names for change in self._under_way.pop(name, ())]:
+                for late in [change for name in names for change in self._in_progress.pop(name, ())]:
                     await self._agent.amend(late)
-        if batch and ticket.is_plain and not ticket.is_overheard:
-            await self._attempts.run(scopes, partial(self._aftercare.run, inbound.address, scopes))
+        if batch and event.is_plain and not event.is_overheard:
+            await self._retry.run(scopes, partial(self._post_turn.run, event.entry.inbound.address, scopes))
 
-    async def _after_answers(self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]) -> tuple[PendingEvent, ...]:
+    async def _without_confirmations(
+        self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]
+    ) -> tuple[PendingEvent, ...]:
         """What of a batch is left when those that say yes to a question have been served."""
         left = []
-        for ticket in batch:
-            confirmed = await self._commands.confirmed(ticket.entry.inbound)
+        for event in batch:
+            confirmed = await self._commands.confirmed(event.entry.inbound)
             if confirmed is None:
-                left.append(ticket)
+                left.append(event)
             else:
-                await self._command(ticket, confirmed, scopes, is_said=is_dictated(ticket.entry.inbound))
+                await self._command(event, confirmed, scopes, is_said=is_dictated(event.entry.inbound))
         return tuple(left)
 
-    async def _beside(self, ticket: PendingEvent, scopes: frozenset[Scope]) -> None:
-        inbound = ticket.entry.inbound
+    async def _answer(self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]) -> None:
+        """One command, or one turn over the batch, answered through the reply that came last."""
+        if not batch:
+            return
+        *earlier, last = batch
+        if (command := last.entry.inbound.command) is not None:
+            await self._command(last, command, scopes)
+        elif last.is_overheard:
+            await self._retry.answer(self._turn(batch, scopes), self._agent.listen)
+        else:
+            for event in earlier:
+                await event.reply.abandon()
+            await self._reply(batch, scopes, partial(self._model_answer, last))
+
+    async def _serve_beside(self, event: PendingEvent, scopes: frozenset[Scope]) -> None:
+        inbound = event.entry.inbound
         if inbound.kind == "action":
-            command = await self._commands.pressed(inbound, ticket.scope)
+            command = await self._commands.pressed(inbound, event.scope)
         else:
             await self._commands.confirmed(inbound)
             command = inbound.command
         if command is None:
-            await self._post.close([ticket.entry])
-            await self._post.tell(inbound, ticket.reply, Answer(text=texts.BUTTON_EXPIRED, is_private=True))
+            await self._delivery.close([event.entry])
+            await self._delivery.tell(inbound, event.reply, Answer(text=texts.BUTTON_EXPIRED, is_private=True))
         elif self._commands.is_reading(command):
-            await self._command(ticket, command, scopes)
+            await self._command(event, command, scopes)
         else:
-            self._lanes.join(ticket)
-            async with self._lanes.enter(ticket):
-                await self._command(ticket, command, scopes)
+            self._queues.join(event)
+            async with self._queues.enter(event):
+                await self._command(event, command, scopes)
 
-    async def _converse(self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]) -> None:
-        """One turn over the batch, answered through the reply that came last."""
-        *earlier, last = batch
-        for ticket in earlier:
-            await ticket.reply.abandon()
-        turn = self._turn(batch, scopes)
-        try:
-            turn = await self._begin(last, turn)
-            if turn.outbox_item.is_over:
-                await self._post.close(turn.entries)
-                await last.reply.abandon()
-                return
-            answer = await self._attempts.answer(turn, partial(self._answered, ticket=last)) or Answer(
-                text=texts.FORGOTTEN
-            )
-        except Exception as error:
-            await self._apologise(batch, error)
+    async def _command(
+        self, event: PendingEvent, command: Command, scopes: frozenset[Scope], *, is_said: bool = False
+    ) -> None:
+        """`is_said`: the message is no command but gave this one its words. /stop stops before it waits."""
+        is_stopped = command.name == "stop" and self._queues.stop(event.entry.inbound.address)
+        run = partial(self._command_answer, event, command, is_said=is_said, is_stopped=is_stopped)
+        await self._reply((event,), scopes, run)
+
+    async def _reply(
+        self, batch: Sequence[PendingEvent], scopes: frozenset[Scope], work: Callable[[Turn], Awaitable[Answer]]
+    ) -> None:
+        """Delivers what `work` answers to the batch, through the reply that came last. It is done anew when something
+        was forgotten meanwhile."""
+        last = batch[-1]
+        turn = await self._begin(last, self._turn(batch, scopes))
+        if turn.outbox_item.is_over:
+            await self._delivery.close(turn.entries)
+            await last.reply.abandon()
             return
-        for ticket in batch:
-            ticket.is_answered = True
-        await self._post.deliver(turn.outbox_item, last.reply, answer, is_once=last.entry.inbound.is_interaction)
+        answer = await self._retry.answer(turn, work) or Answer(text=texts.FORGOTTEN)
+        for event in batch:
+            event.is_answered = True
+        await self._delivery.deliver(turn.outbox_item, last.reply, answer, is_once=last.entry.inbound.is_interaction)
 
-    async def _answered(self, turn: Turn, ticket: PendingEvent) -> Answer:
+    async def _model_answer(self, event: PendingEvent, turn: Turn) -> Answer:
         try:
-            async with self._lanes.stoppable(turn.address) as running:
-                if not ticket.is_stopped:
-                    return await self._agent.answer(turn, ticket.reply.show)
+            async with self._queues.stoppable(turn.address) as running:
+                if not event.is_stopped:
+                    return await self._agent.answer(turn, event.reply.show)
         except TimeoutError:
             if not running.expired():
                 raise
-        ticket.is_stopped = True
+        event.is_stopped = True
         # It may have been stopped while the whole answer was being stored.
-        stored = await self._post.hold(turn.outbox_item)
+        stored = await self._delivery.hold(turn.outbox_item)
         return stored.answer or await self._agent.stop(turn)
 
-    async def _command(
-        self, ticket: PendingEvent, command: Command, scopes: frozenset[Scope], *, is_said: bool = False
-    ) -> None:
-        """`is_said`: the message is no command but gave this one its words. /stop stops before it waits."""
-        inbound = ticket.entry.inbound
-        turn = await self._begin(ticket, self._turn((ticket,), scopes))
-        if turn.outbox_item.is_over:
-            await self._post.close(turn.entries)
-            await ticket.reply.abandon()
-            return
-        is_stopped = command.name == "stop" and self._lanes.stop(inbound.address)
-        run = partial(self._commanded, ticket, command, is_said=is_said, is_stopped=is_stopped)
-        answer = await self._attempts.answer(turn, run) or Answer(text=texts.FORGOTTEN)
-        ticket.is_answered = True
-        await self._post.deliver(turn.outbox_item, ticket.reply, answer, is_once=inbound.is_interaction)
-
-    async def _commanded(
-        self, ticket: PendingEvent, command: Command, turn: Turn, is_said: bool, is_stopped: bool
+    async def _command_answer(
+        self, event: PendingEvent, command: Command, turn: Turn, *, is_said: bool, is_stopped: bool
     ) -> Answer:
         """Runs a command and keeps it with its answer."""
-        inbound, scopes = ticket.entry.inbound, turn.scopes
+        inbound = event.entry.inbound
         said_id = await self._agent.hear(turn) if is_said else None
         session = await self._agent.place(turn)
-        caller = CommandContext(
+        context = CommandContext(
             inbound=inbound,
-            scope=ticket.scope,
-            scopes=scopes,
+            scope=event.scope,
+            scopes=turn.scopes,
             session=session,
             is_owner=await self._access.is_owner(inbound),
             is_stopped=is_stopped,
             said_id=said_id,
         )
-        try:
-            answer = await self._commands.run(command, caller)
-        except Refused as refusal:
-            answer = Answer(text=str(refusal))
-        answer = await self._commands.prepared(answer, command, caller)
+        answer = await self._commands.answer(command, context)
         has_outbox_item = not inbound.is_interaction
         kept = self._commands.kept(command)
         await self._agent.keep(turn, session, kept, answer, has_outbox_item=has_outbox_item, is_said=is_said)
         return answer
 
     def _turn(self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]) -> Turn:
-        """The parcel is that of the first entry: after a crash it is found again whatever else waits by then."""
+        """The outbox item is that of the first entry: after a crash it is found again whatever else waits by then."""
         first = batch[0]
-        platform = first.entry.inbound.address.platform
-        adapter = self._adapters.get(platform)
+        address = first.entry.inbound.address
+        adapter = self._adapters.get(address.platform)
         return Turn(
-            address=first.entry.inbound.address,
+            address=address,
             scope=first.scope,
             scopes=scopes,
-            entries=tuple(ticket.entry for ticket in batch),
-            outbox_item=self._post.draft(first.entry.inbound),
+            entries=tuple(event.entry for event in batch),
+            outbox_item=self._delivery.draft(first.entry.inbound),
             hint=adapter.hint if adapter else "",
-            is_fresh=platform == "cron",
+            is_fresh=address.platform == "cron",
         )
 
-    async def _begin(self, ticket: PendingEvent, turn: Turn) -> Turn:
-        outbox_item = await self._post.hold(turn.outbox_item)
-        if not ticket.has_begun:
-            ticket.has_begun = True
-            self._post.begin(outbox_item, ticket.reply)
+    async def _begin(self, event: PendingEvent, turn: Turn) -> Turn:
+        outbox_item = await self._delivery.hold(turn.outbox_item)
+        if not event.has_begun:
+            event.has_begun = True
+            self._delivery.begin(outbox_item, event.reply)
         return replace(turn, outbox_item=outbox_item)
 
     async def _apologise(self, batch: Sequence[PendingEvent], error: Exception) -> None:
@@ -390,27 +367,40 @@ class Router:
         last = batch[-1]
         inbound = last.entry.inbound
         self._log.error("a turn failed", incident=incident, address=inbound.address.key, exc_info=error)
-        answer = Answer(text=texts.failed(error, incident, is_kept=not self._post.is_incognito(inbound.address)))
-        for ticket in batch:
-            ticket.is_answered = True
+        is_kept = not self._delivery.is_incognito(inbound.address)
+        answer = Answer(text=texts.failed(error, incident, is_kept=is_kept))
+        for event in batch:
+            event.is_answered = True
         try:
-            turn = await self._attempts.left(self._turn(batch, await self._access.scopes(last.scope)))
+            turn = await self._retry.left(self._turn(batch, await self._access.scopes(last.scope)))
             if turn is None:
                 await last.reply.abandon()
                 return
             turn = await self._begin(last, turn)
-            if last.is_overheard:
-                await self._agent.notify(turn, None)
-            elif inbound.command is not None or inbound.kind == "action":
+            if inbound.command is not None or inbound.kind == "action":
                 kept = self._commands.kept(inbound.command) if inbound.command else "[a button]"
                 session = await self._agent.place(turn)
                 await self._agent.keep(turn, session, kept, answer, has_outbox_item=not inbound.is_interaction)
             else:
-                await self._agent.notify(turn, answer)
+                await self._agent.notify(turn, None if last.is_overheard else answer)
         except StoreError as failure:
             self._log.error("the apology could not be stored", incident=incident, error=str(failure))
             if not last.is_overheard:
-                await self._post.tell(inbound, last.reply, answer, has_begun=last.has_begun)
+                await self._delivery.tell(inbound, last.reply, answer, has_begun=last.has_begun)
             return
         if not last.is_overheard:
-            await self._post.deliver(turn.outbox_item, last.reply, answer, is_once=inbound.is_interaction)
+            await self._delivery.deliver(turn.outbox_item, last.reply, answer, is_once=inbound.is_interaction)
+
+
+def presentable(inbound: Inbound) -> Inbound:
+    """People choose their names themselves: on one line, without anything that a terminal would obey. And what somebody
+    passes on is not his command, whatever it looks like."""
+    name = on_one_line(inbound.sender.name)[:NAME_CHARS] or inbound.sender.id
+    if inbound.origin != "typed":
+        inbound = replace(inbound, command=None)
+    return replace(inbound, sender=replace(inbound.sender, name=name))
+
+
+def _pending(entry: InboxEntry, reply: Reply, scope: Scope, *, is_overheard: bool) -> PendingEvent:
+    is_plain = entry.inbound.kind == "message" and entry.inbound.command is None
+    return PendingEvent(entry=entry, reply=reply, scope=scope, is_plain=is_plain, is_overheard=is_overheard)

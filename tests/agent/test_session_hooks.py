@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from core.types import Usage
-from gateway.outbox_worker import OutboxWorker
-from gateway.provider_delivery import ProviderDelivery
+from gateway.outbox_worker import OutboxWorker, ProviderDelivery
 from tests.fixtures.corridor import Corridor, open_corridor
 from tests.fixtures.scripted_model import ScriptedModel, says
 

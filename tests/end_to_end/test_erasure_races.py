@@ -65,7 +65,7 @@ async def test_a_stop_does_not_wait_until_it_is_forgotten(home: Path) -> None:
             lambda connection: connection.execute("UPDATE erasures SET begun_at = 1")
         )
         stop = asyncio.create_task(corridor.say("/stop", **ELSEWHERE))
-        lane = corridor.router._lanes._lanes["telegram:42/9"]
+        lane = corridor.router._queues._lanes["telegram:42/9"]
         while lane.running is not None:
             await asyncio.wait({stop}, timeout=0.01)
         assert not stop.done(), "what is said of it waits"

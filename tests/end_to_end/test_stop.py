@@ -99,7 +99,7 @@ async def test_what_was_stored_before_the_stop_came_is_the_answer(home: Path) ->
             async def append(self, *given: object, **named: object) -> object:
                 done = await append(*given, **named)  # type: ignore[arg-type]
                 if len(given) > 2 and given[2] is not None:
-                    corridor.router._lanes.stop(address)
+                    corridor.router._queues.stop(address)
                     await asyncio.Event().wait()
                 return done
 

@@ -13,7 +13,7 @@ from core.store.notes import NoteChange
 from core.store.sync import SyncTask, forget_task
 from core.types import Message, Session, ToolContext
 from gateway.delivery import Delivery
-from gateway.provider_delivery import ProviderDelivery
+from gateway.outbox_worker import ProviderDelivery
 from tests.fixtures.annals import Annals
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
