@@ -87,7 +87,7 @@ class Maintenance:
 
 
 class CurationChore:
-    """`limits` are the characters that the notes may have, by target; `doorbell` tells people."""
+    """`limits` are the characters that the notes may have, by target; `owner_notices` tells people."""
 
     def __init__(
         self,
@@ -96,14 +96,14 @@ class CurationChore:
         limits: dict[str, int],
         people: People,
         clock: Clock,
-        doorbell: OwnerNotices,
+        owner_notices: OwnerNotices,
     ) -> None:
         self._curator = curator
         self._notebook = notebook
         self._limits = limits
         self._people = people
         self._clock = clock
-        self._doorbell = doorbell
+        self._owner_notices = owner_notices
 
     async def run(self) -> None:
         """One portion. Raises StoreError."""
@@ -124,7 +124,7 @@ class CurationChore:
         limit = self._limits[target]
         used = len(SEPARATOR.join(await self._notebook.entries(scopes, target)))
         if used > NEARLY_FULL * limit:
-            await self._doorbell.tell(
+            await self._owner_notices.tell(
                 f"notes:{target}:{min(scopes).key}:{self._clock.now():%Y-%m}",
                 f"My notes in {FILES[target]} are {round(100 * used / limit)} % full ({used:,} of {limit:,} "
                 "characters). Shall I put together what belongs together? Ask me to, or look through them with "

@@ -11,12 +11,12 @@ import contextlib
 from collections.abc import Mapping, Sequence
 
 import structlog
-from core.store.sync_queue import PLATFORM, SyncTask
 
 from core.errors import DeliveryError, StoreError
 from core.memory.manager import MemoryManager
 from core.ports import Adapter, Clock, DeliveryRecord, Reply, Sink
 from core.store.outbox import Outbox, OutboxItem
+from core.store.sync import PLATFORM, SyncTask
 from core.types import Address, Answer, CommandSpec
 from gateway.delivery import Delivery
 from gateway.supervisor import contained

@@ -67,10 +67,10 @@ class OwnerNotices:
 
 
 class ReviewNotices:
-    """Rings at `doorbell`: the owner's for a room, the person's own otherwise."""
+    """Tells through `owner_notices`: the owner for a room, the person otherwise."""
 
-    def __init__(self, doorbell: OwnerNotices) -> None:
-        self._doorbell = doorbell
+    def __init__(self, owner_notices: OwnerNotices) -> None:
+        self._owner_notices = owner_notices
 
     async def call(self, note: PendingNote, began_at: datetime) -> None:
         """Leaves a notice; nothing new where one was left since `began_at`."""
@@ -85,11 +85,11 @@ class ReviewNotices:
             text = f"About the room `{scope.key}`: {text}"
             look = f"{look} in that room, `mneme memory pending --scope {scope.key}` in a shell"
         key = f"aside:{scope.key}:{began_at.isoformat()}"
-        await self._doorbell.tell(key, f"{text}. {look}.", LOCAL if scope.is_room else scope)
+        await self._owner_notices.tell(key, f"{text}. {look}.", LOCAL if scope.is_room else scope)
 
     async def call_about(self, name: str, reason: str, digest: str) -> None:
         """The same for a file of the owner's own that is left out; once for what it says."""
-        await self._doorbell.tell(
+        await self._owner_notices.tell(
             f"aside:{name}:{digest}",
             f"{name} reads like an order from elsewhere to me: it contains {reason}. I leave it out of the prompts "
             f"until you say that you mean it: `/memory approve {name}`.",

@@ -44,14 +44,6 @@ class CommandGroup(Protocol):
     def is_reading(self, command: Command) -> bool:
         """Whether the command changes nothing, so that it need not wait for its turn."""
 
-    async def answer(self, command: Command, context: CommandContext) -> Answer:
-        """What is said to a command, also where it is refused, with its buttons kept as rows."""
-        try:
-            answer = await self.run(command, context)
-        except Refused as refusal:
-            answer = Answer(text=str(refusal))
-        return await self.prepared(answer, command, context)
-
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Does it. Raises Refused with a sentence for the person."""
 
@@ -87,6 +79,14 @@ class Commands:
         if command is None or command.name not in _SECRET_ARGUMENTS or not command.arguments:
             return inbound
         return replace(inbound, text=f"/{command.name}", command=Command(name=command.name))
+
+    async def answer(self, command: Command, context: CommandContext) -> Answer:
+        """What is said to a command, also where it is refused, with its buttons kept as rows."""
+        try:
+            answer = await self.run(command, context)
+        except Refused as refusal:
+            answer = Answer(text=str(refusal))
+        return await self.prepared(answer, command, context)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """The answer to a command; an unknown one is answered with the nearest names."""

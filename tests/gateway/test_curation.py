@@ -31,7 +31,7 @@ async def test_notes_that_are_nearly_full_are_spoken_of_once_and_to_whose_they_a
             limits={"memory": 100, "user": 100},
             people=services.people,
             clock=clock,
-            doorbell=OwnerNotices(services.people, services.transcripts, services.outbox, clock, lambda: None),
+            owner_notices=OwnerNotices(services.people, services.transcripts, services.outbox, clock, lambda: None),
         )
 
         async def told() -> list[str]:
