@@ -15,7 +15,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from core.errors import Refused
+from core.notes.notebook import FILES
 from core.store.archive import ImportReport
+from core.store.notes import Author
 from core.types import Scope
 from gateway import texts
 from gateway.cli.runtime import AsJson, checked_scope, fail, say, say_json, scope_of, seen, visit, zone_of
@@ -58,6 +61,13 @@ def import_file(
             help="Name of a sender who is you: what you said there counts as said by you. May be repeated.",
         ),
     ] = None,
+    notes: Annotated[
+        bool | None,
+        typer.Option(
+            "--notes/--no-notes",
+            help="Take the notes of Hermes (MEMORY.md and USER.md beside its state.db) as well; otherwise it asks.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Bring history along: JSON lines (as `mneme export` writes them), Telegram Desktop's export (result.json, of a
@@ -84,6 +94,8 @@ def import_file(
             _show(report, source, as_json)
             if not as_json:
                 _show_unseen(report, await seen(services, None))
+            if found := source.notes():
+                await _take_notes(services, choices.scope, found, notes, is_silent=as_json)
         if report.broken:
             fail(f"{report.broken} What comes before that was taken in; import it again once it is whole.")
         if report.refused and not report.taken and not report.known:
@@ -112,7 +124,9 @@ def _show(report: ImportReport, source: Source, as_json: bool) -> None:
 
     if as_json:
         values = {name: getattr(report, name) for name in ImportReport.__slots__}
-        say_json({"kinds": source.kinds, **values, "skipped": dict(report.skipped), "scopes": dict(report.scopes)})
+        notes = {target: len(entries) for target, entries in source.notes().items()}
+        counts = {"skipped": dict(report.skipped), "scopes": dict(report.scopes), "notes": notes}
+        say_json({"kinds": source.kinds, **values, **counts})
         return
     known = f", {report.known:,} were known already" if report.known else ""
     taken, sessions = texts.counted(report.taken, "message"), texts.counted(report.sessions, "session")
@@ -136,6 +150,36 @@ def _show_unseen(report: ImportReport, own: frozenset[Scope]) -> None:
     if len(unseen) > SCOPES:
         rest = sum(number for _, number in unseen[SCOPES:])
         say(f"{texts.counted(rest, 'more message')} belong to {texts.counted(len(unseen) - SCOPES, 'other scope')}.")
+
+
+async def _take_notes(
+    services: Services, scope: Scope, found: dict[str, list[str]], is_wanted: bool | None, *, is_silent: bool
+) -> None:
+    """Says that there are notes, and takes them where that is wanted: nobody typed them here, so they are reviewed."""
+    tell = (lambda _: None) if is_silent else say
+    parts = [f"{len(entries):,} in {FILES[target]}" for target, entries in found.items()]
+    tell(f"Hermes has notes there, too: {texts.listed(parts)}.")
+    if is_wanted is None:
+        is_wanted = not is_silent and sys.stdin.isatty() and typer.confirm("Take them as notes?")
+    if not is_wanted:
+        tell("They were not taken; `--notes` takes them.")
+        return
+    scopes, kept = frozenset({scope}), 0
+    before = len(await services.notebook.pending(scopes))
+    refused: list[str] = []
+    for target, entries in found.items():
+        for entry in entries:
+            try:
+                await services.notebook.add(scope, scopes, target, entry, Author())
+                kept += 1
+            except Refused as refusal:
+                refused.append(str(refusal))
+    waiting = len(await services.notebook.pending(scopes)) - before
+    tell(f"Took {texts.counted(kept - waiting, 'note')}.")
+    if waiting:
+        tell(f"{texts.counted(waiting, 'note')} wait for your yes: `mneme memory pending` lists them.")
+    for sentence in refused:
+        typer.echo(f"Not taken: {sentence}", err=True)
 
 
 @contextmanager

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from core.errors import HistoryError
+from core.store.archive import Archive
 from core.store.sqlite.database import Database
 from core.transfer import hermes
-from core.transfer.formats import EMPTY, Choices
+from core.transfer.formats import EMPTY, HOME, Choices, read_lines, to_line
 from core.transfer.source import Source
 from tests.fixtures.exports import HERMES_TABLES, NOON, fill, hermes_store, zipped
 from tests.fixtures.taking import sorted_out, taken_from
@@ -71,6 +72,44 @@ def test_what_hermes_hides_is_counted_by_reason(tmp_path: Path) -> None:
         hermes.RECALLED: 1,
         hermes.HELPERS: 1,
     }
+
+
+async def test_a_session_that_goes_on_another_one_keeps_its_parent(tmp_path: Path, database: Database) -> None:
+    sessions = [SESSION, {"id": "s2", "parent_session_id": "s1", "started_at": NOON + 9, "title": "Boats #2"}]
+    third = {"id": "s3", "parent_session_id": "s2", "started_at": NOON + 18}
+    messages = [{"role": "user", "content": f"in {one}", "session_id": one} for one in ("s1", "s2", "s3")]
+    path = hermes_store(tmp_path / "hermes.db", [*sessions, third], messages)
+    for _ in range(2):
+        with Source.open(path, Choices()) as source:
+            report = await Archive(database).import_records(source.records(), lambda _: None)
+    assert (report.known, report.sessions) == (3, 3)
+
+    def lineage(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
+        found = connection.execute("SELECT external_id, parent_id, root_id FROM sessions ORDER BY id")
+        return [tuple(row) for row in found]
+
+    assert await database.read(lineage) == [("hermes:s1", None, 1), ("hermes:s2", 1, 1), ("hermes:s3", 2, 1)]
+    lines = [to_line(record) async for record in Archive(database).export(frozenset({HOME}))]
+    assert [json.loads(line).get("parent") for line in lines] == [None, "hermes:s1", "hermes:s2"]
+    async with Database.open(tmp_path / "other.db") as other:
+        await Archive(other).import_records(read_lines(lines), lambda _: None)
+        assert await other.read(lineage) == await database.read(lineage)
+
+
+def test_its_notes_are_found_beside_it_in_a_folder_and_in_an_archive(tmp_path: Path) -> None:
+    folder = tmp_path / "hermes"
+    (folder / "memories").mkdir(parents=True)
+    path = hermes_store(folder / "state.db", [SESSION], [{"role": "user", "content": "hello"}])
+    (folder / "memories" / "MEMORY.md").write_text("The boat is in Porto.\n§\nTests run with `make`.\n§\n \n")
+    (folder / "memories" / "USER.md").write_text("Name: Tom\nlikes tea")
+    wanted = {"memory": ["The boat is in Porto.", "Tests run with `make`."], "user": ["Name: Tom\nlikes tea"]}
+    for place in (folder, path, zipped(tmp_path / "h.zip", folder)):
+        with Source.open(place, Choices()) as source:
+            assert source.notes() == wanted
+            assert source.kinds == ("hermes",), "notes are no history"
+    (folder / "memories" / "MEMORY.md").write_bytes(b"x" * 2_000_000)
+    with Source.open(folder, Choices()) as source:
+        assert list(source.notes()) == ["user"]
 
 
 def test_a_compressed_conversation_is_taken_once(tmp_path: Path) -> None:

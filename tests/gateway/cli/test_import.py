@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.exports import discord_package, telegram_chat, telegram_message, write, zipped
+from tests.fixtures.exports import discord_package, hermes_store, telegram_chat, telegram_message, write, zipped
 from tests.gateway.cli.test_main import good, mneme
 
 pytestmark = pytest.mark.slow
@@ -67,6 +67,36 @@ def test_programs_get_the_report_as_json_and_scope_and_assistant_are_heard(home:
     assert good(home, "export", "--scope", scope).count('"role": "assistant"') == 1
     assert json.loads(good(home, *arguments))["known"] == 2
     assert mneme(home, "import", str(file), "--scope", "everyone").returncode == 2
+
+
+@pytest.mark.slow
+def test_a_readme_is_no_history(home: Path) -> None:
+    done = mneme(home, "import", str(ROOT / "README.md"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "README.md is a text, but no history" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_the_notes_of_hermes_are_offered_and_reviewed_like_others_that_nobody_typed(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "hermes"
+    (folder / "memories").mkdir(parents=True)
+    hermes_store(folder / "state.db", [{"id": "s1"}], [{"role": "user", "content": "hello"}])
+    (folder / "memories" / "MEMORY.md").write_text("The boat is in Porto.\n§\n" + "long " * 1_000)
+    (folder / "memories" / "USER.md").write_text("Likes tea.")
+    asked = good(home, "import", str(folder)).splitlines()
+    assert asked[-2:] == [
+        "Hermes has notes there, too: 2 in MEMORY.md and 1 in USER.md.",
+        "They were not taken; `--notes` takes them.",
+    ]
+    assert "Porto" not in good(home, "memory")
+    assert json.loads(good(home, "import", str(folder), "--json"))["notes"] == {"memory": 2, "user": 1}
+    done = mneme(home, "import", str(folder), "--notes")
+    assert done.returncode == 0
+    assert done.stderr.count("Not taken: ") == 1, "one is longer than all notes may be"
+    listed = good(home, "memory") + good(home, "memory", "pending")
+    assert "The boat is in Porto." in listed
+    assert "Likes tea." in listed
 
 
 @pytest.mark.slow
