@@ -18,10 +18,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import tzlocal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from config import validation
-from config.validation import PLATFORMS, problem
+from config.validation import PLATFORMS
 
 DEFAULTS = Path(__file__).with_name("default.toml")
 SOUL = Path(__file__).with_name("soul.md")
@@ -203,10 +202,8 @@ class Cron(_Section):
     max_jobs: Count
 
 
-class Settings(BaseSettings):
+class Settings(_Section):
     """Everything that can be set. Make one with `Settings.load`."""
-
-    model_config = SettingsConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
 
     home: Path
     general: General
@@ -235,18 +232,6 @@ class Settings(BaseSettings):
     """Of the environment, what the options of memory providers name."""
 
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Only what `load` has put together counts: a stray variable called MODEL or HOME must not."""
-        return (init_settings,)
-
-    @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> Settings:
         """Reads all sources and makes the home (mode 0700), or closes one of ours that others can read. `environ`
         stands in for the process's environment.
@@ -257,7 +242,7 @@ class Settings(BaseSettings):
         given = {field: variables.get(name, "").strip() for field, name in ENVIRONMENT.items()}
         home, problems = _home(given.pop("home") or "~/.mneme")
         file = home / "mneme.toml"
-        options, wrong = _options(cls, file)
+        options, wrong = _options(file)
         for field, value in given.items():
             if value:
                 options[field] = SecretStr(value) if field in SECRETS else value
@@ -268,7 +253,7 @@ class Settings(BaseSettings):
             settings = cls(**options, home=home)
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=True)
-            problems += [problem(detail, ENVIRONMENT) for detail in found]
+            problems += [validation.problem(detail, ENVIRONMENT) for detail in found]
             raise SettingsError(problems, file) from None
         if problems:
             raise SettingsError(problems, file)
@@ -319,26 +304,34 @@ def _close(home: Path) -> None:
                 path.chmod(stat.S_IMODE(found.st_mode) & ~0o077)
 
 
-def _options(settings: type[Settings], file: Path) -> tuple[dict[str, Any], list[str]]:
+def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
     """default.toml with mneme.toml laid over it, and what is wrong with the latter as a whole."""
+    options, problems = tomllib.loads(DEFAULTS.read_text(encoding="utf-8")), []
     try:
-        TomlConfigSettingsSource(settings, toml_file=file)
-        files, problems = [DEFAULTS, file], []
-        if file.exists() and not file.is_file():
+        if file.is_file():
+            _lay_over(options, tomllib.loads(file.read_text(encoding="utf-8")))
+        elif file.exists():
             problems = [f"{file.name}: is not a file; write the options into a text file of this name"]
     except tomllib.TOMLDecodeError as error:
-        files, problems = [DEFAULTS], [f"{file.name}: is not valid TOML: {error}"]
+        problems = [f"{file.name}: is not valid TOML: {error}"]
     except UnicodeDecodeError:
-        files, problems = [DEFAULTS], [f"{file.name}: is not UTF-8 text; save it as such"]
+        problems = [f"{file.name}: is not UTF-8 text; save it as such"]
     except OSError as error:
-        files, problems = [DEFAULTS], [f"{file.name}: cannot be read: {error.strerror}"]
-    options = dict(TomlConfigSettingsSource(settings, toml_file=files, deep_merge=True)())
+        problems = [f"{file.name}: cannot be read: {error.strerror}"]
     if options.pop("variables", None) is not None:
         problems.append("variables: is not an option; config/default.toml has them all")
     for field, variable in ENVIRONMENT.items():
         if options.pop(field, None) is not None:
             problems.append(f"{field}: is no option; set the environment variable {variable} instead")
     return options, problems
+
+
+def _lay_over(options: dict[str, Any], own: Mapping[str, Any]) -> None:
+    for name, value in own.items():
+        if isinstance(value, dict) and isinstance(options.get(name), dict):
+            _lay_over(options[name], value)
+        else:
+            options[name] = value
 
 
 def _named(options: Mapping[str, Any]) -> Iterator[str]:

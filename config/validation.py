@@ -1,8 +1,6 @@
-"""What a value of a setting must look like: ids, places, addresses, names. Each returns the value in its one form.
+"""What a value of a setting must look like, and what is wrong with one in the words of somebody who edits TOML.
 
-Raises ValueError with a sentence for somebody who edits TOML.
-
-What is wrong with a setting, in the words of somebody who edits TOML: ``dotted.path: sentence``.
+Each check returns the value in its one form, or raises ValueError with a sentence.
 """
 
 from __future__ import annotations

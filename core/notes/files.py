@@ -22,7 +22,7 @@ from urllib.parse import quote, unquote
 import structlog
 from filelock import FileLock, Timeout
 
-from config.atomic_write import leftovers, replace_file
+from config.files import leftovers, replace_file
 from core.errors import Refused
 from core.ports import Clock
 from core.review.review import Review

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from config.options_file import keep_options
+from config.files import keep_options
 from config.settings import ProviderOptions, Settings
 from core.dates.periods import read as read_period
 from core.errors import ConfigError

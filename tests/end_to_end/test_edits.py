@@ -57,7 +57,7 @@ async def test_the_next_message_takes_the_place_of_what_was_wrong(home: Path) ->
         assert (fact.origin, fact.attribute, fact.value) == ("person", "me|home", "braga")
         assert fact.valid_from is not None
         card = await corridor.say("/memory why f1")
-        assert "You put it right, last on" in card.text
+        assert "You corrected it, last on" in card.text
         assert "corrected, before: “I live in Lisbon”" in card.text
         assert "No, I live in Braga since May" in (await press(corridor, card, "The message")).text
         await corridor.say("And what is new?")
@@ -163,12 +163,12 @@ async def test_in_a_room_who_was_asked_puts_it_right_when_he_speaks_to_us(home: 
         await corridor.say("/remember The rehearsal is in the barn", "7", **IN_ROOM)
         card = await corridor.say("/memory why f1", "7", **IN_ROOM)
         asked = await press(corridor, card, "Correct", "7", **IN_ROOM)
-        assert "with a mention of me or as an answer to one of my messages" in asked.text
+        assert "with a mention of me or as a reply to one of my messages" in asked.text
         assert (await corridor.say("The rehearsal is in the hall", "8", **IN_ROOM)).text == "ok"
         fixed = await corridor.say("The rehearsal is in the church", "7", **IN_ROOM)
         assert "**f1** Person 7: The rehearsal is in the church" in fixed.text
         card = await corridor.say("/memory why f1", "42", **IN_ROOM)
-        assert "Person 7 put it right" in card.text
+        assert "Person 7 corrected it" in card.text
         await press(corridor, card, "Correct", "42", **IN_ROOM)
         await corridor.say("The rehearsal is at sea", "42", **IN_ROOM)
         assert "Somebody here put it right" in (await corridor.say("/memory why f1", "7", **IN_ROOM)).text

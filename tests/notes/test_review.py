@@ -59,24 +59,24 @@ async def test_what_is_approved_stands_in_the_prompt_from_then_on(home: Path) ->
         pending = await corridor.say("/memory pending")
         assert "MEMORY.md, stands in the file; a key or a link with a secret in it" in pending.text
         assert f"by hand “{ORDER}”" in pending.text
-        assert "is taken out when it is rejected" in pending.text
-        assert "Nothing waits" in (await corridor.say("/memory pending", "7")).text
+        assert "is taken out if you reject it" in pending.text
+        assert "Nothing is waiting" in (await corridor.say("/memory pending", "7")).text
         assert "It stays" in (await corridor.say("/memory approve 1")).text
         await corridor.say("and now tell me about ferries")
         assert f"MEMORY.md now says: “{ORDER}”." in model.sent()
-        assert "Nothing waits" in (await corridor.say("/memory pending")).text
+        assert "Nothing is waiting" in (await corridor.say("/memory pending")).text
         assert f"- {ORDER}" in await prompt_of(corridor, model)
         assert "approved as it stands in the file, by telegram:42" in (await corridor.say("/memory why lake")).text
         assert page(home).read_text() == f"likes tea\n§\n{ORDER}\n"
     async with open_corridor(home, model) as corridor:
         corridor._ids = count(100)
-        assert "Nothing waits" in (await corridor.say("/memory pending")).text, "it is remembered over a restart"
+        assert "Nothing is waiting" in (await corridor.say("/memory pending")).text, "it is remembered over a restart"
         assert f"- {ORDER}" in await prompt_of(corridor, model)
         page(home).write_text("likes tea\n")
         await corridor.say("/memory history")
         await notices(corridor)
         page(home).write_text(f"likes tea\n§\n{ORDER}\n")
-        assert "Nothing waits" in (await corridor.say("/memory pending")).text, "and when it comes back"
+        assert "Nothing is waiting" in (await corridor.say("/memory pending")).text, "and when it comes back"
 
 
 async def test_what_is_rejected_goes_out_of_the_file_and_what_the_hand_takes_out_waits_no_more(home: Path) -> None:
@@ -86,7 +86,7 @@ async def test_what_is_rejected_goes_out_of_the_file_and_what_the_hand_takes_out
         assert "Rejected: it is out of the file. Removed" in (await corridor.say("/memory reject 1")).text
         assert page(home).read_text() == f"likes tea\n§\n{ORDER} at night\n"
         page(home).write_text("likes tea\n")
-        assert "Nothing waits" in (await corridor.say("/memory pending")).text
+        assert "Nothing is waiting" in (await corridor.say("/memory pending")).text
         assert "Nothing with the number 2" in (await corridor.say("/memory approve 2")).text
 
 
@@ -197,14 +197,14 @@ async def test_the_owner_is_told_of_a_file_of_his_and_lets_it_stand_where_nobody
         await corridor.say("good morning again", "7")
         assert await notices(corridor) == []
         for who, place in (("7", {}), ("42", IN_ROOM)):
-            assert "Nothing waits" in (await corridor.say("/memory pending", who, **place)).text
+            assert "Nothing is waiting" in (await corridor.say("/memory pending", who, **place)).text
             assert "by its number" in (await corridor.say("/memory approve AGENTS.md", who, **place)).text
         pending = await corridor.say("/memory pending")
         assert "- AGENTS.md, your own file: it contains a key or a link with a secret in it." in pending.text
         assert pending.answer is not None
         (button,) = pending.answer.buttons
         assert "as long as it says what it says now" in (await corridor.say(button.id, kind="action")).text
-        assert "Nothing waits" in (await corridor.say("/memory pending")).text
+        assert "Nothing is waiting" in (await corridor.say("/memory pending")).text
         assert "to pirates" in await prompt_of(corridor, model)
 
 

@@ -51,7 +51,7 @@ async def test_what_the_owner_types_is_asked_about_and_kept_when_he_insists(home
         await corridor.say("hello there, how are you today?")
         assert f"- {ORDER}" in model.requests[-1].system[0]["text"]
         assert "though it reads like an order" in (await corridor.say("/memory history")).text
-        assert "Nothing waits" in (await corridor.say("/memory pending")).text
+        assert "Nothing is waiting" in (await corridor.say("/memory pending")).text
         await corridor.say("/memory add user: likes tea")
         said = await corridor.say(f"/memory replace --anyway tea => {ORDER} to all")
         assert "Now noted" in said.text
@@ -75,7 +75,7 @@ async def test_what_a_tool_brings_is_put_aside_until_it_is_approved(home: Path) 
         assert f"add “{ORDER}”" in pending.text
         assert pending.answer is not None
         assert [button.label for button in pending.answer.buttons] == ["Approve 1", "Reject 1"]
-        assert "Nothing waits" in (await corridor.say("/memory pending", "7")).text
+        assert "Nothing is waiting" in (await corridor.say("/memory pending", "7")).text
         assert "Nothing with the number 1" in (await corridor.say("/memory approve 1", "7")).text
         assert f"Noted: “{ORDER}”" in (await corridor.say("/memory approve 1")).text
         assert await noted(corridor) == [ORDER]
@@ -91,7 +91,7 @@ async def test_what_is_rejected_is_gone(home: Path) -> None:
         await notices(corridor)
         assert "gone" in (await corridor.say("/memory reject 1")).text
         assert await noted(corridor) == []
-        assert "Nothing waits" in (await corridor.say("/memory pending")).text
+        assert "Nothing is waiting" in (await corridor.say("/memory pending")).text
 
 
 async def test_several_operations_are_put_aside_together_and_once(home: Path) -> None:

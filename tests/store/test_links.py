@@ -79,7 +79,7 @@ async def test_what_names_a_link_is_no_number_to_be_guessed(database: Database) 
     links = Links(database)
     link = await claimed(links)
     for guess in (str(link.id), "", "1", f"{link.token}x"):
-        with pytest.raises(Refused, match="Nothing waits"):
+        with pytest.raises(Refused, match="Nothing is waiting"):
             await links.agree(guess, named("2").account, NOON)
 
 
@@ -90,7 +90,7 @@ async def test_only_a_link_that_waits_is_called_off(database: Database) -> None:
     await links.agree(link.token, named("2").account, NOON)
     assert await links.asked(link.id) is not None
     await links.call_off(link.id)
-    with pytest.raises(Refused, match="Nothing waits"):
+    with pytest.raises(Refused, match="Nothing is waiting"):
         await links.agree(link.token, ANA, NOON)
     link = await claimed(links)
     await links.agree(link.token, named("2").account, NOON)
@@ -137,5 +137,5 @@ async def test_questions_wait_ten_minutes_each(database: Database) -> None:
     await links.agree(link.token, named("2").account, NOON + timedelta(minutes=9))
     assert (await links.agree(link.token, ANA, NOON + timedelta(minutes=18))).is_joined
     link = await claimed(links, "4")
-    with pytest.raises(Refused, match="Nothing waits"):
+    with pytest.raises(Refused, match="Nothing is waiting"):
         await links.agree(link.token, named("4").account, NOON + LIFE)

@@ -216,7 +216,7 @@ async def test_parting_returns_each_account_its_own_at_once(home: Path) -> None:
         assert "fern" not in str(model.requests[-1])
         assert "fern" not in (await corridor.say("/memory", **on_discord())).text
         assert "under the fern" in (await corridor.say("/recall boathouse", "7")).text
-        assert "linked with no other" in (await corridor.say("/unlink", "7")).text
+        assert "not linked with another" in (await corridor.say("/unlink", "7")).text
 
 
 async def let_in(corridor: Corridor, account: Account) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from config.options_file import keep_options
+from config.files import keep_options
 
 TABLE = ("memory", "providers", "jotter")
 WRITTEN = """\

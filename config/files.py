@@ -1,17 +1,45 @@
-"""Writes a table of options into mneme.toml; what else stands there, comments included, stays as it is."""
+"""Writes files so that a crash leaves the old one or the new one; sets options in mneme.toml, where all else stays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from config.atomic_write import replace_file
-
+_MARK = ".half"
 Value = str | int | float | bool
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Writes beside, forces it to the disk, renames, forces the folder too. What is a link stays one. Raises OSError;
+    nothing stays behind."""
+    path = Path(os.path.realpath(path))
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_MARK)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def leftovers(path: Path) -> Iterator[Path]:
+    """What processes left beside the file that were killed while they wrote it."""
+    path = Path(os.path.realpath(path))
+    yield from path.parent.glob(f".{path.name}.*{_MARK}")
 
 
 def keep_options(file: Path, table: Sequence[str], options: Mapping[str, Value]) -> None:
