@@ -1,7 +1,6 @@
 """The terminal as a platform: whoever sits at it is the owner. Lines become events, answers are printed.
 
-A person gets a prompt (`terminal_screen.py`), a program gets plain lines (`terminal_pipe.py`); one message is answered
-before the next is read.
+A person gets a prompt (`screen`), a program gets plain lines (`pipe`); one message is answered before the next is read.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from core.types import Address, Command, CommandSpec, File, Inbound, Scope, Send
 
 ADDRESS = Address(platform="terminal", chat_id="local")
 SCOPE = Scope.account("terminal", "local")
-USER_ID = "local"
 HISTORY = "terminal_history"
 FILES = "files"
 _COMMAND = re.compile(r"/(\w[\w-]{0,63})(?:\s+|$)")
@@ -53,37 +51,31 @@ class Terminal:
         self._clock = clock
         self._stdin = stdin or sys.stdin
         self._stdout = stdout or sys.stdout
-        self._sender = Sender(id=USER_ID, name=_user_name())
-        self._face: TerminalPipe | TerminalScreen | None = None
-
-    @property
-    def is_interactive(self) -> bool:
-        """Whether a person sits at both ends."""
-        return self._stdin.isatty() and self._stdout.isatty()
+        self._sender = Sender(id="local", name=_user_name())
+        self._screen: TerminalPipe | TerminalScreen | None = None
 
     async def open(self) -> None:
         """Nothing to connect; the prompt is made."""
-        if self._face is None:
-            if self.is_interactive:
-                self._face = TerminalScreen(
-                    self._stdin, self._stdout, self._home / HISTORY, self._keep, lambda: self._is_incognito(ADDRESS)
-                )
-            else:
-                self._face = TerminalPipe(self._stdin, self._stdout, self._keep)
+        self._opened()
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
         """Takes messages until the end of input or /quit."""
-        await self.open()
-        face = self._opened()
-        if isinstance(face, TerminalScreen):
-            face.welcome(commands)
-        while (text := await face.read()) is not None:
+        screen = self._opened()
+        if isinstance(screen, TerminalScreen):
+            screen.welcome(commands)
+
+        async def stop() -> None:
+            entry_id = await sink.admit(self._inbound("/stop"), screen.reply())
+            if entry_id is not None:
+                await sink.serve(entry_id)
+
+        while (text := await screen.read()) is not None:
             inbound = self._inbound(text)
             if inbound.command is not None and inbound.command.name in _LEAVING:
                 return
-            entry_id = await sink.admit(inbound, face.reply())
+            entry_id = await sink.admit(inbound, screen.reply())
             if entry_id is not None:
-                await face.attend(sink.serve(entry_id), lambda: self._stop(sink))
+                await screen.attend(sink.serve(entry_id), stop)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         """A way to print something nobody has just asked for; there is one terminal only."""
@@ -93,15 +85,12 @@ class Terminal:
         """Nothing is connected."""
 
     def _opened(self) -> TerminalPipe | TerminalScreen:
-        if self._face is None:
-            raise RuntimeError("the terminal is used before it was opened")
-        return self._face
-
-    async def _stop(self, sink: Sink) -> None:
-        """What /stop does on a platform where one can type while an answer is written."""
-        entry_id = await sink.admit(self._inbound("/stop"), self._opened().reply())
-        if entry_id is not None:
-            await sink.serve(entry_id)
+        if self._screen is None and self._stdin.isatty() and self._stdout.isatty():
+            self._screen = TerminalScreen(
+                self._stdin, self._stdout, self._home / HISTORY, self._save, lambda: self._is_incognito(ADDRESS)
+            )
+        self._screen = self._screen or TerminalPipe(self._stdin, self._stdout, self._save)
+        return self._screen
 
     def _inbound(self, text: str) -> Inbound:
         return Inbound(
@@ -116,12 +105,11 @@ class Terminal:
             command=_command(text),
         )
 
-    def _keep(self, file: File) -> str:
+    def _save(self, file: File) -> str:
         """Stores a file of an answer in the home; an earlier one of the same name stays."""
         folder = self._home / FILES
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        wanted = re.sub(r"[^\w.-]+", "_", file.name).lstrip(".") or "file"
-        path = folder / wanted
+        path = folder / (re.sub(r"[^\w.-]+", "_", file.name).lstrip(".") or "file")
         if path.exists():
             path = folder / f"{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}"
         with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as opened:
@@ -132,13 +120,11 @@ class Terminal:
 def _command(text: str) -> Command | None:
     """A line that begins with a slash and a word; a path like /etc/hosts is no command."""
     match = _COMMAND.match(text)
-    if match is None:
-        return None
-    return Command(name=match[1].lower(), arguments=text[match.end() :].strip())
+    return None if match is None else Command(name=match[1].lower(), arguments=text[match.end() :].strip())
 
 
 def _user_name() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
-        return USER_ID
+        return "local"

@@ -20,12 +20,12 @@ CHUNK_BYTES = 65536
 
 
 class TerminalPipe:
-    """One message a line; blank lines are none. `keep` stores a file of an answer and says where it is."""
+    """One message a line; blank lines are none. `save` stores a file of an answer and says where it is."""
 
-    def __init__(self, stdin: TextIO, stdout: TextIO, keep: Callable[[File], str]) -> None:
+    def __init__(self, stdin: TextIO, stdout: TextIO, save: Callable[[File], str]) -> None:
         self._input = stdin.fileno()
         self._output = stdout.fileno()
-        self._keep = keep
+        self._save = save
         self._unread = b""
         self._is_first = True
         self._has_ended = False
@@ -33,10 +33,7 @@ class TerminalPipe:
 
     async def read(self) -> str | None:
         """The next message; None at the end of input, or when nobody reads the answers any more."""
-        while not self._is_broken:
-            raw = await self._line()
-            if raw is None:
-                return None
+        while not self._is_broken and (raw := await self._line()) is not None:
             text = raw.decode("utf-8", "replace").rstrip("\r\n")
             if self._is_first:
                 text = text.removeprefix("\ufeff")
@@ -83,7 +80,7 @@ class TerminalPipe:
 
     def _print(self, answer: Answer) -> None:
         """UTF-8 whatever the locale says."""
-        parts = [legible(to_plain(answer.text)).strip("\n"), *hints(answer), *map(self._keep, answer.files)]
+        parts = [legible(to_plain(answer.text)).strip("\n"), *hints(answer), *map(self._save, answer.files)]
         rest = memoryview(("\n".join(part for part in parts if part) + "\n").encode("utf-8", "replace"))
         try:
             while rest:
@@ -94,20 +91,19 @@ class TerminalPipe:
 
 
 class _PlainReply:
-    """Fills the role Reply: only the last word is printed."""
+    """Fills the role Reply: only the whole answer is printed."""
 
     def __init__(self, write: Callable[[Answer], None]) -> None:
         self._write = write
 
     def begin(self, receipt: DeliveryRecord) -> None:
-        """Nothing shows that work has begun."""
+        pass
 
     def show(self, text: str) -> None:
-        """Nothing is printed before it is final."""
+        pass
 
     async def finish(self, answer: Answer) -> None:
-        """Prints the answer."""
         self._write(answer)
 
     async def abandon(self) -> None:
-        """Nothing was printed."""
+        pass

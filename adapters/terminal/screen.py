@@ -1,8 +1,6 @@
 """The terminal when a person sits at it: a prompt with history and completion, answers as they are written, rendered.
 
 One line is edited or one answer is shown at a time; what arrives meanwhile (a reminder) is printed above.
-
-What stands for buttons in a terminal: the lines that do the same when they are typed.
 """
 
 from __future__ import annotations
@@ -34,44 +32,45 @@ from core.markup.render import legible
 from core.ports import DeliveryRecord, Reply
 from core.types import Answer, CommandSpec, File
 
+REFRESHES_PER_S = 8
+WELCOME = "Write a message and press Enter. /help lists what I can do, /quit leaves, Ctrl-C stops an answer."
+_SECRET = ("/approve", "/forget", "/link")
+"""Commands whose line is not kept in the history."""
+
 
 def hints(answer: Answer) -> list[str]:
-    """One line a button: ``More: /recall page:2 ferry``."""
+    """What stands for buttons in a terminal, the lines that do the same: ``More: /recall page:2 ferry``."""
     lines = (f"{button.label}: /{button.command.name} {button.command.arguments}" for button in answer.buttons)
     return [legible(line).rstrip() for line in lines]
 
 
-PAINTS_PER_S = 8
-WELCOME = "Write a message and press Enter. /help lists what I can do, /quit leaves, Ctrl-C stops an answer."
-_UNKEPT = ("/approve", "/forget", "/link")
-"""Commands whose line is not kept in the history."""
-
-
 class TerminalScreen:
-    """`keep` stores a file of an answer and says where it is; `is_unkept`: whether no line is kept at present."""
+    """`save` stores a file of an answer and says where it is; `is_incognito`: no line is kept in the history now."""
 
     def __init__(
         self,
         stdin: TextIO,
         stdout: TextIO,
         history: Path,
-        keep: Callable[[File], str],
-        is_unkept: Callable[[], bool] = lambda: False,
+        save: Callable[[File], str],
+        is_incognito: Callable[[], bool] = lambda: False,
     ) -> None:
         os.close(os.open(history, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
         self._input = create_input(stdin)
         self._console = Console(file=stdout, force_terminal=True, highlight=False)
         self._completer = _Commands()
+        bindings = KeyBindings()
+        bindings.add("escape", "enter")(_new_line)
         self._session: PromptSession[str] = PromptSession(
             "> ",
-            history=_History(str(history), is_unkept),
+            history=_History(str(history), is_incognito),
             completer=self._completer,
             complete_while_typing=True,
-            key_bindings=_bindings(),
+            key_bindings=bindings,
             input=self._input,
             output=create_output(stdout),
         )
-        self._keep = keep
+        self._save = save
         self._is_prompting = False
         self._live: _LiveReply | None = None
 
@@ -127,31 +126,26 @@ class TerminalScreen:
                 await asyncio.gather(watcher, return_exceptions=True)
         store_typeahead(self._input, typed)
 
-    def start(self, reply: _LiveReply) -> bool:
-        """Gives the changing part of the screen to a reply; False when it is taken or the person is typing."""
+    def start(self, reply: _LiveReply) -> Live | None:
+        """Gives the changing part of the screen to a reply, painted by rich at its own pace; None when it is taken or
+        the person is typing."""
         if self._live is not None or self._is_prompting:
-            return False
+            return None
         self._live = reply
-        return True
+        return Live(reply, console=self._console, transient=True, refresh_per_second=REFRESHES_PER_S)
 
     def end(self, reply: _LiveReply) -> None:
         """The reply needs the changing part no more."""
         if self._live is reply:
             self._live = None
 
-    def live(self, reply: _LiveReply) -> Live:
-        """The changing part: what was written so far, painted by rich at its own pace."""
-        return Live(reply, console=self._console, transient=True, refresh_per_second=PAINTS_PER_S)
-
     async def show(self, answer: Answer) -> None:
         """Prints an answer for good, above the prompt if there is one."""
 
         def paint() -> None:
             self._console.print(Markdown(legible(answer.text)))
-            for hint in hints(answer):
-                self._console.print(Text(f"  {hint}", style="dim"))
-            for file in answer.files:
-                self._console.print(Text(self._keep(file), style="dim"))
+            for line in [*(f"  {hint}" for hint in hints(answer)), *map(self._save, answer.files)]:
+                self._console.print(Text(line, style="dim"))
             self._console.print()
 
         if self._is_prompting:
@@ -170,17 +164,15 @@ class _LiveReply:
         self._spinner = Spinner("dots", Text("thinking", style="dim"))
 
     def begin(self, receipt: DeliveryRecord) -> None:
-        """Shows that an answer is being worked on."""
-        if self._screen.start(self):
-            self._live = self._screen.live(self)
+        self._live = self._screen.start(self)
+        if self._live is not None:
             self._live.start()
 
     def show(self, text: str) -> None:
-        """Keeps the text; the next painting shows it."""
+        """Keeps the text; the next refresh shows it."""
         self._text = text
 
     async def finish(self, answer: Answer) -> None:
-        """Prints the answer."""
         await self.abandon()
         await self._screen.show(answer)
 
@@ -205,12 +197,12 @@ class _LiveReply:
 class _History(FileHistory):
     """Lines of earlier days, without secrets."""
 
-    def __init__(self, filename: str, is_unkept: Callable[[], bool]) -> None:
+    def __init__(self, filename: str, is_incognito: Callable[[], bool]) -> None:
         super().__init__(filename)
-        self._is_unkept = is_unkept
+        self._is_incognito = is_incognito
 
     def store_string(self, string: str) -> None:
-        if not string.lower().startswith(_UNKEPT) and not self._is_unkept():
+        if not string.lower().startswith(_SECRET) and not self._is_incognito():
             super().store_string(string)
 
 
@@ -228,12 +220,6 @@ class _Commands(Completer):
                 yield Completion(f"/{name}", start_position=-len(typed), display_meta=description)
 
 
-def _bindings() -> KeyBindings:
-    """Alt-Enter makes a new line; a paste keeps its own."""
-    bindings = KeyBindings()
-
-    @bindings.add("escape", "enter")
-    def _(event: KeyPressEvent) -> None:
-        event.current_buffer.insert_text("\n")
-
-    return bindings
+def _new_line(event: KeyPressEvent) -> None:
+    """Alt-Enter; a paste keeps its own new lines."""
+    event.current_buffer.insert_text("\n")
