@@ -1,36 +1,62 @@
 """Messages as rows: inserted once, reworded, erased, and the forms in which they were sent.
 
 Functions that take a connection run inside the caller's transaction. The text indexes follow by triggers.
-
-Finds a message by the id that its platform gave it. Only reads, and only what may be seen.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 
 from core.store import rows
+from core.store.engine import Connection, Row
 from core.store.rows import MESSAGE_COLUMNS, message_of, place, scope_parameter, timestamp, visible
 from core.store.sqlite import chunk_index
 from core.store.sqlite.database import Database
 from core.store.usage import disturb
 from core.types import Address, Json, Message, Scope
 
-_INSERT_NEW = """
+INSERT = """
 INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name, external_id,
     sender_id, sender_name, sender_is_nobody, origin, created_at, usage)
 VALUES (:session_id, :address_id, :role, :kind, :text, :blocks, :sent, :tools, :tool_name, :external_id,
     :sender_id, :sender_name, :sender_is_nobody, :origin, :created_at, :usage)
 """
 
-_INSERT = f"""
-{_INSERT_NEW}
-ON CONFLICT (address_id, external_id) WHERE external_id IS NOT NULL DO NOTHING
+INSERT_IF_NEW = f"{INSERT} ON CONFLICT (address_id, external_id) WHERE external_id IS NOT NULL DO NOTHING"
+
+KNOWN = f"""
+SELECT {MESSAGE_COLUMNS}, messages.sent FROM messages WHERE address_id = :address_id AND external_id = :external_id
 """
+_THERE = """
+FROM addresses JOIN messages ON messages.address_id = addresses.id JOIN sessions ON sessions.id = messages.session_id
+WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
+    AND messages.external_id = :external_id
+"""
+BY_EXTERNAL_ID = f"SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks {_THERE}"
+VISIBLE_BY_EXTERNAL_ID = f"SELECT {MESSAGE_COLUMNS} {_THERE} AND messages.kind = 'chat' AND {visible()}"
+ERASE = """
+UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, tools = NULL, tool_name = NULL,
+    sender_id = NULL, sender_name = NULL
+WHERE id = :id
+"""
+DELETE_TITLE_MADE_OF_IT = """
+UPDATE sessions SET title = NULL
+FROM sessions AS first
+WHERE first.id = :session_id AND COALESCE(first.root_id, first.id) = first.id AND first.external_id IS NULL
+    AND COALESCE(sessions.root_id, sessions.id) = first.id AND sessions.title = first.title
+    AND NOT EXISTS (
+        SELECT 1 FROM messages WHERE session_id = :session_id AND id < :id AND role = 'user' AND kind = 'chat'
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM messages
+        WHERE session_id = :session_id AND kind = 'command' AND text = '/title ' || first.title
+    )
+"""
+"""Takes away the title that was made of the first words of a conversation, from all its parts; one that the person
+gave stays, and one that was imported."""
 
 
-def insert(connection: sqlite3.Connection, message: Message, address_id: int) -> tuple[Message, bool]:
+def insert(connection: Connection, message: Message, address_id: int) -> tuple[Message, bool]:
     """Inserts a message, or finds the one known by its external id; with it, whether it is new.
 
     Both come in the form in which they will be read again. `blocks` and `sent` are stored only where they differ from
@@ -38,26 +64,20 @@ def insert(connection: sqlite3.Connection, message: Message, address_id: int) ->
     """
     values = _values(message, address_id)
     # RETURNING would make a table for its one row, a fifth of the work.
-    inserted = connection.execute(_INSERT, values)
+    inserted = connection.execute(INSERT_IF_NEW, values)
     if inserted.rowcount:
         return message_of({**values, "id": inserted.lastrowid}), True
-    known = connection.execute(
-        f"""
-        SELECT {MESSAGE_COLUMNS}, messages.sent FROM messages
-        WHERE address_id = :address_id AND external_id = :external_id
-        """,
-        values,
-    ).fetchone()
+    known = connection.execute(KNOWN, values).fetchone()
     return message_of(known), False
 
 
-def add(connection: sqlite3.Connection, messages: Sequence[Message], address_id: int) -> None:
+def add(connection: Connection, messages: Sequence[Message], address_id: int) -> None:
     """Inserts messages of one address of which none is known. For those who do not need them back, at a third of the
     time."""
-    connection.executemany(_INSERT_NEW, [_values(message, address_id) for message in messages])
+    connection.executemany(INSERT, [_values(message, address_id) for message in messages])
 
 
-def seal(connection: sqlite3.Connection, message_id: int, blocks: Sequence[Json]) -> None:
+def set_sent(connection: Connection, message_id: int, blocks: Sequence[Json]) -> None:
     """Stores the block list as it is about to be sent, where it differs from the plain message; of one that was erased
     meanwhile nothing."""
     row = connection.execute(
@@ -66,21 +86,13 @@ def seal(connection: sqlite3.Connection, message_id: int, blocks: Sequence[Json]
     if row is not None:
         connection.execute(
             "UPDATE messages SET sent = :sent WHERE id = :id",
-            {"id": message_id, "sent": rows.dump_blocks(blocks, _plain(row["text"], row["blocks"]))},
+            {"id": message_id, "sent": rows.dump_blocks(blocks, _usual(row["text"], row["blocks"]))},
         )
 
 
-def amend(connection: sqlite3.Connection, address: Address, external_id: str, text: str | None) -> bool:
+def amend(connection: Connection, address: Address, external_id: str, text: str | None) -> bool:
     """Rewords the message that a platform knows by this id, or erases it (None); whether there is such a one."""
-    row = connection.execute(
-        """
-        SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks
-        FROM addresses JOIN messages ON messages.address_id = addresses.id
-        WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
-        AND messages.external_id = :external_id
-        """,
-        {**place(address), "external_id": rows.clean(external_id)},
-    ).fetchone()
+    row = connection.execute(BY_EXTERNAL_ID, {**place(address), "external_id": rows.clean(external_id)}).fetchone()
     if row is None:
         return False
     is_talk = row["kind"] in ("chat", "quote")
@@ -91,7 +103,7 @@ def amend(connection: sqlite3.Connection, address: Address, external_id: str, te
     else:
         return True
     if is_talk:
-        _untitle(connection, row)
+        connection.execute(DELETE_TITLE_MADE_OF_IT, {"session_id": row["session_id"], "id": row["id"]})
         disturb(connection, row["session_id"], "edit")
     return True
 
@@ -107,7 +119,7 @@ def _values(message: Message, address_id: int) -> dict[str, object]:
         "kind": message.kind,
         "text": text,
         "blocks": blocks,
-        "sent": None if message.sent is None else rows.dump_blocks(message.sent, _plain(text, blocks)),
+        "sent": None if message.sent is None else rows.dump_blocks(message.sent, _usual(text, blocks)),
         "tools": rows.maybe_clean(message.tools),
         "tool_name": rows.maybe_clean(message.tool_name),
         "external_id": rows.maybe_clean(message.external_id),
@@ -120,13 +132,13 @@ def _values(message: Message, address_id: int) -> dict[str, object]:
     }
 
 
-def _plain(text: str, blocks: str | None) -> Sequence[Json]:
+def _usual(text: str, blocks: str | None) -> Sequence[Json]:
     """What goes to the model of a message when nothing is added to it."""
     exact = rows.load_blocks(blocks)
     return rows.text_block(text) if exact is None else exact
 
 
-def _reword(connection: sqlite3.Connection, row: sqlite3.Row, text: str) -> None:
+def _reword(connection: Connection, row: Row, text: str) -> None:
     blocks = rows.load_blocks(row["blocks"])
     connection.execute(
         "UPDATE messages SET text = :text, blocks = :blocks, sent = NULL WHERE id = :id",
@@ -138,27 +150,6 @@ def _reword(connection: sqlite3.Connection, row: sqlite3.Row, text: str) -> None
     )
     if not row["text"] and text:
         chunk_index.cover(connection, row["id"], row["session_id"])
-
-
-def _untitle(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
-    """Takes away the title that was made of the first words of a conversation, from all its parts; one that the person
-    gave stays, and one that was imported."""
-    connection.execute(
-        """
-        UPDATE sessions SET title = NULL
-        FROM sessions AS first
-        WHERE first.id = :session_id AND COALESCE(first.root_id, first.id) = first.id AND first.external_id IS NULL
-            AND COALESCE(sessions.root_id, sessions.id) = first.id AND sessions.title = first.title
-            AND NOT EXISTS (
-                SELECT 1 FROM messages WHERE session_id = :session_id AND id < :id AND role = 'user' AND kind = 'chat'
-            )
-            AND NOT EXISTS (
-                SELECT 1 FROM messages
-                WHERE session_id = :session_id AND kind = 'command' AND text = '/title ' || first.title
-            )
-        """,
-        {"session_id": row["session_id"], "id": row["id"]},
-    )
 
 
 def _reworded(blocks: Sequence[Json], text: str) -> list[Json]:
@@ -173,23 +164,14 @@ def _reworded(blocks: Sequence[Json], text: str) -> list[Json]:
     return [*others[: position or 0], *rows.text_block(text), *others[position or 0 :]]
 
 
-def erase(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
+def erase(connection: Connection, row: Row) -> None:
     """Leaves the id only of a row (id, session_id, kind, text). The kind of an erased message is that of a command: for
     nobody's eyes."""
     if row["kind"] == "command" and not row["text"]:
         return
-    connection.execute(
-        """
-        UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, tools = NULL, tool_name = NULL,
-            sender_id = NULL, sender_name = NULL
-        WHERE id = :id
-        """,
-        {"id": row["id"]},
-    )
-    connection.execute(
-        "UPDATE sessions SET messages = messages - 1 WHERE id = :session_id AND :kind = 'chat'",
-        {"session_id": row["session_id"], "kind": row["kind"]},
-    )
+    connection.execute(ERASE, {"id": row["id"]})
+    if row["kind"] == "chat":
+        connection.execute("UPDATE sessions SET messages = messages - 1 WHERE id = :id", {"id": row["session_id"]})
 
 
 class OriginalMessages:
@@ -202,17 +184,6 @@ class OriginalMessages:
         """What was said there under this id and is part of the talk; None when it does not exist or is not of these
         scopes, which is the same answer."""
 
-        def work(connection: sqlite3.Connection) -> Message | None:
-            row = connection.execute(
-                f"""
-                SELECT {MESSAGE_COLUMNS} FROM addresses
-                JOIN messages ON messages.address_id = addresses.id JOIN sessions ON sessions.id = messages.session_id
-                WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id
-                    AND addresses.thread_id = :thread_id AND messages.external_id = :external_id
-                    AND messages.kind = 'chat' AND {visible()}
-                """,
-                {**place(address), "external_id": rows.clean(external_id), "scopes": scope_parameter(scopes)},
-            ).fetchone()
-            return None if row is None else message_of(row)
-
-        return await self._database.read(work)
+        values = {**place(address), "external_id": rows.clean(external_id), "scopes": scope_parameter(scopes)}
+        row = await self._database.fetch_one(VISIBLE_BY_EXTERNAL_ID, values)
+        return None if row is None else message_of(row)

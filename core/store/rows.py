@@ -185,7 +185,7 @@ def keep_address(connection: Connection, address: Address) -> int:
     known = find_address(connection, address)
     if known is not None:
         return known
-    return _inserted(
+    return insert(
         connection,
         "INSERT INTO addresses (platform, chat_id, thread_id) VALUES (:platform, :chat_id, :thread_id) RETURNING id",
         place(address),
@@ -207,10 +207,11 @@ def keep_scope(connection: Connection, scope: Scope) -> int:
     row = connection.execute("SELECT id FROM scopes WHERE key = :key", key).fetchone()
     if row is not None:
         return int(row["id"])
-    return _inserted(connection, "INSERT INTO scopes (key) VALUES (:key) RETURNING id", key)
+    return insert(connection, "INSERT INTO scopes (key) VALUES (:key) RETURNING id", key)
 
 
-def _inserted(connection: Connection, statement: str, values: Mapping[str, object]) -> int:
+def insert(connection: Connection, statement: str, values: Mapping[str, object]) -> int:
+    """Runs an INSERT that returns the id; returns it."""
     # A statement with RETURNING has to be read to its end before the next one.
     (row,) = connection.execute(statement, values).fetchall()
     return int(row["id"])

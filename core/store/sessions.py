@@ -1,23 +1,19 @@
-"""Sessions and their messages as the agent needs them: opened, written, read back exactly as the model saw them.
-
-One call is one transaction. What people look at is in `transcripts.py`, what is searched in `recall.py`.
-
-Sessions as people look at them: lists and texts. Only reads, and only what the scopes allow.
+"""Sessions and their messages: opened, appended to, read back exactly as the model saw them, and as people list and
+read them. One call is one transaction.
 """
 
 from __future__ import annotations
 
 import json
-import math
-import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from core.errors import StoreError
 from core.ports import Clock
 from core.store import messages as message_rows
 from core.store import rows
+from core.store.engine import Connection, Row
 from core.store.inbox import close_entries, withdraw
 from core.store.outbox import OutboxItem, fill_outbox_item
 from core.store.rows import scope_parameter, visible
@@ -26,6 +22,13 @@ from core.store.sqlite.stale import write_text
 from core.text.normalize import plainly
 from core.types import Address, EndReason, Json, Message, Scope, Session
 
+SESSION = f"{rows.SESSIONS} WHERE sessions.id = :id"
+VISIBLE_SESSION = f"{SESSION} AND {visible()}"
+OPEN_SESSION = f"""
+{rows.SESSIONS}
+WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
+    AND sessions.ended_at IS NULL
+"""
 HISTORY = f"""
 WITH RECURSIVE line (id, parent_id, opens_at, closes_at, from_id, until_id, sight) AS (
     SELECT id, parent_id, opens_at, closes_at, 0, 9223372036854775807, NULL FROM sessions
@@ -45,19 +48,48 @@ ORDER BY messages.id
 """A session's line of parents, each cut where its child was opened: what is said later at the parent's own address
 must not appear in the middle of the child's prefix."""
 
+INSERT = """
+INSERT INTO sessions (address_id, scope_id, external_id, parent_id, opens_at, closes_at, title, model,
+    system_prompt, started_at, last_at, ended_at, end_reason)
+VALUES (:address, :scope, :external, :parent, :opens_at, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages),
+    :title, :model, :prompt, :started_at, :last_at, :ended_at, :end_reason)
+RETURNING id
+"""
+SET_ROOT = """
+UPDATE sessions SET root_id = COALESCE((SELECT root_id FROM sessions WHERE id = :parent), id) WHERE id = :id
+"""
+END = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE id = :id AND ended_at IS NULL"
+END_OPEN = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE address_id = :address AND ended_at IS NULL"
+SET_PROMPT = "UPDATE sessions SET system_prompt = :prompt, sight = :sight WHERE id = :id AND system_prompt = ''"
+COUNT_MESSAGE = """
+UPDATE sessions SET messages = messages + :messages, started_at = MIN(started_at, :at), last_at = MAX(last_at, :at)
+WHERE id = :id
+"""
 
-@dataclass(slots=True)
-class _Sum:
-    """What an append adds to one session."""
-
-    address_id: int
-    messages: int = 0
-    first_at: float = math.inf
-    last_at: float = 0.0
+LIMIT = 1_000
+"""Most sessions of one list, whatever was asked for."""
+SAID = """(messages.kind = 'chat' OR messages.kind = 'quote' AND messages.role = 'assistant') AND messages.text <> ''
+AND (messages.role <> 'tool' OR messages.blocks IS NULL)"""
+"""What a person reads of a session: also an answer that repeats history (kind quote), nothing of tools. A tool's line
+that was imported has no blocks: it is text like the rest."""
+RECENT = f"""
+{rows.SESSIONS}
+WHERE {visible()} AND sessions.messages > 0 AND (
+    :needle IS NULL OR instr(plainly(sessions.title), :needle) OR instr(plainly((
+        SELECT text FROM messages WHERE session_id = sessions.id
+        AND kind = 'chat' AND role IN ('user', 'assistant') AND text <> '' ORDER BY id LIMIT 1
+    )), :needle)
+)
+ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
+"""
+TRANSCRIPT = f"""
+SELECT {rows.MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
+WHERE sessions.id = :id AND {visible()} AND {SAID} ORDER BY messages.id
+"""
 
 
 class Conversations:
-    """Fills the role `core.ports.Conversations` over state.db."""
+    """`core.ports.Conversations` in state.db."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -65,28 +97,14 @@ class Conversations:
 
     async def current(self, address: Address) -> Session | None:
         """The open session of an address."""
-
-        def work(connection: sqlite3.Connection) -> Session | None:
-            row = connection.execute(
-                f"""
-                {rows.SESSIONS}
-                WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id
-                AND addresses.thread_id = :thread_id AND sessions.ended_at IS NULL
-                """,
-                rows.place(address),
-            ).fetchone()
-            return None if row is None else rows.session_of(row)
-
-        return await self._database.read(work)
+        row = await self._database.fetch_one(OPEN_SESSION, rows.place(address))
+        return None if row is None else rows.session_of(row)
 
     async def ensure(self, session: Session) -> Session:
         """The open session of the address of `session`; that one, created, when there is none."""
 
-        def work(connection: sqlite3.Connection) -> Session:
-            row = connection.execute(
-                f"{rows.SESSIONS} WHERE sessions.address_id = :address AND sessions.ended_at IS NULL",
-                {"address": rows.find_address(connection, session.address)},
-            ).fetchone()
+        def work(connection: Connection) -> Session:
+            row = connection.execute(OPEN_SESSION, rows.place(session.address)).fetchone()
             return _create(connection, session, "new") if row is None else rows.session_of(row)
 
         return await self._database.write(work)
@@ -101,7 +119,7 @@ class Conversations:
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
         """Ends a session; one that has ended keeps its reason."""
-        await self._database.write(lambda connection: _end(connection, session_id, reason, at))
+        await self._database.execute(END, {"id": session_id, "reason": reason, "at": rows.timestamp(at)})
 
     async def reopen(self, session_id: int, at: datetime) -> Session:
         """Continues an ended session at its own address, with its stored prompt; the one open there ends (`resumed`).
@@ -109,7 +127,7 @@ class Conversations:
         Raises StoreError when there is no such session.
         """
 
-        def work(connection: sqlite3.Connection) -> Session:
+        def work(connection: Connection) -> Session:
             session = _load(connection, session_id)
             if session.ended_at is None:
                 return session
@@ -123,27 +141,18 @@ class Conversations:
 
     async def find(self, session_id: int, scopes: frozenset[Scope]) -> Session | None:
         """A session by id; None when it does not exist or is not of these scopes, which is the same answer."""
-
-        def work(connection: sqlite3.Connection) -> Session | None:
-            row = connection.execute(
-                f"{rows.SESSIONS} WHERE sessions.id = :id AND {visible()}",
-                {"id": rows.bounded(session_id), "scopes": scope_parameter(scopes)},
-            ).fetchone()
-            return None if row is None else rows.session_of(row)
-
-        return await self._database.read(work)
+        row = await self._database.fetch_one(VISIBLE_SESSION, _visible_values(session_id, scopes))
+        return None if row is None else rows.session_of(row)
 
     async def retitle(self, session_id: int, title: str) -> None:
         """Gives a session its title."""
         values = {"id": session_id, "title": rows.clean(title)}
-        await self._database.write(
-            lambda connection: connection.execute("UPDATE sessions SET title = :title WHERE id = :id", values).close()
-        )
+        await self._database.execute("UPDATE sessions SET title = :title WHERE id = :id", values)
 
     async def append(
         self, messages: Sequence[Message], closing: Sequence[int] = (), outbox_item: OutboxItem | None = None
     ) -> list[Message]:
-        """Appends in one transaction; closes inbox entries and fills the outbox parcel in the same one.
+        """Appends messages, closes inbox entries and fills the outbox item, all in one transaction.
 
         A message whose (address, external id) is known already is returned as it stands, also one of an earlier
         session. Returned messages have the form they will be read back in: go on with these. Raises StoreError for an
@@ -151,11 +160,8 @@ class Conversations:
         """
         now = self._clock.now()
 
-        def work(connection: sqlite3.Connection) -> list[Message]:
-            sums: dict[int, _Sum] = {}
-            stored = [_append(connection, message, sums) for message in messages]
-            for session_id, added in sums.items():
-                _count(connection, session_id, added)
+        def work(connection: Connection) -> list[Message]:
+            stored = [_append(connection, message) for message in messages]
             if closing:
                 close_entries(connection, closing, now)
             if outbox_item is not None:
@@ -173,18 +179,14 @@ class Conversations:
         """
         values = {"session": session.id, "scopes": scope_parameter(scopes)}
         keys = {scope.key for scope in scopes}
-
-        def work(connection: sqlite3.Connection) -> list[Message]:
-            return [_seen(row, keys) for row in connection.execute(HISTORY, values)]
-
-        return await self._database.read(work)
+        return [_seen(row, keys) for row in await self._database.fetch_all(HISTORY, values)]
 
     async def keep_sent(self, sent: Sequence[tuple[int, tuple[Json, ...]]]) -> None:
         """Stores the block lists of user turns as they are about to be sent: (message id, blocks)."""
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             for message_id, blocks in sent:
-                message_rows.seal(connection, message_id, blocks)
+                message_rows.set_sent(connection, message_id, blocks)
 
         if sent:
             await self._database.write(work)
@@ -194,11 +196,8 @@ class Conversations:
         session as it stands."""
         values = {"id": session_id, "prompt": rows.clean(prompt), "sight": scope_parameter(sight)}
 
-        def work(connection: sqlite3.Connection) -> Session:
-            connection.execute(
-                "UPDATE sessions SET system_prompt = :prompt, sight = :sight WHERE id = :id AND system_prompt = ''",
-                values,
-            )
+        def work(connection: Connection) -> Session:
+            connection.execute(SET_PROMPT, values)
             return _load(connection, session_id)
 
         return await self._database.write(work)
@@ -212,7 +211,7 @@ class Conversations:
         """
         now = self._clock.now()
 
-        def work(connection: sqlite3.Connection) -> bool:
+        def work(connection: Connection) -> bool:
             is_known = message_rows.amend(connection, address, external_id, text)
             if text is None:
                 withdraw(connection, address, external_id, now)
@@ -221,127 +220,8 @@ class Conversations:
         return await write_text(self._database, work)
 
 
-def _seen(row: sqlite3.Row, keys: set[str]) -> Message:
-    message = rows.message_of(row)
-    if message.sent is None or row["sight"] is None or keys.issuperset(json.loads(row["sight"])):
-        return message
-    return replace(message, sent=message.sent[:2])
-
-
-def _create(connection: sqlite3.Connection, session: Session, ending: EndReason) -> Session:
-    scope_id = rows.keep_scope(connection, session.scope)
-    external_id = rows.maybe_clean(session.external_id)
-    if external_id is not None:
-        known = connection.execute(
-            "SELECT id FROM sessions WHERE scope_id = :scope AND external_id = :external",
-            {"scope": scope_id, "external": external_id},
-        ).fetchone()
-        if known is not None:
-            return _load(connection, known["id"])
-    if session.ended_at is None:
-        _end_open(connection, session.address, ending, session.started_at)
-    if session.parent_id is not None:
-        _load(connection, session.parent_id)
-    session_id = connection.execute(
-        """
-        INSERT INTO sessions (address_id, scope_id, external_id, parent_id, opens_at, closes_at, title, model,
-            system_prompt, started_at, last_at, ended_at, end_reason)
-        VALUES (:address, :scope, :external, :parent, :opens_at, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages),
-            :title, :model, :prompt, :started_at, :last_at, :ended_at, :end_reason)
-        RETURNING id
-        """,
-        {
-            "address": rows.keep_address(connection, session.address),
-            "scope": scope_id,
-            "external": external_id,
-            "parent": session.parent_id,
-            "opens_at": session.opens_at,
-            "title": rows.maybe_clean(session.title),
-            "model": rows.clean(session.model),
-            "prompt": rows.clean(session.system_prompt),
-            "started_at": rows.timestamp(session.started_at),
-            "last_at": rows.timestamp(session.last_at or session.started_at),
-            "ended_at": rows.maybe_timestamp(session.ended_at),
-            "end_reason": session.end_reason,
-        },
-    ).fetchall()[0]["id"]
-    connection.execute(
-        """
-        UPDATE sessions SET root_id = COALESCE((SELECT root_id FROM sessions WHERE id = :parent), id) WHERE id = :id
-        """,
-        {"id": session_id, "parent": session.parent_id},
-    )
-    return _load(connection, session_id)
-
-
-def _load(connection: sqlite3.Connection, session_id: int) -> Session:
-    row = connection.execute(f"{rows.SESSIONS} WHERE sessions.id = :id", {"id": session_id}).fetchone()
-    if row is None:
-        raise StoreError(f"There is no session {session_id}.")
-    return rows.session_of(row)
-
-
-def _end_open(connection: sqlite3.Connection, address: Address, reason: EndReason, at: datetime) -> None:
-    row = connection.execute(
-        "SELECT id FROM sessions WHERE address_id = :address AND ended_at IS NULL",
-        {"address": rows.find_address(connection, address)},
-    ).fetchone()
-    if row is not None:
-        _end(connection, row["id"], reason, at)
-
-
-def _end(connection: sqlite3.Connection, session_id: int, reason: EndReason, at: datetime) -> None:
-    values = {"id": session_id, "reason": reason, "at": rows.timestamp(at)}
-    connection.execute(
-        "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE id = :id AND ended_at IS NULL", values
-    )
-
-
-def _append(connection: sqlite3.Connection, message: Message, sums: dict[int, _Sum]) -> Message:
-    added = sums.get(message.session_id)
-    if added is None:
-        row = connection.execute(
-            "SELECT address_id FROM sessions WHERE id = :id", {"id": message.session_id}
-        ).fetchone()
-        if row is None:
-            raise StoreError(f"There is no session {message.session_id}.")
-        added = sums[message.session_id] = _Sum(address_id=row["address_id"])
-    stored, is_new = message_rows.insert(connection, message, added.address_id)
-    if is_new:
-        added.messages += stored.kind == "chat"
-        said_at = rows.timestamp(stored.created_at)
-        added.first_at = min(added.first_at, said_at)
-        added.last_at = max(added.last_at, said_at)
-    return stored
-
-
-def _count(connection: sqlite3.Connection, session_id: int, added: _Sum) -> None:
-    connection.execute(
-        """
-        UPDATE sessions SET messages = messages + :messages, started_at = MIN(started_at, :first_at),
-            last_at = MAX(last_at, :last_at)
-        WHERE id = :id
-        """,
-        {
-            "id": session_id,
-            "messages": added.messages,
-            "first_at": added.first_at,
-            "last_at": added.last_at,
-        },
-    )
-
-
-LIMIT = 1_000
-"""Most sessions of one list, whatever was asked for."""
-
-SAID = """(messages.kind = 'chat' OR messages.kind = 'quote' AND messages.role = 'assistant') AND messages.text <> ''
-AND (messages.role <> 'tool' OR messages.blocks IS NULL)"""
-"""What a person reads of a session: also an answer that repeats history (kind quote), nothing of tools. A tool's line
-that was imported has no blocks: it is text like the rest."""
-
-
 class Transcripts:
-    """Fills the role `core.ports.Transcripts` over state.db."""
+    """Sessions as people look at them: lists and texts. Only reads, and only what the scopes allow."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -355,37 +235,77 @@ class Transcripts:
             "needle": plainly(rows.maybe_clean(text)).strip() or None,
             "limit": max(0, min(limit, LIMIT)),
         }
-
-        def work(connection: sqlite3.Connection) -> list[Session]:
-            found = connection.execute(
-                f"""
-                {rows.SESSIONS}
-                WHERE {visible()} AND sessions.messages > 0 AND (
-                    :needle IS NULL OR instr(plainly(sessions.title), :needle) OR instr(plainly((
-                        SELECT text FROM messages WHERE session_id = sessions.id
-                        AND kind = 'chat' AND role IN ('user', 'assistant') AND text <> '' ORDER BY id LIMIT 1
-                    )), :needle)
-                )
-                ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
-                """,
-                values,
-            )
-            return [rows.session_of(row) for row in found]
-
-        return await self._database.read(work)
+        return [rows.session_of(row) for row in await self._database.fetch_all(RECENT, values)]
 
     async def transcript(self, session_id: int, scopes: frozenset[Scope]) -> list[Message]:
         """All that was said in a session, oldest first; empty for one that is not theirs."""
-        values = {"session": rows.bounded(session_id), "scopes": scope_parameter(scopes)}
+        found = await self._database.fetch_all(TRANSCRIPT, _visible_values(session_id, scopes))
+        return [rows.message_of(row) for row in found]
 
-        def work(connection: sqlite3.Connection) -> list[Message]:
-            found = connection.execute(
-                f"""
-                SELECT {rows.MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
-                WHERE sessions.id = :session AND {visible()} AND {SAID} ORDER BY messages.id
-                """,
-                values,
-            )
-            return [rows.message_of(row) for row in found]
 
-        return await self._database.read(work)
+def _visible_values(session_id: int, scopes: frozenset[Scope]) -> dict[str, object]:
+    return {"id": rows.bounded(session_id), "scopes": scope_parameter(scopes)}
+
+
+def _seen(row: Row, keys: set[str]) -> Message:
+    message = rows.message_of(row)
+    if message.sent is None or row["sight"] is None or keys.issuperset(json.loads(row["sight"])):
+        return message
+    return replace(message, sent=message.sent[:2])
+
+
+def _create(connection: Connection, session: Session, ending: EndReason) -> Session:
+    scope_id = rows.keep_scope(connection, session.scope)
+    external_id = rows.maybe_clean(session.external_id)
+    if external_id is not None:
+        known = connection.execute(
+            "SELECT id FROM sessions WHERE scope_id = :scope AND external_id = :external",
+            {"scope": scope_id, "external": external_id},
+        ).fetchone()
+        if known is not None:
+            return _load(connection, known["id"])
+    if session.ended_at is None:
+        _end_open(connection, session.address, ending, session.started_at)
+    if session.parent_id is not None:
+        _load(connection, session.parent_id)
+    values = {
+        "address": rows.keep_address(connection, session.address),
+        "scope": scope_id,
+        "external": external_id,
+        "parent": session.parent_id,
+        "opens_at": session.opens_at,
+        "title": rows.maybe_clean(session.title),
+        "model": rows.clean(session.model),
+        "prompt": rows.clean(session.system_prompt),
+        "started_at": rows.timestamp(session.started_at),
+        "last_at": rows.timestamp(session.last_at or session.started_at),
+        "ended_at": rows.maybe_timestamp(session.ended_at),
+        "end_reason": session.end_reason,
+    }
+    session_id = rows.insert(connection, INSERT, values)
+    connection.execute(SET_ROOT, {"id": session_id, "parent": session.parent_id})
+    return _load(connection, session_id)
+
+
+def _load(connection: Connection, session_id: int) -> Session:
+    row = connection.execute(SESSION, {"id": session_id}).fetchone()
+    if row is None:
+        raise StoreError(f"There is no session {session_id}.")
+    return rows.session_of(row)
+
+
+def _end_open(connection: Connection, address: Address, reason: EndReason, at: datetime) -> None:
+    values = {"address": rows.find_address(connection, address), "reason": reason, "at": rows.timestamp(at)}
+    connection.execute(END_OPEN, values)
+
+
+def _append(connection: Connection, message: Message) -> Message:
+    values: dict[str, object] = {"id": message.session_id}
+    session = connection.execute("SELECT address_id FROM sessions WHERE id = :id", values).fetchone()
+    if session is None:
+        raise StoreError(f"There is no session {message.session_id}.")
+    stored, is_new = message_rows.insert(connection, message, session["address_id"])
+    if is_new:
+        values |= {"messages": stored.kind == "chat", "at": rows.timestamp(stored.created_at)}
+        connection.execute(COUNT_MESSAGE, values)
+    return stored

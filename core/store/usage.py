@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Literal
 
 from core.store import rows
-from core.store.engine import Row
+from core.store.engine import Connection, Row
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.types import CallKind, EndReason, Payer, Scope, Session, Usage
@@ -179,7 +179,7 @@ class UsageLog:
         return None if row is None else rows.maybe_moment(row["at"])
 
 
-def disturb(connection: sqlite3.Connection, session_id: int, cause: MissCause) -> None:
+def disturb(connection: Connection, session_id: int, cause: MissCause) -> None:
     """Notes that the next request of a session will not extend its last one, and why; what the last one was like is
     forgotten. Only the first cause since a request counts."""
     values = {"session": session_id, "cause": cause}

@@ -14,6 +14,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from core.search.ranking import RankedMessage, is_question
+from core.store.engine import Connection
 from core.store.query import SearchQuery, TermCounts
 from core.store.rows import keep_meta, meta, scope_parameter, visible
 from core.store.sqlite.message_search import filters, places
@@ -64,12 +65,12 @@ def is_behind(connection: sqlite3.Connection, lag: int = LAG_MESSAGES) -> bool:
     return bool(waiting) or int(latest) - until(connection) > lag
 
 
-def until(connection: sqlite3.Connection) -> int:
+def until(connection: Connection) -> int:
     """Messages up to this id are in chunks."""
     return int(meta(connection, UNTIL) or 0)
 
 
-def cover(connection: sqlite3.Connection, message_id: int, session_id: int) -> None:
+def cover(connection: Connection, message_id: int, session_id: int) -> None:
     """A message that was empty when its stretch was taken in, and says something now, joins the chunk beside it, which
     waits to be indexed again."""
     if message_id > until(connection) or meta(connection, STALE) is not None:
@@ -250,7 +251,7 @@ def _by_lineage(rows: Iterable[sqlite3.Row]) -> dict[int, list[RankedMessage]]:
     return {root: sorted(found.values()) for root, found in lineages.items()}
 
 
-def _extend(connection: sqlite3.Connection, session_id: int, scope_id: int, message_ids: list[int]) -> list[int]:
+def _extend(connection: Connection, session_id: int, scope_id: int, message_ids: list[int]) -> list[int]:
     """Adds messages to the last chunk of a session, then opens the next ones; returns what is to be indexed. Whether
     they come one by one or all at once, the chunks are the same."""
     last = connection.execute(
@@ -281,7 +282,7 @@ def _extend(connection: sqlite3.Connection, session_id: int, scope_id: int, mess
     ]
 
 
-def _members(connection: sqlite3.Connection, chunk: sqlite3.Row) -> list[int]:
+def _members(connection: Connection, chunk: sqlite3.Row) -> list[int]:
     rows = connection.execute(
         f"SELECT id FROM messages WHERE session_id = :session AND id BETWEEN :first AND :last AND {SHOWN} ORDER BY id",
         {"session": chunk["session_id"], "first": chunk["first_id"], "last": chunk["last_id"]},
@@ -289,7 +290,7 @@ def _members(connection: sqlite3.Connection, chunk: sqlite3.Row) -> list[int]:
     return [row[0] for row in rows]
 
 
-def _drop(connection: sqlite3.Connection, chunk_id: int) -> None:
+def _drop(connection: Connection, chunk_id: int) -> None:
     connection.execute(
         "INSERT INTO chunks_fts (chunks_fts, rowid, terms) SELECT 'delete', id, terms FROM chunk_texts WHERE id = :id",
         {"id": chunk_id},
@@ -297,7 +298,7 @@ def _drop(connection: sqlite3.Connection, chunk_id: int) -> None:
     connection.execute("DELETE FROM chunks WHERE id = :id", {"id": chunk_id})
 
 
-def _index(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
+def _index(connection: Connection, ids: Sequence[int]) -> None:
     """All in one statement: with one for each, FTS5 would write a segment for each."""
     these = {"ids": json.dumps(list(ids))}
     connection.execute("UPDATE chunks SET is_indexed = 1 WHERE id IN (SELECT value FROM json_each(:ids))", these)
