@@ -13,7 +13,7 @@ from functools import partial
 import structlog
 
 from core.errors import DeliveryError, MnemeError
-from core.markup.render import split
+from core.markup.split import split
 from core.ports import DeliveryRecord, MessageApi
 from core.types import Answer
 

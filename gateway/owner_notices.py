@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from core.markup.render import escape
+from core.markup.source import escape
 from core.notes.files import FILES
 from core.ports import Clock
 from core.store import epoch

@@ -37,6 +37,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "cron_descriptor": ("core/scheduling/schedule.py",),
     "dateparser": ("core/dates/parsing.py",),
     "markdown_it": ("core/markup/*.py",),
+    "regex": ("core/markup/text.py",),
     "typer": ("gateway/cli/*.py",),
     "rich": ("adapters/terminal/*.py", "gateway/cli/*.py"),
     "prompt_toolkit": ("adapters/terminal/*.py", "gateway/cli/*.py"),

@@ -15,7 +15,7 @@ import discord
 
 from adapters.discord.errors import THREAD_ARCHIVED, delivered
 from core.errors import DeliveryError
-from core.markup.render import to_discord
+from core.markup.discord import to_discord
 from core.types import Address, Answer
 
 T = TypeVar("T")

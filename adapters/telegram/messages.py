@@ -25,7 +25,7 @@ from telegram.error import BadRequest, ChatMigrated, TelegramError
 
 from adapters.telegram.errors import delivery, is_about_formatting, is_said
 from core.errors import DeliveryError
-from core.markup.render import to_telegram
+from core.markup.telegram import to_telegram
 from core.types import Address, Answer, Button, File
 
 T = TypeVar("T")

@@ -12,8 +12,9 @@ from typing import TextIO
 
 from adapters.terminal.screen import hints
 from core.errors import DeliveryError
-from core.markup.render import legible, to_plain
+from core.markup.telegram import to_plain
 from core.ports import DeliveryRecord, Reply
+from core.text.sanitize import legible
 from core.types import Answer, File
 
 CHUNK_BYTES = 65536

@@ -28,8 +28,8 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from core.markup.render import legible
 from core.ports import DeliveryRecord, Reply
+from core.text.sanitize import legible
 from core.types import Answer, CommandSpec, File
 
 REFRESHES_PER_S = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.markup.parse import MarkupNode
+from core.markup.parse import MarkupNode, parse
 from core.markup.telegram import inline_text
 from core.markup.text import addresses, table_lines
 
@@ -14,9 +14,9 @@ _GAP = "\u200b"
 _BLANK = ("", False)
 
 
-def render_discord(nodes: Sequence[MarkupNode]) -> str:
+def to_discord(markdown: str) -> str:
     """The text to send. Nothing that a person typed is read as a mark of Discord's."""
-    return "\n".join(line for line, _ in _blocks(nodes)).strip("\n").rstrip()
+    return "\n".join(line for line, _ in _blocks(parse(markdown))).strip("\n").rstrip()
 
 
 def _blocks(nodes: Sequence[MarkupNode], is_tight: bool = False) -> list[tuple[str, bool]]:

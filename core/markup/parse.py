@@ -23,23 +23,9 @@ if TYPE_CHECKING:
 
 
 MarkupKind = Literal[
-    "paragraph",
-    "heading",
-    "list",
-    "item",
-    "quote",
-    "table",
-    "row",
-    "cell",
-    "code",
-    "rule",
-    "text",
-    "code_span",
-    "bold",
-    "italic",
-    "strikethrough",
-    "link",
-]
+    "paragraph", "heading", "list", "item", "quote", "table", "row", "cell", "code", "rule",
+    "text", "code_span", "bold", "italic", "strikethrough", "link",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

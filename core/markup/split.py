@@ -34,8 +34,12 @@ _SENTENCE_SHARE = 0.6
 """A cut at a sentence's end is preferred where it gives up less than the rest of this share."""
 
 
-def split_markdown(markdown: str, limit: int, measure: Callable[[str], int]) -> list[str]:
-    """Parts with ``measure(part) <= limit`` that together show what the whole shows; empty for blank text."""
+def split(markdown: str, limit: int, measure: Callable[[str], int]) -> list[str]:
+    """Parts of a text, each valid Markdown with ``measure(part) <= limit``; `[]` for blank text, a text that fits comes
+    back as the one part. `measure` is the length of one part as the platform counts it once rendered.
+
+    Nothing is lost or doubled but white space and table heads. A limit too small for one character is not kept.
+    """
     text = well_formed(markdown).strip("\n")
     if not text.strip():
         return []
@@ -48,20 +52,20 @@ def _largest(count: int, guess: int, fill: Callable[[int], float]) -> int:
     """A number up to `count` that fills a part well, 0 when not even one fits; the greatest where they differ much.
     `fill` is the share of the limit that a number takes. Sizes are nearly proportional, so few have to be measured."""
     low, high = 0, count + 1
-    probe = min(max(guess, 1), count)
+    size = min(max(guess, 1), count)
     tries = 0
     while high - low > 1:
-        share = fill(probe)
+        share = fill(size)
         if share <= 1:
-            low = probe
+            low = size
             if share > _WELL_FILLED:
                 break
         else:
-            high = probe
+            high = size
         tries += 1
         is_aimed = tries <= _AIMED_TRIES and 0 < share < math.inf
-        aim = int(probe / share * _AIM) if is_aimed else (low + high) // 2
-        probe = min(max(aim, low + 1), high - 1)
+        aim = int(size / share * _AIM) if is_aimed else (low + high) // 2
+        size = min(max(aim, low + 1), high - 1)
     return low
 
 

@@ -6,38 +6,47 @@ Follows the Bot API's rules: nothing nests in code and pre, quotes do not nest, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from core.markup.entity import EntityKind, TextEntity
-from core.markup.parse import MarkupNode
+from core.markup.parse import MarkupNode, parse
 from core.markup.text import table_lines, utf16_length
 
-MOST_SPANS = 100
+MOST_ENTITIES = 100
 _WEIGHT = {"text_link": 0, "pre": 1}
+EntityKind = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote"]
 
 
-def render_telegram(nodes: Sequence[MarkupNode]) -> tuple[str, tuple[TextEntity, ...]]:
-    """Text and entities in order of their offset; an outer entity stands before the inner."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextEntity:
+    """A stretch of text, in UTF-16 units, and what it is. `kind` is the type of a Telegram MessageEntity; `url` goes
+    with text_link, `language` with pre."""
+
+    kind: EntityKind
+    offset: int
+    length: int
+    url: str | None = None
+    language: str | None = None
+
+
+def to_telegram(markdown: str) -> tuple[str, tuple[TextEntity, ...]]:
+    """Text and its entities: at most 100, in order of their offset, an outer one before the inner."""
     writer = _Writer(is_plain=False)
-    writer.blocks(nodes)
+    writer.blocks(parse(markdown))
     text = "".join(writer.chunks).rstrip()
     end = utf16_length(text)
-    spans: list[TextEntity] = []
-    for span in writer.spans:
-        length = min(span.length, end - span.offset)
-        if length > 0:
-            spans.append(
-                TextEntity(kind=span.kind, offset=span.offset, length=length, url=span.url, language=span.language)
-            )
-    if len(spans) > MOST_SPANS:
+    entities = [replace(entity, length=min(entity.length, end - entity.offset)) for entity in writer.entities]
+    entities = [entity for entity in entities if entity.length > 0]
+    if len(entities) > MOST_ENTITIES:
         # What carries information that the text does not have is kept first.
-        spans = sorted(spans, key=lambda span: (_WEIGHT.get(span.kind, 2), span.offset))[:MOST_SPANS]
-    return text, tuple(sorted(spans, key=lambda span: (span.offset, -span.length)))
+        entities = sorted(entities, key=lambda entity: (_WEIGHT.get(entity.kind, 2), entity.offset))[:MOST_ENTITIES]
+    return text, tuple(sorted(entities, key=lambda entity: (entity.offset, -entity.length)))
 
 
-def render_plain(nodes: Sequence[MarkupNode]) -> str:
+def to_plain(markdown: str) -> str:
     """Text without any marks but those of lists, quotes and tables; the address of a link follows it in brackets."""
     writer = _Writer(is_plain=True)
-    writer.blocks(nodes)
+    writer.blocks(parse(markdown))
     return "".join(writer.chunks).rstrip()
 
 
@@ -54,7 +63,7 @@ class _Writer:
     def __init__(self, *, is_plain: bool) -> None:
         self.is_plain = is_plain
         self.chunks: list[str] = []
-        self.spans: list[TextEntity] = []
+        self.entities: list[TextEntity] = []
         self.offset = 0
         self.prefix = ""
         self.active: set[str] = set()
@@ -111,7 +120,7 @@ class _Writer:
             self.active.add("blockquote")
             self.blocks(node.children)
             self.active.discard("blockquote")
-            self.span("blockquote", start)
+            self.entity("blockquote", start)
         self.prefix = prefix
 
     def code(self, text: str, language: str | None) -> None:
@@ -127,7 +136,7 @@ class _Writer:
         start = self.offset
         self.write(text)
         self.holes.append((start, self.offset))
-        self.span("pre", start, language=language)
+        self.entity("pre", start, language=language)
 
     def inlines(self, nodes: Sequence[MarkupNode]) -> None:
         for node in nodes:
@@ -139,7 +148,7 @@ class _Writer:
                     self.write(node.text)
                     if "text_link" not in self.active:
                         self.holes.append((start, self.offset))
-                        self.span("code", start)
+                        self.entity("code", start)
                 case "bold" | "italic" | "strikethrough":
                     self.styled(node.kind, node)
                 case _:
@@ -152,7 +161,7 @@ class _Writer:
         self.active.discard("text_link")
         if self.is_plain:
             self.write(f" ({(node.url or '').removeprefix('mailto:').removeprefix('tel:')})")
-        self.span("text_link", start, url=node.url)
+        self.entity("text_link", start, url=node.url)
 
     def styled(self, kind: EntityKind, node: MarkupNode) -> None:
         """Children in a style, cut around code, which takes none."""
@@ -165,13 +174,13 @@ class _Writer:
         self.active.discard(kind)
         end = self.offset
         for hole_start, hole_end in self.holes[first_hole:]:
-            self.span(kind, start, hole_start)
+            self.entity(kind, start, hole_start)
             start = hole_end
-        self.span(kind, start, end)
+        self.entity(kind, start, end)
 
-    def span(
+    def entity(
         self, kind: EntityKind, start: int, end: int | None = None, url: str | None = None, language: str | None = None
     ) -> None:
         end = self.offset if end is None else end
         if end > start:
-            self.spans.append(TextEntity(kind=kind, offset=start, length=end - start, url=url, language=language))
+            self.entities.append(TextEntity(kind=kind, offset=start, length=end - start, url=url, language=language))

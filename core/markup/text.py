@@ -17,7 +17,6 @@ _CJK_OPENERS = "\uff08\u300c\u300e\u3010\u300a"
 _URL_STOPS = frozenset("<>\"'`[]|\\{}^" + CJK_STOPS + CJK_PAUSES + CJK_CLOSERS + _CJK_OPENERS)
 _URL_TRAIL = frozenset(".,;:!?*~")
 _WIDEST_COLUMN = 40
-_JOINER = "\u200d"
 
 
 def utf16_length(text: str) -> int:
@@ -78,58 +77,16 @@ def addresses(text: str) -> Iterator[tuple[str, bool]]:
 
 def is_cjk(character: str) -> bool:
     """Whether the character is of a script written without spaces or its punctuation."""
-    return character >= "\u1100" and unicodedata.east_asian_width(character) in "WF" and not _is_symbol(character)
-
-
-def _is_symbol(character: str) -> bool:
-    return unicodedata.category(character) in ("So", "Sk")
-
-
-def _extends(character: str) -> bool:
-    """Whether the character belongs to the one before it (Unicode Annex 29: Extend, SpacingMark, ZWJ)."""
-    if character < "\u0300":
-        return False
-    return (
-        unicodedata.category(character) in ("Mn", "Me", "Mc")
-        or character in (_JOINER, "\u200c", "\u0e33", "\u0eb3", "\uff9e", "\uff9f")
-        or "\U0001f3fb" <= character <= "\U0001f3ff"
-        or "\U000e0020" <= character <= "\U000e007f"
-    )
-
-
-def _is_jamo_run(before: str, after: str) -> bool:
-    """Whether two Hangul characters make one syllable (Annex 29, rules GB6 to GB8)."""
-    leads, vowels = "\u1100" <= before <= "\u115f", "\u1160" <= before <= "\u11a7"
-    syllable, tail = "\uac00" <= before <= "\ud7a3", "\u11a8" <= before <= "\u11ff"
-    if "\u1160" <= after <= "\u11a7":
-        return leads or vowels or syllable
-    if "\u11a8" <= after <= "\u11ff":
-        return vowels or syllable or tail
-    return leads and ("\u1100" <= after <= "\u115f" or "\uac00" <= after <= "\ud7a3")
+    is_wide = character >= "\u1100" and unicodedata.east_asian_width(character) in "WF"
+    return is_wide and unicodedata.category(character) not in ("So", "Sk")
 
 
 def grapheme_ends(text: str) -> list[int]:
-    """The positions after each user-perceived character (Unicode Annex 29 without the Indic conjuncts)."""
-    ends: list[int] = []
-    flags = 0
-    for index in range(1, len(text)):
-        before, after = text[index - 1], text[index]
-        is_flag = "\U0001f1e6" <= before <= "\U0001f1ff"
-        flags = flags + 1 if is_flag else 0
-        if before < "\u0300" and after < "\u0300":
-            ends.append(index)
-        elif (
-            _extends(after)
-            or (before == _JOINER and _is_symbol(after))
-            or (flags % 2 and "\U0001f1e6" <= after <= "\U0001f1ff")
-            or _is_jamo_run(before, after)
-        ):
-            continue
-        else:
-            ends.append(index)
-    if text:
-        ends.append(len(text))
-    return ends
+    """The positions after each user-perceived character (Unicode Annex 29)."""
+    # It takes a while to load and is needed for words longer than a message only.
+    import regex  # type: ignore[import-untyped]
+
+    return [match.end() for match in regex.finditer(r"\X", text)]
 
 
 def width(text: str) -> int:

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from core.errors import Refused
 from core.facts.dictation import Dictation
 from core.facts.ranking import FactRanking, KnownFacts, Question
-from core.markup.render import escape
+from core.markup.source import escape
 from core.store.facts import Fact, FactChange
 from core.store.messages import OriginalMessages
 from core.types import Answer, Button, Command, CommandSpec, Message, Option, Sender

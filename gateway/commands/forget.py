@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import tzinfo
 from zoneinfo import ZoneInfo
 
-from core.markup.render import escape
+from core.markup.source import escape
 from core.privacy.erasure_search import ErasureItem
 from core.privacy.forgetting import ErasurePreview, ErasureReceipt
 from core.types import Answer, Command, CommandSpec, Option

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.guard.guard import suspicion
-from core.markup.render import escape
+from core.markup.source import escape
 from core.notes.files import FILES
 from core.notes.owner_files import NAMES
 from core.review.review import doubt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.dates.schedule import Reading
 from core.errors import Refused
-from core.markup.render import escape
+from core.markup.source import escape
 from core.types import Answer, Command, CommandSpec, Option
 from gateway import texts
 from gateway.commands.context import CommandContext

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from core.agent.sessions import SessionTracker
 from core.errors import Refused
-from core.markup.render import escape
+from core.markup.source import escape
 from core.store.outbox import OutboxItem
 from core.types import Answer, Button, Command, CommandSpec, Option, Session
 from gateway import texts

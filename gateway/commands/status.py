@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from core.errors import Refused
-from core.markup.render import escape
+from core.markup.source import escape
 from core.store.people import Pairing
 from core.store.sync import SyncQueue
 from core.types import Answer, Command, CommandSpec, Option

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
-from core.markup.render import escape
+from core.markup.source import escape
 from core.types import Answer, Button, Command, CommandSpec, Option, Session
 from core.usage.report import Prices, Spending
 from gateway import texts

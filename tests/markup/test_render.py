@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from core.markup.entity import TextEntity as Span
+from core.markup.discord import to_discord
 from core.markup.parse import parse
-from core.markup.render import escape, to_discord, to_plain, to_telegram, utf16_length
-from core.markup.source import blocks_source, visible
-from core.markup.text import grapheme_ends, well_formed
+from core.markup.source import blocks_source, escape, visible
+from core.markup.telegram import TextEntity as Span
+from core.markup.telegram import to_plain, to_telegram
+from core.markup.text import grapheme_ends, utf16_length, well_formed
 from tests.fixtures.markdowns import markdowns
 
 pytestmark = pytest.mark.slow

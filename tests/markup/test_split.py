@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.markup.parse import MarkupNode, parse
-from core.markup.render import escape, split, to_telegram
-from core.markup.source import visible
+from core.markup.source import escape, visible
+from core.markup.split import split
+from core.markup.telegram import to_telegram
 from tests.fixtures.markdowns import MEASURES, markdowns, telegram_length
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.markup.render import to_plain
+from core.markup.telegram import to_plain
 from core.types import Address, Scope
 from tests.fixtures.corridor import Corridor, open_corridor
 from tests.fixtures.scripted_model import ScriptedModel, calls, says

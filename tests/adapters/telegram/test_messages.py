@@ -13,7 +13,7 @@ from adapters.streaming import StreamedReply
 from adapters.telegram.messages import TelegramMessages
 from adapters.telegram.request import TelegramRequest
 from core.errors import DeliveryError
-from core.markup.render import utf16_length
+from core.markup.text import utf16_length
 from core.types import Address, Answer, Button, Command, File
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.slip import Slip
