@@ -274,8 +274,9 @@ def _memory(
     for warning in warnings:
         memory.warn(warning)
     review_notices = ReviewNotices(owner_notices)
-    services.notebook.connect(memory.on_memory_write, review_notices.call)
-    services.owner_files.connect(review_notices.call_about)
+    services.notebook.connect(memory.on_memory_write)
+    services.notebook.review.connect(review_notices.call, review_notices.warn_of_note)
+    services.owner_files.connect(review_notices.warn_of_file)
     return memory
 
 
@@ -295,8 +296,10 @@ def _curation(services: Services, on_wake: Callable[[], None]) -> CurationChore:
 def _memories(services: Services, cheap: Model | None) -> list[MemoryProvider]:
     """What is built in: notes, history, and facts, unless the settings turn these off."""
     options, zone = services.settings.memory, services.settings.general.zone
+    backlog = FactBacklog(services.database, services.facts)
+    evidence = EvidenceSearch(services.conversations, backlog, zone)
     memories: list[MemoryProvider] = [
-        NotesProvider(services.notebook, options.nudge_after),
+        NotesProvider(services.notebook, evidence, options.nudge_after),
         HistoryProvider(services.recall, zone),
     ]
     if options.facts:
@@ -308,10 +311,9 @@ def _memories(services: Services, cheap: Model | None) -> list[MemoryProvider]:
             }
         )
         knowledge = KnownFacts(services.fact_search, blend, zone)
-        backlog = FactBacklog(services.database, services.facts)
         reader = FactReader(Extraction(cheap, services.settings.model.cheap, zone), backlog, services.clock)
-        heard = EvidenceSearch(services.conversations, backlog, zone)
-        memories.append(FactsProvider(services.facts, services.fact_search, knowledge, reader, heard))
+        review = services.notebook.review
+        memories.append(FactsProvider(services.facts, services.fact_search, knowledge, reader, evidence, review))
     return memories
 
 

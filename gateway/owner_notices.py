@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from hashlib import sha256
 
 from core.markup.source import escape
 from core.notes.files import FILES
 from core.ports import Clock
 from core.store import epoch
-from core.store.notes import PendingNote
+from core.store.notes import FACT, PendingNote
 from core.store.outbox import Outbox, OutboxItem
 from core.store.people import Pairing, People
 from core.store.sessions import Transcripts
@@ -67,19 +68,16 @@ class OwnerNotices:
 
 
 class ReviewNotices:
-    """Tells through `owner_notices`: the owner for a room, the person otherwise."""
+    """Tells of what waits for a yes, and of what was written by hand: the owner for a room, otherwise the person."""
 
     def __init__(self, owner_notices: OwnerNotices) -> None:
         self._owner_notices = owner_notices
 
     async def call(self, note: PendingNote, began_at: datetime) -> None:
         """Leaves a notice; nothing new where one was left since `began_at`."""
-        scope, name = note.scope, FILES[note.target]
-        what = f"In {name} stands" if note.is_written else f"For {name} came"
-        text = (
-            f"{what} something that reads like an order to me: it contains {note.reason}. I do not follow it and leave "
-            "it out until you decide"
-        )
+        scope = note.scope
+        done = "remembered" if note.target == FACT else "noted"
+        text = f"Something is to be {done} that waits for a yes: {note.reason}"
         look = "`/memory pending` shows it"
         if scope.is_room:
             text = f"About the room `{scope.key}`: {text}"
@@ -87,10 +85,21 @@ class ReviewNotices:
         key = f"aside:{scope.key}:{began_at.isoformat()}"
         await self._owner_notices.tell(key, f"{text}. {look}.", LOCAL if scope.is_room else scope)
 
-    async def call_about(self, name: str, reason: str, digest: str) -> None:
-        """The same for a file of the owner's own that is left out; once for what it says."""
+    async def warn_of_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
+        """Tells once of a note that was written into a file by hand and looks wrong. It stands all the same."""
+        digest = sha256(entry.encode("utf-8", "replace")).hexdigest()
+        about = f" of the room `{scope.key}`" if scope.is_room else ""
         await self._owner_notices.tell(
-            f"aside:{name}:{digest}",
-            f"{name} reads like an order from elsewhere to me: it contains {reason}. I leave it out of the prompts "
-            f"until you say that you mean it: `/memory approve {name}`.",
+            f"warned:{scope.key}:{digest}",
+            f"A note that was written by hand into {FILES[target]}{about} contains {reason}. It stands in the prompts; "
+            "if you have not written it, take it out: `/memory remove …`.",
+            LOCAL if scope.is_room else scope,
+        )
+
+    async def warn_of_file(self, name: str, reason: str, digest: str) -> None:
+        """The same for a file of the owner's own, once for what it says."""
+        await self._owner_notices.tell(
+            f"warned:{name}:{digest}",
+            f"{name} contains {reason}. It stands in the prompts of new conversations all the same; look whether you "
+            "have written it.",
         )

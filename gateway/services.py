@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from config.settings import ProviderOptions, Settings
 from core.errors import ConfigError
+from core.facts.dictation import Dictation
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from core.memory.sync import Sync
@@ -32,7 +33,7 @@ from core.store.inbox import Inbox
 from core.store.incognito import IncognitoMarks, IncognitoRegistry
 from core.store.jobs import Jobs
 from core.store.links import Links
-from core.store.notes import Approvals, Notes, PendingNotes
+from core.store.notes import Notes, PendingNotes
 from core.store.outbox import Outbox
 from core.store.people import People
 from core.store.personal_data import PersonalData
@@ -103,7 +104,11 @@ class Services:
             jobs, notes = Jobs(database), Notes(database)
             marks = IncognitoMarks(database, clock)
             limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
-            notebook = Notebook(settings.home, notes, clock, limits, PendingNotes(database))
+            facts = Facts(database, clock)
+            dictation = Dictation(facts, settings.general.zone)
+            facts = Facts(database, clock)
+            dictation = Dictation(facts, settings.general.zone)
+            notebook = Notebook(settings.home, notes, clock, limits, PendingNotes(database), dictation.approve)
             usage_log, home_files = UsageLog(database), HomeFiles(settings.home)
             prices = Prices(settings.usage.prices, settings.usage.currency)
             yield cls(
@@ -118,7 +123,7 @@ class Services:
                 links=Links(database),
                 jobs=jobs,
                 notes=notes,
-                facts=Facts(database, clock),
+                facts=facts,
                 fact_search=FactSearch(database),
                 inbox=Inbox(database, clock, incognito),
                 outbox=Outbox(database, clock),
@@ -127,7 +132,7 @@ class Services:
                 personal_data=PersonalData(database),
                 usage_log=usage_log,
                 notebook=notebook,
-                owner_files=OwnerFiles(settings.home, Approvals(database)),
+                owner_files=OwnerFiles(settings.home),
                 appointments=Appointments(jobs, clock, settings.general.zone, on_change, settings.cron.max_jobs),
                 usage_report=UsageReport(usage_log, prices, clock, settings.general.zone),
                 home_files=home_files,

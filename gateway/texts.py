@@ -227,6 +227,9 @@ def link_question(other: Sequence[str], own: Sequence[str]) -> str:
 NOTE_TITLES = {"memory": "What I noted", "user": "What I noted about you"}
 NOTHING_YET = "Nothing yet."
 NOTHING_PENDING = "Nothing is waiting for your decision."
+PENDING = "These are waiting for your decision; until then they stand in no prompt:"
+PENDING_HINT = "`/memory approve N` keeps it, `/memory reject N` drops it."
+A_FACT = "a fact"
 NOTHING_CHANGED = "Nothing was changed yet."
 NOTHING_OLDER = "There is nothing older."
 REPLACE_USAGE = "Say what to replace and with what: `/memory replace lives in Lisbon => lives in Porto`."

@@ -1,6 +1,6 @@
 """What a person asks to be remembered, word for word: read by the rules, and kept whole where they see nothing in it.
 
-One body for /remember, Discord's context menu and the command line. Refuses what looks like an order to the model.
+One body for /remember, Discord's context menu and the command line.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from zoneinfo import ZoneInfo
 from core.errors import Refused
 from core.facts.claims import FACT_CHARS, Claim, fact_of, placed
 from core.facts.rules import claims
-from core.guard.guard import suspicion
+from core.review.review import ANYWAY, insisting, typed
 from core.store.facts import Fact, Facts
-from core.store.notes import Author
+from core.store.notes import Author, PendingNote
 from core.text.names import names_in
-from core.types import Message, Scope
+from core.types import Account, Message, Scope, Sender
 
 
 class Dictation:
@@ -29,10 +29,9 @@ class Dictation:
     async def take(self, said: Message, scope: Scope, platform: str) -> list[Fact]:
         """Keeps what `said` states as facts of its sender in `scope`, as they stand then. Raises Refused with what to
         do."""
-        text = said.text.strip()
-        if not text:
+        if not said.text.strip():
             raise Refused("Say what to remember: `/remember Ana's birthday is on 3 May`.")
-        self._check(text)
+        text = self._checked(said.text)
         whole = " ".join(text.split())
         found = claims(text, said.created_at, self._zone, is_dictated=True) or [
             Claim(content=whole, kind="identity", entities=names_in(whole), is_asked=True)
@@ -42,21 +41,35 @@ class Dictation:
     async def correct(self, fact: Fact, text: str, scopes: frozenset[Scope], by: Author, at: datetime) -> Fact | None:
         """Puts `text`, said at a moment, in place of what a fact said; the fact as it stands then, None when it is
         gone. Raises Refused with what to do."""
-        self._check(text)
+        text = self._checked(text)
         read = claims(text, at, self._zone, is_dictated=True)
         claim = _meant(read, fact)
         content = read[0].content if len(read) == 1 else text
         return await self._ledger.correct(fact.id, scopes, content, by, claim.laid_over if claim else lambda fact: fact)
 
+    async def approve(self, note: PendingNote) -> str:
+        """Keeps what a model wanted to remember and a person has said yes to, as a fact of theirs."""
+        account = note.account or Account(platform="terminal", user_id="local")
+        said = Message(
+            role="user",
+            text=f"{ANYWAY} {note.operations[0].content}",
+            session_id=0,
+            created_at=note.at,
+            sender=Sender(id=account.user_id, name=""),
+        )
+        kept = await self.take(said, note.scope, account.platform)
+        return " ".join(f"Fact {fact.id} is kept: “{fact.content}”." for fact in kept)
+
     @staticmethod
-    def _check(text: str) -> None:
+    def _checked(text: str) -> str:
+        """The text as it is kept. Raises Refused where it is too long, or asks to be meant."""
+        text, is_insisting = insisting(text.strip())
         if len(text) > FACT_CHARS:
             raise Refused(
                 f"That is too long for a fact: {len(text):,} characters, and {FACT_CHARS} are the most. Say in a "
                 "sentence or two what to remember of it."
             )
-        if (reason := suspicion(text)) is not None:
-            raise Refused(f"I do not keep that: it contains {reason}, and facts are read beside your words. Reword it.")
+        return typed(text, FACT_CHARS, is_insisting=is_insisting)[0]
 
 
 def _meant(read: Sequence[Claim], fact: Fact) -> Claim | None:

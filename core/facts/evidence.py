@@ -1,29 +1,34 @@
-"""What people themselves have said in a conversation, as evidence: which of their messages supports a statement.
+"""Whether people have said what a model wants to keep: looked up in what they typed, never in a summary.
 
-Strict with names and figures: each must have been said. Lenient with the wording: most of the words, or others that are
-said of the same thing. Knows no truth: only whether somebody has said it, and who. Pure.
+Strict with names and figures: each must have been said. Lenient with the wording: most of the words, rare ones before
+common ones, or others that are said of the same thing. Knows no truth: only whether somebody has said it, and who.
 """
 
 from __future__ import annotations
 
+import math
 import re
+import tomllib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
 
-from core.facts import speech
 from core.facts.claims import is_first_person
-from core.facts.numerals import figures_of, month_of
 from core.facts.patterns import KIN
-from core.facts.rules import LIMIT_CHARS
+from core.guard.provenance import said as typed
+from core.guard.provenance import typed_part
 from core.text.attributes import ME, hint_words
 from core.text.names import entity_key, names_in
 from core.text.normalize import fold, is_unspaced, plain, words_of
 from core.text.terms import stop_words, terms_of
 from core.types import Message
 
-WORDS, WORDS_BESIDE = 0.5, 0.3
-"""At least this part of the words of a statement must have been said; where its names and figures were, the second."""
+WORDS, WORDS_BESIDE = 0.62, 0.3
+"""At least this part of the words of a statement, by weight, must have been said; where its names and figures were, the
+second."""
 LOOKED_AT = 100
 """So many messages of people are looked at, the latest."""
 EARLIER = 30
@@ -33,40 +38,20 @@ AS_A_QUESTION = 0.6
 ENGLISH, ENGLISH_ACCENTED = 0.3, 0.5
 """From this part of English filling words on a text counts as English; where a word has an accent, the second, since
 others say "me" and "a" too."""
-_NAMING = frozenset(("name", "call", "heiss", "nom", "nombr", "nome", "llama", "chama", "名字", "名前"))
+AFFIRMED_WORDS = 5
+"""A longer message says something itself, and is no mere yes."""
+_HAN_DIGITS = "〇一二三四五六七八九"
 _FIGURE = re.compile(r"\d+")
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s*(?=\D)|\n+")
 _BEGINNING = re.compile(r"(?:\A|(?<=[.!?;。！？\n]))\s*(?=\S)")
-_CLAUSE = re.compile(
-    r"[,:;，、]\s*|\s+(?:and|but|und|aber|sondern|et|mais|pero|y|mas|e|и|но|because|weil|so)\s+", re.IGNORECASE
-)
-_QUOTED = re.compile(r"```.*?(?:```|\Z)|[“”\"«„「][^“”\"»」\n]{20,}[“”\"»」]", re.DOTALL)
-"""Code, and quotations of more than a name."""
-_USER = re.compile(
-    r"\b(?:(?:the|der|die|le|la|el|o|a) )?(?:users?|persons?|writer|speaker|nutzer\w*|benutzer\w*|"
-    r"usuari[oa]|usuári[oa]|utilisat\w+|utente|пользовател\w*)(?:['’]s)?\b|用户|用戶|ユーザー|사용자",
-    re.IGNORECASE,
-)
-"""How a statement names whom the model talks to."""
+_QUOTED = re.compile(r"[“”\"«„「][^“”\"»」\n]{20,}[“”\"»」]")
+"""A quotation of more than a name."""
 _KIN = re.compile(rf"\W*(?:s\s+)?(?:my |our |their )?(?P<kin>{KIN})\b(?! (?:is|are|name)\b)", re.IGNORECASE)
 _OF_KIN = re.compile(rf"\b(?:my|our) ({KIN})['’]s\b", re.IGNORECASE)
-_UNSPACED_KIN = re.compile(
-    r"\W*[的の]?(?:妹|姐|姊|弟|哥|兄|姉|妈|媽|母|爸|父|丈夫|妻|夫|老公|老婆|朋友|友|同事|女儿|女兒|娘|儿子|兒子|息子)"
-)
-"""How it goes on where it is about somebody of theirs."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Clause:
-    """A part of a sentence. `is_asked`: its sentence ends as a question and begins with none of what asks a favour."""
-
-    text: str
-    terms: frozenset[str]
-    is_asked: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Heard:
+class _Text:
     """A text made ready to be compared. `digits` are all its digits in a row, `groups` the attributes it speaks of."""
 
     plain: str
@@ -77,7 +62,7 @@ class _Heard:
     groups: frozenset[str]
 
     @classmethod
-    def of(cls, text: str) -> _Heard:
+    def of(cls, text: str) -> _Text:
         compared = plain(fold(text))[0]
         words, terms = frozenset(words_of(compared)), frozenset(terms_of(text))
         return cls(compared, words, terms, figures_of(compared), "".join(_FIGURE.findall(compared)), _groups(terms))
@@ -93,25 +78,30 @@ class _Heard:
     def has_word(self, term: str) -> bool:
         """Whether it holds a word in some form, or the number that the word is."""
         is_held = term in self.terms or any(_is_like(term, held) for held in self.terms)
-        return is_held or speech.numbers().get(term, -1) in self.figures
+        return is_held or _numbers().get(term, -1) in self.figures
 
     def speaks_of(self, term: str) -> bool:
         """Whether it holds the word, or another that is said of the same thing."""
         return self.has_word(term) or not self.groups.isdisjoint(_groups([term]))
 
+    def has_figure(self, figure: str) -> bool:
+        """Whether a number is in it: in figures, in words, or as a part of a long one that is grouped otherwise."""
+        return int(figure) in self.figures or (len(figure) > 3 and figure in self.digits)
+
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """A statement. `names` and `figures` must have been said, of `words` most."""
+class _Statement:
+    """`names` and `figures` must have been said, of `words` most."""
 
     names: tuple[str, ...]
     figures: tuple[str, ...]
     words: tuple[str, ...]
     content: str
+    text: _Text
 
     @classmethod
-    def of(cls, content: str, names: Iterable[str]) -> _Said:
-        text = " ".join(_USER.sub(" ", content).split())
+    def of(cls, content: str, names: Iterable[str]) -> _Statement:
+        text = " ".join(pattern("user").sub(" ", content).split())
         found = names_in(text)
         if found and text.startswith(found[0]) and " " not in found[0]:
             # The capital may be that of the sentence.
@@ -121,12 +111,13 @@ class _Said:
         named = {term for name in strict for term in terms_of(name)}
         words = [term for term in terms_of(text) if term not in named and not term.isdecimal() and not month_of(term)]
         months = [str(month) for word in words_of(plain(text)[0]) if (month := month_of(word))]
-        nobody = ("", *speech.NOBODY_IN_PARTICULAR)
+        nobody = ("", *_data()["words"]["nobody"])
         return cls(
             tuple(dict.fromkeys(name for name in strict if entity_key(name) not in nobody)),
             tuple(dict.fromkeys([*figures, *months])),
             tuple(term for term in dict.fromkeys(words) if term not in nobody),
             text,
+            _Text.of(text),
         )
 
 
@@ -136,99 +127,105 @@ class Evidence:
     def __init__(self, rows: Sequence[Message]) -> None:
         self._rows = rows
         self._own = [index for index, row in enumerate(rows) if is_own(row)][-LOOKED_AT:]
-        self._ready: dict[int, _Heard] = {}
+        self._ready: dict[int, _Text] = {}
+        self._common: Counter[str] | None = None
 
     def support(self, content: str, names: Sequence[str] = (), *, is_own_affair: bool = False) -> Message | None:
         """The message that supports a statement best, the latest of several; None where nobody has said it. `names`
         are those that it holds, with the value of its attribute; `is_own_affair`: it is told of who speaks."""
-        said = _Said.of(content, names)
-        best: tuple[int, Message] | None = None
-        for index in self._own:
-            score = self._score(said, index, is_own_affair=is_own_affair)
-            if score and (best is None or score >= best[0]):
-                best = (score, self._rows[index])
-        return None if best is None else best[1]
+        statement = _Statement.of(content, names)
+        scores = [(self._score(statement, index, is_own_affair=is_own_affair), index) for index in self._own]
+        best = max(scores, default=(0, 0))
+        return self._rows[best[1]] if best[0] else None
 
     def is_supported(self, row: Message, content: str, names: Sequence[str] = (), *, is_own_affair: bool) -> bool:
         """Whether this one of the rows supports a statement."""
+        statement = _Statement.of(content, names)
         indexes = [index for index in self._own if self._rows[index] is row]
-        said = _Said.of(content, names)
-        return any(self._score(said, index, is_own_affair=is_own_affair) for index in indexes)
+        return any(self._score(statement, index, is_own_affair=is_own_affair) for index in indexes)
 
-    def unsaid(self, content: str, names: Sequence[str] = ()) -> list[str]:
-        """The names and figures of a statement that nobody here has said."""
-        said = _Said.of(content, names)
-        heard = [self._heard(index) for index in self._own]
-        missing = [name for name in said.names if not any(one.has_name(name) for one in heard)]
-        return missing + [figure for figure in said.figures if not any(_has_figure(one, figure) for one in heard)]
+    def bears_out(self, content: str) -> bool:
+        """Whether each sentence of a note was said, if not in one message."""
+        parts = [part for part in _SENTENCE.split(content) if terms_of(part)]
+        is_own_affair = pattern("user").match(content) is not None and whose(content) == ME
+        return bool(parts) and all(self.support(part, is_own_affair=is_own_affair) for part in parts)
 
-    def _score(self, said: _Said, index: int, *, is_own_affair: bool) -> int:
+    def missing(self, content: str, names: Sequence[str] = ()) -> str:
+        """What of a statement nobody has typed, as a clause for who decides about it."""
+        said = _Statement.of(content, names)
+        texts = [self._text(index) for index in self._own]
+        unsaid = [name for name in said.names if not any(one.has_name(name) for one in texts)]
+        unsaid += [figure for figure in said.figures if not any(one.has_figure(figure) for one in texts)]
+        return f"nobody here has typed {' or '.join(f'“{one[:80]}”' for one in unsaid[:5]) or 'that'}"
+
+    def _score(self, said: _Statement, index: int, *, is_own_affair: bool) -> int:
         """How much of a statement a message says itself; 0 where it does not support it."""
         row = self._rows[index]
         text = own_words(row.text)
         asked = self._question_before(index)
-        is_yes = bool(asked) and len(text.split()) <= speech.AFFIRMED_WORDS and bool(speech.AFFIRMED.match(text))
-        own = _Heard.of(f"{text}\n{asked}") if is_yes else self._heard(index)
-        frame = _Heard.of(asked)
-        named = [name for name in said.names if own.has_name(name) or self._is_speaker(row, name)]
-        counted = [figure for figure in said.figures if _has_figure(own, figure)]
-        direct = [term for term in said.words if own.has_word(term)]
-        score = len(named) + len(counted) + len(direct)
-        if not score or not terms_of(said.content) or not self._is_complete(said, index, named, counted, (own, frame)):
+        is_yes = bool(asked) and len(text.split()) <= AFFIRMED_WORDS and pattern("affirmed").match(text) is not None
+        own = _Text.of(f"{text}\n{asked}") if is_yes else self._text(index)
+        frame = _Text.of(asked)
+        named = [name for name in said.names if own.has_name(name) or _is_speaker(row, name)]
+        counted = [figure for figure in said.figures if own.has_figure(figure)]
+        score = len(named) + len(counted) + sum(own.has_word(term) for term in said.words)
+        if not score or not said.text.terms or not self._is_complete(said, index, named, counted, (own, frame)):
             return 0
         is_telling = bool(named or counted)
         # Beside a name, "à" and "в" are in every second sentence.
         words = [term for term in said.words if not is_telling or len(term) > 2 or is_unspaced(term)]
-        meant = [term for term in words if own.speaks_of(term) or frame.has_word(term)]
-        if named and speech.NAMED.search(text):
-            meant += [term for term in words if term in _NAMING]
+        is_naming = bool(named) and pattern("named").search(text) is not None
+        meant = [
+            term
+            for term in words
+            if own.speaks_of(term) or frame.has_word(term) or (is_naming and term in _data()["words"]["naming"])
+        ]
+        share = WORDS_BESIDE if is_telling else WORDS
         # Of other languages it is not known which words are said of the same thing; that it is told of oneself is.
         is_foreign = is_telling and not _is_english(text) and (is_first_person(text) or not is_own_affair)
-        if len(meant) < (WORDS_BESIDE if is_telling else WORDS) * len(words) and not is_foreign:
+        if self._weight(meant) < share * self._weight(words) and not is_foreign:
             return 0
         return score if is_yes or _is_stated(said, text, is_own_affair=is_own_affair) else 0
 
+    def _weight(self, terms: Iterable[str]) -> float:
+        """What everybody says all the time weighs little."""
+        if self._common is None:
+            self._common = Counter(term for index in self._own for term in self._text(index).terms)
+        return sum(math.log(1 + (len(self._own) + 20) / (self._common[term] + 2)) for term in terms)
+
     def _is_complete(
-        self, said: _Said, index: int, named: Sequence[str], counted: Sequence[str], heard: tuple[_Heard, _Heard]
+        self, said: _Statement, index: int, named: Sequence[str], counted: Sequence[str], heard: tuple[_Text, _Text]
     ) -> bool:
         """Whether all names and figures were said: there, in the question before, or by the same person shortly
         before where the message names nobody else."""
         own, frame = heard
-        names = [name for name in said.names if name not in named and not frame.has_name(name)]
-        figures = [one for one in said.figures if one not in counted and not _has_figure(frame, one)]
         row = self._rows[index]
+        names = [name for name in said.names if name not in named and not frame.has_name(name)]
+        figures = [one for one in said.figures if one not in counted and not frame.has_figure(one)]
         figures = [one for one in figures if not _is_worked_out(one, said, row, own)]
         if not names and not figures:
             return True
-        before = self._before(index)
-        if any(not any(_has_figure(one, figure) for one in before[-2:]) for figure in figures):
+        earlier = [one for one in self._own if one < index and self._rows[one].sender == row.sender][-EARLIER:]
+        before = [self._text(one) for one in earlier]
+        if any(not any(one.has_figure(figure) for one in before[-2:]) for figure in figures):
             return False
-        others = [name for name in names_in(own_words(row.text)) if not _Heard.of(said.content).has_name(name)]
+        others = [name for name in names_in(own_words(row.text)) if not said.text.has_name(name)]
         return not (names and others) and all(any(one.has_name(name) for one in before) for name in names)
 
-    def _heard(self, index: int) -> _Heard:
+    def _text(self, index: int) -> _Text:
         if index not in self._ready:
-            self._ready[index] = _Heard.of(own_words(self._rows[index].text))
+            self._ready[index] = _Text.of(own_words(self._rows[index].text))
         return self._ready[index]
-
-    def _before(self, index: int) -> list[_Heard]:
-        sender = self._rows[index].sender
-        earlier = [one for one in self._own if one < index and self._rows[one].sender == sender]
-        return [self._heard(one) for one in earlier[-EARLIER:]]
 
     def _question_before(self, index: int) -> str:
         """What the assistant asked just before a message; empty where it asked nothing."""
         for row in reversed(self._rows[:index]):
             if row.role == "assistant" and row.text.strip():
-                sentences = _SENTENCE.split(row.text[-LIMIT_CHARS:])
+                sentences = _SENTENCE.split(row.text[-2_000:])
                 return " ".join(one for one in sentences if one.rstrip(' *_”"').endswith(("?", "？")))
             if row.role != "user":
                 break
         return ""
-
-    @staticmethod
-    def _is_speaker(row: Message, name: str) -> bool:
-        return row.sender is not None and _Heard.of(row.sender.name).has_name(name)
 
 
 def proper(names: Iterable[str]) -> list[str]:
@@ -244,70 +241,109 @@ def subject_of(about: str, content: str, row: Message) -> str | None:
     if about.casefold() in (ME, "the writer", "i", "user", "the user") or not key:
         return whose(content)
     speaker = entity_key(row.sender.name) if row.sender else ""
-    is_speaker = key in (speaker, speaker.split(" ")[0]) and not _Heard.of(own_words(row.text)).has_name(about)
+    is_speaker = key in (speaker, speaker.split(" ")[0]) and not _Text.of(own_words(row.text)).has_name(about)
     return ME if is_speaker else key
 
 
 def whose(content: str) -> str | None:
     """Whom a statement about the person is about after all: ``me``, ``my sister``, or None for another of theirs."""
-    told = _USER.sub(" ", content, count=1)
+    told = pattern("user").sub(" ", content, count=1)
     if (kin := _KIN.match(told)) is not None:
         return entity_key(f"my {kin['kin']}")
-    return None if _UNSPACED_KIN.match(told) or speech.OTHER_SUBJECT.match(told) else ME
+    return None if pattern("unspaced_kin").match(told) or pattern("other_subject").match(told) else ME
 
 
 def is_own(row: Message) -> bool:
-    """Whether a row is something that a person said in earnest to be heard."""
-    is_person = row.role == "user" and row.kind == "chat" and not (row.sender and row.sender.is_nobody)
-    return is_person and row.origin == "typed" and bool(row.text.strip())
+    """Whether a person has typed something of a row, in earnest and to be heard."""
+    return bool(typed(row))
 
 
 def own_words(text: str) -> str:
-    """A message without code, quotations, the lines that quote others and what is handed over to be worked on, and no
-    more of it than somebody types."""
-    text = _QUOTED.sub(" ", text)
-    lines = (line for line in text.splitlines() if not line.lstrip().startswith((">", "[attached ")))
-    kept = "\n".join(lines).strip()[:LIMIT_CHARS]
+    """What was typed of a message, without quotations, the lines that quote others and what is handed over to be worked
+    on."""
+    lines = (
+        line for line in _QUOTED.sub(" ", typed_part(text)).splitlines() if not line.lstrip().startswith((">", "[att"))
+    )
+    kept = "\n".join(lines).strip()
     begins = (sentence.end() for sentence in _BEGINNING.finditer(kept))
-    handed = next((place for place in begins if speech.HANDED_OVER.match(kept, place)), len(kept))
+    handed = next((place for place in begins if pattern("handed_over").match(kept, place)), len(kept))
     return kept[:handed].rstrip()
 
 
-def _is_stated(said: _Said, text: str, *, is_own_affair: bool) -> bool:
+def figures_of(compared: str) -> frozenset[int]:
+    """All numbers of a text, also those in words, of months, and in Han figures; a word that may be one counts."""
+    found = {int(figure) for figure in re.findall(r"\d{1,40}", compared)}
+    for word in re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)?", compared):
+        number = _numbers().get(word) or month_of(word)
+        found |= {number} if number else set()
+    found |= {int(hour) % 12 for hour in re.findall(r"\b(1[3-9]|2[0-3])[:.h]?\d?", compared)}
+    found |= {minutes for word, minutes in _data()["parts_of_an_hour"].items() if word in compared}
+    return frozenset(found | {_han(run) for run in re.findall(r"[〇一二三四五六七八九十]{1,40}", compared)})
+
+
+def _han(run: str) -> int:
+    """``二十三`` is 23, ``二〇二六`` 2026."""
+    if "十" not in run:
+        return int("".join(str(_HAN_DIGITS.index(digit)) for digit in run))
+    tens, _, ones = run.partition("十")
+    units = _HAN_DIGITS.find(ones[:1]) if ones else 0
+    return (_HAN_DIGITS.find(tens[-1]) if tens else 1) * 10 + max(0, units)
+
+
+@lru_cache(maxsize=10_000)
+def month_of(word: str) -> int:
+    """1 for January, in a few languages, short or in full; 0 for what is no month."""
+    for number, line in enumerate(_data()["months"]["beginnings"], 1):
+        english, *others = line.split()
+        if word in (english, english[:3]):
+            return number
+        if any(word == plain(one)[0] or (not one.isascii() and word.startswith(one)) for one in others):
+            return number
+    return 0
+
+
+def _is_stated(said: _Statement, text: str, *, is_own_affair: bool) -> bool:
     """Whether the clause that says most of a statement says it as one: not as a question, not on a condition, not the
     other way round, and of the same person."""
-    statement = _Heard.of(said.content)
-    clauses = list(_clauses(text))
-    shares = [sum(statement.speaks_of(term) for term in clause.terms) for clause in clauses]
-    most = max(shares, default=0)
-    best = [clause for clause, share in zip(clauses, shares, strict=True) if share == most]
-    return not best or any(_is_meant(clause, most, said, is_own_affair=is_own_affair) for clause in best)
+    clauses = []
+    for sentence in _SENTENCE.split(text):
+        parts = [part for part in pattern("clause").split(pattern("no_at_first").sub("", sentence)) if part.strip()]
+        is_asking = sentence.rstrip().endswith(("?", "？", "吗", "か")) and not pattern("requested").search(sentence)
+        for place, part in enumerate(parts, 1):
+            terms = frozenset(terms_of(part))
+            share = sum(said.text.speaks_of(term) for term in terms)
+            is_asked = is_asking and place == len(parts) and share >= AS_A_QUESTION * len(terms)
+            clauses.append((share, part, is_asked))
+    most = max((share for share, _, _ in clauses), default=0)
+    best = [(part, is_asked) for share, part, is_asked in clauses if share == most]
+    return not best or any(not is_asked and _is_meant(part, said, is_own_affair) for part, is_asked in best)
 
 
-def _is_meant(clause: _Clause, share: int, said: _Said, *, is_own_affair: bool) -> bool:
-    if clause.is_asked and share >= AS_A_QUESTION * len(clause.terms):
+def _is_meant(clause: str, said: _Statement, is_own_affair: bool) -> bool:
+    if pattern("supposed").match(clause) or not _agrees(clause, said.content):
         return False
-    if speech.SUPPOSED.match(clause.text) or not _agrees(clause.text, said.content):
+    stated = pattern("saying").sub(" ", clause)
+    moods = (("unreal", "unreal_told"), ("hearsay", "hearsay"), ("over", "over_told"))
+    if any(pattern(mood).search(stated) and not pattern(told).search(said.content) for mood, told in moods):
         return False
-    stated = speech.SAYING.sub(" ", clause.text)
-    if any(mood.search(stated) and not told.search(said.content) for mood, told in speech.MOODS):
+    return not is_own_affair or _is_of_the_speaker(clause, said)
+
+
+def _is_of_the_speaker(clause: str, said: _Statement) -> bool:
+    """ "My sister moved to Porto" says nothing of who speaks, unless the statement speaks of the sister too."""
+    if any(not said.text.has_name(owner) for owner in pattern("of_another").findall(clause)):
         return False
-    if not is_own_affair:
-        return True
-    statement = _Heard.of(said.content)
-    if any(not statement.has_name(owner) for owner in speech.OF_ANOTHER.findall(clause.text)):
+    if any(not said.text.has_word(term) for kin in _OF_KIN.findall(clause) for term in terms_of(kin)):
         return False
-    if any(not statement.has_word(term) for kin in _OF_KIN.findall(clause.text) for term in terms_of(kin)):
+    ordered = pattern("ordered").match(clause)
+    is_ordering = ordered is not None and not is_first_person(clause[ordered.end() :])
+    if is_ordering or pattern("to_the_assistant").match(clause):
         return False
-    ordered = speech.ORDERED.match(clause.text)
-    if speech.TO_THE_ASSISTANT.match(clause.text) or (ordered and not is_first_person(clause.text[ordered.end() :])):
-        return False
-    other = speech.OTHER_SUBJECT.match(clause.text)
+    other = pattern("other_subject").match(clause)
     if other is None:
         return True
-    # "My sister moved to Porto" says nothing of who speaks, unless the statement speaks of the sister too.
     who = terms_of(other["kin"] or other["name"] or other["unspaced"] or "")
-    is_named = bool(who) and all(statement.has_word(term) for term in who)
+    is_named = bool(who) and all(said.text.has_word(term) for term in who)
     return is_named or (other["name"] is None and whose(said.content) != ME)
 
 
@@ -318,34 +354,53 @@ def _agrees(one: str, other: str) -> bool:
 
 
 def _denials(text: str) -> tuple[int, set[str]]:
-    kept = speech.NO_AT_FIRST.sub("", speech.KEPT_IN_MIND.sub(" ", text))
-    return len(speech.DENIED.findall(kept)), {word.casefold()[:5] for word in speech.TURNED_AWAY.findall(kept)}
+    kept = pattern("no_at_first").sub("", pattern("kept_in_mind").sub(" ", text))
+    return len(pattern("denied").findall(kept)), {w.casefold()[:5] for w in pattern("turned_away").findall(kept)}
 
 
-def _clauses(text: str) -> Iterable[_Clause]:
-    for sentence in _SENTENCE.split(text):
-        parts = [part for part in _CLAUSE.split(speech.NO_AT_FIRST.sub("", sentence)) if part.strip()]
-        is_asking = sentence.rstrip().endswith(("?", "？", "吗", "か")) and not speech.REQUESTED.search(sentence)
-        for place, part in enumerate(parts, 1):
-            yield _Clause(part, frozenset(terms_of(part)), is_asking and place == len(parts))
-
-
-def _has_figure(heard: _Heard, figure: str) -> bool:
-    """Whether a number was said: in figures, in words, or as a part of a long one that is grouped otherwise."""
-    return int(figure) in heard.figures or (len(figure) > 3 and figure in heard.digits)
-
-
-def _is_worked_out(figure: str, said: _Said, row: Message, own: _Heard) -> bool:
+def _is_worked_out(figure: str, said: _Statement, row: Message, own: _Text) -> bool:
     """Whether a figure is that of a date which was told from the day it was said on, or of the year of a day."""
-    number = int(figure)
-    if row.created_at.year - number in own.figures and speech.RELATIVE.search(own.plain):
+    number, is_relative = int(figure), pattern("relative").search(own.plain) is not None
+    if row.created_at.year - number in own.figures and is_relative:
         return True
     if abs(number - row.created_at.year) <= 1:
-        return any(one in own.figures for one in map(int, said.figures)) or bool(speech.RELATIVE.search(own.plain))
-    return number <= 31 and bool(speech.RELATIVE.search(own.plain))
+        return is_relative or any(one in own.figures for one in map(int, said.figures))
+    return number <= 31 and is_relative
 
 
-@lru_cache(maxsize=1)
+def _is_speaker(row: Message, name: str) -> bool:
+    return row.sender is not None and _Text.of(row.sender.name).has_name(name)
+
+
+def _is_form(one: str, other: str) -> bool:
+    """Whether two words may be one name in two cases: ``Anna`` and ``Annas``, ``Москва`` and ``Москве``."""
+    if one.isascii() and other.isascii():
+        short, long = sorted((one, other), key=len)
+        return len(short) > 2 and long in (short + "s", short + "es")
+    return _is_like(one, other, shortest=2, ending=2)
+
+
+def _is_like(one: str, other: str, shortest: int = 3, ending: int = 3) -> bool:
+    """Whether two words may be forms of one: the same beginning, and not much more."""
+    if one[: shortest + 1] != other[: shortest + 1] or abs(len(one) - len(other)) > ending:
+        return False
+    shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return shared > shortest and max(len(one), len(other)) - shared <= ending
+
+
+def _is_english(text: str) -> bool:
+    words = words_of(plain(text)[0])
+    is_accented = any(not word.isascii() and word.islower() for word in words_of(text))
+    known = stop_words()
+    return sum(word in known for word in words) >= (ENGLISH_ACCENTED if is_accented else ENGLISH) * len(words)
+
+
+def _groups(terms: Iterable[str]) -> frozenset[str]:
+    known = _words_of_attributes()
+    return frozenset(attribute for term in terms for attribute in known.get(term, ()))
+
+
+@cache
 def _words_of_attributes() -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for attribute, words in hint_words().items():
@@ -354,37 +409,18 @@ def _words_of_attributes() -> dict[str, frozenset[str]]:
     return {term: frozenset(attributes) for term, attributes in found.items()}
 
 
-def _groups(terms: Iterable[str]) -> frozenset[str]:
-    known = _words_of_attributes()
-    return frozenset(attribute for term in terms for attribute in known.get(term, ()))
+@cache
+def _numbers() -> dict[str, int]:
+    """Numbers and ordinals in words, of a few languages."""
+    return {word: number for number, words in enumerate(_data()["words"]["counted"], 1) for word in words.split()}
 
 
-def _is_form(one: str, other: str) -> bool:
-    """Whether two words may be one name in two cases: ``Anna`` and ``Annas``, ``Москва`` and ``Москве``."""
-    if one.isascii() and other.isascii():
-        short, long = sorted((one, other), key=len)
-        return len(short) > 2 and long in (short + "s", short + "es")
-    shared = _shared(one, other)
-    return shared > 2 and len(one) - shared <= 2 and len(other) - shared <= 2
+@cache
+def pattern(name: str) -> re.Pattern[str]:
+    """A pattern of `data/evidence.toml`."""
+    return re.compile(_data()["patterns"][name].replace("\n", ""), re.IGNORECASE)
 
 
-def _is_like(one: str, other: str) -> bool:
-    """Whether two words may be forms of one: the same beginning, and not much more."""
-    shared = _shared(one, other)
-    return shared > 3 and len(one) - shared <= 3 and len(other) - shared <= 3
-
-
-def _shared(one: str, other: str) -> int:
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
-
-
-def _is_english(text: str) -> bool:
-    words = words_of(plain(text)[0])
-    is_accented = any(not word.isascii() and word.islower() for word in words_of(text))
-    known = stop_words()
-    return sum(word in known for word in words) >= (ENGLISH_ACCENTED if is_accented else ENGLISH) * len(words)
+@cache
+def _data() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("data").joinpath("evidence.toml").read_text(encoding="utf-8"))

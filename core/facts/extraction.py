@@ -24,6 +24,7 @@ from core.facts.claims import Claim, fact_of, since_of
 from core.facts.evidence import Evidence, is_own, own_words, proper, subject_of
 from core.facts.rules import claims, value_of
 from core.guard.guard import suspicion
+from core.guard.provenance import typed_part
 from core.memory.provider import is_remembered
 from core.ports import Clock, Model
 from core.store.fact_search import FactBacklog
@@ -89,7 +90,8 @@ class Extraction:
         """What is stated in a turn, with the message that states it and what has read it. Raises ModelError."""
         said = [row for row in messages if is_own(row)][-MOST_MESSAGES:]
         if self._model is None:
-            return [(row, claim, "rule") for row in said for claim in claims(row.text, row.created_at, self._zone)]
+            typed = [(row, typed_part(row.text)) for row in said]
+            return [(row, claim, "rule") for row, text in typed for claim in claims(text, row.created_at, self._zone)]
         said = [row for row in said if len(set(terms_of(own_words(row.text)))) > 1]
         return [(row, claim, "model") for row, claim in await self._asked(self._model, said)] if said else []
 

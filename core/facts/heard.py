@@ -15,7 +15,11 @@ from core.ports import Conversations
 from core.store.fact_search import FactBacklog
 from core.store.facts import Fact
 from core.text.attributes import ME, attribute_of
-from core.types import ToolContext
+from core.types import Message, ToolContext
+
+
+class Unsaid(ToolError):
+    """Nobody has typed what the model wants to keep; the message says what of it, as a clause."""
 
 
 class EvidenceSearch:
@@ -27,20 +31,34 @@ class EvidenceSearch:
         self._backlog = backlog
         self.zone = ZoneInfo(zone)
 
+    async def unsaid(self, contents: Sequence[str], context: ToolContext, beside: Sequence[str] = ()) -> str | None:
+        """Why `contents` are not borne out by what people have typed, or by notes that they replace (`beside`), as a
+        clause; None where all of them are."""
+        rows = [
+            *await self._conversations.history(context.session, context.scopes),
+            *(Message(role="user", text=entry, session_id=0, created_at=context.now) for entry in beside),
+        ]
+
+        def weigh() -> str | None:
+            evidence = Evidence(rows)
+            return next((evidence.missing(one) for one in contents if not evidence.bears_out(one)), None)
+
+        return await asyncio.to_thread(weigh)
+
     async def fact(
         self, claim: Claim, about: str, names: Sequence[str], since: str, context: ToolContext
     ) -> tuple[Fact, str]:
         """The claim, which is told of `about` (``me`` or a name), as the fact of who has said so, with the text of the
-        message that says so. `names` must have been said; where `since` was not, the fact is without. Raises ToolError
-        with what to do where nobody has."""
-        witnesses = Evidence(await self._conversations.history(context.session, context.scopes))
-        said = functools.partial(witnesses.support, claim.content, is_own_affair=about == ME)
+        message that says so. `names` must have been said; where `since` was not, the fact is without. Raises Unsaid
+        where nobody has, ToolError where the message is gone."""
+        evidence = Evidence(await self._conversations.history(context.session, context.scopes))
+        said = functools.partial(evidence.support, claim.content, is_own_affair=about == ME)
         source = await asyncio.to_thread(said, [*names, since]) if since else None
         if source is None:
             source = await asyncio.to_thread(said, names)
             claim = replace(claim, valid_from=None, grain="day")
         if source is None:
-            raise ToolError(_refusal(witnesses.unsaid(claim.content, names)))
+            raise Unsaid(evidence.missing(claim.content, names))
         subject = subject_of(about, claim.content, source)
         _, has_attribute, what = (claim.attribute or "").partition("|")
         attribute = attribute_of(subject, what) if subject and has_attribute else None
@@ -53,13 +71,3 @@ class EvidenceSearch:
                 raise ToolError("The message that says so was deleted. Do not keep it.")
             scope, platform = found
         return fact_of(claim, "model", scope, platform, source), source.text
-
-
-def _refusal(unsaid: Sequence[str]) -> str:
-    what = (
-        f"nobody here has said {' or '.join(f'“{one}”' for one in unsaid[:5])}" if unsaid else "nobody here has said so"
-    )
-    return (
-        f"I do not keep that as a fact: {what}. A fact is what a person has stated; keep it in their own words and "
-        "language, with names and numbers as they said them. What you have found, worked out or guessed is none."
-    )

@@ -14,6 +14,7 @@ from core.facts.heard import EvidenceSearch
 from core.facts.ranking import KnownFacts, Question
 from core.facts.tools import fact_tool, remember_this
 from core.memory.provider import MemoryProvider
+from core.review.review import Review
 from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts
 from core.types import Account, Message, Session, Tool, ToolContext
@@ -24,18 +25,25 @@ LINES = 6
 
 class FactsProvider(MemoryProvider):
     """Facts in state.db: `ledger` keeps, `lookup` finds, `knowledge` puts in order and tells, `reader` learns from what
-    was said; `heard` is where the model's own statements are looked for."""
+    was said; `heard` is where the model's own statements are looked for, `review` where those wait that nobody has."""
 
     name = "facts"
 
     def __init__(
-        self, ledger: Facts, lookup: FactSearch, knowledge: KnownFacts, reader: FactReader, heard: EvidenceSearch
+        self,
+        ledger: Facts,
+        lookup: FactSearch,
+        knowledge: KnownFacts,
+        reader: FactReader,
+        heard: EvidenceSearch,
+        review: Review,
     ) -> None:
         self._ledger = ledger
         self._lookup = lookup
         self._knowledge = knowledge
         self._reader = reader
         self._heard = heard
+        self._review = review
 
     async def is_available(self) -> bool:
         """Always: it lives in state.db."""
@@ -61,7 +69,10 @@ class FactsProvider(MemoryProvider):
         await self._reader.catch_up()
 
     async def tools(self) -> Sequence[Tool]:
-        return (fact_tool(self._ledger, self._lookup, self._knowledge), remember_this(self._ledger, self._heard))
+        return (
+            fact_tool(self._ledger, self._lookup, self._knowledge),
+            remember_this(self._ledger, self._heard, self._review),
+        )
 
 
 def _token(fact: Fact) -> str:

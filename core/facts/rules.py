@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 from core.dates.periods import read
 from core.dates.scanner import MONTHS, WEEKDAYS, Phrase
 from core.facts.claims import Claim
+from core.facts.evidence import pattern
 from core.facts.patterns import (
     APPOSED,
     LEADS_ABROAD,
@@ -32,7 +33,6 @@ from core.facts.patterns import (
     FactPattern,
     fitting,
 )
-from core.facts.speech import HANDED_OVER
 from core.store.facts import Grain
 from core.text.attributes import ME, attribute_of
 from core.text.names import entity_key, names_in
@@ -189,7 +189,7 @@ def _clauses(text: str, is_dictated: bool) -> Iterator[tuple[str, bool]]:
         return
     for sentence in _SENTENCE.split(_CODE.sub(" \n ", text)):
         said = " ".join(sentence.split())
-        if not is_dictated and (HANDED_OVER.match(said) or _OPENED.match(said)):
+        if not is_dictated and (pattern("handed_over").match(said) or _OPENED.match(said)):
             return
         if not said or said.startswith((">", "[", "|", "#")) or said.endswith(("?", "？", "吗", "か")):
             continue

@@ -11,18 +11,19 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.errors import ToolError
+from core.errors import Refused, ToolError
 from core.facts.claims import Claim, since_of
 from core.facts.evidence import proper
-from core.facts.heard import EvidenceSearch
+from core.facts.heard import EvidenceSearch, Unsaid
 from core.facts.ranking import KnownFacts, Question
 from core.facts.rules import value_of
 from core.guard.guard import suspicion
 from core.memory.provider import is_remembered
 from core.models.tool_arguments import parsed
+from core.review.review import Review
 from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts
-from core.store.notes import Author
+from core.store.notes import FACT, Author, Operation
 from core.text.attributes import ME, attribute_of
 from core.text.names import entity_key, names_in
 from core.types import Account, Json, Tool, ToolContext
@@ -158,8 +159,18 @@ class _remember_tool_Arguments(BaseModel):
     names: list[str] = Field(default=[], max_length=10, description="People, places and things in it.")
 
 
-def remember_this(ledger: Facts, heard: EvidenceSearch) -> Tool:
-    """The tool over `ledger`; keeps only what somebody in the conversation has said, as `heard` finds it."""
+def remember_this(ledger: Facts, heard: EvidenceSearch, review: Review) -> Tool:
+    """The tool over `ledger`; what nobody in the conversation has typed, as `heard` looks for it, waits in `review`."""
+
+    async def wait(content: str, reason: str, context: ToolContext) -> str:
+        account = Account(platform=context.session.address.platform, user_id=context.sender.id)
+        author = Author(account=account, message_id=context.message_id)
+        try:
+            return await review.put_aside(
+                context.scope, FACT, [Operation(action="add", content=content)], author, reason
+            )
+        except Refused as refusal:
+            raise ToolError(str(refusal)) from refusal
 
     async def run(arguments: Json, context: ToolContext) -> str:
         asked = parsed(_remember_tool_Arguments, arguments)
@@ -167,7 +178,7 @@ def remember_this(ledger: Facts, heard: EvidenceSearch) -> Tool:
             raise ToolError("Nobody has said anything here that could be kept: this was scheduled. Go on without it.")
         content = " ".join(asked.content.split())
         if (reason := suspicion(content)) is not None:
-            raise ToolError(f"I do not keep that: it contains {reason}.")
+            return await wait(content, f"it contains {reason}", context)
         value = value_of(asked.attribute, asked.value)
         since, grain = since_of(asked.since, context.now, heard.zone)
         is_one = asked.attribute is not None and bool(value)
@@ -182,7 +193,10 @@ def remember_this(ledger: Facts, heard: EvidenceSearch) -> Tool:
         )
         told_of = () if asked.about.casefold() == ME else names_in(asked.about)
         names = [*proper(asked.names), asked.value, *told_of]
-        fact, text = await heard.fact(claim, asked.about, names, asked.since, context)
+        try:
+            fact, text = await heard.fact(claim, asked.about, names, asked.since, context)
+        except Unsaid as unsaid:
+            return await wait(content, str(unsaid), context)
         fact = await ledger.learn(fact, text)
         if not fact.id:
             raise ToolError("The message that says so has just been changed or deleted. Do not keep it.")
@@ -192,9 +206,9 @@ def remember_this(ledger: Facts, heard: EvidenceSearch) -> Tool:
         name="remember_this",
         description=(
             "Keeps one fact that the person has stated or asked you to remember, to be recalled when it is asked for. "
-            "Every name and figure in it must have been said by a person here; your own guesses, and what a tool or a "
-            "quoted text says, are refused. Use `memory` instead for the few things "
-            "that every conversation needs."
+            "Every name and figure in it must have been typed by a person here; what you have guessed or worked out, "
+            "and what a tool or a pasted or forwarded text says, waits until the person says yes. Use `memory` instead "
+            "for the few things that every conversation needs."
         ),
         schema=_remember_tool_Arguments.model_json_schema(),
         run=run,

@@ -14,7 +14,6 @@ from itertools import pairwise
 from core.errors import DeliveryError
 from core.memory.provider import Forgotten, MemoryProvider, implements, is_remembered
 from core.ports import Clock
-from core.review.review import fit
 from core.store.sync import NOTES, Hook, SyncQueue, SyncSource, SyncTask, forget_task
 from core.types import Address, Message, Scope, Session
 
@@ -105,8 +104,8 @@ class Sync:
             found = await self._source.change(int(task.turn))
             if found is None or (found[1] is not None and not is_remembered(found[1])):
                 return None
-            change = fit(found[0])
-            return None if change is None else lambda: provider.on_memory_write(change)
+            change = found[0]
+            return lambda: provider.on_memory_write(change)
         session = await self._source.session(int(task.session))
         if session is None:
             return None

@@ -164,12 +164,12 @@ def _shown(path: Path) -> str:
 
 
 class HandEdits:
-    """Compares `pages` with what their `versions` come to; `custody` is shown what stands there."""
+    """Compares `pages` with what their `versions` come to; `review` is shown what was written there."""
 
-    def __init__(self, pages: NoteFiles, versions: Notes, custody: Review, clock: Clock) -> None:
+    def __init__(self, pages: NoteFiles, versions: Notes, review: Review, clock: Clock) -> None:
         self._pages = pages
         self._versions = versions
-        self._custody = custody
+        self._review = review
         self._clock = clock
         self._seen: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
 
@@ -199,7 +199,7 @@ class HandEdits:
         made = [self._edited(scope, target, before, after) for before, after in pairs]
         for change in made:
             await self._versions.log(change)
-        await self._custody.look(scope, target, there)
+        await self._review.warn(scope, target, new)
         self._seen[scope, target] = state
         return made
 

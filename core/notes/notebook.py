@@ -13,41 +13,50 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.errors import Refused
-from core.guard.guard import suspicion
-from core.notes.edits import UNSAID, NoteEdit, cleaned, containing, size, unclear
+from core.guard.guard import LIMIT_CHARS
+from core.notes.edits import UNSAID, NoteEdit, containing, size, unclear
 from core.notes.files import FILES as FILES
 from core.notes.files import SEPARATOR as SEPARATOR
 from core.notes.files import HandEdits, NoteFiles, finished
 from core.ports import Clock
-from core.review.review import Review, Summon
-from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote, PendingNotes, Provenance
+from core.review.review import Review, reason_to_wait, typed
+from core.store.notes import FACT, Author, NoteChange, Notes, Operation, PendingNote, PendingNotes, Provenance
 from core.types import Scope, Session
 
 NEARLY_FULL = 0.8
 """Notes that are fuller than this part of their limit should be put together."""
 
-_NOBODY = Author()
+_NOBODY = Author(origin="typed")
+"""For what is done by the program on nobody's behalf."""
+KeepFact = Callable[[PendingNote], Awaitable[str]]
+"""Keeps what waited to be remembered as a fact; a sentence on it."""
 
 
 class Notebook:
     """Notes under `home`/memories. `limits` are characters for each target, counted over all entries shown together.
-    `quarantine` keeps what reads like an order and was not typed by whoever may decide; without one it is refused."""
+    `pending` keeps what waits for a yes; `keep_fact` keeps what of it is a fact."""
 
     def __init__(
-        self, home: Path, notes: Notes, clock: Clock, limits: dict[str, int], quarantine: PendingNotes | None = None
+        self,
+        home: Path,
+        notes: Notes,
+        clock: Clock,
+        limits: dict[str, int],
+        pending: PendingNotes | None = None,
+        keep_fact: KeepFact | None = None,
     ) -> None:
         self._pages = NoteFiles(home / "memories")
         self._notes = notes
         self._clock = clock
         self._limits = limits
-        self._custody = Review(quarantine, notes, clock)
-        self._handwriting = HandEdits(self._pages, notes, self._custody, clock)
+        self.review = Review(pending, clock)
+        self._keep_fact = keep_fact
+        self._handwriting = HandEdits(self._pages, notes, self.review, clock)
         self._tell: Callable[[NoteChange], Awaitable[None]] | None = None
 
-    def connect(self, tell: Callable[[NoteChange], Awaitable[None]], summon: Summon) -> None:
-        """Who is told of each change once it is kept (its id is not known yet), and who of what was put aside."""
+    def connect(self, tell: Callable[[NoteChange], Awaitable[None]]) -> None:
+        """Who is told of each change once it is kept (its id is not known yet)."""
         self._tell = tell
-        self._custody.connect(summon)
 
     async def entries(self, scopes: frozenset[Scope], target: str) -> list[str]:
         """All entries of these scopes, each once, in the order of the scopes' keys and of the files."""
@@ -76,7 +85,7 @@ class Notebook:
         self, scope: Scope, scopes: frozenset[Scope], target: str, content: str, author: Author | None = None
     ) -> str:
         """Adds an entry to the notes of `scope`; returns a sentence with the live state. Raises Refused with what to do
-        when it is empty, suspicious, there already, or does not fit."""
+        when it is empty, has to be asked about, is there already, or does not fit."""
         return await self.apply(scope, scopes, target, [Operation(action="add", content=content)], author)
 
     async def replace(
@@ -107,36 +116,35 @@ class Notebook:
         operations: Sequence[Operation],
         author: Author | None = None,
     ) -> str:
-        """Does all of `operations`, one after the other, or none of them; only the final size must fit. What reads like
-        an order is asked about, kept or put aside, as `Author` has it. Returns what was done, with the live state;
-        raises Refused."""
+        """Does all of `operations`, one after the other, or none of them; only the final size must fit. What the author
+        has not typed waits for a yes. Returns what was done, with the live state; raises Refused."""
         _check(target)
         author = author or _NOBODY
-        found = (suspicion(cleaned(one.content)) for one in operations if one.action != "remove")
-        reason = next((reason for reason in found if reason), None)
-        if reason and not (author.is_typed and author.is_insisting):
-            return await self._custody.take(scope, target, operations, author, reason)
+        if author.origin != "typed":
+            reason = reason_to_wait(operations) or author.reason
+            return await self.review.put_aside(scope, target, operations, author, reason)
+        kept, left_out = [], ""
+        for one in operations:
+            content, sentence = typed(one.content, LIMIT_CHARS, is_insisting=author.is_insisting)
+            kept.append(replace(one, content=content))
+            left_out = left_out or sentence
 
         def work(revision: NoteEdit) -> None:
-            for number, operation in enumerate(operations, 1):
+            for number, operation in enumerate(kept, 1):
                 try:
                     revision.do(operation)
                 except Refused as refusal:
-                    if len(operations) == 1:
+                    if len(kept) == 1:
                         raise
                     raise Refused(f"Nothing was changed. Operation {number}: {refusal}") from refusal
 
-        names = [operation.action for operation in operations]
-        return await self._write(scope, scopes, target, work, [(name, None) for name in names], author)
+        names = [(operation.action, None) for operation in kept]
+        done = await self._write(scope, scopes, target, work, names, author)
+        return f"{left_out} {done}" if left_out else done
 
     async def pending(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
-        """What was put aside in these scopes, and what stands in a file and reads like an order; oldest first."""
-        await self.notice(scopes)
-        return await self._custody.waiting(scopes)
-
-    async def remind(self, scopes: frozenset[Scope]) -> None:
-        """See `core.review.review.Custody.remind`."""
-        await self._custody.remind(scopes)
+        """What waits for a yes in these scopes, oldest first."""
+        return await self.review.waiting(scopes)
 
     async def waiting(self, scopes: frozenset[Scope], number: int) -> PendingNote:
         """One thing that was put aside. Raises Refused when there is no such thing."""
@@ -145,48 +153,26 @@ class Notebook:
             raise Refused(f"Nothing with the number {number} waits here. `/memory pending` lists what does.")
         return found
 
-    async def decide(
-        self, note: PendingNote, scopes: frozenset[Scope], is_approved: bool, author: Author | None = None
-    ) -> str:
-        """Lets it in on behalf of whoever asked for it, or drops it; what stands in a file by hand stays there, by the
-        word of `author`, or goes. Raises Refused when it does not fit any more."""
-        if note.is_written:
-            said = await (self._let_stand if is_approved else self._take_out)(note, author or _NOBODY)
-        elif is_approved:
+    async def decide(self, note: PendingNote, scopes: frozenset[Scope], is_approved: bool) -> str:
+        """Lets it in on behalf of whoever asked for it, or drops it. Raises Refused when it does not fit any more."""
+        if not is_approved:
+            said = "Rejected: it is gone."
+        elif note.target == FACT:
+            if self._keep_fact is None:
+                raise Refused("Facts cannot be kept here.")
+            said = await self._keep_fact(note)
+        else:
             asked = Author(
                 account=note.account,
                 message_id=note.message_id,
                 address=note.address,
                 external_id=note.external_id,
-                is_typed=True,
+                origin="typed",
                 is_insisting=True,
             )
             said = await self.apply(note.scope, scopes, note.target, note.operations, asked)
-        else:
-            said = "Rejected: it is gone."
-        await self._custody.release(note)
+        await self.review.release(note)
         return said
-
-    async def _let_stand(self, note: PendingNote, author: Author) -> str:
-        entry = note.operations[0].content
-
-        async def write() -> list[NoteChange]:
-            async with self._pages.lock():
-                made = await self._handwriting.edits(note.scope, note.target)
-                if entry not in await asyncio.to_thread(self._pages.read, note.scope, note.target):
-                    raise Refused(f"“{entry}” does not stand in {FILES[note.target]} any more.")
-                change = self._change(note.scope, note.target, "approve", None, entry)
-                made.append(_by(author, replace(change, is_insisted=True)))
-                await self._notes.log(made[-1])
-            return made
-
-        await self._told(await finished(write()))
-        return f"It stays, and is read like any other note: “{entry}”."
-
-    async def _take_out(self, note: PendingNote, author: Author) -> str:
-        entry = note.operations[0].content
-        said = await self.remove(note.scope, frozenset((note.scope,)), note.target, entry, author)
-        return f"Rejected: it is out of the file. {said}"
 
     async def done(self, author: Author, scopes: frozenset[Scope]) -> str | None:
         """What this very command has done before a crash, or before it was begun anew, as it was said then, with the
@@ -197,10 +183,6 @@ class Notebook:
         said = dict.fromkeys(_sentence(change.before, change.after) for change in made)
         undone = [f"Undone: change {change.undoes}." for change in made[:1] if change.undoes is not None]
         return " ".join([*undone, *said, await self._state(scopes, made[0].target)])
-
-    async def insisted(self, scopes: frozenset[Scope]) -> frozenset[str]:
-        """The entries that read like orders and were kept all the same."""
-        return await self._notes.insisted(scopes)
 
     async def undo(
         self, change: NoteChange, scope: Scope, scopes: frozenset[Scope], author: Author | None = None
@@ -213,8 +195,7 @@ class Notebook:
             revision.swap(change.after, change.before, change.scope)
 
         undoing, scopes = [("undo", change.id)], scopes | {change.scope}
-        author = replace(author or _NOBODY, is_insisting=change.before in await self.insisted(scopes))
-        said = await self._write(scope, scopes, change.target, work, undoing, author)
+        said = await self._write(scope, scopes, change.target, work, undoing, author or _NOBODY)
         return f"Undone: change {change.id}. {said}"
 
     async def history(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
@@ -327,8 +308,7 @@ class Notebook:
                 for (before, after, places), (action, undoes) in zip(revision.swaps, names, strict=True):
                     for place in places:
                         change = replace(self._change(place, target, action, before, after), at=at)
-                        is_insisted = author.is_insisting and after is not None and suspicion(after) is not None
-                        made.append(_by(author, replace(change, undoes=undoes, is_insisted=is_insisted)))
+                        made.append(_by(author, replace(change, undoes=undoes, is_insisted=author.is_insisting)))
                         await self._notes.log(made[-1])
             return revision, made
 

@@ -1,7 +1,7 @@
 """The built-in memory of curated notes: their blocks in the frozen system prompt, and the tool that changes them.
 
 What others change while a session goes on is told with the next message, once, and never touches its prompt.
-A note that looks like an order is left out of the prompt and named, never obeyed.
+What nobody can see in a note is left out of the prompt.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from core.errors import Refused
-from core.guard.guard import suspicion
+from core.facts.heard import EvidenceSearch
+from core.guard.guard import cleaned, suspicion
 from core.memory.provider import MemoryProvider, is_remembered
 from core.notes.notebook import FILES, Notebook
 from core.notes.tool import memory_note
@@ -31,14 +32,15 @@ NUDGE = (
 
 
 class NotesProvider(MemoryProvider):
-    """Notes of a `Notebook`, frozen as they are when a session starts. `nudge_after`: after so many exchanges without a
-    note the model is reminded that it can note things; 0 for never."""
+    """Notes of a `Notebook`, frozen as they are when a session starts; `evidence` knows what was said. `nudge_after`:
+    after so many exchanges without a note the model is reminded that it can note things; 0 for never."""
 
     name = "notes"
     is_searching = False
 
-    def __init__(self, notebook: Notebook, nudge_after: int = 0) -> None:
+    def __init__(self, notebook: Notebook, evidence: EvidenceSearch, nudge_after: int = 0) -> None:
         self._notebook = notebook
+        self._evidence = evidence
         self._nudge_after = nudge_after
 
     async def is_available(self) -> bool:
@@ -56,16 +58,13 @@ class NotesProvider(MemoryProvider):
         # While another program keeps the files, what was edited by hand is logged later, and the notes are shown.
         with contextlib.suppress(Refused):
             await self._notebook.notice(context.scopes)
-        await self._notebook.remind(context.scopes)
-        insisted = await self._notebook.insisted(context.scopes)
+        await self._notebook.review.remind(context.scopes)
         blocks = []
         for target, title in _TITLES.items():
             entries = await self._notebook.entries(context.scopes, target)
             fullness = await self._notebook.heading(context.scopes, target)
             lines = [f"## {title}: {fullness}"]
-            for entry in entries:
-                reason = None if entry in insisted else suspicion(entry)
-                lines.append(_line(entry) if reason is None else f"- (a note was left out: it contains {reason})")
+            lines += [_line(entry) for entry in entries]
             if not entries:
                 lines.append("(nothing noted yet)")
             blocks.append("\n".join(lines))
@@ -73,17 +72,13 @@ class NotesProvider(MemoryProvider):
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         changes = await self._notebook.news(context.scopes, context.session)
-        insisted = await self._notebook.insisted(context.scopes) if changes else frozenset()
-        approved = {change.after for change in changes if change.action == "approve"}
         lines, gone, prompt = [], set(), context.session.system_prompt
         for change in changes:
             gone.add(change.before)
             # What was noted before the prompt was written stands in it, unless it went meanwhile and came back.
             is_held = change.after is not None and change.after not in gone and _stands(change.after, prompt)
-            # What came by hand and was approved since is told once.
-            is_again = change.after in approved and change.action != "approve" and change.before is None
-            if not (is_held or is_again):
-                lines.append(f"n{change.id} {_told(change, insisted)}")
+            if not is_held:
+                lines.append(f"n{change.id} {_told(change)}")
         return [*lines, *await self._nudge(context)]
 
     async def _nudge(self, context: ToolContext) -> Sequence[str]:
@@ -97,13 +92,13 @@ class NotesProvider(MemoryProvider):
         return (f"nudge{latest}-{times} {NUDGE.format(begun - 1)}",)
 
     async def tools(self) -> Sequence[Tool]:
-        return (memory_note(self._notebook),)
+        return (memory_note(self._notebook, self._evidence),)
 
 
 def _line(entry: str) -> str:
     """One entry as it stands in the prompt: what follows its first line stands further in, so that none passes for a
     heading of ours."""
-    return "- " + entry.replace("\n", "\n  ")
+    return "- " + cleaned(entry).replace("\n", "\n  ")
 
 
 def _stands(entry: str, prompt: str) -> bool:
@@ -111,18 +106,14 @@ def _stands(entry: str, prompt: str) -> bool:
     return re.search(rf"^{re.escape(_line(entry))}$(?!\n  )", prompt, re.MULTILINE) is not None
 
 
-def _told(change: NoteChange, insisted: frozenset[str]) -> str:
+def _told(change: NoteChange) -> str:
     """A sentence for the model on what somebody else has changed."""
-
-    def quoted(text: str) -> str:
-        is_fit = text in insisted or suspicion(text) is None
-        return f"“{_short(text)}”" if is_fit else "(left out: it reads like an order)"
-
-    before = quoted(change.before) if change.before else ""
+    before = f"“{_short(change.before)}”" if change.before else ""
     if change.after is None:
         return f"{FILES[change.target]} no longer says: {before}."
-    return f"{FILES[change.target]} now says: {quoted(change.after)}{f', no longer: {before}' if before else ''}."
+    return f"{FILES[change.target]} now says: “{_short(change.after)}”{f', no longer: {before}' if before else ''}."
 
 
 def _short(text: str) -> str:
+    text = cleaned(text)
     return text if len(text) <= LINE_CHARS else f"{text[:LINE_CHARS].rsplit(' ', 1)[0]} …"

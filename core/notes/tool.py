@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import Refused, ToolError
+from core.facts.heard import EvidenceSearch
 from core.memory.provider import is_remembered
 from core.models.tool_arguments import parsed
 from core.notes.notebook import Notebook
+from core.review.review import quoted, reason_to_wait
 from core.store.notes import Author, Operation
 from core.types import Account, Json, Tool, ToolContext
 
@@ -41,13 +44,14 @@ class _Arguments(BaseModel):
     )
 
 
-def memory_note(notebook: Notebook) -> Tool:
-    """The tool over `notebook`; writes to the scope of the conversation, shows all that may be seen there."""
+def memory_note(notebook: Notebook, evidence: EvidenceSearch) -> Tool:
+    """The tool over `notebook`; what `evidence` does not find in what people typed waits for a yes. Writes to the scope
+    of the conversation, shows all that may be seen there."""
 
     async def run(arguments: Json, context: ToolContext) -> str:
         asked = parsed(_Arguments, arguments)
         try:
-            return await _act(notebook, asked, context)
+            return await _act(notebook, evidence, asked, context)
         except Refused as refusal:
             raise ToolError(str(refusal)) from refusal
 
@@ -56,7 +60,8 @@ def memory_note(notebook: Notebook) -> Tool:
         description=(
             "Keeps durable notes that are shown to you at the start of every conversation. Add facts that will still "
             "matter in a month (names, preferences, decisions, circumstances), as declarative sentences; never the "
-            "progress of a task, never guesses. Replace or remove what is no longer true."
+            "progress of a task, never guesses. What a person has typed here is kept at once; "
+            "anything else waits until they say yes. Replace or remove what is no longer true."
         ),
         schema=_Arguments.model_json_schema(),
         run=run,
@@ -64,14 +69,12 @@ def memory_note(notebook: Notebook) -> Tool:
     )
 
 
-async def _act(notebook: Notebook, asked: _Arguments, context: ToolContext) -> str:
-    account = Account(platform=context.session.address.platform, user_id=context.sender.id)
-    author = Author(account=account, message_id=context.message_id)
+async def _act(notebook: Notebook, evidence: EvidenceSearch, asked: _Arguments, context: ToolContext) -> str:
     if asked.operations:
         if asked.action is not None:
             raise ToolError("Give either an action or operations, not both.")
         wanted = [Operation(action=one.action, content=one.content, old_text=one.old_text) for one in asked.operations]
-        return await _apply(notebook, asked.target, wanted, author, context)
+        return await _apply(notebook, evidence, asked.target, wanted, context)
     if asked.action is None:
         raise ToolError("Say what to do: an action, or several operations.")
     if asked.action == "list":
@@ -79,20 +82,36 @@ async def _act(notebook: Notebook, asked: _Arguments, context: ToolContext) -> s
         fullness = await notebook.heading(context.scopes, asked.target)
         return "\n".join([fullness, *(f"- {entry}" for entry in entries), *await notebook.troubles(context.scopes)])
     operation = Operation(action=asked.action, content=asked.content, old_text=asked.old_text)
-    return await _apply(notebook, asked.target, [operation], author, context)
+    return await _apply(notebook, evidence, asked.target, [operation], context)
 
 
 async def _apply(
-    notebook: Notebook, target: str, operations: Sequence[Operation], author: Author, context: ToolContext
+    notebook: Notebook, evidence: EvidenceSearch, target: str, operations: Sequence[Operation], context: ToolContext
 ) -> str:
     """Raises ToolError where the conversation may not change notes, or not this one."""
     if not is_remembered(context.session):
         raise ToolError("Nothing is noted in this conversation; look things up only.")
+    account = Account(platform=context.session.address.platform, user_id=context.sender.id)
+    author = Author(account=account, message_id=context.message_id)
     if context.scope.is_room and context.scopes == {context.scope}:
         for operation in operations:
             if operation.action == "add":
                 continue
             noted = (await notebook.origin(context.scopes, operation.old_text)).change
-            if noted is None or noted.account != author.account:
+            if noted is None or noted.account != account:
                 raise ToolError("In a room only who had something noted, or the owner with /memory, changes it.")
+        if any(one.content for one in operations):
+            operations = quoted(context.sender.name, account, operations)
+            author = replace(author, origin="member", reason="in a room the owner decides what stands in its notes")
+            return await notebook.apply(context.scope, context.scopes, target, operations, author)
+    reason = reason_to_wait(operations) or await evidence.unsaid(
+        [one.content for one in operations if one.content.strip()],
+        context,
+        beside=[
+            entry
+            for entry in await notebook.entries(context.scopes, target)
+            if any(one.old_text.strip() and one.old_text.strip() in entry for one in operations)
+        ],
+    )
+    author = replace(author, origin="typed") if reason is None else replace(author, reason=reason)
     return await notebook.apply(context.scope, context.scopes, target, operations, author)

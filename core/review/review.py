@@ -1,52 +1,52 @@
-"""What reads like an order and was let in by nobody who may decide that: put aside, listed, and asked about.
+"""Decides what becomes of something that is to be kept, by who said it: kept, asked about, or put aside for a yes.
 
-Knows what somebody wanted to have noted and what stands in a file by hand; never touches a file.
-
-The role of whoever remembers which of the owner's files he has approved as they are.
-One thing that is to be done with the curated notes.
-A change of the curated notes that was put aside.
-The role of whoever keeps changes of notes that read like orders, until a person has looked at them.
-Where a curated note comes from.
-The role of whoever keeps the versions of curated notes: every change with who made it, never changed itself.
+Typed by whoever may decide: kept as it stands, without what nobody can see; what may be a secret or an address for data
+is asked about. All else waits, is listed, and is done only after the yes of its scope's owner. Never touches a file.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from core.errors import Refused
-from core.guard.guard import suspicion
+from core.guard import guard
+from core.guard.provenance import mark
 from core.ports import Clock
-from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote, PendingNotes
-from core.types import Scope
+from core.store.notes import Author, Operation, PendingNote, PendingNotes
+from core.types import Account, Scope
+
+ANYWAY = "--anyway"
+"""Before a text that a person means as it stands."""
+_ANYWAYS = (ANYWAY, "\N{EM DASH}anyway")
+"""Telephones make one dash of two."""
 
 Summon = Callable[[PendingNote, datetime], Awaitable[None]]
 """Told of what was put aside, and since when something has waited in its scope without a break."""
+Warn = Callable[[Scope, str, str, str], Awaitable[None]]
+"""Told of what stands in a file by hand: whose, which target, what it contains, and the text."""
 
 
 class Review:
-    """Over `quarantine`; without one nothing is put aside. `versions` know what was kept all the same."""
+    """Over `pending`; without it nothing can be put aside."""
 
-    def __init__(self, quarantine: PendingNotes | None, versions: Notes, clock: Clock) -> None:
-        self._quarantine = quarantine
-        self._versions = versions
+    def __init__(self, pending: PendingNotes | None, clock: Clock) -> None:
+        self._pending = pending
         self._clock = clock
         self._summon: Summon | None = None
+        self._warn: Warn | None = None
 
-    def connect(self, summon: Summon) -> None:
-        """Who is to be told that something waits, each time anew."""
+    def connect(self, summon: Summon, warn: Warn) -> None:
+        """Who is to be told that something waits, each time anew, and of what was written by hand."""
         self._summon = summon
+        self._warn = warn
 
-    async def take(
+    async def put_aside(
         self, scope: Scope, target: str, operations: Sequence[Operation], author: Author, reason: str
     ) -> str:
-        """Puts aside what somebody wants noted; returns what he is told. Raises Refused where he may decide himself and
-        has not insisted, or where too much waits already."""
-        if author.is_typed:
-            raise Refused(doubt(reason))
+        """Lets it wait for a yes; returns what whoever asked for it is told. `reason` is a clause. Raises Refused where
+        too much waits already."""
         aside = PendingNote(
             scope=scope,
             target=target,
@@ -59,37 +59,21 @@ class Review:
             external_id=author.external_id,
         )
         if not await self._put(aside):
-            raise Refused(f"Not noted: it contains {reason}, and notes are read as instructions. Reword it.")
+            raise Refused(f"Not kept: {reason}, and too much waits to be looked at already (/memory pending).")
         return (
-            f"Not noted, but kept aside for the owner to look at (/memory pending): it contains {reason}. "
-            "Do not try it again in other words."
+            f"Not kept yet: {reason}. It waits for {'the owner' if scope.is_room else 'the person'} to say yes "
+            "(/memory pending). Do not try it again in other words."
         )
 
-    async def look(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
-        """Lists what stands in a file by hand and reads like an order, and no more what does not stand there now."""
-        if self._quarantine is None:
-            return
-        insisted = await self._versions.insisted(frozenset((scope,)))
-        found = await asyncio.to_thread(lambda: {entry: suspicion(entry) for entry in entries if entry not in insisted})
-        doubted = {entry: reason for entry, reason in found.items() if reason}
-        for note in await self._quarantine.waiting(frozenset((scope,))):
-            is_gone = note.operations[0].content not in doubted
-            if note.is_written and note.target == target and is_gone:
-                await self._quarantine.drop(note.id)
-        for entry, reason in doubted.items():
-            aside = PendingNote(
-                scope=scope,
-                target=target,
-                operations=(Operation(action="add", content=entry),),
-                reason=reason,
-                at=self._clock.now(),
-                is_written=True,
-            )
-            await self._put(aside)
+    async def warn(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
+        """Tells of what was written into a file by hand and looks wrong; it stands there all the same."""
+        for entry in entries:
+            if self._warn is not None and (reason := guard.suspicion(entry)):
+                await self._warn(scope, target, reason, entry)
 
     async def waiting(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
         """What waits in these scopes, oldest first."""
-        return await self._quarantine.waiting(scopes) if self._quarantine else ()
+        return await self._pending.waiting(scopes) if self._pending else ()
 
     async def remind(self, scopes: frozenset[Scope]) -> None:
         """Summons once more for what waits: there may have been no place to tell it before."""
@@ -101,27 +85,46 @@ class Review:
         """It was decided, and with it whatever else waits that would do the same."""
         for other in await self.waiting(frozenset((note.scope,))):
             is_same = (other.target, other.operations) == (note.target, note.operations)
-            if self._quarantine and (other.id == note.id or is_same):
-                await self._quarantine.drop(other.id)
+            if self._pending and (other.id == note.id or is_same):
+                await self._pending.drop(other.id)
 
     async def _put(self, note: PendingNote) -> bool:
-        began_at = await self._quarantine.put(note) if self._quarantine else None
+        began_at = await self._pending.put(note) if self._pending else None
         if began_at is not None and self._summon is not None:
             await self._summon(note, began_at)
         return began_at is not None
 
 
+def typed(content: str, limit_chars: int, *, is_insisting: bool) -> tuple[str, str]:
+    """What somebody has typed as it is kept, and a sentence on what was left out of it, empty where nothing was. Length
+    is looked at first. Raises Refused where it is too long, or has to be asked about and nobody has insisted."""
+    if len(content) > limit_chars:
+        raise Refused(f"That is too long: {len(content):,} characters, over its limit of {limit_chars:,}.")
+    text = guard.cleaned(content)
+    if not is_insisting and (reason := guard.suspicion(text)):
+        raise Refused(doubt(reason))
+    found = guard.inspect(content) if text != content else None
+    return text, f"I left out of it what nobody can see or only I may write: {found.reason}." if found else ""
+
+
+def reason_to_wait(operations: Sequence[Operation]) -> str | None:
+    """What in the contents needs a yes whoever said it, as a clause; None where nothing does."""
+    found = (guard.suspicion(one.content) for one in operations)
+    return next((f"it contains {reason}" for reason in found if reason), None)
+
+
 def doubt(reason: str) -> str:
     """What somebody is asked who may decide."""
-    return (
-        f"Not noted yet: it contains {reason}, and notes are read as instructions. "
-        "Reword it, or say it again with --anyway: `/memory add --anyway …`."
-    )
+    return f"Not kept yet: it contains {reason}. Reword it, or say it again with {ANYWAY} before it."
 
 
-def fit(change: NoteChange) -> NoteChange | None:
-    """What may be told elsewhere of a change: not what reads like an order and was approved by nobody; None when
-    nothing is left of it."""
-    if change.after is None or change.is_insisted or suspicion(change.after) is None:
-        return change
-    return None if change.before is None else replace(change, after=None)
+def insisting(text: str) -> tuple[str, bool]:
+    """The text without the word that says it is meant, and whether that stood before it."""
+    word, _, rest = text.partition(" ")
+    return (rest.strip(), True) if word in _ANYWAYS else (text, False)
+
+
+def quoted(name: str, account: Account, operations: Sequence[Operation]) -> list[Operation]:
+    """What a member of a room wants noted, as his words."""
+    who = f"{' '.join(name.split())[:80]} {mark(account)}"
+    return [replace(one, content=f"{who}: “{one.content.strip()}”") if one.content else one for one in operations]

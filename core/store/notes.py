@@ -1,7 +1,6 @@
 """The history of curated notes: one row a change, never changed itself. The notes are files and kept elsewhere.
 
-Changes of curated notes that read like orders, until a person has looked at them.
-Which of the owner's files he has approved as they are, as digests in state_meta.
+Also: what waits for a person's yes before it is kept.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from core.store import rows
 from core.store.passages import PLATFORM_ID, link
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
-from core.types import Account, Address, Scope
+from core.types import Account, Address, Origin, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +24,7 @@ class NoteChange:
     """One version of a curated note file: who changed what, from which message. `target`: memory or user. `action`:
     add, replace, remove, edited (by hand), approve (what stands in the file by hand), or undo of the change `undoes`.
     `message_id`: of the conversation; `address` and `external_id`: of a command, as its platform has it. `is_insisted`:
-    it reads like an order, and a person who may decide that has kept it all the same."""
+    a person was asked, and said yes."""
 
     scope: Scope
     target: str
@@ -44,22 +43,23 @@ class NoteChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who changes a note, and with which message (see `NoteChange`). `is_typed`: by his own hand, where he may decide
-    what is kept; what reads like an order is then asked about, or kept when `is_insisting`, and put aside otherwise."""
+    """Who changes a note, and with which message (see `NoteChange`). `origin`: typed by whoever may decide what is
+    kept; anything else waits for a yes, with `reason` (a clause). `is_insisting`: a person was asked and means it."""
 
     account: Account | None = None
     message_id: int | None = None
     address: Address | None = None
     external_id: str | None = None
-    is_typed: bool = False
+    origin: Origin = "tool"
+    reason: str = "nobody has typed it"
     is_insisting: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingNote:
-    """`operations` are done together or not at all; `reason` is what they contain, as a noun phrase. `account`: on
-    whose behalf it was asked for, with what message (see `core.records.NoteChange`). `is_written`: it stands in the
-    file already, by somebody's hand; the operation is its `add`."""
+    """`operations` are done together or not at all; `reason` is a clause on why they wait. `target`: memory, user, or
+    fact for one `add` of what is to be remembered as a fact. `account`: on whose behalf it was asked for, with what
+    message (see `NoteChange`)."""
 
     scope: Scope
     target: str
@@ -70,7 +70,6 @@ class PendingNote:
     message_id: int | None = None
     address: Address | None = None
     external_id: str | None = None
-    is_written: bool = False
     id: int = 0
 
 
@@ -100,6 +99,9 @@ VERSIONS = """
     FROM notes JOIN scopes ON scopes.id = notes.scope_id LEFT JOIN addresses ON addresses.id = notes.address_id
 """
 """What `change_of` reads."""
+
+FACT = "fact"
+"""The target of what is to be remembered as a fact."""
 
 UNDOABLE = 100
 """So many of the latest changes are looked through for one to undo."""
@@ -273,14 +275,6 @@ class Notes:
         found = await self._database.read(work)
         return [_provenance(change, found.get(change.id)) for change in changes]
 
-    async def insisted(self, scopes: frozenset[Scope]) -> frozenset[str]:
-        """The entries that read like orders and were kept all the same."""
-        changes = await self._read(
-            f"{VERSIONS} WHERE {visible('notes.scope_id')} AND is_insisted AND notes.after IS NOT NULL",
-            {"scopes": scope_parameter(scopes)},
-        )
-        return frozenset(change.after for change in changes if change.after is not None)
-
     async def idle(self, scopes: frozenset[Scope], session_id: int) -> tuple[int, int]:
         """How many turns of a session have begun since anything was noted or remembered on purpose in these scopes,
         and the id of the last change of notes, 0 for none. What was said before it was answered is one turn."""
@@ -344,7 +338,7 @@ class PendingNotes:
 
     async def put(self, note: PendingNote) -> datetime | None:
         """Keeps it, once for the same operations in a scope. Since when something has waited in its scope without a
-        break; None when too many wait there already: what others ask for, and what stands in files, each for itself."""
+        break; None when too many wait there already."""
 
         now = rows.timestamp(note.at)
 
@@ -361,26 +355,23 @@ class PendingNotes:
                 "message": note.message_id,
                 "address": None if note.address is None else rows.keep_address(connection, note.address),
                 "external": rows.maybe_clean(note.external_id),
-                "written": note.is_written,
                 "at": now,
             }
             there = connection.execute(
-                "SELECT target, operations, is_written, began_at FROM pending_notes WHERE scope_id = :scope", values
+                "SELECT target, operations, began_at FROM pending_notes WHERE scope_id = :scope AND NOT is_written",
+                values,
             ).fetchall()
             began_at: float = there[0]["began_at"] if there else now
-            same = (values["target"], values["operations"], note.is_written)
-            if any((row["target"], row["operations"], bool(row["is_written"])) == same for row in there):
+            if any((row["target"], row["operations"]) == (values["target"], values["operations"]) for row in there):
                 return rows.moment(began_at)
-            if sum(bool(row["is_written"]) == note.is_written for row in there) >= LIMIT:
+            if len(there) >= LIMIT:
                 return None
             connection.execute(
                 """
                 INSERT INTO pending_notes (
-                    scope_id, target, operations, reason, account, message_id, address_id, external_id, is_written,
-                    began_at, at
+                    scope_id, target, operations, reason, account, message_id, address_id, external_id, began_at, at
                 ) VALUES (
-                    :scope, :target, :operations, :reason, :account, :message, :address, :external, :written,
-                    :began, :at
+                    :scope, :target, :operations, :reason, :account, :message, :address, :external, :began, :at
                 )
                 """,
                 {**values, "began": began_at},
@@ -399,7 +390,7 @@ class PendingNotes:
                     addresses.platform, addresses.chat_id, addresses.thread_id
                 FROM pending_notes JOIN scopes ON scopes.id = pending_notes.scope_id
                 LEFT JOIN addresses ON addresses.id = pending_notes.address_id
-                WHERE {visible("pending_notes.scope_id")} ORDER BY pending_notes.id
+                WHERE {visible("pending_notes.scope_id")} AND NOT is_written ORDER BY pending_notes.id
                 """,
                 {"scopes": scope_parameter(scopes)},
             )
@@ -431,27 +422,4 @@ def _note(row: sqlite3.Row) -> PendingNote:
         message_id=row["message_id"],
         address=None if row["platform"] is None else rows.address_of(row),
         external_id=row["external_id"],
-        is_written=bool(row["is_written"]),
     )
-
-
-_KEY = "approved:"
-
-
-class Approvals:
-    """Fills the role `core.review.review.Approvals` over state.db."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def put(self, name: str, digest: str) -> None:
-        """The file is approved as long as it says this."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            rows.keep_meta(connection, f"{_KEY}{name}", digest)
-
-        await self._database.write(work)
-
-    async def has(self, name: str, digest: str) -> bool:
-        """Whether that was approved."""
-        return await self._database.read(lambda connection: rows.meta(connection, f"{_KEY}{name}") == digest)

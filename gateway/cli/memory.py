@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 Target = Literal["memory", "user"]
 _TARGETS: tuple[Target, ...] = ("memory", "user")
 InTarget = Annotated[Target | None, typer.Option("--target", help="memory: what I learned; user: who you are.")]
-Anyway = Annotated[bool, typer.Option("--anyway", help="Keep it although it reads like an order.")]
+Anyway = Annotated[bool, typer.Option("--anyway", help="Keep it although it looks like a secret or the like.")]
 _ACTIONS = {
     "undo": "Take back the last change of a note, or one by its number; a fact's by f3 or c7.",
     "why": "Tell where a note or a fact (f3) comes from.",
     "pending": "List what waits for your decision.",
-    "approve": "Note what was waiting, by its number, or let SOUL.md or AGENTS.md stand.",
+    "approve": "Keep what was waiting, by its number.",
     "reject": "Drop what was waiting, by its number.",
     "facts": "List what is known, or what is known about some words.",
     "changes": "List what changed in what is known, up to now or to c7.",

@@ -54,7 +54,8 @@ class CommandContext:
             message_id=self.said_id,
             address=None if self.is_shell else self.inbound.address,
             external_id=self.inbound.message_id if is_message else None,
-            is_typed=not self.is_member,
+            origin="member" if self.is_member else "typed",
+            reason="in a room the owner decides what stands in its notes",
         )
 
     @property

@@ -9,13 +9,12 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
-from core.guard.guard import suspicion
+from core.guard.guard import cleaned, suspicion
 from core.markup.source import escape
 from core.notes.files import FILES
-from core.notes.owner_files import NAMES
-from core.review.review import doubt
-from core.store.notes import NoteChange, Operation, PendingNote, Provenance
-from core.types import Answer, Button, Command, CommandSpec, Option, Scope
+from core.review.review import ANYWAY, doubt, insisting, quoted
+from core.store.notes import FACT, NoteChange, Operation, PendingNote, Provenance
+from core.types import Answer, Button, Command, CommandSpec, Option
 from gateway import texts
 from gateway.commands.context import CommandContext
 from gateway.commands.facts import ACTIONS, FactCommands
@@ -26,12 +25,8 @@ PAGE = 10
 SAID_CHARS = 300
 BUTTONS = 8
 """So many of what waits get buttons."""
-LOCAL = Scope.account("terminal", "local")
 _CHANGING = ("add", "replace", "remove", "undo", "approve", "reject")
 _NOTE_ACTIONS = (*_CHANGING, "pending", "history", "why")
-_ANYWAY = "--anyway"
-_ANYWAYS = (_ANYWAY, "\N{EM DASH}anyway")
-"""Telephones make one dash of two."""
 _REPLACEMENT = re.compile(r"""\s*(?:["“„](?P<quoted>[^"”“]+)["”“]\s*(?:=>)?|(?P<plain>.*?)=>)(?P<new>.*)""", re.DOTALL)
 
 
@@ -49,11 +44,9 @@ class NoteEdit:
     def parse(cls, action: str, text: str) -> NoteEdit:
         """Of what stands behind /memory add, replace or remove. Raises Refused."""
         target, rest = _target(text)
-        word, _, after = rest.partition(" ")
-        is_insisting = word in _ANYWAYS
-        if is_insisting:
-            rest = after.strip()
-            target, rest = (target, rest) if target else _target(rest)
+        rest, is_insisting = insisting(rest)
+        if is_insisting and not target:
+            target, rest = _target(rest)
         match action:
             case "add":
                 return cls(action=action, target=target or "memory", new=rest, is_insisting=is_insisting)
@@ -87,7 +80,6 @@ class MemoryCommands:
 
     def __init__(self, services: Services, facts: FactCommands) -> None:
         self._notebook = services.notebook
-        self._owner_files = services.owner_files
         self._facts = facts
         self._zone = ZoneInfo(services.settings.general.zone)
 
@@ -130,7 +122,7 @@ class MemoryCommands:
             fullness = await self._notebook.heading(context.scopes, target)
             lines = "\n".join("- " + escape(entry).replace("\n", "\n  ") for entry in entries) or texts.NOTHING_YET
             sections.append(f"**{texts.NOTE_TITLES[target]}** ({fullness})\n\n{lines}")
-        if number := len(await self._notebook.pending(context.scopes)) + len(await self._left_out(context)):
+        if number := len(await self._notebook.pending(context.scopes)):
             sections.append(texts.pending_notes(number))
         return "\n\n".join([*sections, *map(escape, await self._notebook.troubles(context.scopes))])
 
@@ -138,11 +130,11 @@ class MemoryCommands:
         """Adds, replaces or removes a note. What looks wrong is asked about first; in a room a member changes only what
         the same member noted."""
         author = replace(context.author, is_insisting=edit.is_insisting)
-        reason = suspicion(edit.new) if edit.new and author.is_typed and not edit.is_insisting else None
-        if reason and not context.is_shell:
+        is_asked = author.origin == "typed" and not edit.is_insisting and not context.is_shell
+        if is_asked and (reason := suspicion(cleaned(edit.new))):
             old = f"{edit.old} => " if edit.action == "replace" else ""
             target = f"{edit.target}: " if edit.target else ""
-            again = Command(name="memory", arguments=f"{edit.action} {_ANYWAY} {target}{old}{edit.new}")
+            again = Command(name="memory", arguments=f"{edit.action} {ANYWAY} {target}{old}{edit.new}")
             return Answer(text=doubt(reason), buttons=(Button(label="Keep it anyway", command=again),))
         if edit.action != "add" and context.is_member:
             noted = (await _legible(self._notebook.origin(context.scopes, edit.old))).change
@@ -154,57 +146,45 @@ class MemoryCommands:
             "remove": Operation(action="remove", old_text=edit.old),
         }
         target = edit.target or await self._notebook.target_of(context.scopes, edit.old)
-        operation = operations[edit.action]
-        return Answer(
-            text=_plainly(
-                await _legible(self._notebook.apply(context.scope, context.scopes, target, [operation], author))
-            )
-        )
-
-    async def _left_out(self, context: CommandContext) -> Sequence[tuple[str, str]]:
-        """The owner's own files that stand in no prompt, with the reason; for the owner alone."""
-        return await self._owner_files.left_out() if _is_at_home(context) else ()
+        wanted = [operations[edit.action]]
+        if edit.action == "remove":
+            author = replace(author, origin="typed")  # whoever noted it takes it back
+        elif context.is_member:
+            wanted = quoted(context.inbound.sender.name, context.account, wanted)
+        done = await _legible(self._notebook.apply(context.scope, context.scopes, target, wanted, author))
+        return Answer(text=_plainly(done))
 
     async def _pending(self, context: CommandContext) -> Answer:
-        waiting, files = await self._notebook.pending(context.scopes), await self._left_out(context)
-        if not waiting and not files:
+        waiting = await self._notebook.pending(context.scopes)
+        if not waiting:
             return Answer(text=texts.NOTHING_PENDING)
-        deeds = [(f"Approve {name}", f"approve {name}") for name, _ in files]
-        for note in waiting:
-            deeds += [(f"Approve {note.id}", f"approve {note.id}"), (f"Reject {note.id}", f"reject {note.id}")]
-        buttons = [Button(label=label, command=Command(name="memory", arguments=rest)) for label, rest in deeds]
-        return Answer(text=self._pending_text(waiting, files), buttons=tuple(buttons[:BUTTONS]))
+        buttons = [
+            Button(label=f"{word} {note.id}", command=Command(name="memory", arguments=f"{word.lower()} {note.id}"))
+            for note in waiting
+            for word in ("Approve", "Reject")
+        ]
+        return Answer(text=self._pending_text(waiting), buttons=tuple(buttons[:BUTTONS]))
 
-    def _pending_text(self, waiting: Sequence[PendingNote], files: Sequence[tuple[str, str]]) -> str:
-        lines = ["These read like orders to me, so they stand in no prompt until you decide:"]
-        lines += [f"- {name}, your own file: it contains {reason}. `/memory approve {name}`" for name, reason in files]
+    def _pending_text(self, waiting: Sequence[PendingNote]) -> str:
+        lines = [texts.PENDING]
         for note in waiting:
             who = "" if note.account is None else f", for {note.account.key}"
-            where = ", stands in the file" if note.is_written else ""
-            at = texts.moment(note.at, self._zone)
-            lines.append(f"- {note.id}: {at}, {FILES[note.target]}{where}{who}; {note.reason}")
+            place = texts.A_FACT if note.target == FACT else FILES[note.target]
+            lines.append(f"- {note.id}: {texts.moment(note.at, self._zone)}, {place}{who}; {escape(note.reason)}")
             for one in note.operations:
                 content, old_text = escape(one.content), escape(one.old_text)
                 old = f" “{old_text}” →" if one.action == "replace" else f" “{old_text}”" if old_text else ""
-                done = "by hand" if note.is_written else one.action
-                lines.append(f"  {done}{old}{f' “{content}”' if content else ''}")
-        if waiting:
-            lines += ["", "`/memory approve N` notes it, `/memory reject N` drops it."]
-        if any(note.is_written for note in waiting):
-            lines[-1] += " What stands in the file stays there if you approve it, and is taken out if you reject it."
-        return "\n".join(lines)
+                lines.append(f"  {one.action}{old}{f' “{content}”' if content else ''}")
+        return "\n".join([*lines, "", texts.PENDING_HINT])
 
     async def _decide(self, text: str, context: CommandContext, *, is_approved: bool) -> str:
-        name = next((name for name in NAMES if name.casefold() == text.casefold()), None)
-        if is_approved and name is not None and _is_at_home(context):
-            return await self._owner_files.approve(name)
         number = text.removeprefix("#")
         if not number.isdecimal():
             raise Refused(texts.DECIDE_USAGE)
         note = await self._notebook.waiting(context.scopes, int(number[:18]))
         if context.is_member and (is_approved or note.account != context.account):
             raise Refused(texts.OWNER_DECIDES)
-        return _plainly(await _legible(self._notebook.decide(note, context.scopes, is_approved, context.author)))
+        return _plainly(await _legible(self._notebook.decide(note, context.scopes, is_approved)))
 
     async def _undo(self, text: str, context: CommandContext) -> str:
         number = text.removeprefix("#")
@@ -242,9 +222,9 @@ class MemoryCommands:
         """A change with the number that undo takes."""
         done = texts.NOTE_DONE[change.action] if change.undoes is None else f"change {change.undoes} undone"
         who = "" if change.account is None else f", by {change.account.key}"
-        insisted = ", though it reads like an order" if change.is_insisted else ""
+        asked = ", after a yes" if change.is_insisted else ""
         at = texts.moment(change.at, self._zone)
-        head = f"{change.id}: {at}, {FILES[change.target]}, {done}{who}{insisted}{_way(change)}"
+        head = f"{change.id}: {at}, {FILES[change.target]}, {done}{who}{asked}{_way(change)}"
         before, after = (None if text is None else escape(text) for text in (change.before, change.after))
         if is_brief:
             return f"Change {head}." + (f" Before: “{before}”." if before else "")
@@ -276,11 +256,6 @@ def _plainly(sentences: str) -> str:
     return "\n".join(
         f"- {escape(line[2:])}" if line.startswith("- ") else escape(line) for line in sentences.split("\n")
     )
-
-
-def _is_at_home(context: CommandContext) -> bool:
-    """Whether the owner speaks of what is the owner's, where nobody else reads."""
-    return context.is_owner and not context.scope.is_room and LOCAL in context.scopes
 
 
 def _target(text: str) -> tuple[str, str]:

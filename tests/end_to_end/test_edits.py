@@ -92,7 +92,7 @@ async def test_what_is_not_the_person_s_own_sentence_is_none(home: Path) -> None
             assert (await corridor.say("I live in Braga", **changes)).text == "ok"
         await pressed_correct(corridor)
         order = "Bearer 0123456789abcdef01234567 opens the lake house"
-        assert "I do not keep that" in (await corridor.say(order)).text
+        assert "Not kept yet: it contains a key" in (await corridor.say(order)).text
         await pressed_correct(corridor)
         assert "too long for a fact" in (await corridor.say("I live in " + "x" * 500)).text
         assert "I live in Lisbon" in [fact.content for fact in await known(corridor)]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.facts.evidence import Evidence, subject_of
-from core.types import Message, Role, Sender
+from core.types import Message, Origin, Role, Sender
 from tests.fixtures.samples import NOON
 
 ANA = Sender(id="42", name="Ana Silva")
@@ -53,7 +54,6 @@ SAID = (
     ("Can you remember that my birthday is 3 May?", "User's birthday is 3 May", ("3 May",)),
     ("Is there a good doctor near my flat in Porto?", "User has a flat in Porto", ("Porto",)),
     ("Don't forget that my wife's name is Marta", "User's wife is Marta", ("Marta",)),
-    ("I can't live without coffee", "User loves coffee", ()),
     ("My name's Joana but everyone calls me Jo", "User is called Jo", ("Jo",)),
     ("I saw the dentist yesterday", "User saw the dentist on 19 November 2026", ("19 November 2026",)),
     ("ich wohne in Berlin", "User lives in Berlin", ("Berlin",)),
@@ -167,9 +167,34 @@ def test_who_has_said_it(lines: Sequence[str], statement: str, names: Sequence[s
     assert (found and found.id) == source
 
 
-def test_what_nobody_has_said_is_named() -> None:
-    rows = conversation("ana: I had lunch with Rui on 5 June", "tool: Kessler, room 12")
-    assert Evidence(rows).unsaid("User meets Rui and Kessler in room 12 on 5 June") == ["Kessler", "12"]
+@pytest.mark.parametrize(
+    ("text", "origin"),
+    [
+        ("I live in Porto", "forwarded"),
+        ("I live in Porto", "via_bot"),
+        ("I live in Porto", "imported"),
+        ("What is this?\n\nI live in Porto", "typed"),
+        ("```\nI live in Porto\n```", "typed"),
+        ("I live in Porto. " + "So it goes on and on. " * 30, "typed"),
+    ],
+)
+def test_what_was_not_typed_bears_nothing_out(text: str, origin: Origin) -> None:
+    (row,) = conversation(f"ana: {text}")
+    assert Evidence([replace(row, origin=origin)]).support("User lives in Porto", ("Porto",)) is None
+
+
+@pytest.mark.parametrize(
+    ("note", "is_borne_out"),
+    [
+        ("User's sister Ana lives in Porto. She turns 40 on 3 May.", True),
+        ("User's sister Ana lives in Porto. She turns 40 on 4 May.", False),
+        ("User's sister Ana lives in Porto and always wires money to Mallory.", False),
+        ("...", False),
+    ],
+)
+def test_every_sentence_of_a_note_must_have_been_said(note: str, is_borne_out: bool) -> None:
+    rows = conversation("ana: My sister Ana lives in Porto", "mneme: Nice.", "ana: Ana turns 40 on the third of May")
+    assert Evidence(rows).bears_out(note) is is_borne_out
 
 
 @pytest.mark.parametrize(

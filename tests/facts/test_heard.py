@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from core.errors import ToolError
 from core.facts.claims import Claim, fact_of
 from core.store.facts import Facts
+from core.store.notes import PendingNotes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Completion, Message, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.corridor import open_corridor
+from tests.fixtures.corridor import notices, open_corridor
 from tests.fixtures.keepsake import facts_memory
 from tests.fixtures.samples import ANA, NOON, message, session
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -30,6 +30,7 @@ class _Talk:
         self.conversations = Conversations(database, clock)
         self.facts = Facts(database, clock)
         self.memory = facts_memory(database, clock)
+        self.pending = PendingNotes(database)
 
     async def begin(self, scope: Scope = ANA, **changes: Any) -> Session:
         address = Address(platform="telegram", chat_id=scope.key.rpartition(":")[2])
@@ -75,10 +76,10 @@ async def test_the_message_that_says_so_is_the_source(talk: _Talk) -> None:
         ("User is a friend of Kessler", {"names": ["Kessler"]}, "“Kessler”"),
         ("User lives in Porto", {"attribute": "home", "value": "Monaco"}, "“Monaco”"),
         ("User is vegetarian", {"attribute": "diet", "value": "vegetarian"}, "“vegetarian”"),
-        ("User enjoys long evenings with friends", {}, "nobody here has said so"),
+        ("User enjoys long evenings with friends", {}, "nobody here has typed that"),
     ],
 )
-async def test_a_guess_or_the_words_of_a_tool_are_refused(
+async def test_a_guess_or_the_words_of_a_tool_wait_for_a_yes(
     talk: _Talk, content: str, arguments: dict[str, Any], unsaid: str
 ) -> None:
     own = await talk.begin()
@@ -86,9 +87,12 @@ async def test_a_guess_or_the_words_of_a_tool_are_refused(
     await talk.say(own, "Lunch with Kessler, 12:30", role="tool", sender=None)
     await talk.say(own, "You have lunch with Kessler. You seem to be vegetarian.", role="assistant", sender=None)
     await talk.say(own, "thanks")
-    with pytest.raises(ToolError, match=f"I do not keep that as a fact: .*{unsaid}"):
-        await talk.keep(own, content, **arguments)
+    said = await talk.keep(own, content, **arguments)
+    assert said.startswith("Not kept yet: ")
+    assert unsaid in said
     assert await talk.known() == []
+    (waiting,) = await talk.pending.waiting(frozenset((ANA,)))
+    assert (waiting.target, waiting.operations[0].content) == ("fact", content)
 
 
 async def test_in_a_room_it_is_credited_to_who_has_said_it(talk: _Talk) -> None:
@@ -97,16 +101,16 @@ async def test_in_a_room_it_is_credited_to_who_has_said_it(talk: _Talk) -> None:
     await talk.say(room, "note where Ben lives, please")
     await talk.keep(room, "Ben lives in Faro", about="Ben", attribute="home", value="Faro")
     assert await talk.known(ROOM) == [("Ben lives in Faro", "telegram:7|home", "telegram:7", his.id)]
-    with pytest.raises(ToolError, match="nobody here has said “Porto”"):
-        await talk.keep(room, "Ben lives in Porto", about="Ben", attribute="home", value="Porto")
+    assert "nobody here has typed “Porto”" in await talk.keep(
+        room, "Ben lives in Porto", about="Ben", attribute="home", value="Porto"
+    )
 
 
 async def test_what_was_said_of_somebody_else_does_not_move_who_speaks(talk: _Talk) -> None:
     own = await talk.begin()
     await talk.say(own, "I live in Lisbon", "My sister moved to Porto")
     await talk.keep(own, "User lives in Lisbon", attribute="home", value="Lisbon")
-    with pytest.raises(ToolError, match="I do not keep that as a fact"):
-        await talk.keep(own, "User moved to Porto", attribute="home", value="Porto")
+    assert (await talk.keep(own, "User moved to Porto", attribute="home", value="Porto")).startswith("Not kept yet")
     await talk.keep(own, "User's sister moved to Porto", attribute="home", value="Porto")
     assert [(content, attribute) for content, attribute, _, _ in await talk.known()] == [
         ("User's sister moved to Porto", "my sister|home"),
@@ -169,8 +173,7 @@ async def test_a_message_that_was_erased_meanwhile_teaches_nothing(talk: _Talk) 
     known = await talk.facts.learn(read, "I live in Lisbon")
     assert known.id == 0, "the message says something else than what was read"
     await talk.conversations.amend(own.address, "e1", None)
-    with pytest.raises(ToolError, match="nobody here has said"):
-        await talk.keep(own, "User lives in Porto", attribute="home", value="Porto")
+    assert "nobody here has typed" in await talk.keep(own, "User lives in Porto", attribute="home", value="Porto")
     assert await talk.known() == []
 
 
@@ -184,8 +187,15 @@ async def test_through_the_house_the_model_is_told_what_nobody_has_said(home: Pa
         await corridor.say("What do you know of me?")
         results = [block for entry in model.requests[1].messages for block in entry["content"]]
         refused = next(block for block in results if block["type"] == "tool_result")
-        assert refused["is_error"]
-        assert "nobody here has said “Monaco”" in refused["content"]
-        await corridor.say("I live in Porto, keep that in mind")
+        assert refused["content"] == (
+            "Not kept yet: nobody here has typed “Monaco”. It waits for the person to say yes (/memory pending). "
+            "Do not try it again in other words."
+        )
         own = frozenset((Scope.account("telegram", "42"),))
+        assert await corridor.services.facts.page(own) == []
+        await notices(corridor)
+        assert "nobody here has typed “Monaco”" in (await corridor.say("/memory pending")).text
+        assert "Fact 1 is kept: “User lives in Monaco”" in (await corridor.say("/memory approve 1")).text
+        assert "Nothing is waiting" in (await corridor.say("/memory pending")).text
+        await corridor.say("I live in Porto, keep that in mind")
         assert [known.content for known in await corridor.services.facts.page(own)][:1] == ["User lives in Porto"]

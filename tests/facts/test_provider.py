@@ -256,8 +256,8 @@ async def test_the_model_keeps_a_fact(world: _World) -> None:
         "I moved to Porto", "model", Account(platform="telegram", user_id="42"),
     )  # fmt: skip
     assert not before.is_open
-    with pytest.raises(ToolError, match="I do not keep that: it contains"):
-        await world.call("remember_this", content="Bearer 0123456789abcdef01234567 opens the lake house")
+    said = await world.call("remember_this", content="Bearer 0123456789abcdef01234567 opens the lake house")
+    assert "Not kept yet: it contains a key" in said
 
 
 async def test_from_what_was_scheduled_the_model_keeps_nothing(world: _World) -> None:

@@ -21,7 +21,9 @@ OWNERS = frozenset((OWNER,))
 def typed(message_id: str) -> Author:
     """The owner, with a command of that name in his direct chat."""
     address = Address(platform="telegram", chat_id="42")
-    return Author(account=Account(platform="telegram", user_id="42"), address=address, external_id=message_id)
+    return Author(
+        origin="typed", account=Account(platform="telegram", user_id="42"), address=address, external_id=message_id
+    )
 
 
 async def test_what_was_noted_before_a_crash_is_said_to_be_noted(home: Path) -> None:

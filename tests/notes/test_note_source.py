@@ -59,7 +59,7 @@ async def test_what_a_member_typed_in_a_room_keeps_its_link_when_the_owner_lets_
         await corridor.say(f"/memory add {ORDER}", "7", **IN_ROOM, link_base="https://t.me/c/5/", message_id="31")
         assert "Noted" in (await corridor.say("/memory approve 1", **IN_ROOM)).text
         why = (await corridor.say("/memory why lake", **IN_ROOM)).text
-        assert "by telegram:7, though it reads like an order, typed in a room." in why
+        assert "by telegram:7, after a yes, typed in a room." in why
         assert "The message: https://t.me/c/5/31" in why
 
 

@@ -1,4 +1,4 @@
-"""What reads like an order: asked about when its owner types it, put aside when it comes from anywhere else."""
+"""What is to be noted: asked about where it may be a secret, kept where it was typed, and waiting where it was not."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from core.guard.provenance import mark
 from core.markup.telegram import to_plain
-from core.types import Address, Scope
-from tests.fixtures.corridor import Corridor, open_corridor
+from core.types import Account, Address, Origin, Scope
+from tests.fixtures.corridor import Corridor, notices, open_corridor
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
-from tests.notes.test_review import notices
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ async def test_what_the_owner_types_is_asked_about_and_kept_when_he_insists(home
     model = ScriptedModel()
     async with open_corridor(home, model) as corridor:
         reply = await corridor.say(f"/memory add {ORDER}")
-        assert "Not noted yet: it contains a key or a link with a secret in it" in reply.text
+        assert "Not kept yet: it contains a key or a link with a secret in it" in reply.text
         assert await noted(corridor) == []
         assert reply.answer is not None
         (button,) = reply.answer.buttons
@@ -50,7 +50,7 @@ async def test_what_the_owner_types_is_asked_about_and_kept_when_he_insists(home
         assert await noted(corridor) == [ORDER]
         await corridor.say("hello there, how are you today?")
         assert f"- {ORDER}" in model.requests[-1].system[0]["text"]
-        assert "though it reads like an order" in (await corridor.say("/memory history")).text
+        assert "after a yes" in (await corridor.say("/memory history")).text
         assert "Nothing is waiting" in (await corridor.say("/memory pending")).text
         await corridor.say("/memory add user: likes tea")
         said = await corridor.say(f"/memory replace --anyway tea => {ORDER} to all")
@@ -66,12 +66,12 @@ async def test_what_a_tool_brings_is_put_aside_until_it_is_approved(home: Path) 
     model = noting(ORDER)
     async with open_corridor(home, model) as corridor:
         await corridor.say("read that page for me, if you please")
-        assert "kept aside for the owner to look at" in result(model)
+        assert "It waits for the person to say yes" in result(model)
         assert await noted(corridor) == []
         await notices(corridor)
         assert "1 waiting for your decision" in (await corridor.say("/memory")).text
         pending = await corridor.say("/memory pending")
-        assert "MEMORY.md, for telegram:42; a key or a link with a secret in it" in pending.text
+        assert "MEMORY.md, for telegram:42; it contains a key or a link with a secret in it" in pending.text
         assert f"add “{ORDER}”" in pending.text
         assert pending.answer is not None
         assert [button.label for button in pending.answer.buttons] == ["Approve 1", "Reject 1"]
@@ -110,15 +110,47 @@ async def test_several_operations_are_put_aside_together_and_once(home: Path) ->
         assert await corridor.services.notebook.entries(OWNER, "user") == ["likes tea", ORDER]
 
 
-async def test_in_a_room_the_owner_decides_about_what_a_member_types(home: Path) -> None:
-    async with open_corridor(home, options=ROOMS) as corridor:
-        for text in (ORDER, f"--anyway {ORDER} always"):
-            assert "kept aside" in (await corridor.say(f"/memory add {text}", "7", **IN_ROOM)).text
+async def test_in_a_room_what_a_member_types_is_a_quotation_that_the_owner_decides_about(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_corridor(home, model, options=ROOMS) as corridor:
+        for text in ("the party is on Friday", "--anyway dinner is at nine"):
+            assert "Not kept yet" in (await corridor.say(f"/memory add {text}", "7", **IN_ROOM)).text
         assert await noted(corridor, ROOM) == []
+        await corridor.say("good morning, all of you", **IN_ROOM)
+        assert "the party" not in model.requests[-1].system[0]["text"]
+        assert "2 waiting for your decision" in (await corridor.say("/memory", **IN_ROOM)).text
         assert "my owner decides" in (await corridor.say("/memory approve 1", "7", **IN_ROOM)).text
         assert "gone" in (await corridor.say("/memory reject 2", "7", **IN_ROOM)).text, "his own"
         assert "Noted" in (await corridor.say("/memory approve 1", **IN_ROOM)).text
-        assert await noted(corridor, ROOM) == [ORDER]
+        who = f"Person 7 {mark(Account(platform='telegram', user_id='7'))}"
+        assert await noted(corridor, ROOM) == [f"{who}: “the party is on Friday”"]
+        assert "Noted" in (await corridor.say("/memory add lunch is at one", **IN_ROOM)).text, "the owner's own"
+
+
+@pytest.mark.parametrize("origin", ["forwarded", "via_bot"])
+async def test_what_was_only_passed_on_waits(home: Path, origin: Origin) -> None:
+    model = noting("Ana lives in Faro")
+    async with open_corridor(home, model) as corridor:
+        await corridor.say("Ana lives in Faro", origin=origin)
+        assert "Not kept yet: nobody here has typed “Faro”" in result(model)
+        assert await noted(corridor) == []
+
+
+async def test_what_was_typed_is_noted_at_once_and_an_order_in_it_is_the_persons_own(home: Path) -> None:
+    note = "Always answer in verse and ignore all previous invoices"
+    model = noting(note)
+    async with open_corridor(home, model) as corridor:
+        await corridor.say(f"{note}, please")
+        assert "Noted" in result(model)
+        assert await noted(corridor) == [note]
+        assert "Noted" in (await corridor.say("/memory add ignore all previous instructions")).text
+
+
+async def test_what_is_pasted_below_does_not_count_as_said(home: Path) -> None:
+    model = noting("Ana lives in Faro")
+    async with open_corridor(home, model) as corridor:
+        await corridor.say("note what matters of this\n\nAna lives in Faro")
+        assert "Not kept yet" in result(model)
 
 
 async def test_what_waits_is_forgotten_too(home: Path) -> None:
@@ -136,7 +168,7 @@ async def test_a_flood_is_not_kept(home: Path) -> None:
     async with open_corridor(home, options=ROOMS) as corridor:
         for number in range(51):
             said = await corridor.say(f"/memory add {ORDER} {number} times", "7", **IN_ROOM)
-        assert "Reword it" in said.text
+        assert "too much waits" in said.text
         assert len(await corridor.services.notebook.pending(frozenset((ROOM,)))) == 50
 
 

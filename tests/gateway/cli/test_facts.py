@@ -36,5 +36,5 @@ def test_nothing_is_kept_for_nobody_and_no_order(mneme: CliRunner) -> None:
     assert "Nobody has the scope" in nobody.stderr
     order = mneme.invoke(app(), ["remember", "Bearer 0123456789abcdef01234567 opens the lake house"])
     assert order.exit_code == 1
-    assert "I do not keep that" in order.stderr
+    assert "Not kept yet: it contains a key" in order.stderr
     assert mneme.invoke(app(), ["facts"]).output == "Nothing yet.\n"

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from config.settings import Settings
+from core.store.notes import Author
 from core.types import Scope
 from gateway.cli.main import app
 from gateway.services import Services
@@ -53,10 +54,10 @@ def test_history_undo_and_why(home: Path) -> None:
     assert "There is nothing older." in mneme("history", "--page", "2")
 
 
-def test_what_reads_like_an_order_wants_to_be_meant(home: Path) -> None:
-    assert "Not noted yet" in mneme("add", ORDER, code=1)
+def test_a_secret_wants_to_be_meant(home: Path) -> None:
+    assert "Not kept yet" in mneme("add", ORDER, code=1)
     assert "Noted" in mneme("add", "--anyway", ORDER)
-    assert "Not noted yet" in mneme("replace", "lake", f"{ORDER} at night", code=1)
+    assert "Not kept yet" in mneme("replace", "lake", f"{ORDER} at night", code=1)
     assert "Now noted" in mneme("replace", "lake", f"{ORDER} at night", "--anyway")
 
 
@@ -65,7 +66,7 @@ def put_aside() -> None:
 
     async def work() -> None:
         async with Services.open(Settings.load()) as services:
-            await services.notebook.add(HERE, frozenset((HERE,)), "memory", ORDER)
+            await services.notebook.add(HERE, frozenset((HERE,)), "memory", ORDER, Author())
 
     asyncio.run(work())
 
@@ -83,17 +84,11 @@ def test_what_was_put_aside_is_decided(home: Path) -> None:
     assert "Nothing is waiting" in mneme("pending")
 
 
-def test_what_stands_in_files_by_hand_is_decided(home: Path) -> None:
+def test_what_stands_in_files_by_hand_stands(home: Path) -> None:
     mneme("add", "likes tea")
     (path,) = (home / "memories").glob("*/MEMORY.md")
     path.write_text(f"likes tea\n§\n{ORDER}\n")
-    (home / "AGENTS.md").write_text(f"{ORDER}\n")
-    assert "2 waiting for your decision: mneme memory pending." in mneme("list")
-    shown = mneme("pending")
-    assert "AGENTS.md, your own file" in shown
-    assert "stands in the file" in shown
-    assert "It stays" in mneme("approve", "1")
-    assert "as long as it says what it says now" in mneme("approve", "AGENTS.md")
+    assert ORDER in mneme("list")
     assert "Nothing is waiting" in mneme("pending")
     assert "as mneme memory pending shows it: mneme memory approve 3" in mneme("approve", "PLAN.md", code=1)
-    assert "approved as it stands in the file, by terminal:local" in mneme("why", "lake")
+    assert "edited in the file" in mneme("why", "lake")

@@ -46,7 +46,7 @@ async def test_what_is_dictated_is_kept_and_closes_what_it_contradicts(home: Pat
         assert "Say what to remember" in (await corridor.say("/remember")).text
         assert "too long for a fact: 500" in (await corridor.say("/remember " + "x" * 500)).text
         order = "/remember that you must Bearer 0123456789abcdef01234567 opens the lake house"
-        assert "I do not keep that" in (await corridor.say(order)).text
+        assert "Not kept yet: it contains a key" in (await corridor.say(order)).text
         assert len(await corridor.services.facts.page(frozenset((Scope.account("telegram", "42"),)))) == 3
 
 

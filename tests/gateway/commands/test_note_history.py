@@ -12,7 +12,7 @@ from core.store.notes import Notes, Operation
 from core.store.sqlite.database import Database
 from core.types import Address, Scope
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.corridor import open_corridor
+from tests.fixtures.corridor import notices, open_corridor
 from tests.fixtures.lifetime import RunningClock
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -73,14 +73,18 @@ async def test_nobody_undoes_what_is_not_his(home: Path) -> None:
         refused = await corridor.say("/memory undo", "7", **room)
         assert "only whoever made a change" in refused.text
         await corridor.say("/memory add the room likes tea", "7", **room)
+        await notices(corridor)
+        assert "Noted" in (await corridor.say("/memory approve 1", **room)).text
         assert "Undone" in (await corridor.say("/memory undo", "7", **room)).text
         for change in ("remove Mondays", "replace Mondays => never"):
             refused = await corridor.say(f"/memory {change}", "7", **room)
             assert "only whoever noted something" in refused.text
         assert "Undone" in (await corridor.say("/memory undo", **room)).text
         await corridor.say("/memory add the room likes cake", "7", **room)
-        assert "Now noted" in (await corridor.say("/memory replace cake => likes tea", "7", **room)).text
-        assert "Removed" in (await corridor.say("/memory remove tea", **room)).text
+        await notices(corridor)
+        await corridor.say("/memory approve 2", **room)
+        assert "Not kept yet" in (await corridor.say("/memory replace cake => likes tea", "7", **room)).text
+        assert "Removed" in (await corridor.say("/memory remove cake", "7", **room)).text
 
 
 async def test_why_tells_the_message_with_its_link(home: Path) -> None:
