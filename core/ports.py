@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from core.store.query import SearchQuery, SearchResults
 from core.types import (
     Address,
     Answer,
@@ -181,13 +180,3 @@ class Conversations(Protocol):
 
     async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
         """Replaces the text of a message edited on the platform, or erases it (None). False: not known."""
-
-
-class Recall(Protocol):
-    """Search over all history. Every statement goes through the one scope predicate."""
-
-    async def recall(self, query: SearchQuery) -> SearchResults:
-        """Discovery, scroll or browse, by what the query carries. Never raises for anything a person can type."""
-
-    async def tend(self) -> bool:
-        """Rebuilds what is flagged stale and merges the indexes a small step; True while there is more to do."""

@@ -15,7 +15,8 @@ import structlog
 from core.errors import StoreError
 from core.facts.curator import Curator
 from core.notes.notebook import FILES, NEARLY_FULL, SEPARATOR, Notebook
-from core.ports import Clock, Recall
+from core.ports import Clock
+from core.search.recall import Recall
 from core.store.people import People
 from core.types import Scope
 from gateway.owner_notices import OwnerNotices

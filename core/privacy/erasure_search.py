@@ -22,8 +22,9 @@ from core.store import erasure
 from core.store.erasure import ErasureList, ErasureRequest
 from core.store.query import SearchPlan, SearchQuery
 from core.store.rows import account_key, account_of, moment
-from core.store.sqlite import index_maintenance, message_search
+from core.store.sqlite import index_maintenance
 from core.store.sqlite.dialect import list_value
+from core.store.sqlite.text_index import TextIndex
 from core.text.terms import stop_words
 from core.types import Address, Inbound, Scope
 
@@ -122,11 +123,11 @@ def versions(connection: sqlite3.Connection, found: ErasureList) -> list[int]:
 
 def _matching(connection: sqlite3.Connection, plan: SearchPlan, query: SearchQuery) -> list[int]:
     if plan.alternatives:
-        found = message_search.find(connection, plan, query)
+        found = TextIndex(connection, query).find(plan)
     elif query.text.strip():
         return []
     else:
-        found = message_search.latest(connection, query, MESSAGES_MOST)
+        found = TextIndex(connection, query).latest(MESSAGES_MOST)
     return sorted({match.message_id for match in found})
 
 

@@ -32,7 +32,7 @@ from core.store.erasure import ErasureList, ErasureRequest, Erasures
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.store.sqlite.erase_bytes import ByteErasure
-from core.store.sqlite.message_search import LOOSE_ROWS
+from core.store.sqlite.text_index import LOOSE_ROWS
 from core.types import Scope
 
 HISTORY, LOG = "terminal_history", "mneme.log"

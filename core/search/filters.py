@@ -16,10 +16,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.dates import periods
-from core.store.query import SearchQuery
+from core.store.query import DEFAULT_ROLES, SearchQuery
 from core.types import Role
 
-DEFAULT_ROLES: tuple[Role, ...] = ("user", "assistant")
 _ROLES: Mapping[str, tuple[Role, ...]] = {
     "user": ("user",), "me": ("user",), "person": ("user",), "people": ("user",), "human": ("user",),
     "assistant": ("assistant",), "you": ("assistant",), "bot": ("assistant",), "mneme": ("assistant",),

@@ -11,7 +11,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from core.memory.provider import MemoryProvider
-from core.ports import Recall
+from core.search.recall import HistorySearch
 from core.store.query import FoundSession, SearchQuery
 from core.types import ToolContext
 
@@ -25,7 +25,7 @@ class HistoryProvider(MemoryProvider):
 
     name = "history"
 
-    def __init__(self, recall: Recall, zone: str) -> None:
+    def __init__(self, recall: HistorySearch, zone: str) -> None:
         self._recall = recall
         self._zone = ZoneInfo(zone)
 

@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple, TypeVar
 
+from core.store.query import DAY_IN_CHUNK, CandidateMessage
 from core.text.spelling import KIN_LETTERS, are_kin
 
 K = TypeVar("K", bound=Hashable)
@@ -32,21 +33,6 @@ def fused(rankings: Sequence[tuple[float, Sequence[K]]], damping: int = DAMPING)
         for rank, thing in enumerate(dict.fromkeys(things), 1):
             scores[thing] = scores.get(thing, 0.0) + weight / (damping + rank)
     return dict(sorted(scores.items(), key=lambda item: -item[1]))
-
-
-class RankedMessage(NamedTuple):
-    """`terms` are those of the text; `context` those of the speaker's name and the day. `block` numbers the stretch of
-    consecutive messages that it belongs to; neighbours are of one stretch. `is_wanted`: it may be an answer; others
-    only lend their words to their neighbours."""
-
-    message_id: int
-    session_id: int
-    block: int
-    terms: list[str]
-    name: tuple[str, ...]
-    day: tuple[str, ...]
-    is_question: bool
-    is_wanted: bool
 
 
 K1, B = 1.0, 0.75
@@ -68,7 +54,6 @@ SPEAKER = 0.9
 """For what was said by somebody whom the question names: people are asked about what they said. +0 / +2.3."""
 DAY_WEIGHT = 0.4
 """The day counts for each message too, not only for the stretch: +0.4 / +0.6."""
-DAY_IN_BLOCK = 2
 COVERAGE = 0.5
 """Power of the share of the query (by weight) that a message covers: +0.4 / +0.8."""
 ASKED = 1.3
@@ -90,7 +75,7 @@ class _Scored(NamedTuple):
     """A message with its score; the higher, the better."""
 
     score: float
-    utterance: RankedMessage
+    utterance: CandidateMessage
 
 
 Ranked = tuple[dict[int, float], list[_Scored]]
@@ -124,7 +109,7 @@ def weights(frequencies: Mapping[str, int], count: int) -> dict[str, float]:
 
 
 def rank(
-    idf: Mapping[str, float], lineages: Mapping[int, Sequence[RankedMessage]], moments: frozenset[str] = frozenset()
+    idf: Mapping[str, float], lineages: Mapping[int, Sequence[CandidateMessage]], moments: frozenset[str] = frozenset()
 ) -> Ranked:
     """Ranks candidates: utterances by lineage, in order. `idf` in the order of the question. `moments` is empty unless
     a moment is asked for."""
@@ -168,7 +153,7 @@ def _worth(terms: Iterable[str], words: Iterable[str]) -> dict[str, tuple[tuple[
     return found
 
 
-def _asked(idf: Mapping[str, float], everything: Sequence[RankedMessage]) -> _Asked:
+def _asked(idf: Mapping[str, float], everything: Sequence[CandidateMessage]) -> _Asked:
     names = frozenset(term for name in {one.name for one in everything} for term in name if term in idf)
     weighed = {term: weight * NAMED if term in names else weight for term, weight in idf.items()}
     pairs = {frozenset(pair): idf[pair[0]] + idf[pair[1]] for pair in pairwise(idf)}
@@ -177,7 +162,7 @@ def _asked(idf: Mapping[str, float], everything: Sequence[RankedMessage]) -> _As
     return _Asked(weighed, worth, {pair: weight / whole for pair, weight in pairs.items()}, names)
 
 
-def _heard(one: RankedMessage, asked: _Asked) -> _Heard:
+def _heard(one: CandidateMessage, asked: _Asked) -> _Heard:
     counts: dict[str, float] = {}
     near: set[frozenset[str]] = set()
     worth = asked.worth
@@ -194,11 +179,11 @@ def _heard(one: RankedMessage, asked: _Asked) -> _Heard:
 
 
 def _blocks(
-    utterances: Sequence[RankedMessage], heard: Sequence[_Heard], idf: Mapping[str, float]
+    utterances: Sequence[CandidateMessage], heard: Sequence[_Heard], idf: Mapping[str, float]
 ) -> list[tuple[dict[str, float], int]]:
     """For each stretch how often each asked term stands in it, and its length in terms."""
     found: list[tuple[dict[str, float], int]] = []
-    for _, group in groupby(zip(utterances, heard, strict=True), key=lambda pair: (pair[0].session_id, pair[0].block)):
+    for _, group in groupby(zip(utterances, heard, strict=True), key=lambda pair: (pair[0].session_id, pair[0].chunk)):
         counts: dict[str, float] = {}
         length = 0
         days = set()
@@ -208,14 +193,14 @@ def _blocks(
             for term, count in its.counts.items():
                 counts[term] = counts.get(term, 0.0) + count
         for day in days:
-            length += DAY_IN_BLOCK * len(day)
-            _count(counts, day, idf, DAY_IN_BLOCK)
+            length += DAY_IN_CHUNK * len(day)
+            _count(counts, day, idf, DAY_IN_CHUNK)
         found.append((counts, length))
     return found
 
 
 def _message_scores(
-    utterances: Sequence[RankedMessage], heard: Sequence[_Heard], asked: _Asked, mean_terms: float
+    utterances: Sequence[CandidateMessage], heard: Sequence[_Heard], asked: _Asked, mean_terms: float
 ) -> list[float]:
     """BM25F of each message with its neighbours, times the power of the covered share."""
     idf = asked.idf
@@ -241,8 +226,8 @@ def _message_scores(
     ]
 
 
-def _is_near(one: RankedMessage, other: RankedMessage) -> bool:
-    return one.session_id == other.session_id and abs(one.block - other.block) <= 1
+def _is_near(one: CandidateMessage, other: CandidateMessage) -> bool:
+    return one.session_id == other.session_id and abs(one.chunk - other.chunk) <= 1
 
 
 def _count(counts: dict[str, float], terms: Iterable[str], idf: Mapping[str, float], weight: float) -> None:
@@ -256,7 +241,7 @@ def _bm25(counts: Mapping[str, float], relative_length: float, idf: Mapping[str,
     return sum(idf[term] * count * (k1 + 1) / (count + norm) for term, count in counts.items() if count)
 
 
-def _adjusted(score: float, one: RankedMessage, asked: _Asked, moments: frozenset[str]) -> float:
+def _adjusted(score: float, one: CandidateMessage, asked: _Asked, moments: frozenset[str]) -> float:
     if one.is_question:
         score *= 1 - QUESTION_PENALTY
     if moments and not moments.isdisjoint(one.terms):
@@ -264,8 +249,3 @@ def _adjusted(score: float, one: RankedMessage, asked: _Asked, moments: frozense
     if not asked.names.isdisjoint(one.name):
         score *= 1 + SPEAKER
     return score
-
-
-def is_question(text: str) -> bool:
-    """Whether a text ends by asking."""
-    return text.rstrip()[-1:] in ("?", "\uff1f", "\u061f")

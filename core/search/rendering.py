@@ -14,9 +14,10 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from core.markup.source import escape
-from core.search.highlight import CLOSE, CUT, OPEN
 from core.store.query import READ_FIRST, FoundSession, Hit, SearchResults, ShownMessage
 
+OPEN, CLOSE, CUT = ">>>", "<<<", "…"
+"""Around a match in a snippet; where text was cut."""
 _BLANKS = re.compile(r"\s+")
 _MARKED = re.compile(f"{re.escape(OPEN)}(.+?){re.escape(CLOSE)}")
 _TWO_DIGITS = tuple(f"{number:02}" for number in range(61))
@@ -279,12 +280,6 @@ LAST_PAGE = "There are more, but this is the last page: add words or filters."
 WORDLESS = "There is no letter, digit or emoji in that to search for."
 DAMAGED = "The search index is being rebuilt; until then this is a plain scan, and less well ordered."
 WEAK = "Even the best of them matches weakly, so it may be about something else."
-WEAK_BELOW = 0.6
-"""A session's score, as a share of the weight of all words asked for, below which it is called weak. On LoCoMo (dev)
-the first session is wrong in 52 % of the questions below it (47 % where each conversation is a store of its own); 4 %
-(16 %) of all questions are below it, and 76 % of those asked of a store without the conversation they are about."""
-JUDGED_CHUNKS = 16
-"""In a smaller store the weights of words say too little to call anything weak."""
 _WORDS_SHOWN, _CHARS_SHOWN = 6, 60
 
 

@@ -25,8 +25,7 @@ from core.store.sessions import SAID
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
-from core.store.sqlite.index_maintenance import indexed_at_once, reindexed_at_once
-from core.store.sqlite.stale import write_text
+from core.store.sqlite.index_maintenance import indexed_at_once, reindexed_at_once, write_text
 from core.types import Address, Message, Origin, Role, Scope, Sender, Session
 
 BATCH_LINES, BATCH_CHARS = 500, 500_000

@@ -24,7 +24,7 @@ from core.store.rows import visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.erase_bytes import want, want_pages
-from core.store.sqlite.stale import write_text
+from core.store.sqlite.index_maintenance import write_text
 from core.store.usage import disturb
 from core.types import Account, Address, Inbound, Scope
 

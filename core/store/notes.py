@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import Literal
 
 from core.store import rows
-from core.store.passages import PLATFORM_ID, link
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
+from core.store.sqlite.passages import PLATFORM_ID, link
 from core.types import Account, Address, Origin, Scope
 
 

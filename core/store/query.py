@@ -1,9 +1,4 @@
-"""What a query means to the text indexes: which of them to ask, and for what. Made by `query.py`, run by the store.
-
-The currency of search: what to look for, who looks, and what was found.
-A message that a search has found, before its text is read.
-How often the words of a question stand in what the asker may see: counted once, used by all who rank.
-"""
+"""What search is about: what to look for and who looks, what it means to the text indexes, and what was found."""
 
 from __future__ import annotations
 
@@ -13,19 +8,27 @@ from typing import Literal, NamedTuple
 
 from core.types import NOBODY, Account, Origin, Payer, Role, Scope, Session, Window
 
+DEFAULT_ROLES: tuple[Role, ...] = ("user", "assistant")
+READ_FIRST, READ_LAST = 20, 10
+"""So many of the first and last messages of a session are read; `FoundSession.messages_after` counts what lies
+between."""
+DAY_IN_CHUNK = 2
+"""How often the terms of its days count in a chunk."""
+
 Route = Literal["words", "trigram", "pairs"]
-"""words -> messages_fts · three or more unspaced characters -> messages_fts_trigram · one or two, and emoji ->
-messages_fts_pairs."""
+"""words · three or more characters of an unspaced script · one or two, and emoji: each has an index of its own."""
 
 Clause = tuple[Route, str, bool]
-"""An index, an FTS5 expression that it accepts, and whether what matches is left out instead of kept."""
+"""An index, an expression that it accepts, and whether what matches is left out instead of kept."""
+
+Shape = Literal["discovery", "scroll", "browse", "read"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPlan:
     """A message is found when all clauses of one alternative hold; a plan without alternatives finds nothing.
 
-    ranking: one expression a route, any of the wanted terms; the sum of their bm25 orders what was found. terms: what
+    ranking: one expression a route, any of the wanted terms; the sum of their scores orders what was found. terms: what
     to mark in a text, folded; ``ferr*`` is a prefix, a blank stands between the words of a phrase. is_typed: the
     query was taken as it was typed. is_loose: any of the words is enough. is_any: alternatives were typed, with OR.
     without: where nothing is typed but what to leave out; a message with all expressions of one of these is left out.
@@ -48,26 +51,20 @@ class SearchPlan:
         return None
 
 
-Shape = Literal["discovery", "scroll", "browse", "read"]
-READ_FIRST, READ_LAST = 20, 10
-"""So many of the first and last messages of a session are read; `FoundSession.messages_after` counts what lies
-between."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
     """What to look for and who looks. `scopes` empty finds nothing. `window` is messages on each side in a scroll.
 
     around: a message id (scroll, with `session`). messages: how many of the flat list of best messages to add.
-    page: which part of the sessions, from 1. is_summarized, is_expanded: with help of a model (see `research.py`).
-    hidden: the model's current window, left out of the results. asker: who looks, and is_own: what he said himself,
-    which in his private scopes is everything that is not the assistant's. is_prose: `text` was said, not typed to
-    search; what looks like a filter in it is words. payer: whose the calls are that such help costs.
+    page: which part of the sessions, from 1. is_summarized, is_expanded: with the help of a model. hidden: the model's
+    current window, left out of the results. asker: who looks, and is_own: what the asker said, which in private scopes
+    is everything that is not the assistant's. is_prose: `text` was said, not typed to search; what looks like a filter
+    in it is words. payer: whose the model calls are.
     """
 
     scopes: frozenset[Scope]
     text: str = ""
-    roles: tuple[Role, ...] = ("user", "assistant")
+    roles: tuple[Role, ...] = DEFAULT_ROLES
     platforms: tuple[str, ...] = ()
     title: str | None = None
     sender: str | None = None
@@ -134,12 +131,17 @@ class FoundSession:
     messages_before: int = 0
     messages_after: int = 0
 
+    @property
+    def root_id(self) -> int:
+        """The lineage of the session."""
+        return self.session.root_id or self.session.id
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResults:
     """The answer of recall. discovery: sessions with matches, window, bookends. scroll: one session with its window.
-    browse: recent sessions with previews. has_more: the next page has something. `note` says in a sentence what was
-    done when the query could not be taken as typed."""
+    read: one session with its first and last messages. browse: recent sessions with previews. has_more: the next page
+    has something. `note` says in a sentence what was done when the query could not be taken as typed."""
 
     query: str
     shape: Shape
@@ -151,12 +153,26 @@ class SearchResults:
 
 
 class MessageMatch(NamedTuple):
-    """`root_id` names the lineage of the session; a higher `score` is better."""
+    """A message that was found. `root_id` names the lineage of its session; a higher `score` is better."""
 
     message_id: int
     session_id: int
     root_id: int
     score: float
+
+
+class CandidateMessage(NamedTuple):
+    """A message as ranking sees it. `terms` are those of its text. `chunk` numbers the stretch of consecutive messages
+    that it belongs to. `is_wanted`: it may be an answer; others only lend their words to their neighbours."""
+
+    message_id: int
+    session_id: int
+    chunk: int
+    terms: list[str]
+    name: tuple[str, ...]
+    day: tuple[str, ...]
+    is_question: bool
+    is_wanted: bool
 
 
 class TermCounts(NamedTuple):

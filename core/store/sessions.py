@@ -18,7 +18,7 @@ from core.store.inbox import close_entries, withdraw
 from core.store.outbox import OutboxItem, fill_outbox_item
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
-from core.store.sqlite.stale import write_text
+from core.store.sqlite.index_maintenance import write_text
 from core.text.normalize import plainly
 from core.types import Address, EndReason, Json, Message, Scope, Session
 

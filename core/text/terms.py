@@ -107,6 +107,11 @@ def asks_when(text: str) -> bool:
     return _WHEN.search(folded) is not None or asks_moment(folded)
 
 
+def is_question(text: str) -> bool:
+    """Whether a text ends by asking."""
+    return text.rstrip()[-1:] in ("?", "\uff1f", "\u061f")
+
+
 @lru_cache(maxsize=1)
 def moment_terms() -> frozenset[str]:
     """Terms of messages that say when something was."""

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import StoreError, ToolError
 from core.models.tool_arguments import parsed
-from core.ports import Recall
 from core.search import filters
+from core.search.recall import HistorySearch
 from core.search.rendering import to_json
 from core.store.query import FoundSession, SearchQuery
 from core.types import Account, Json, Payer, Role, Scope, Tool, ToolContext
@@ -67,7 +67,7 @@ class _Arguments(BaseModel):
     budget_chars: int = Field(default=BUDGET_CHARS, description="About how much text to show; long messages are cut.")
 
 
-def session_search(recall: Recall, zone: str = "UTC") -> Tool:
+def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
     """The tool over `recall`; dates are those of `zone` (an IANA name). Returns the JSON of ``recall --json`` with its
     texts cut to about 6,000 characters, or as many as the model asks for."""
     place = ZoneInfo(zone)

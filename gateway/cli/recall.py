@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from core.errors import MnemeError
-from core.ports import Recall
 from core.search import filters
+from core.search.recall import HistorySearch
 from core.search.rendering import NO_MESSAGE, NO_SESSION, NO_SESSIONS, to_json
 from core.store.query import FoundSession, SearchQuery, SearchResults
 from core.text.sanitize import on_one_line
@@ -100,7 +100,7 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
 
 
 @asynccontextmanager
-async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[Recall]:
+async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[HistorySearch]:
     """What answers the query: a model helps only where that is asked for."""
     if not (query.is_expanded or query.is_summarized):
         yield services.recall
@@ -121,7 +121,7 @@ async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[Re
             await model.close()
 
 
-async def _stream(search: Recall, query: SearchQuery) -> None:
+async def _stream(search: HistorySearch, query: SearchQuery) -> None:
     """One line in, one object out, also for a blank line, until the input ends; what fails says so in ``error``."""
     for line in sys.stdin.buffer:
         text = line.decode("utf-8", "replace").rstrip("\r\n")

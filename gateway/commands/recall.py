@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from zoneinfo import ZoneInfo
 
-from core.ports import Recall
 from core.search import filters
+from core.search.recall import HistorySearch
 from core.search.rendering import to_markdown
 from core.store.query import READ_FIRST, FoundSession, SearchQuery, SearchResults
 from core.types import Answer, Button, Command, CommandSpec, Option, Payer
@@ -65,7 +65,7 @@ class RecallCommands:
         ),
     )
 
-    def __init__(self, recall: Recall, zone: str) -> None:
+    def __init__(self, recall: HistorySearch, zone: str) -> None:
         self._recall = recall
         self._zone = ZoneInfo(zone)
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.errors import ModelError
-from core.search.expansion import KEPT, MOST, Expansion
+from core.search.expansion import QUESTIONS_KEPT, SEARCHES, Expansion
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.scripted_model import ScriptedModel, says
 
@@ -42,7 +42,7 @@ async def test_what_models_put_around_a_list_is_taken_away(answer: str) -> None:
 
 async def test_at_most_five_are_taken() -> None:
     many = [f"search {number}" for number in range(12)]
-    assert await _expansion(ScriptedModel(says(json.dumps(many)))).searches(ASKED) == tuple(many[:MOST])
+    assert await _expansion(ScriptedModel(says(json.dumps(many)))).searches(ASKED) == tuple(many[:SEARCHES])
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ async def test_a_question_is_asked_once_and_a_failure_again() -> None:
     model = ScriptedModel(ModelError("The model is overloaded."), says('["boat"]'))
     expansion = _expansion(model)
     assert [await expansion.searches(ASKED) for _ in range(3)] == [None, ("boat",), ("boat",)]
-    model.script += [says("[]")] * KEPT
-    for number in range(KEPT):
+    model.script += [says("[]")] * QUESTIONS_KEPT
+    for number in range(QUESTIONS_KEPT):
         await expansion.searches(f"another {number}")
-    assert len(model.requests) == 2 + KEPT
+    assert len(model.requests) == 2 + QUESTIONS_KEPT
     assert await expansion.searches("another 0") == ()
-    assert len(model.requests) == 2 + KEPT, "that nothing is to be added is remembered too"
+    assert len(model.requests) == 2 + QUESTIONS_KEPT, "that nothing is to be added is remembered too"
     await expansion.searches(ASKED)
-    assert len(model.requests) == 3 + KEPT, "the oldest is forgotten"
+    assert len(model.requests) == 3 + QUESTIONS_KEPT, "the oldest is forgotten"
 
 
 async def test_a_question_that_looks_like_the_fence_or_is_endless_is_sent_harmless() -> None:

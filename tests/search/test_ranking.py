@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from datetime import date
 
-from core.search.ranking import RankedMessage, is_question, rank, weights
-from core.text.terms import date_terms, moment_terms, query_terms, terms_of
+from core.search.ranking import rank, weights
+from core.store.query import CandidateMessage
+from core.text.terms import date_terms, is_question, moment_terms, query_terms, terms_of
 
 
-def _lines(session_id: int, *texts: str, day: date = date(2023, 5, 8), name: str = "Ana") -> list[RankedMessage]:
+def _lines(session_id: int, *texts: str, day: date = date(2023, 5, 8), name: str = "Ana") -> list[CandidateMessage]:
     return [
-        RankedMessage(
+        CandidateMessage(
             message_id=session_id * 100 + number,
             session_id=session_id,
-            block=0,
+            chunk=0,
             terms=terms_of(text),
             name=tuple(terms_of(name)),
             day=date_terms(day),
@@ -25,7 +26,7 @@ def _lines(session_id: int, *texts: str, day: date = date(2023, 5, 8), name: str
 
 
 def _order(
-    text: str, *sessions: list[RankedMessage], moments: frozenset[str] = frozenset()
+    text: str, *sessions: list[CandidateMessage], moments: frozenset[str] = frozenset()
 ) -> tuple[list[int], list[int]]:
     terms = query_terms(text)
     counts = {

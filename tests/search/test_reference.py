@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from core.search import recall
-from core.store.sqlite import chunk_index, message_search
+from core.store.sqlite import text_index
 from tests.fixtures.plots import Tale, Wish, questions, tales, typed_wishes, wordless, words_of_any_kind
 from tests.fixtures.referee import judge_damaged, judge_often, judge_question, judge_typed, judge_wordless
 from tests.fixtures.saga import Stage, staged
@@ -66,7 +66,7 @@ async def test_what_is_typed_is_found_exactly(tale: Tale) -> None:
 @QUICK
 @given(TYPED)
 async def test_what_is_found_very_often_is_found_exactly(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
-    monkeypatch.setattr(message_search, "NEWEST", dict.fromkeys(message_search.NEWEST, 2))
+    monkeypatch.setattr(text_index, "NEWEST", dict.fromkeys(text_index.NEWEST, 2))
     await compare(tale, judge_often)
 
 
@@ -81,7 +81,7 @@ async def test_a_question_finds_all_that_answers_it(tale: Tale) -> None:
 async def test_a_question_asked_before_the_chunks_are_made_finds_all(
     monkeypatch: pytest.MonkeyPatch, tale: Tale
 ) -> None:
-    monkeypatch.setattr(chunk_index, "TAIL_MESSAGES", 6)
+    monkeypatch.setattr(text_index, "TAIL_MESSAGES", 6)
     await compare(tale, judge_question)
 
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.search import rendering
+from core.search.candidates import RankedMatches, completed
 from core.search.recall import Recall
-from core.search.relaxed import Inquiry, completed
 from core.search.rendering import to_markdown
 from core.store.query import MessageMatch, SearchQuery, SearchResults
 from core.store.sqlite.database import Database
@@ -309,11 +309,11 @@ async def test_a_slip_in_a_very_long_text_is_harmless(annals: Annals, recall: Re
 
 
 def test_what_was_typed_comes_before_what_else_is_found() -> None:
-    found = Inquiry(
+    found = RankedMatches(
         scores={1: 9.0, 2: 5.0, 3: 1.0},
         matches=[MessageMatch(10, 1, 1, 8.0), MessageMatch(20, 2, 2, 4.0), MessageMatch(30, 3, 3, 1.0)],
         text="x",
-        respelled={},
+        corrected={},
         is_weak=True,
     )
     whole = completed([MessageMatch(30, 3, 3, -0.5), MessageMatch(31, 3, 3, -0.7)], found)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.search.highlight import Highlighter, excerpt, snippet
 from core.search.query import any_of, parse
+from core.search.results import Highlighter, excerpt, snippet
 
 
 def _shown(typed: str, text: str, width_chars: int = 200) -> str:

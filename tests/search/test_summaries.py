@@ -12,8 +12,17 @@ from core.errors import ModelError
 from core.guard.fence import CLOSING, OPENING
 from core.models.claude import Claude
 from core.ports import Model
+from core.search.expansion import (
+    CALLS_AT_ONCE,
+    EARLIER,
+    LATER,
+    NO_SUMMARY,
+    TRANSCRIPT_CHARS,
+    ExpandedRecall,
+    Summaries,
+    excerpt,
+)
 from core.search.recall import Recall
-from core.search.summaries import AT_ONCE, NO_MODEL, TRANSCRIPT_CHARS, Summaries
 from core.store.query import SearchQuery, SearchResults
 from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
@@ -36,9 +45,7 @@ def annals(database: Database) -> Annals:
     return Annals(database)
 
 
-async def _told(
-    database: Database, model: Model | None, query: SearchQuery = MINE, limit_s: float = 30.0
-) -> SearchResults:
+async def _told(database: Database, model: Model, query: SearchQuery = MINE, limit_s: float = 30.0) -> SearchResults:
     findings = await Recall(database, SteadyClock()).recall(query)
     return await Summaries(Transcripts(database), model, "small", ZONE, limit_s).added(findings, query)
 
@@ -72,12 +79,14 @@ async def test_what_the_model_is_sent(annals: Annals, database: Database) -> Non
 async def test_each_session_gets_its_own_summary_at_most_three_at_once(annals: Annals, database: Database) -> None:
     for number in range(8):
         await annals.session([f"ferry number{number}"])
-    model = CrowdModel(lambda text: next(word for word in text.split() if word.startswith("number")), party=AT_ONCE)
+    model = CrowdModel(
+        lambda text: next(word for word in text.split() if word.startswith("number")), party=CALLS_AT_ONCE
+    )
     findings = await _told(database, model)
     assert len(findings.sessions) == 8
     assert all(found.summary in found.window[0].text for found in findings.sessions if found.summary)
     assert {found.summary for found in findings.sessions} == {f"number{number}" for number in range(8)}
-    assert model.most == AT_ONCE
+    assert model.most == CALLS_AT_ONCE
 
 
 async def test_those_done_in_time_are_kept(annals: Annals, database: Database) -> None:
@@ -116,11 +125,15 @@ async def test_no_text_and_a_refusal_are_no_summary(annals: Annals, database: Da
 
 async def test_without_a_model_the_note_says_what_to_do(annals: Annals, database: Database) -> None:
     await annals.session(["ferry"])
-    findings = await _told(database, None)
-    assert findings.note == NO_MODEL
-    assert findings.sessions[0].summary is None
-    nothing = await _told(database, None, replace(MINE, text="zeppelin"))
-    assert nothing.note != NO_MODEL
+    recall = ExpandedRecall(
+        Recall(database, SteadyClock()), Transcripts(database), None, "small", SteadyClock(), ZONE.key
+    )
+    found = await recall.recall(replace(MINE, is_summarized=True))
+    assert found.note == NO_SUMMARY
+    assert found.sessions[0].summary is None
+    nothing = await recall.recall(replace(MINE, text="zeppelin", is_summarized=True))
+    assert nothing.note is not None
+    assert NO_SUMMARY not in nothing.note
 
 
 async def test_only_what_the_query_may_see_is_read(annals: Annals, database: Database) -> None:
@@ -211,3 +224,34 @@ async def test_with_the_real_client(annals: Annals, database: Database, clock: S
     assert told.note.startswith("1 of 2 conversations have no summary: The model's server refused the request (400)")
     assert not api.refusals
     assert {request["model"] for request in api.requests} == {"claude-haiku-5-5"}
+
+
+LINES = [f"{number:03} " + "word " * 20 for number in range(100)]
+
+
+def test_an_excerpt_has_the_matches_and_whole_messages() -> None:
+    part = excerpt(LINES, [50, 52], 2_000)
+    shown = part.removeprefix(EARLIER).removesuffix(LATER).split("\n")
+    assert set(shown) <= set(LINES)
+    assert 1_700 < len(part) <= 2_000
+    assert part.startswith(EARLIER)
+    assert part.endswith(LATER)
+    assert shown.index(LINES[50]) in (4, 5)
+    assert LINES[52] in shown
+
+
+def test_an_excerpt_begins_and_ends_with_the_conversation() -> None:
+    assert excerpt(LINES, [50], 100_000) == "\n".join(LINES)
+    assert excerpt(LINES, [0], 2_000).startswith(LINES[0])
+    assert excerpt(LINES, [], 2_000).startswith(LINES[0])
+    assert excerpt(LINES, [99], 2_000).endswith(LINES[99])
+
+
+def test_an_excerpt_holds_most_of_the_matches() -> None:
+    assert LINES[81] in excerpt(LINES, [3, 80, 81], 2_000)
+
+
+def test_one_message_that_is_too_long_is_cut() -> None:
+    part = excerpt(["short", "x" * 5_000, "short"], [1], 1_000)
+    assert len(part) <= 1_000
+    assert "xxx" in part

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.search import recall
-from core.store.sqlite import chunk_index, message_search
+from core.store.sqlite import text_index
 from tests.fixtures.plots import Tale
 from tests.fixtures.referee import judge_often, judge_question, judge_typed, judge_wordless
 from tests.search.test_reference import (
@@ -43,7 +43,7 @@ async def test_what_is_typed(tale: Tale) -> None:
 @LONG
 @given(TYPED)
 async def test_what_is_found_very_often(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
-    monkeypatch.setattr(message_search, "NEWEST", dict.fromkeys(message_search.NEWEST, 2))
+    monkeypatch.setattr(text_index, "NEWEST", dict.fromkeys(text_index.NEWEST, 2))
     await compare(tale, judge_often)
 
 
@@ -56,7 +56,7 @@ async def test_questions(tale: Tale) -> None:
 @LONG
 @given(QUESTIONS)
 async def test_questions_before_the_chunks(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
-    monkeypatch.setattr(chunk_index, "TAIL_MESSAGES", 6)
+    monkeypatch.setattr(text_index, "TAIL_MESSAGES", 6)
     await compare(tale, judge_question)
 
 

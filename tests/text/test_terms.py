@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.search.highlight import Highlighter
+from core.search.results import Highlighter
 from core.text.normalize import spaced_words
 from core.text.terms import asks_when, date_terms, marks_of, moment_terms, query_terms, terms_of
 

@@ -9,10 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from core.errors import ToolError
-from core.search.expansion import LIMIT_S as EXPANSION_S
-from core.search.expansion import ExpandedRecall
+from core.search.expansion import EXPANSION_S, SUMMARIES_S, ExpandedRecall
 from core.search.recall import Recall
-from core.search.summaries import LIMIT_S as SUMMARIES_S
 from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
 from core.tools.session_search import BUDGET_CHARS, session_search

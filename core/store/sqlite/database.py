@@ -22,8 +22,8 @@ from core.errors import StoreError
 from core.store import epoch
 from core.store.engine import Row, T, Values
 from core.store.epoch import ErasureEpoch
+from core.store.sqlite.index_schema import register
 from core.store.sqlite.schema import MIGRATIONS
-from core.store.sqlite.text_index import register
 
 BUSY_TIMEOUT_MS = 10_000
 READERS = 2

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from core.store.engine import Connection
 from core.store.rows import keep_meta, meta
 from core.store.sqlite.database import Database
-from core.store.sqlite.index_maintenance import TABLES as INDEXES_OF_MESSAGES
+from core.store.sqlite.index_schema import TABLES as INDEXES_OF_MESSAGES
 
 WANTED = "erasure_compaction"
 """Key of `state_meta`: how far it is. Every erasure sets it to the first stage."""

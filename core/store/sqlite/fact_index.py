@@ -11,11 +11,10 @@ from typing import TypeVar
 
 from core.errors import StoreError
 from core.store.rows import clean, keep_meta, meta
-from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
+from core.store.sqlite.index_schema import blank, scoped
 from core.store.sqlite.schema import FACTS_CONTENT, FACTS_RANK, FACTS_VERSION
-from core.store.sqlite.text_index import scoped
 from core.text.attributes import hints_of
 from core.text.names import entity_key, names_in
 from core.text.normalize import VERSION
@@ -161,7 +160,7 @@ def _damage(connection: sqlite3.Connection) -> list[str]:
 
 
 def _renew(connection: sqlite3.Connection) -> None:
-    index_maintenance.blank(connection, "facts_fts")
+    blank(connection, "facts_fts")
     connection.execute(FACTS_CONTENT)
     connection.execute("DELETE FROM facts_fts_content")
     # FTS5 keeps in mind what it has read of its tables; this makes it look again.

@@ -1,21 +1,26 @@
-"""Keeps the text indexes in order: builds them anew after damage, merges them, checks them. One small step a call.
+"""Keeps the text indexes in order: builds them anew after damage, merges and checks them, a small step a call; takes in
+many messages at once; and keeps a damaged index from costing a message.
 
-Functions over a connection, each called inside one write transaction of its own, so that writers never wait long.
-
-Many messages in one transaction: the index triggers rest meanwhile, and the indexes take all of them at the end.
+Functions over a connection run inside one write transaction of their caller, so that writers never wait long.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
+from core.errors import StoreError
 from core.store import rows
 from core.store.rows import keep_meta, meta
 from core.store.sqlite import chunk_index
-from core.store.sqlite.text_index import CHUNKS, CURSOR, INDEXED, INDEXES, STALE
+from core.store.sqlite.database import Database
+from core.store.sqlite.fact_index import mend
+from core.store.sqlite.index_schema import CURSOR, INDEXED, STALE, TABLES, blank
 from core.text.normalize import VERSION
+
+T = TypeVar("T")
 
 REBUILD_MESSAGES = 2_000
 MERGE_PAGES = 16
@@ -26,7 +31,6 @@ SELECT 1 FROM state_meta WHERE key = :key AND value = :version AND NOT EXISTS (
     SELECT 1 FROM state_meta WHERE key = :stale
 )
 """
-TABLES = (*(table for table, _, _ in INDEXED), CHUNKS)
 
 
 def is_stale(connection: sqlite3.Connection) -> bool:
@@ -67,29 +71,6 @@ def rebuild(connection: sqlite3.Connection, count: int = REBUILD_MESSAGES) -> in
         )
     keep_meta(connection, CURSOR, str(last))
     return int(found)
-
-
-def blank(connection: sqlite3.Connection, table: str) -> None:
-    """Makes an index an empty one that can be opened, whatever became of it: FTS5 refuses 'delete-all' and even DROP
-    for one that it cannot open, so the tables behind it are set to what those of a new index hold."""
-    connection.execute("CREATE VIRTUAL TABLE temp.blank USING fts5(text)")
-    for part, columns in _PARTS:
-        connection.execute(f"CREATE TABLE IF NOT EXISTS main.{table}_{part} ({columns}")
-        connection.execute(f"DELETE FROM main.{table}_{part}")
-        connection.execute(f"INSERT INTO main.{table}_{part} SELECT * FROM temp.blank_{part}")
-    connection.execute("DROP TABLE temp.blank")
-    for line in INDEXES.splitlines():
-        if line.startswith(f"INSERT INTO {table} ({table}, rank) VALUES"):
-            connection.execute(line)
-
-
-_PARTS = (
-    ("data", "id INTEGER PRIMARY KEY, block BLOB)"),
-    ("idx", "segid, term, pgno, PRIMARY KEY (segid, term)) WITHOUT ROWID"),
-    ("docsize", "id INTEGER PRIMARY KEY, sz BLOB)"),
-    ("config", "k PRIMARY KEY, v) WITHOUT ROWID"),
-)
-"""The tables behind an index with external content (https://sqlite.org/fts5.html, "FTS5 Data Structures")."""
 
 
 def _empty(connection: sqlite3.Connection, table: str) -> None:
@@ -185,3 +166,57 @@ def _unindex(connection: sqlite3.Connection, these: Mapping[str, object]) -> Non
         these,
     )
     connection.execute(f"UPDATE chunks SET is_indexed = 0 WHERE id IN ({_CHUNKS_OF})", these)
+
+
+async def write_text(database: Database, work: Callable[[sqlite3.Connection], T]) -> T:
+    """`Database.write` for work that changes indexed text.
+
+    Where SQLite reports what a damaged index looks like, the same work is tried again with the triggers at rest, and
+    once more with the indexes emptied: SQLite opens an index even for a trigger that does nothing, and one whose head
+    is damaged cannot be opened. When that succeeds, the index was at fault and stays flagged; when not, everything is
+    rolled back and the last error is raised.
+    """
+    try:
+        return await database.write(work)
+    except StoreError as error:
+        if not _is_index_damage(error):
+            raise
+    try:
+        return await database.write(lambda connection: _past(connection, work))
+    except StoreError as error:
+        if not _is_index_damage(error):
+            raise
+    return await database.write(lambda connection: _anew(connection, work))
+
+
+def empty_indexes(connection: sqlite3.Connection) -> None:
+    """Makes every index an empty one that can be opened, whatever became of it, and flags them all for a rebuild."""
+    flag(connection)
+    for table in TABLES:
+        blank(connection, table)
+
+
+def _past(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    flag(connection)
+    return work(connection)
+
+
+def _anew(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    empty_indexes(connection)
+    # What is taken from a message goes with it, so its index must be one that can be opened too.
+    mend(connection)
+    return work(connection)
+
+
+def _is_index_damage(error: StoreError) -> bool:
+    """A broken FTS5 table aborts a statement as corrupt, as a bare `constraint failed` or as one that cannot open.
+
+    Constraints of our own tables name the table or the kind of constraint in front of these two words.
+    """
+    cause = error.__cause__
+    if not isinstance(cause, sqlite3.DatabaseError):
+        return False
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_CONSTRAINT:
+        return str(cause) == "constraint failed"
+    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR)

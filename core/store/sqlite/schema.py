@@ -16,7 +16,7 @@ The tables of what is being erased: lists of ids, never words; and room for zero
 
 from __future__ import annotations
 
-from core.store.sqlite.text_index import INDEXES
+from core.store.sqlite.index_schema import INDEXES
 from core.text.normalize import VERSION
 
 FACTS_VERSION = "facts_version"

@@ -1,222 +1,435 @@
-"""The text indexes over messages: their tables, the triggers that keep them, the functions these call.
+"""What the text indexes answer within one transaction: messages for a plan, chunks for terms, words that were said.
 
-All are external content over views, so text is stored once, and hold rows of kind 'chat' only. While `state_meta` has
-`index_stale` the triggers rest: an index that is damaged then costs no message, and `upkeep.py` builds it anew. Each
-row carries a word that names its scope, so that an owner of little searches little.
-
-The tables of the chunk index, its one trigger body, and the SQL aggregate that makes the terms of a chunk.
+The scope and all filters of the query stand in the WHERE of every statement, before any limit. Messages come lazily, so
+that a search stops as soon as enough sessions are known; only ids and scores are read, texts by `passages.py`.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Sequence
-from datetime import UTC, datetime
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
-from core.search.ranking import DAY_IN_BLOCK
-from core.text.normalize import SCOPE, VERSION, bare, plainly, spaced_words, unspaced_pairs, unspaced_runs
-from core.text.terms import date_terms, terms_of
+from core.store.engine import Connection
+from core.store.query import DEFAULT_ROLES, CandidateMessage, MessageMatch, Route, SearchPlan, SearchQuery, TermCounts
+from core.store.rows import clean, scope_parameter, timestamp, visible
+from core.store.sqlite.chunk_index import until
+from core.store.sqlite.index_schema import SHOWN, day_of, scoped
+from core.text.normalize import SCOPE, bare, is_unspaced
+from core.text.terms import is_question, name_terms, terms_of
 
-SHOWN = "messages.kind = 'chat' AND messages.role IN ('user', 'assistant') AND messages.text <> ''"
-"""What people may see of a session; the condition of the index `messages_shown`."""
+VALUE_CHARS = 200
+"""A title or a name is compared by so much of it; folding can make eighteen characters of one."""
+FEW_SHARE = 0.2
+LOOSE_ROWS = 1000
+"""Of an any-of-the-words search over several indexes, at most so many rows are ranked together."""
+NEWEST: Mapping[Route, int] = {"words": 4_000, "trigram": 300, "pairs": 300}
+"""What matches more often is ranked among the newest so many first, and what is older only where these do not give
+enough: to rank all is what costs. A word of a script without spaces is common sooner."""
+SESSIONS_LOOKED_AT = 1_000
+"""Where there are no words, the latest messages are looked for in so many sessions."""
+CHUNKS_READ = 40
+RANKED_CHUNKS = 3_000
+LINEAGES_READ = 12
+TAIL_MESSAGES = 256
+"""What is in no chunk yet is read at search, up to this many messages."""
 
-TABLES = f"""
-CREATE TABLE chunks (
-    id INTEGER PRIMARY KEY,
-    session_id INTEGER NOT NULL,
-    scope_id INTEGER NOT NULL,
-    place INTEGER NOT NULL,
-    first_id INTEGER NOT NULL,
-    last_id INTEGER NOT NULL,
-    messages INTEGER NOT NULL,
-    is_indexed INTEGER NOT NULL DEFAULT 0
-);
-CREATE UNIQUE INDEX chunks_by_session ON chunks (session_id, place);
-CREATE INDEX chunks_waiting ON chunks (id) WHERE is_indexed = 0;
-CREATE TABLE chunk_counts (
-    scope_id INTEGER PRIMARY KEY,
-    chunks INTEGER NOT NULL
-);
-CREATE TRIGGER chunk_counted AFTER INSERT ON chunks
-BEGIN
-    INSERT INTO chunk_counts (scope_id, chunks) VALUES (NEW.scope_id, 1)
-    ON CONFLICT (scope_id) DO UPDATE SET chunks = chunks + 1;
-END;
-CREATE TRIGGER chunk_uncounted AFTER DELETE ON chunks
-BEGIN
-    UPDATE chunk_counts SET chunks = chunks - 1 WHERE scope_id = OLD.scope_id;
-END;
-CREATE VIEW chunk_texts AS
-SELECT chunks.id AS id, (
-    SELECT chunk_terms(chunks.scope_id, messages.text, messages.sender_name, messages.created_at)
-    FROM messages
-    WHERE messages.session_id = chunks.session_id AND messages.id BETWEEN chunks.first_id AND chunks.last_id
-        AND {SHOWN}
-) AS terms
-FROM chunks WHERE chunks.is_indexed = 1;
-CREATE VIRTUAL TABLE chunks_fts USING fts5(
-    terms, content = 'chunk_texts', content_rowid = 'id',
-    tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
-);
-CREATE VIRTUAL TABLE chunk_vocabulary USING fts5vocab('chunks_fts', 'row');
+_TABLES: Mapping[Route, str] = {
+    "words": "messages_fts",
+    "trigram": "messages_fts_trigram",
+    "pairs": "messages_fts_pairs",
+}
+_JOINS = """
+    CROSS JOIN messages ON messages.id = hits.rowid
+    CROSS JOIN sessions ON sessions.id = messages.session_id
 """
-
-UNCHUNK = """
-    INSERT INTO chunks_fts (chunks_fts, rowid, terms) SELECT 'delete', id, terms FROM chunk_texts WHERE id IN (
-        SELECT id FROM chunks WHERE session_id = OLD.session_id AND OLD.id BETWEEN first_id AND last_id
-    );
-    UPDATE chunks SET is_indexed = 0
-    WHERE session_id = OLD.session_id AND OLD.id BETWEEN first_id AND last_id AND is_indexed = 1;
+_OWN = """messages.role = 'user' AND (
+    sessions.scope_id IN (SELECT id FROM scopes WHERE key IN (SELECT value FROM json_each(:private)))
+    OR addresses.platform || ':' || messages.sender_id IN (SELECT value FROM json_each(:accounts))
+)"""
+_LINEAGE = f"""COALESCE(sessions.root_id, sessions.id) = (
+    SELECT COALESCE(own.root_id, own.id) FROM sessions AS own WHERE own.id = :session AND {visible("own.scope_id")}
+)"""
+_ROOT = "COALESCE(sessions.root_id, sessions.id)"
+_FIELDS = f"messages.id, messages.session_id, {_ROOT}"
+_SCOPES = f"""
+    SELECT scopes.id, (SELECT chunks FROM chunk_counts WHERE scope_id = scopes.id),
+        (SELECT COALESCE(MAX(id), 0) FROM chunks)
+    FROM scopes WHERE {visible("scopes.id")}
 """
-"""Runs before a message changes or goes: its chunk waits to be indexed again."""
-
-
-class ChunkTerms:
-    """The SQL aggregate chunk_terms(scope id, text, name, time): the terms of a chunk, each behind its scope."""
-
-    def __init__(self) -> None:
-        self._terms: list[str] = []
-        self._days: set[tuple[str, ...]] = set()
-        self._scope = 0
-
-    def step(self, *row: Any) -> None:
-        scope_id, text, name, created_at = row
-        self._scope = scope_id
-        self._terms += terms_of(text)
-        self._terms += terms_of(name or "")
-        self._days.add(day_of(created_at))
-
-    def finalize(self) -> str:
-        days = [term for day in sorted(self._days) for term in day] * DAY_IN_BLOCK
-        return " ".join(scoped(self._scope, term) for term in [*self._terms, *days])
-
-
-def scoped(scope_id: int, term: str) -> str:
-    """A term as the index holds it."""
-    return f"{scope_id}x{term}"
-
-
-def day_of(created_at: float) -> tuple[str, ...]:
-    """The terms of the day (UTC) of a moment in seconds since 1970."""
-    return date_terms(datetime.fromtimestamp(created_at, UTC).date())
-
-
-STALE = "index_stale"
-"""Key of `state_meta`: the indexes do not hold what the messages say."""
-CURSOR = "index_cursor"
-"""Key of `state_meta`: a rebuild has got as far as this message id."""
-
-INDEXED: tuple[tuple[str, str, str], ...] = (
-    ("messages_fts", "messages_words", "text, tools, scope"),
-    ("messages_fts_trigram", "messages_runs", "runs"),
-    ("messages_fts_pairs", "messages_pairs", "pairs, scope"),
-)
-"""Each index, the view it stands over, its columns."""
-
-_TABLES = f"""
-CREATE INDEX messages_shown ON messages (session_id, id)
-WHERE {SHOWN};
-
-CREATE VIEW messages_words AS
-SELECT messages.id AS id, spaced_words(messages.text) AS text, spaced_words(messages.tools) AS tools,
-    '{SCOPE}' || sessions.scope_id AS scope
-FROM messages JOIN sessions ON sessions.id = messages.session_id
-WHERE messages.kind = 'chat';
-
-CREATE VIEW messages_runs AS
-SELECT id, runs FROM (
-    SELECT id, unspaced_runs(text, tools) AS runs FROM messages WHERE kind = 'chat'
-) WHERE runs <> '';
-
-CREATE VIEW messages_pairs AS
-SELECT id, pairs, scope FROM (
-    SELECT messages.id AS id, unspaced_pairs(messages.text, messages.tools) AS pairs,
-        '{SCOPE}' || sessions.scope_id AS scope
-    FROM messages JOIN sessions ON sessions.id = messages.session_id
-    WHERE messages.kind = 'chat'
-) WHERE pairs <> '';
-
-CREATE VIRTUAL TABLE messages_fts USING fts5(
-    text, tools, scope, content = 'messages_words', content_rowid = 'id',
-    tokenize = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
-);
-CREATE VIRTUAL TABLE messages_fts_trigram USING fts5(
-    runs, content = 'messages_runs', content_rowid = 'id', tokenize = 'trigram'
-);
-CREATE VIRTUAL TABLE messages_fts_pairs USING fts5(
-    pairs, scope, content = 'messages_pairs', content_rowid = 'id',
-    tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
-);
-INSERT INTO messages_fts (messages_fts, rank) VALUES ('rank', 'bm25(1.0, 0.5, 0.0)');
-INSERT INTO messages_fts_pairs (messages_fts_pairs, rank) VALUES ('rank', 'bm25(1.0, 0.0)');
+_FREQUENCIES = """
+    SELECT chunk_vocabulary.term, chunk_vocabulary.doc
+    FROM json_each(:terms) CROSS JOIN chunk_vocabulary ON chunk_vocabulary.term = json_each.value
 """
-
-CHUNKS = "chunks_fts"
-
-_FRESH = f"NOT EXISTS (SELECT 1 FROM state_meta WHERE key = '{STALE}')"
+_CANDIDATE = f"messages.id, messages.session_id, {_ROOT} AS root"
+_CANDIDATE_TEXT = "messages.text, messages.sender_name, messages.created_at"
 
 
-def _quiet(table: str) -> str:
-    """No merging while a message is written, unless 64 segments have piled up; `upkeep.merge` does it by and by."""
-    return (
-        f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 0);\n"
-        f"INSERT INTO {table} ({table}, rank) VALUES ('crisismerge', 64);\n"
-    )
+class TextIndex:
+    """The indexes as `query` may see them. Raises sqlite3.DatabaseError where one is damaged."""
+
+    def __init__(self, connection: Connection, query: SearchQuery) -> None:
+        self._connection = connection
+        self._query = query
+        self._conditions, self._parameters = _filters(query)
+        # To look up the place of each match costs a tenth of a search.
+        is_placed = "addresses." in self._conditions
+        self._places = "CROSS JOIN addresses ON addresses.id = sessions.address_id" if is_placed else ""
+
+    def find(self, plan: SearchPlan) -> Iterator[MessageMatch]:
+        """The messages of a plan, best first, lazily."""
+        if not plan.alternatives:
+            return
+        own = self._few_scopes()
+        if plan.single is not None:
+            route, expression = plan.single
+            yield from self._ranked(route, _within(route, expression, own))
+            return
+        parameters = dict(self._parameters)
+        statement = self._mixed(plan, parameters, own)
+        for row in self._connection.execute(statement, parameters):
+            yield MessageMatch(*row)
+
+    def latest(self, most: int, plan: SearchPlan | None = None) -> Iterator[MessageMatch]:
+        """Without any words: messages that the filters let through and the plan does not leave out, of the session
+        spoken in last first, the newest first, at most so many of each session."""
+        parameters = dict(self._parameters)
+        left_out = _left_out(plan, parameters) if plan is not None else ""
+        narrowed, wanted = session_filters(self._query)
+        sessions = self._connection.execute(
+            f"""
+            SELECT sessions.id FROM sessions CROSS JOIN addresses ON addresses.id = sessions.address_id
+            WHERE {visible("sessions.scope_id")} {narrowed} {"" if self._query.session is None else f"AND {_LINEAGE}"}
+            ORDER BY sessions.last_at DESC LIMIT {SESSIONS_LOOKED_AT}
+            """,
+            {**parameters, **wanted},
+        ).fetchall()
+        for session in sessions:
+            rows = self._connection.execute(
+                f"""
+                SELECT {_FIELDS}, 0.0 FROM messages
+                CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
+                WHERE messages.session_id = :place AND messages.kind = 'chat' AND messages.text <> ''
+                    AND {self._conditions} {left_out}
+                ORDER BY messages.id DESC LIMIT :most
+                """,
+                {**parameters, "place": session[0], "most": most},
+            )
+            yield from (MessageMatch(*row) for row in rows)
+
+    def scan(self, terms: Iterable[str]) -> Iterator[MessageMatch]:
+        """`find` without any index, for the time that one is damaged: most terms first, then the newest."""
+        statement = f"""
+            SELECT {_FIELDS}, (
+                SELECT COUNT(*) FROM json_each(:terms)
+                WHERE instr(bare(messages.text) || ' ' || bare(messages.tools), json_each.value) > 0
+            ) AS score
+            FROM messages AS hits {_JOINS} {self._places}
+            WHERE {self._conditions} AND messages.kind = 'chat' AND score > 0
+            ORDER BY score DESC, messages.id DESC LIMIT {LOOSE_ROWS}
+        """
+        plain = json.dumps([bare(clean(term.rstrip("*"))) for term in terms])
+        for row in self._connection.execute(statement, {**self._parameters, "terms": plain}):
+            yield MessageMatch(*row)
+
+    def counts(self, terms: Iterable[str]) -> TermCounts:
+        """In how many chunks that the query may see each of the terms stands."""
+        rows = self._connection.execute(_SCOPES, {"scopes": self._parameters["scopes"]}).fetchall()
+        scopes = [row[0] for row in rows]
+        terms = list(terms)
+        found = dict.fromkeys(terms, 0) | self.frequencies(terms, scopes)
+        return TermCounts(scopes, found, sum(row[1] or 0 for row in rows))
+
+    def frequencies(self, terms: Iterable[str], scopes: Sequence[int]) -> Counter[str]:
+        """In how many chunks of the scopes each of the terms stands."""
+        known = {scoped(scope, term): term for term in terms for scope in scopes}
+        found: Counter[str] = Counter()
+        for term, number in self._connection.execute(_FREQUENCIES, {"terms": json.dumps(list(known))}):
+            found[known[term]] += number
+        return found
+
+    def words_near(self, start: str, scopes: Sequence[int], most: int) -> Iterator[tuple[str, int]]:
+        """Of each scope so many terms that begin with `start`, and in how many chunks each stands."""
+        for scope in scopes:
+            beginning, low = len(scoped(scope, "")), scoped(scope, start)
+            rows = self._connection.execute(
+                "SELECT term, doc FROM chunk_vocabulary WHERE term >= :low AND term < :high LIMIT :most",
+                {"low": low, "high": low[:-1] + chr(ord(low[-1]) + 1), "most": most},
+            )
+            yield from ((row[0][beginning:], row[1]) for row in rows)
+
+    def latest_terms(self) -> Counter[str]:
+        """The terms of what is in no chunk yet, of who said it and when, and how often each was said."""
+        rows = self._connection.execute(
+            f"""
+            SELECT {_CANDIDATE_TEXT} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
+            WHERE messages.id > :until AND {SHOWN} AND {visible("sessions.scope_id")}
+            ORDER BY messages.id DESC LIMIT {TAIL_MESSAGES}
+            """,
+            {"until": self.until(), "scopes": self._parameters["scopes"]},
+        )
+        return Counter(
+            term for text, name, at in rows for term in (*terms_of(text), *name_terms(name or ""), *day_of(at))
+        )
+
+    def until(self) -> int:
+        """Messages up to this id are in chunks."""
+        return until(self._connection)
+
+    def candidates(
+        self, leading: Mapping[str, int], lending: Iterable[str], scopes: Sequence[int], part: int = 0
+    ) -> dict[int, list[CandidateMessage]]:
+        """By lineage, the messages of the best chunks and those in no chunk yet, in order. A chunk has one of the
+        leading terms (given with in how many each stands); by the lending ones it is only ranked. `part` 1 has the
+        chunks of the next lineages, and so on: the same however many are asked for, so that no page changes the order
+        of one before it."""
+        expression = _any_of(leading, scopes)
+        if not expression:
+            return {}
+        if also := _any_of(lending, scopes):
+            expression = f"({expression}) AND ({expression} OR {also})"
+        chosen: list[int] = []
+        parts: dict[int, int] = {}
+        ranked = self.best_chunks(expression, sum(leading.values()))
+        for place, (chunk_id, root) in enumerate(islice(ranked, (part + 1) * CHUNKS_READ)):
+            if parts.setdefault(root, max(len(parts) // LINEAGES_READ, place // CHUNKS_READ)) == part:
+                chosen.append(chunk_id)
+        lineages: dict[int, dict[int, CandidateMessage]] = {}
+        rows = [*self._of_chunks(chosen), *(self._tail() if part == 0 else ())]
+        for message_id, session_id, root, place, text, sender_name, created_at, is_wanted in rows:
+            lineages.setdefault(root, {})[message_id] = CandidateMessage(
+                message_id=message_id,
+                session_id=session_id,
+                chunk=place,
+                terms=terms_of(text),
+                name=name_terms(sender_name or ""),
+                day=day_of(created_at),
+                is_question=is_question(text),
+                is_wanted=bool(is_wanted),
+            )
+        return {root: sorted(found.values()) for root, found in lineages.items()}
+
+    def best_chunks(self, expression: str, found: int, most: int = RANKED_CHUNKS) -> Iterator[tuple[int, int]]:
+        """Chunks with their lineage, lazily, best first; where more than `most` may be `found`, the newest of them come
+        before all else, because to rank all is what costs."""
+        parameters = {**self._parameters, "expression": expression}
+        split = None
+        if found > most:
+            split = self._connection.execute(
+                "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH :expression "
+                "ORDER BY rowid DESC LIMIT 1 OFFSET :most",
+                {**parameters, "most": most},
+            ).fetchone()
+        parameters["split"] = 0 if split is None else split[0]
+        for stretch in ("> :split",) if split is None else ("> :split", "<= :split"):
+            for row in self._connection.execute(
+                f"""
+                SELECT chunks.id, {_ROOT} FROM chunks_fts
+                CROSS JOIN chunks ON chunks.id = chunks_fts.rowid
+                CROSS JOIN sessions ON sessions.id = chunks.session_id {self._places}
+                WHERE chunks_fts MATCH :expression AND chunks_fts.rowid {stretch} AND {visible("sessions.scope_id")}
+                    AND EXISTS (
+                        SELECT 1 FROM messages WHERE messages.session_id = chunks.session_id
+                            AND messages.id BETWEEN chunks.first_id AND chunks.last_id AND {SHOWN}
+                            AND {self._conditions}
+                    )
+                ORDER BY chunks_fts.rank
+                """,
+                parameters,
+            ):
+                yield row[0], row[1]
+
+    def _of_chunks(self, ids: Sequence[int]) -> Iterable[Any]:
+        return self._connection.execute(
+            f"""
+            SELECT {_CANDIDATE}, chunks.place, {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted
+            FROM json_each(:ids) CROSS JOIN chunks ON chunks.id = json_each.value
+            CROSS JOIN messages ON messages.session_id = chunks.session_id
+                AND messages.id BETWEEN chunks.first_id AND chunks.last_id
+            CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
+            WHERE {SHOWN} AND {visible("sessions.scope_id")}
+            """,
+            {**self._parameters, "ids": json.dumps(list(ids))},
+        )
+
+    def _tail(self) -> Iterable[Any]:
+        return self._connection.execute(
+            f"""
+            SELECT {_CANDIDATE},
+                (SELECT COALESCE(MAX(place), -1) + 1 FROM chunks WHERE chunks.session_id = messages.session_id),
+                {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted
+            FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
+            WHERE messages.id > :until AND {SHOWN} AND {visible("sessions.scope_id")}
+            ORDER BY messages.id DESC LIMIT {TAIL_MESSAGES}
+            """,
+            {**self._parameters, "until": self.until()},
+        )
+
+    def _ranked(self, route: Route, expression: str) -> Iterator[MessageMatch]:
+        """What one index finds: the newest by rank, then, where these do not give enough, all else by rank. The ranks
+        are computed before anything is joined: asked for in one statement, FTS5 computes them twice."""
+        matching = f"FROM {_TABLES[route]} WHERE {_TABLES[route]} MATCH :expression"
+        ranked = f"SELECT rowid AS id, rank AS score {matching}"
+        most = number = NEWEST[route]
+        parameters = {**self._parameters, "expression": expression, "most": most}
+        for row in self._joined(f"{ranked} ORDER BY rowid DESC LIMIT :most", parameters):
+            number = row[4]
+            yield MessageMatch(*row[:4])
+        if number < most:
+            return
+        split = self._connection.execute(
+            f"SELECT rowid {matching} ORDER BY rowid DESC LIMIT 1 OFFSET :most", parameters
+        ).fetchone()
+        if split is not None:
+            parameters["split"] = split[0]
+            for row in self._joined(f"{ranked} AND rowid <= :split LIMIT -1", parameters):
+                yield MessageMatch(*row[:4])
+
+    def _joined(self, found: str, parameters: Mapping[str, Any]) -> Iterable[Any]:
+        """Of what was found, by score, what the conditions let through; behind each match, how many were found at all.
+        A LIMIT, be it none, is what makes SQLite keep the order of a subquery."""
+        return self._connection.execute(
+            f"""
+            WITH hits (rowid, score) AS MATERIALIZED (SELECT id, score FROM ({found}) ORDER BY score, id DESC LIMIT -1)
+            SELECT {_FIELDS}, -hits.score, (SELECT COUNT(*) FROM hits)
+            FROM hits {_JOINS} {self._places} WHERE {self._conditions}
+            """,
+            parameters,
+        )
+
+    def _mixed(self, plan: SearchPlan, parameters: dict[str, Any], own: Sequence[int]) -> str:
+        """Several indexes: what any of them ranks, summed, as far as one of the alternatives holds."""
+        ranked = []
+        for number, (route, expression) in enumerate(plan.ranking):
+            parameters[f"ranking_{number}"] = _within(route, expression, own)
+            table = _TABLES[route]
+            ranked.append(f"SELECT rowid AS id, rank AS score FROM {table} WHERE {table} MATCH :ranking_{number}")
+        held = []
+        for number, clauses in enumerate(() if plan.is_loose else plan.alternatives):
+            parts = []
+            for index, (route, expression, is_excluded) in enumerate(clauses):
+                name, table = f"clause_{number}_{index}", _TABLES[route]
+                parameters[name] = _within(route, expression, own)
+                matching = f"SELECT rowid FROM {table} WHERE {table} MATCH :{name}"
+                parts.append(f"id {'NOT IN' if is_excluded else 'IN'} ({matching})")
+            held.append(f"({' AND '.join(parts)})")
+        return f"""
+            WITH hits (rowid, score) AS (
+                SELECT id, -SUM(score) FROM ({" UNION ALL ".join(ranked)})
+                {"WHERE " + " OR ".join(held) if held else ""}
+                GROUP BY id
+            )
+            SELECT {_FIELDS}, hits.score FROM hits {_JOINS} {self._places}
+            WHERE {self._conditions} ORDER BY hits.score DESC, messages.id DESC LIMIT {LOOSE_ROWS}
+        """
+
+    def _few_scopes(self) -> list[int]:
+        """The scopes of the query as numbers where little of the store is theirs, else none: asking the index for them
+        costs more than it spares when they hold much. Measured in chunks, whose counts are at hand; their last id is
+        about how many there are."""
+        rows = self._connection.execute(_SCOPES, {"scopes": self._parameters["scopes"]}).fetchall()
+        if not rows or sum(row[1] or 0 for row in rows) >= FEW_SHARE * rows[0][2]:
+            return []
+        return [row[0] for row in rows]
 
 
-def _adding(row: str, indexes: Sequence[tuple[str, str, str]] = INDEXED) -> str:
-    return "".join(
-        f"    INSERT INTO {table} (rowid, {columns}) SELECT id, {columns} FROM {view} WHERE id = {row}.id;\n"
-        for table, view, columns in indexes
-    )
+def bounded(number: int) -> int:
+    """An id as SQLite can take it; beyond 63 bits there is none."""
+    return max(-1, min(number, 2**63 - 1))
 
 
-def _removing(row: str) -> str:
-    """Runs before the change, while the view still gives exactly what was indexed: FTS5 needs that to delete."""
-    return "".join(
-        f"    INSERT INTO {table} ({table}, rowid, {columns}) "
-        f"SELECT 'delete', id, {columns} FROM {view} WHERE id = {row}.id;\n"
-        for table, view, columns in INDEXED
-    )
+def session_filters(
+    query: SearchQuery, sessions: str = "sessions", addresses: str = "addresses"
+) -> tuple[str, dict[str, Any]]:
+    """What the filters say of whole sessions, to be joined to a WHERE: a session with a message of the time that is
+    asked for began before its end and was spoken in after its beginning. The tables go by these names."""
+    parts: list[str] = []
+    parameters: dict[str, Any] = {}
+    if query.platforms:
+        parts.append(f"AND {addresses}.platform IN (SELECT value FROM json_each(:platforms))")
+        parameters["platforms"] = json.dumps(query.platforms)
+    if query.title:
+        parts.append(f"AND instr(bare({sessions}.title), :title) > 0")
+        parameters["title"] = bare(clean(query.title[:VALUE_CHARS]))
+    if query.after is not None:
+        parts.append(f"AND {sessions}.last_at >= :after")
+        parameters["after"] = timestamp(query.after)
+    if query.before is not None:
+        parts.append(f"AND {sessions}.started_at < :before")
+        parameters["before"] = timestamp(query.before)
+    return " ".join(parts), parameters
 
 
-def _trigger(name: str, event: str, body: str, condition: str = _FRESH) -> str:
-    return f"CREATE TRIGGER {name} {event} ON messages WHEN {condition}\nBEGIN\n{body}END;\n"
+def _filters(query: SearchQuery) -> tuple[str, dict[str, Any]]:
+    """The conditions of a query on messages, sessions and addresses, and their parameters. Only what is asked for is
+    in the statement, so that a plain search touches no more of a row than it must."""
+    parts = [visible("sessions.scope_id")]
+    parameters: dict[str, Any] = {"scopes": scope_parameter(query.scopes)}
+    if query.roles == DEFAULT_ROLES:
+        # To look into a list takes a table of its own, which costs as much as three rows.
+        parts.append("messages.role IN ('user', 'assistant')")
+    else:
+        parts.append("messages.role IN (SELECT value FROM json_each(:roles))")
+        parameters["roles"] = json.dumps(query.roles)
+    if query.platforms:
+        parts.append("addresses.platform IN (SELECT value FROM json_each(:platforms))")
+        parameters["platforms"] = json.dumps(query.platforms)
+    if query.title:
+        parts.append("instr(bare(sessions.title), :title) > 0")
+        parameters["title"] = bare(clean(query.title[:VALUE_CHARS]))
+    if query.sender and (name := bare(clean(query.sender[:VALUE_CHARS])).strip()):
+        # A name begins where a word begins: Ana is not Diana. Names without blanks are found inside of others.
+        parts.append("(messages.sender_id = :sender_id OR instr(' ' || bare(messages.sender_name), :sender) > 0)")
+        parameters["sender_id"] = clean(query.sender[:VALUE_CHARS])
+        parameters["sender"] = name if is_unspaced(name) else f" {name}"
+    if query.is_own:
+        parts.append(_OWN)
+        parameters |= _asker(query)
+    if query.after is not None:
+        parts.append("messages.created_at >= :after")
+        parameters["after"] = timestamp(query.after)
+    if query.before is not None:
+        parts.append("messages.created_at < :before")
+        parameters["before"] = timestamp(query.before)
+    if query.session is not None:
+        parts.append(_LINEAGE)
+        parameters["session"] = bounded(query.session)
+    for number, span in enumerate(query.hidden.spans if query.hidden else ()):
+        names = [f"hidden_{part}_{number}" for part in ("session", "first", "last")]
+        parts.append(f"(messages.session_id <> :{names[0]} OR messages.id NOT BETWEEN :{names[1]} AND :{names[2]})")
+        parameters |= dict(zip(names, map(bounded, span), strict=True))
+    return " AND ".join(parts), parameters
 
 
-_WIDE = " OR ".join(f"length(NEW.{part}) <> length(CAST(NEW.{part} AS BLOB))" for part in ("text", "tools"))
-"""More than ASCII: most messages have nothing for the other two indexes, and to find that out takes as long as the
-first."""
-_CHANGE = "UPDATE OF text, tools, kind"
-_RESTART = f"    DELETE FROM state_meta WHERE key = '{CURSOR}';\n"
-_REBUILDING = f"EXISTS (SELECT 1 FROM state_meta WHERE key = '{CURSOR}')"
-
-INDEXES = (
-    _TABLES
-    + TABLES
-    + "".join(_quiet(table) for table in (*(table for table, _, _ in INDEXED), CHUNKS))
-    + f"INSERT INTO state_meta (key, value) VALUES ('index_version', '{VERSION}');\n"
-    + _trigger("messages_indexed", "AFTER INSERT", _adding("NEW", INDEXED[:1]), f"NEW.kind = 'chat' AND {_FRESH}")
-    + _trigger(
-        "messages_indexed_wide",
-        "AFTER INSERT",
-        _adding("NEW", INDEXED[1:]),
-        f"NEW.kind = 'chat' AND ({_WIDE}) AND {_FRESH}",
-    )
-    + _trigger("messages_unindexed", "BEFORE DELETE", _removing("OLD") + UNCHUNK, f"OLD.kind = 'chat' AND {_FRESH}")
-    + _trigger("messages_changing", f"BEFORE {_CHANGE}", _removing("OLD") + UNCHUNK, f"OLD.kind = 'chat' AND {_FRESH}")
-    + _trigger("messages_changed", f"AFTER {_CHANGE}", _adding("NEW"), f"NEW.kind = 'chat' AND {_FRESH}")
-    + _trigger("messages_changed_in_rebuild", f"AFTER {_CHANGE}", _RESTART, _REBUILDING)
-    + _trigger("messages_deleted_in_rebuild", "AFTER DELETE", _RESTART, _REBUILDING)
-)
+def _asker(query: SearchQuery) -> dict[str, Any]:
+    """The parameters of `_OWN`: where nobody else speaks, and who the asker is elsewhere."""
+    private = [scope for scope in query.scopes if not scope.is_room]
+    accounts = {scope.key.partition(":")[2] for scope in private} | ({query.asker.key} if query.asker else set())
+    return {"private": scope_parameter(private), "accounts": json.dumps(sorted(clean(key) for key in accounts))}
 
 
-def register(connection: sqlite3.Connection) -> None:
-    """Gives a connection the SQL functions that the triggers and views use."""
-    connection.create_function("spaced_words", 1, spaced_words, deterministic=True)
-    connection.create_function("unspaced_runs", -1, unspaced_runs, deterministic=True)
-    connection.create_function("unspaced_pairs", -1, unspaced_pairs, deterministic=True)
-    connection.create_aggregate("chunk_terms", 4, ChunkTerms)  # type: ignore[arg-type]  # typed for int results only
-    connection.create_function("plainly", 1, plainly, deterministic=True)
-    connection.create_function("bare", 1, bare, deterministic=True)
+def _left_out(plan: SearchPlan, parameters: dict[str, Any]) -> str:
+    """What is to be left out, asked of each message by its id: few are looked at, and many may match."""
+    groups = []
+    for number, group in enumerate(plan.without):
+        held: list[str] = []
+        for route, expression in group:
+            name, table = f"without_{number}_{len(held)}", _TABLES[route]
+            parameters[name] = expression
+            held.append(f"EXISTS (SELECT 1 FROM {table} WHERE {table} MATCH :{name} AND {table}.rowid = messages.id)")
+        groups.append(f" AND NOT ({' AND '.join(held)})")
+    return "".join(groups)
+
+
+def _within(route: Route, expression: str, own: Sequence[int]) -> str:
+    """The expression, tied to the word that names the scope where the scopes are few."""
+    if not own or route == "trigram":
+        return expression
+    names = " OR ".join(f'"{SCOPE}{scope}"' for scope in own)
+    return f"({expression}) AND ({names})"
+
+
+def _any_of(terms: Iterable[str], scopes: Sequence[int]) -> str:
+    return " OR ".join(f'"{scoped(scope, term)}"' for scope in scopes for term in terms)

@@ -10,13 +10,14 @@ from dataclasses import replace
 
 import pytest
 
-from core.search import relaxed
+from core.search.candidates import leading_terms
 from core.search.recall import Recall
 from core.store import messages
 from core.store.query import SearchQuery
 from core.store.sqlite import chunk_index
 from core.store.sqlite.database import Database
-from core.store.sqlite.text_index import register, scoped
+from core.store.sqlite.index_schema import register, scoped
+from core.store.sqlite.text_index import TextIndex
 from core.text.normalize import SCOPE
 from core.types import Address, Window
 from tests.fixtures.annals import ANA, BEN, Annals
@@ -101,7 +102,7 @@ async def test_a_changed_message_is_found_as_it_is_now(annals: Annals, recall: R
 
 def test_the_terms_of_a_chunk_do_not_depend_on_the_seed_of_hashes() -> None:
     program = (
-        "from core.store.sqlite.text_index import ChunkTerms\n"
+        "from core.store.sqlite.index_schema import ChunkTerms\n"
         "terms = ChunkTerms()\n"
         "for day in range(9):\n"
         "    terms.step(1, 'ferry', 'Ana', 1.7e9 + day * 86400)\n"
@@ -213,7 +214,7 @@ async def test_of_much_the_newest_comes_first_and_nothing_is_lost(
     def ranked(found: int, query: SearchQuery) -> list[int]:
         with contextlib.closing(sqlite3.connect(database.path)) as connection:
             register(connection)
-            return [root for _, root in chunk_index.best(connection, expression, found, query, most=2)]
+            return [root for _, root in TextIndex(connection, query).best_chunks(expression, found, most=2)]
 
     assert ranked(2, ASK) == sorted(made)
     assert ranked(6, ASK) == [*made[-2:], *made[:-2]]
@@ -221,10 +222,10 @@ async def test_of_much_the_newest_comes_first_and_nothing_is_lost(
 
 
 def test_in_a_large_store_rare_terms_lead() -> None:
-    assert relaxed.telling({"ferri": 30, "ana": 900, "absent": 0}, 1_000) == (["absent", "ferri", "ana"], [])
-    assert relaxed.telling({"ana": 2_000, "ferri": 30, "kayak": 1_500}, 10_000) == (["ferri", "kayak"], ["ana"])
-    assert relaxed.telling({"ferri": 30, "ana": 9_000}, 10_000) == (["ferri"], [])
-    assert relaxed.telling({"ana": 9_000, "absent": 0}, 10_000) == (["absent", "ana"], [])
+    assert leading_terms({"ferri": 30, "ana": 900, "absent": 0}, 1_000) == (["absent", "ferri", "ana"], [])
+    assert leading_terms({"ana": 2_000, "ferri": 30, "kayak": 1_500}, 10_000) == (["ferri", "kayak"], ["ana"])
+    assert leading_terms({"ferri": 30, "ana": 9_000}, 10_000) == (["ferri"], [])
+    assert leading_terms({"ana": 9_000, "absent": 0}, 10_000) == (["absent", "ana"], [])
 
 
 @pytest.mark.parametrize("place", [0, 1, 2, 3])

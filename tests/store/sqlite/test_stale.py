@@ -12,7 +12,7 @@ from core.errors import StoreError
 from core.store.sessions import Conversations
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
-from core.store.sqlite.stale import empty_indexes, write_text
+from core.store.sqlite.index_maintenance import empty_indexes, write_text
 from core.types import Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, CHAT, message, opened

@@ -8,8 +8,8 @@ from core.errors import StoreError
 from core.search.recall import Recall
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
-from core.store.sqlite.stale import write_text
-from core.store.sqlite.text_index import INDEXED
+from core.store.sqlite.index_maintenance import write_text
+from core.store.sqlite.index_schema import INDEXED
 from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
 

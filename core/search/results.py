@@ -1,16 +1,133 @@
-"""Shows the part of a text that matters: the match between ``>>>`` and ``<<<``, cut at words. Pure.
-
-Finds the terms of a plan in a text as it was written, for marking them.
-"""
+"""What was found as it is shown: by session, best first, the matches marked, with the messages around the best one."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from core.search.rendering import CLOSE, CUT, LAST_PAGE, OPEN, joined
+from core.store.query import FoundSession, Hit, MessageMatch, SearchPlan, SearchQuery, SearchResults
+from core.store.rows import moment
+from core.store.sqlite.passages import BROWSE_MAX, Passages
 from core.text.normalize import LETTER, is_unspaced, plain
+from core.types import Session
+
+SESSIONS_MAX = 10
+PAGES_MAX = 10
+MESSAGES_MAX = 1_000
+MATCHES_SHOWN = 5
+
+
+def page_of(query: SearchQuery, most: int = SESSIONS_MAX) -> slice:
+    """Which of the sessions, best first, are shown: none behind the last page."""
+    limit = max(1, min(query.limit, most))
+    start = limit * max(0, min(query.page - 1, PAGES_MAX))
+    return slice(start, start + limit if query.page <= PAGES_MAX else start)
+
+
+def discovery(
+    passages: Passages,
+    query: SearchQuery,
+    found: list[MessageMatch],
+    plan: SearchPlan,
+    note: str | None = None,
+    scores: Mapping[int, float] | None = None,
+) -> SearchResults:
+    """What was found, with texts: the best sessions and, when asked for, the flat list of messages. `scores` order the
+    lineages where they are not ordered by their best message."""
+    scores = scores or {}
+    lineages: dict[int, list[MessageMatch]] = {root: [] for root in scores}
+    for match in found:
+        lineages.setdefault(match.root_id, []).append(match)
+    ordered = [group[:MATCHES_SHOWN] for group in lineages.values() if group]
+    page = page_of(query)
+    best = ordered[page]
+    flat = found[: max(0, min(query.messages, MESSAGES_MAX))]
+    hits, sessions = _hits(passages, [*flat, *(match for group in best for match in group)], Highlighter(plan.terms))
+    has_more = len(ordered) > page.stop
+    return SearchResults(
+        query=query.text,
+        shape="discovery",
+        sessions=tuple(
+            passages.surroundings(
+                sessions[group[0].session_id],
+                group[0].message_id,
+                matches=tuple(hits[match.message_id] for match in group),
+                score=scores.get(group[0].root_id, group[0].score),
+            )
+            for group in best
+            if group[0].session_id in sessions
+        ),
+        messages=tuple(hits[match.message_id] for match in flat),
+        note=joined([note, _ending(has_more, query)]),
+        has_more=has_more and query.page < PAGES_MAX,
+    )
+
+
+def _hits(
+    passages: Passages, wanted: Iterable[MessageMatch], marker: Highlighter
+) -> tuple[dict[int, Hit], dict[int, Session]]:
+    """What was found, with its text, and its sessions; both by id."""
+    scores = {match.message_id: match.score for match in wanted}
+    hits: dict[int, Hit] = {}
+    sessions: dict[int, Session] = {}
+    for session, (message_id, role, created_at, external_id, text, tools, link) in passages.matching(scores):
+        sessions[session.id] = session
+        is_of_tools = tools and (not text or not marker.spans(text))
+        hits[message_id] = Hit(
+            message_id=message_id,
+            session_id=session.id,
+            role=role,
+            snippet=snippet(tools if is_of_tools else text, marker),
+            rank=scores[message_id],
+            created_at=moment(created_at),
+            external_id=external_id,
+            link=link,
+        )
+    return hits, sessions
+
+
+def scroll(passages: Passages, query: SearchQuery) -> SearchResults:
+    """The window around one message. Its session may be named by any session of the lineage, or not at all."""
+    anchor = query.around or 0
+    session = passages.session_of_message(anchor)
+    found: tuple[FoundSession, ...] = ()
+    if session is not None and _is_named(passages, session, query.session):
+        found = (passages.surroundings(session, anchor, bookend=0),)
+    return SearchResults(query=query.text, shape="scroll", sessions=found)
+
+
+def read(passages: Passages, query: SearchQuery) -> SearchResults:
+    """How one session began and ended."""
+    known = passages.sessions([] if query.session is None else [query.session])
+    return SearchResults(query=query.text, shape="read", sessions=tuple(map(passages.reading, known.values())))
+
+
+def browse(passages: Passages, query: SearchQuery) -> SearchResults:
+    """The sessions spoken in last."""
+    found, has_more = passages.recent(page_of(query, BROWSE_MAX))
+    return SearchResults(
+        query=query.text,
+        shape="browse",
+        sessions=tuple(found),
+        note=_ending(has_more, query),
+        has_more=has_more and query.page < PAGES_MAX,
+    )
+
+
+def _is_named(passages: Passages, session: Session, wanted: int | None) -> bool:
+    """Whether `wanted` is a session of this one's lineage, or none."""
+    if wanted is None or wanted == session.id:
+        return True
+    named = passages.sessions([wanted]).get(wanted)
+    return named is not None and (named.root_id or named.id) == (session.root_id or session.id)
+
+
+def _ending(has_more: bool, query: SearchQuery) -> str | None:
+    return LAST_PAGE if has_more and query.page == PAGES_MAX else None
+
 
 LOOK_CHARS = 50_000
 """A match is looked for in this much of a text; behind it, text is shown unmarked."""
@@ -52,7 +169,7 @@ class Highlighter:
             | {span for start in self._beginnings if start in compared for span in _beginning(start, compared)}
         )
         if self._phrases is not None:
-            found = sorted(_apart(_joined(islice(_overlapping(self._phrases, compared), 2 * MARKS)), found))
+            found = sorted(_outside(_merged(islice(_overlapping(self._phrases, compared), 2 * MARKS)), found))
         found = found[:MARKS]
         if origins is None:
             return found
@@ -96,7 +213,7 @@ def _overlapping(phrases: re.Pattern[str], text: str) -> Iterator[tuple[int, int
         match = phrases.search(text, match.start() + 1)
 
 
-def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Ascending spans, those that touch as one."""
     found: list[tuple[int, int]] = []
     for start, end in spans:
@@ -107,13 +224,12 @@ def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _apart(phrases: list[tuple[int, int]], words: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+def _outside(phrases: list[tuple[int, int]], words: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
     """All phrases, and the words outside of them."""
     covered = {place for start, end in phrases[:MARKS] for place in range(start, end)}
     return [*phrases[:MARKS], *(span for span in words if span[0] not in covered and span[1] - 1 not in covered)]
 
 
-OPEN, CLOSE, CUT = ">>>", "<<<", "…"
 WIDTH_CHARS = 200
 
 

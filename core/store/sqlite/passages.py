@@ -1,0 +1,302 @@
+"""What recall shows of a session: windows, first and last messages, counts, previews, recent sessions.
+
+Only messages that people may see (kind chat, user and assistant, not empty) over the index `messages_shown`; a session
+that is not shown is never read. Every statement goes through the scope predicate.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from core.store.engine import Connection
+from core.store.query import READ_FIRST, READ_LAST, FoundSession, Hit, SearchQuery, ShownMessage
+from core.store.rows import maybe_moment, moment, scope_parameter, timestamp, visible
+from core.store.sqlite.index_schema import SHOWN
+from core.store.sqlite.text_index import bounded, session_filters
+from core.types import Address, Scope, Session
+
+BOOKEND = 3
+PREVIEW_CHARS = 160
+WINDOW_MAX = 100
+BROWSE_MAX = 100
+ENDLESS = 2**63 - 1
+
+_SESSION = """sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, addresses.link_base, scopes.key,
+    sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason, sessions.title, sessions.external_id,
+    sessions.parent_id, sessions.root_id, sessions.messages"""
+"""What is shown of a session. Its system prompt, 10 KB and more, is not."""
+SESSION_COLUMNS = 15
+_PLACES = """
+    CROSS JOIN addresses ON addresses.id = sessions.address_id CROSS JOIN scopes ON scopes.id = sessions.scope_id
+"""
+PLATFORM_ID = "COALESCE(messages.external_id, messages.posted_id)"
+"""Under which id the platform has a message: what a person said came with one, an answer got one."""
+_ITEM = f"""messages.id, messages.role, messages.sender_name, messages.sender_id, messages.origin, messages.created_at,
+messages.text, {PLATFORM_ID}"""
+_OF_SESSION = f"FROM messages WHERE messages.session_id = :session AND {SHOWN}"
+
+_OPEN = "messages.id NOT BETWEEN :hidden_first AND :hidden_last"
+"""Outside of the model's window."""
+
+_AROUND = f"""
+    SELECT * FROM (SELECT 0, {_ITEM} {_OF_SESSION} AND {_OPEN} ORDER BY messages.id LIMIT :bookend)
+    UNION ALL
+    SELECT * FROM (
+        SELECT 1, {_ITEM} {_OF_SESSION} AND messages.id < :anchor AND {_OPEN} ORDER BY messages.id DESC LIMIT :window
+    )
+    UNION ALL
+    SELECT 2, {_ITEM} FROM messages WHERE messages.id = :anchor AND messages.session_id = :session
+    UNION ALL
+    SELECT * FROM (
+        SELECT 3, {_ITEM} {_OF_SESSION} AND messages.id > :anchor AND {_OPEN}
+        ORDER BY messages.id LIMIT :window
+    )
+    UNION ALL
+    SELECT * FROM (SELECT 4, {_ITEM} {_OF_SESSION} AND {_OPEN} ORDER BY messages.id DESC LIMIT :bookend)
+    UNION ALL
+    SELECT 5, (SELECT COUNT(*) {_OF_SESSION} AND messages.id < :anchor AND {_OPEN}),
+        (SELECT COUNT(*) {_OF_SESSION} AND messages.id > :anchor AND {_OPEN}), NULL, NULL, NULL, NULL, NULL, NULL
+"""
+"""By part: first messages, those before the anchor, the anchor, those after it, last messages; and how many there are
+before and after it. One statement, because each costs as much as reading ten rows."""
+_FIRST = f"SELECT 0, {_ITEM} {_OF_SESSION} AND {_OPEN} ORDER BY messages.id LIMIT :count"
+_LAST = f"SELECT 4, {_ITEM} {_OF_SESSION} AND {_OPEN} ORDER BY messages.id DESC LIMIT :count"
+_COUNT = f"SELECT COUNT(*) {_OF_SESSION} AND {_OPEN}"
+_PREVIEW = f"SELECT substr(messages.text, 1, {PREVIEW_CHARS}) {_OF_SESSION} ORDER BY messages.id LIMIT 1"
+_OUTSIDE = """ AND NOT EXISTS (
+    SELECT 1 FROM json_each(:hidden) AS span WHERE json_extract(span.value, '$[0]') = messages.session_id
+    AND messages.id BETWEEN json_extract(span.value, '$[1]') AND json_extract(span.value, '$[2]')
+)"""
+_MATCHING = f"""
+    SELECT {_SESSION}, messages.id, messages.role, messages.created_at, messages.external_id, messages.text,
+        messages.tools, {PLATFORM_ID}, (SELECT link_base FROM addresses WHERE id = messages.address_id)
+    FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
+    CROSS JOIN sessions ON sessions.id = messages.session_id {_PLACES}
+    WHERE {visible("sessions.scope_id")}
+"""
+_CHILD = "SELECT 1 FROM sessions AS child WHERE child.parent_id = sessions.id"
+_SESSIONS = f"""
+    SELECT {_SESSION} FROM sessions {_PLACES}
+    WHERE sessions.id IN (SELECT value FROM json_each(:ids)) AND {visible("sessions.scope_id")}
+"""
+_SESSION_OF_MESSAGE = f"""
+    SELECT {_SESSION} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {_PLACES}
+    WHERE messages.id = :message AND messages.kind = 'chat' AND {visible("sessions.scope_id")}
+"""
+_TEXTS = "SELECT messages.text FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value"
+_OF_TIME = """
+    SELECT messages.id FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
+    WHERE messages.created_at >= :start AND (:end IS NULL OR messages.created_at < :end)
+"""
+_BEGINNING = f"""
+    SELECT substr(messages.text, 1, {PREVIEW_CHARS}) FROM messages
+    WHERE messages.session_id = sessions.id AND {SHOWN} ORDER BY messages.id LIMIT 1
+"""
+
+
+class Passages:
+    """What may be shown of sessions to whoever asks `query`."""
+
+    def __init__(self, connection: Connection, query: SearchQuery) -> None:
+        self._connection = connection
+        self._query = query
+        self._scopes = scope_parameter(query.scopes)
+
+    def matching(self, ids: Iterable[int]) -> Iterable[tuple[Session, Sequence[Any]]]:
+        """The messages of these ids with their sessions: id, role, time, external id, text, tools, link."""
+        sessions: dict[int, Session] = {}
+        for row in self._connection.execute(_MATCHING, {"ids": json.dumps(list(ids)), "scopes": self._scopes}):
+            if row[0] not in sessions:
+                sessions[row[0]] = _session_of(row)
+            *fields, platform_id, link_base = row[SESSION_COLUMNS:]
+            yield sessions[row[0]], [*fields, link(link_base, platform_id)]
+
+    def sessions(self, ids: Iterable[int]) -> dict[int, Session]:
+        """The sessions of these ids."""
+        values = {"ids": json.dumps([bounded(id_) for id_ in ids]), "scopes": self._scopes}
+        return {row[0]: _session_of(row) for row in self._connection.execute(_SESSIONS, values)}
+
+    def session_of_message(self, message_id: int) -> Session | None:
+        """The session of a message that may be shown; None for one of another scope as for one that is not there."""
+        values = {"message": bounded(message_id), "scopes": self._scopes}
+        row = self._connection.execute(_SESSION_OF_MESSAGE, values).fetchone()
+        return None if row is None else _session_of(row)
+
+    def texts(self, ids: Iterable[int]) -> list[str]:
+        """The texts of messages that were found."""
+        return [row[0] for row in self._connection.execute(_TEXTS, {"ids": json.dumps(list(ids))})]
+
+    def of_time(self, ids: Iterable[int], start: datetime, end: datetime | None) -> set[int]:
+        """Which of the messages that were found were said in a time."""
+        values = {"start": timestamp(start), "end": None if end is None else timestamp(end)}
+        rows = self._connection.execute(_OF_TIME, {**values, "ids": json.dumps(list(ids))})
+        return {row[0] for row in rows}
+
+    def surroundings(
+        self,
+        session: Session,
+        anchor: int,
+        bookend: int = BOOKEND,
+        matches: tuple[Hit, ...] = (),
+        score: float = 0.0,
+    ) -> FoundSession:
+        """A session with its `matches` and `score`, the window around one of its messages, counts of what lies outside,
+        and up to `bookend` of its first and last messages; in a short one these are the same."""
+        window_size = max(0, min(self._query.window, WINDOW_MAX))
+        values = {"session": session.id, "anchor": anchor, "window": window_size, "bookend": bookend}
+        *rows, counts = self._connection.execute(_AROUND, {**values, **self._hidden(session)}).fetchall()
+        parts: tuple[list[ShownMessage], ...] = ([], [], [], [], [])
+        # In a short session most messages are in more than one part.
+        known: dict[int, ShownMessage] = {}
+        for row in rows:
+            item = known.get(row[1])
+            if item is None:
+                item = known[row[1]] = _item(row, session, anchor)
+            parts[row[0]].append(item)
+        first, before, here, after, last = parts
+        window = (*before[::-1], *here, *after)
+        if not window:
+            return FoundSession(session=session, matches=matches, score=score)
+        return FoundSession(
+            session=session,
+            score=score,
+            matches=matches,
+            bookend_start=tuple(first),
+            window=window,
+            bookend_end=tuple(last[::-1]),
+            messages_before=counts[1] - len(before),
+            messages_after=counts[2] - len(after),
+        )
+
+    def reading(self, session: Session) -> FoundSession:
+        """A session to read: its first 20 and last 10 messages as the window; `messages_after` counts what lies between
+        the two."""
+        values: Mapping[str, int] = {"session": session.id, **self._hidden(session)}
+        first = [_item(row, session) for row in self._connection.execute(_FIRST, {**values, "count": READ_FIRST})]
+        last = [_item(row, session) for row in self._connection.execute(_LAST, {**values, "count": READ_LAST})]
+        known = {item.message_id for item in first}
+        window = first + [item for item in last[::-1] if item.message_id not in known]
+        total = self._connection.execute(_COUNT, values).fetchone()[0]
+        beginning = self._connection.execute(_PREVIEW, {"session": session.id}).fetchone()
+        return FoundSession(
+            session=session,
+            preview=None if beginning is None else _line(beginning[0]),
+            window=tuple(window),
+            messages_after=total - len(window),
+        )
+
+    def recent(self, page: slice) -> tuple[list[FoundSession], bool]:
+        """The sessions spoken in last, newest first, one for each lineage: those of a page, and whether there are more.
+        Looks at no more of each scope than to the end of the page and at one behind it."""
+        query = self._query
+        spans = [list(map(bounded, span)) for span in (query.hidden.spans if query.hidden else ())]
+        narrowed, wanted = session_filters(query)
+        narrowed_later, _ = session_filters(query, "later", "place")
+        within = _OUTSIDE if spans else ""
+        if query.after is not None:
+            within += " AND messages.created_at >= :after"
+        if query.before is not None:
+            within += " AND messages.created_at < :before"
+        values = {**wanted, "scopes": self._scopes, "hidden": json.dumps(spans), "limit": page.stop + 1}
+        rows = self._connection.execute(_browsing(within, narrowed, narrowed_later), values).fetchall()
+        found = [FoundSession(session=_session_of(row), preview=_line(row[-1])) for row in rows[page]]
+        return found, len(rows) > page.stop
+
+    def _hidden(self, session: Session) -> dict[str, int]:
+        """Between which ids the messages of a session stand in the model's window; after the last there is, where none
+        do."""
+        for session_id, first, last in self._query.hidden.spans if self._query.hidden else ():
+            if session_id == session.id:
+                return {"hidden_first": bounded(first), "hidden_last": bounded(last)}
+        return {"hidden_first": ENDLESS, "hidden_last": ENDLESS}
+
+
+@lru_cache(maxsize=64)
+def _browsing(within: str, narrowed: str, narrowed_later: str) -> str:
+    """The statement of `recent`. A session is listed when something in it may be shown that is of the time asked for
+    and not in the model's window (`within`), and no session of its lineage that was spoken in later is listed in its
+    stead."""
+    platforms = "JOIN addresses ON addresses.id = sessions.address_id" if "addresses." in narrowed else ""
+    shown = f"SELECT 1 FROM messages WHERE {SHOWN}{within} AND messages.session_id ="
+    # The scopes of the listed sessions stand for the table of all, so that their names are read once.
+    return f"""
+        SELECT {_SESSION}, ({_BEGINNING}) FROM (
+            SELECT latest.id AS session_id, own.key AS key
+            FROM scopes AS own CROSS JOIN sessions AS latest ON latest.id IN (
+                SELECT sessions.id FROM sessions {platforms}
+                WHERE sessions.scope_id = own.id AND EXISTS ({shown} sessions.id) {narrowed}
+                AND (sessions.root_id IS NULL AND NOT EXISTS ({_CHILD}) OR NOT EXISTS (
+                    SELECT 1 FROM sessions AS later CROSS JOIN addresses AS place ON place.id = later.address_id
+                    WHERE COALESCE(later.root_id, later.id) = COALESCE(sessions.root_id, sessions.id)
+                        AND (later.last_at, later.id) > (sessions.last_at, sessions.id)
+                        AND {visible("later.scope_id")} {narrowed_later} AND EXISTS ({shown} later.id)
+                ))
+                ORDER BY sessions.last_at DESC LIMIT :limit
+            )
+            WHERE {visible("own.id")} ORDER BY latest.last_at DESC, latest.id DESC LIMIT :limit
+        ) AS scopes
+        CROSS JOIN sessions ON sessions.id = scopes.session_id
+        CROSS JOIN addresses ON addresses.id = sessions.address_id
+        ORDER BY sessions.last_at DESC, sessions.id DESC
+    """
+
+
+def link(base: str | None, platform_id: str | None) -> str | None:
+    """Where a message can be opened on its platform; None where it has no such links, or the id is none of its own."""
+    return f"{base}{platform_id}" if base and platform_id and platform_id.isdecimal() else None
+
+
+def _session_of(row: Sequence[Any]) -> Session:
+    """A session of a row that begins with the columns of `_SESSION`."""
+    session_id, platform, chat_id, thread_id, link_base, scope_key, started_at, last_at, ended_at = row[:9]
+    end_reason, title, external_id, parent_id, root_id, messages = row[9:15]
+    return Session(
+        id=session_id,
+        address=_address(platform, chat_id, thread_id),
+        scope=_scope(scope_key),
+        started_at=moment(started_at),
+        link_base=link_base,
+        title=title,
+        parent_id=parent_id,
+        root_id=root_id,
+        external_id=external_id,
+        last_at=moment(last_at),
+        ended_at=maybe_moment(ended_at),
+        end_reason=end_reason,
+        messages=messages,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _address(platform: str, chat_id: str, thread_id: str) -> Address:
+    return Address(platform=platform, chat_id=chat_id, thread_id=thread_id or None)
+
+
+@lru_cache(maxsize=1024)
+def _scope(key: str) -> Scope:
+    return Scope(key=key)
+
+
+def _item(row: Sequence[Any], session: Session, anchor: int | None = None) -> ShownMessage:
+    """An item of a row that begins with its part; by place, which is half the time that names take."""
+    _, message_id, role, sender, sender_id, origin, at, text, platform_id = row
+    opened = link(session.link_base, platform_id) if session.link_base else None
+    return ShownMessage(
+        message_id=message_id,
+        role=role,
+        sender=sender,
+        sender_id=sender_id,
+        origin=origin,
+        at=moment(at),
+        text=text,
+        is_anchor=message_id == anchor,
+        link=opened,
+    )
+
+
+def _line(text: str | None) -> str | None:
+    return None if text is None else " ".join(text.split())
