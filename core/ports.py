@@ -88,6 +88,10 @@ class Adapter(Protocol):
     hint: str
     """What the system prompt says about this platform: formatting, length, buttons."""
 
+    @property
+    def problem(self) -> str:
+        """Why nothing can come in at present, as a clause; empty while the platform is proven to be there."""
+
     async def open(self) -> None:
         """Connects what is needed to send; raises ConfigError when the token is refused."""
 

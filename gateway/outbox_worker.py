@@ -101,6 +101,7 @@ class ProviderDelivery:
     `memory` by its key. Nothing is said there."""
 
     platform = PLATFORM
+    problem = ""
     hint = ""
 
     def __init__(self, memory: MemoryManager) -> None:

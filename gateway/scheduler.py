@@ -35,6 +35,7 @@ class Scheduler:
     when something lies in the outbox; what is more than `late_after_s` late says so."""
 
     platform = PLATFORM
+    problem = ""
     hint = (
         "This is a scheduled session: nobody is waiting and nobody can answer a question. The message is a task that "
         "was planned earlier. Do it and answer with the result alone; it is delivered to the chat it was planned in."

@@ -7,7 +7,7 @@ by mistake ends here, or leaves as an error of ours.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import structlog
@@ -38,13 +38,23 @@ class Supervisor:
         self._commands = commands
         self._on_open = on_open
         self._shortest_rest_s = shortest_rest_s
-        self.states: dict[str, str] = {}
-        """One sentence on each platform, for /status."""
+        self._states: dict[str, str] = {}
+        self._adapters: dict[str, Adapter] = {}
         self._log = structlog.get_logger("supervisor")
+
+    @property
+    def states(self) -> Mapping[str, str]:
+        """One sentence on each platform, for /status."""
+        return {platform: self._state(platform, state) for platform, state in self._states.items()}
+
+    def _state(self, platform: str, state: str) -> str:
+        problem = self._adapters[platform].problem if state == "connected" else ""
+        return f"out of reach ({problem}), trying again" if problem else state
 
     async def run(self, adapter: Adapter) -> None:
         """Until cancelled, until `listen` returns by itself (end of input), or until the platform refuses us for good:
         then ConfigError is raised."""
+        self._adapters[adapter.platform] = adapter
         rest_s = self._shortest_rest_s
         is_open = is_taken_up = False
         loop = asyncio.get_running_loop()
@@ -52,25 +62,25 @@ class Supervisor:
             began = loop.time()
             try:
                 if not is_open:
-                    self.states[adapter.platform] = "connecting"
+                    self._states[adapter.platform] = "connecting"
                     await adapter.open()
                     is_open = True
                 if not is_taken_up:
                     await self._on_open(adapter)
                     is_taken_up = True
-                self.states[adapter.platform] = "connected"
+                self._states[adapter.platform] = "connected"
                 self._log.info("a platform is connected", platform=adapter.platform)
                 await adapter.listen(self._sink, self._commands)
-                self.states[adapter.platform] = "ended"
+                self._states[adapter.platform] = "ended"
                 self._log.info("a platform has ended", platform=adapter.platform)
                 return
             except ConfigError as error:
-                self.states[adapter.platform] = f"given up: {error}"
+                self._states[adapter.platform] = f"given up: {error}"
                 self._log.error("a platform was given up", platform=adapter.platform, reason=str(error))
                 raise
             except Exception as error:
                 self._log.exception("a platform fell over", platform=adapter.platform)
-                self.states[adapter.platform] = f"out of reach ({type(error).__name__}), trying again"
+                self._states[adapter.platform] = f"out of reach ({type(error).__name__}), trying again"
             if loop.time() - began > LONGEST_REST_S:
                 rest_s = self._shortest_rest_s
             await asyncio.sleep(rest_s)

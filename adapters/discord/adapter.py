@@ -84,7 +84,16 @@ class Discord:
         self._login = asyncio.Lock()
         self._client: DiscordClient | None = None
         self._is_closed = False
+        self._failure = "not connected yet"
         self._defaults: tuple[str, yarl.URL] | None = None
+
+    @property
+    def problem(self) -> str:
+        client = self._client
+        if client is None or not client.is_ready():
+            return self._failure
+        socket: discord.gateway.DiscordWebSocket | None = client.ws
+        return "" if socket is not None and socket.open else self._failure
 
     async def open(self) -> None:
         """Raises ConfigError when the token or an address is refused. Discord out of reach is no reason to fail:
@@ -94,6 +103,7 @@ class Discord:
         try:
             await self._ready()
         except DeliveryError as error:
+            self._failure = str(error)
             log.warning("%s; trying again later", error)
         except ConfigError:
             self._restore()
@@ -116,6 +126,7 @@ class Discord:
                         is_announced = True
                     await self._connect(client)
                 except DeliveryError as error:
+                    self._failure = str(error)
                     log.warning("%s; trying again later", error)
                 failures = 0 if loop.time() - started_at > STEADY_AFTER_S else failures + 1
                 await asyncio.sleep(min(self.pause_s * 2.0 ** min(max(failures - 1, 0), 16), PAUSE_MOST_S))
@@ -193,6 +204,7 @@ class Discord:
                 raise ConfigError(WRONG_TOKEN) from error
             log.warning("Discord closed the gateway connection with code %s", error.code)
         except (*UNREACHABLE, *UNREADABLE) as error:
+            self._failure = f"the gateway connection broke: {type(error).__name__}"
             log.error("The gateway connection to Discord broke, it is made anew: %r", error)
         finally:
             await _ended(connection)

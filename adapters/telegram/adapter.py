@@ -81,6 +81,7 @@ class Telegram:
         self._opened: Bot | None = None
         self._me: User | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self.problem = "not reached yet"
 
     async def open(self) -> None:
         """Raises ConfigError when the token is refused. Telegram out of reach is no reason to fail: `listen` waits."""
@@ -101,6 +102,7 @@ class Telegram:
         try:
             await self._introduce()
         except TelegramError as error:
+            self.problem = error.message
             _log.warning("telegram.out_of_reach", error=error.message)
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
@@ -118,10 +120,12 @@ class Telegram:
                     is_announced = True
                 updates = await self._poll(offset)
             except TelegramError as error:
+                self.problem = "another process polls with this token" if isinstance(error, Conflict) else error.message
                 await self._recover(error, failures)
                 failures += 1
                 continue
             failures = 0
+            self.problem = ""
             if updates:
                 fresh = [_raw(update) for update in updates]
                 # What is incognito in a group is so at its new id too, before anything of that is written down.
@@ -160,6 +164,7 @@ class Telegram:
                 f"telegram: {self._root} refused the token ({error.message}). Copy it again from @BotFather (/mybots, "
                 "API Token) into TELEGRAM_BOT_TOKEN; with a server of your own check MNEME_TELEGRAM_API_URL too."
             ) from error
+        self.problem = ""
         return self._me
 
     async def _announce(self, commands: Sequence[CommandSpec]) -> None:

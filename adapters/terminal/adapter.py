@@ -32,6 +32,7 @@ class Terminal:
     are those of the process unless given. `is_incognito`: whether what is typed is to be kept nowhere."""
 
     platform = "terminal"
+    problem = ""
     hint = (
         "The person reads you in a terminal. Markdown is rendered there: headings, lists, tables and code blocks are "
         "fine, pictures and buttons are not shown."

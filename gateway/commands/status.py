@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from core.agent.offline import MODEL as OFFLINE
 from core.errors import Refused
 from core.markup.source import escape
 from core.store.people import Pairing
@@ -98,9 +99,15 @@ class StatusReport:
         counts = await services.outbox.counts()
         pending = await services.people.pending(services.clock.now())
         jobs = await services.jobs.active()
-        size = (services.settings.home / STATE).stat().st_size
+        # What was written last stands in the write-ahead log until it is checkpointed.
+        files = (services.settings.home / f"{STATE}{suffix}" for suffix in ("", "-wal"))
+        size = sum(file.stat().st_size for file in files if file.exists())
         lines = [f"**{platform}**: {state}" for platform, state in states.items() if platform != "cron"]
-        lines.append(f"**model**: {self._model}")
+        names = services.settings.model
+        model = (
+            "none, I answer without one" if self._model == OFFLINE else f"{names.chat}, for small work {names.cheap}"
+        )
+        lines.append(f"**model**: {model}")
         if self.memory is not None:
             kept = ", ".join(f"{escape(name)} {escape(state)}" for name, state in self.memory.states.items())
             lines.append(f"**memory**: {kept}")

@@ -122,3 +122,18 @@ async def test_errors_of_ours_and_cancellation_pass_as_they_are() -> None:
             raise error
         assert caught.value is error
     assert not refusal.is_permanent
+
+
+async def test_a_platform_that_says_what_is_wrong_is_not_called_connected() -> None:
+    class Waiting(Fragile):
+        async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
+            assert supervisor.states == {"telegram": "connected"}
+            self.problem = "no route to host"
+            assert supervisor.states == {"telegram": "out of reach (no route to host), trying again"}
+
+    async def take_up(adapter: Adapter) -> None:
+        return None
+
+    supervisor = Supervisor(Deaf(), (), take_up)
+    await supervisor.run(Waiting())
+    assert supervisor.states == {"telegram": "ended"}

@@ -235,6 +235,17 @@ async def test_half_characters_do_not_stop_anything(api: BotApi, house: House) -
         await api.wait_for(lambda: api.texts(42) == ["message: a\ufffd b"])
 
 
+async def test_what_is_wrong_with_polling_is_told_until_it_passes(api: BotApi, house: House) -> None:
+    for _ in range(3):
+        api.fail(409, "Conflict: terminated by other getUpdates request", method="getUpdates")
+    assert house.adapter().problem == "not reached yet"
+    async with house.running() as adapter:
+        await api.wait_for(lambda: adapter.problem == "another process polls with this token")
+        api.user_says(42, "after that")
+        await api.wait_for(lambda: api.messages(42))
+        assert adapter.problem == ""
+
+
 async def test_trouble_with_polling_passes(api: BotApi, house: House) -> None:
     api.fail(502, "Bad Gateway", method="getUpdates")
     api.drop(method="getUpdates")
