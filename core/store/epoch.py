@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.errors import StaleReadError, StoreError
+from core.store.engine import Connection
 from core.store.rows import keep_meta, meta, scope_parameter
 from core.types import Scope
 
@@ -82,12 +83,12 @@ def check(connection: sqlite3.Connection, epoch: ErasureEpoch) -> None:
         raise StaleReadError("Something was forgotten meanwhile, so this was not kept. Ask again.")
 
 
-def counted(connection: sqlite3.Connection) -> int:
+def counted(connection: Connection) -> int:
     """The value of `COUNT`."""
     return int(meta(connection, COUNT) or 0)
 
 
-def count(connection: sqlite3.Connection) -> int:
+def count(connection: Connection) -> int:
     """It happened once more just now; the new number."""
     number = counted(connection) + 1
     keep_meta(connection, COUNT, str(number))

@@ -1,7 +1,7 @@
-"""Joins accounts to one person and parts them again: an offer under a code, a claim by who has it, a yes of each.
+"""Links accounts to one person and parts them again: an offer under a code, a claim by who has it, a yes of each.
 
-No row of what was said moves; who sees what follows from the person. Nothing here can touch the owner: which accounts
-are his is said in settings and at the command line only.
+No row of what was said moves; who sees what follows from the person. Nothing here can touch the owner, whose accounts
+are set in settings and at the command line only.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.store import epoch, people, rows
-from core.store.people import ALPHABET, CODE_CHARS
+from core.store.engine import Connection, Database, Row
+from core.store.people import account_values, new_code, typed_code
 from core.store.rows import scope_parameter
-from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
 
 
@@ -58,43 +57,58 @@ TRIED_WITHIN = timedelta(hours=1)
 PARTINGS = 10_000
 """Far more than there can be while one answer is made."""
 OWNERS = (
-    "That account is my owner's. Accounts join him only by the settings (`[owner]` in mneme.toml) or, at the machine, "
+    "That account is my owner's. Accounts are added to it only by the settings (`[owner]` in mneme.toml) or, at the machine, "
     "by `mneme approve CODE --owner`; never from a chat."
 )
-NOTHING = "Nothing waits for that, or not any more. `/link` in a direct chat on one of the platforms begins anew."
+NOTHING = "Nothing is waiting for that, or not any more. `/link` in a direct chat on one of the platforms begins anew."
+WRONG_CODE = (
+    "That code is wrong, was used, or is older than ten minutes. `/link` in a direct chat with me on the other "
+    "platform gives a new one."
+)
+
+DELETE_OFFER = "DELETE FROM links WHERE platform = :platform AND user_id = :user_id AND joined_at IS NULL"
+INSERT_OFFER = """
+INSERT INTO links (digest, platform, user_id, scope_id, address, expires_at)
+VALUES (:digest, :platform, :user_id, :scope, :address, :expires_at)
+"""
+OFFER = """
+SELECT * FROM links WHERE digest = :digest AND joined_at IS NULL AND expires_at > :now AND (
+    claimed_platform IS NULL OR claimed_platform = :platform AND claimed_user_id = :user_id
+)
+"""
+CLAIM = """
+UPDATE links SET claimed_platform = :platform, claimed_user_id = :user_id, claimed_name = :name,
+    claimed_address = :address, token = :token, shown = :shown, agreed_at = NULL, expires_at = :expires_at
+WHERE id = :id
+"""
+LINK = """
+SELECT links.*, scopes.key AS scope_key FROM links JOIN scopes ON scopes.id = links.scope_id WHERE links.id = :id
+"""
 
 
 class Links:
-    """Fills the role `core.people.roles.Links` over state.db."""
+    """The links of accounts in state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def offer(self, account: Account, address: Address, scope: Scope, now: datetime) -> str:
         """A code for this account, good once and for ten minutes; the one before it is void. Refused for the owner."""
-        code = "".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARS))
+        code = new_code()
 
-        def work(connection: sqlite3.Connection) -> None:
-            _guard(connection, account)
-            _tidy(connection, now)
-            people.keep(connection, account, None)
+        def work(connection: Connection) -> None:
+            _refuse_owner(connection, account)
+            _delete_old(connection, now)
+            people.add_account(connection, account, None)
             values = {
-                **people.place(account),
+                **account_values(account),
                 "digest": _digest(code),
                 "scope": rows.keep_scope(connection, scope),
                 "address": rows.clean(address.key),
                 "expires_at": rows.timestamp(now + LIFE),
             }
-            connection.execute(
-                "DELETE FROM links WHERE platform = :platform AND user_id = :user_id AND joined_at IS NULL", values
-            )
-            connection.execute(
-                """
-                INSERT INTO links (digest, platform, user_id, scope_id, address, expires_at)
-                VALUES (:digest, :platform, :user_id, :scope, :address, :expires_at)
-                """,
-                values,
-            )
+            connection.execute(DELETE_OFFER, values)
+            connection.execute(INSERT_OFFER, values)
 
         await self._database.write(work)
         return code
@@ -106,51 +120,40 @@ class Links:
         either side is the owner's.
         """
 
-        def work(connection: sqlite3.Connection) -> Link | None:
-            _guard(connection, by.account)
-            _tidy(connection, now)
-            _count_tries(connection, by.account, now)
-            values = {**people.place(by.account), "digest": _digest(code), "now": rows.timestamp(now)}
-            row = connection.execute(
-                """
-                SELECT * FROM links WHERE digest = :digest AND joined_at IS NULL AND expires_at > :now AND (
-                    claimed_platform IS NULL OR claimed_platform = :platform AND claimed_user_id = :user_id
-                )
-                """,
-                values,
-            ).fetchone()
+        def work(connection: Connection) -> Link | None:
+            _refuse_owner(connection, by.account)
+            _delete_old(connection, now)
+            values = {
+                **account_values(by.account),
+                "account": rows.account_key(by.account),
+                "digest": _digest(code),
+                "now": rows.timestamp(now),
+            }
+            tries = connection.execute("SELECT COUNT(*) AS tries FROM link_tries WHERE account = :account", values)
+            if tries.fetchone()["tries"] >= TRIES:
+                raise Refused("Too many wrong codes. Try again in an hour.")
+            row = connection.execute(OFFER, values).fetchone()
             if row is None:
-                connection.execute("INSERT INTO link_tries (account, at) VALUES (:account, :at)", _try(by.account, now))
+                connection.execute("INSERT INTO link_tries (account, at) VALUES (:account, :now)", values)
                 return None
-            offered = Account(platform=row["platform"], user_id=row["user_id"])
-            _guard(connection, offered)
-            if by.account in [named.account for named in _kin(connection, offered)]:
+            offered = _offered(row)
+            _refuse_owner(connection, offered)
+            if by.account in [named.account for named in _accounts(connection, offered)]:
                 raise Refused("That is this very account, or one that is linked with it already.")
-            connection.execute(
-                """
-                UPDATE links SET claimed_platform = :platform, claimed_user_id = :user_id, claimed_name = :name,
-                    claimed_address = :address, token = :token, shown = :shown, agreed_at = NULL,
-                    expires_at = :expires_at
-                WHERE id = :id
-                """,
-                {
-                    **values,
-                    "id": row["id"],
-                    "name": rows.clean(by.name),
-                    "address": rows.clean(address.key),
-                    "token": secrets.token_urlsafe(12),
-                    "shown": _shown(connection, offered, by.account),
-                    "expires_at": rows.timestamp(now + LIFE),
-                },
-            )
+            values |= {
+                "id": row["id"],
+                "name": rows.clean(by.name),
+                "address": rows.clean(address.key),
+                "token": secrets.token_urlsafe(12),
+                "shown": _shown(connection, offered, by.account),
+                "expires_at": rows.timestamp(now + LIFE),
+            }
+            connection.execute(CLAIM, values)
             return _link(connection, row["id"])
 
         link = await self._database.write(work)
         if link is None:
-            raise Refused(
-                "That code is wrong, was used, or is older than ten minutes. `/link` in a direct chat with me on the "
-                "other platform gives a new one."
-            )
+            raise Refused(WRONG_CODE)
         return link
 
     async def agree(self, token: str, account: Account, now: datetime) -> Link:
@@ -159,29 +162,28 @@ class Links:
         was shown with."""
         values = {"token": rows.clean(token), "now": rows.timestamp(now), "expires_at": rows.timestamp(now + LIFE)}
 
-        def work(connection: sqlite3.Connection) -> Link:
-            _tidy(connection, now)
+        def work(connection: Connection) -> Link:
+            _delete_old(connection, now)
             row = connection.execute(
                 "SELECT * FROM links WHERE token = :token AND expires_at > :now", values
             ).fetchone()
             if row is None:
                 raise Refused(NOTHING)
-            offered = Account(platform=row["platform"], user_id=row["user_id"])
-            claimed = Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"])
-            is_last = _is_same(account, offered) and row["agreed_at"] is not None
-            if not is_last and not _is_same(account, claimed):
+            offered, claimed = _offered(row), _claimed(row)
+            is_last = account_values(account) == account_values(offered) and row["agreed_at"] is not None
+            if not is_last and account_values(account) != account_values(claimed.account):
                 raise Refused(NOTHING)
             if row["joined_at"] is not None:
                 return _link(connection, row["id"])
-            _guard(connection, offered)
-            _guard(connection, claimed)
-            if row["shown"] != _shown(connection, offered, claimed):
+            _refuse_owner(connection, offered)
+            _refuse_owner(connection, claimed.account)
+            if row["shown"] != _shown(connection, offered, claimed.account):
                 raise Refused(f"Something has changed since you were asked. {NOTHING}")
             connection.execute(
                 "UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE token = :token", values
             )
             if is_last:
-                _join(connection, offered, NamedAccount(account=claimed, name=row["claimed_name"]))
+                _join(connection, offered, claimed)
                 connection.execute("UPDATE links SET joined_at = :now WHERE token = :token", values)
             return _link(connection, row["id"])
 
@@ -190,7 +192,7 @@ class Links:
     async def asked(self, link_id: int) -> Link | None:
         """A link that waits for the yes of who offered the code, or did so within the last day; None for any other."""
 
-        def work(connection: sqlite3.Connection) -> Link | None:
+        def work(connection: Connection) -> Link | None:
             row = connection.execute(
                 "SELECT id FROM links WHERE id = :id AND agreed_at IS NOT NULL AND joined_at IS NULL",
                 {"id": rows.bounded(link_id)},
@@ -199,110 +201,83 @@ class Links:
 
         return await self._database.read(work)
 
-    async def call_off(self, link_id: int) -> None:
+    async def cancel(self, link_id: int) -> None:
         """Nothing waits for this link any more; one that is joined stays."""
-        values = {"id": rows.bounded(link_id)}
-        await self._database.write(
-            lambda connection: connection.execute(
-                "DELETE FROM links WHERE id = :id AND joined_at IS NULL", values
-            ).close()
+        await self._database.execute(
+            "DELETE FROM links WHERE id = :id AND joined_at IS NULL", {"id": rows.bounded(link_id)}
         )
 
-    async def part(self, account: Account) -> Sequence[NamedAccount]:
+    async def unlink(self, account: Account) -> Sequence[NamedAccount]:
         """Makes the account a person of its own, at once; returns those it was linked with, none: it was alone. What is
         being answered to any of them is refused when it is written, and begun anew. Refused for the owner's."""
 
-        def work(connection: sqlite3.Connection) -> tuple[Sequence[NamedAccount], int]:
-            _guard(connection, account)
-            me, *others = _kin(connection, account) or [NamedAccount(account=account, name="")]
+        def work(connection: Connection) -> tuple[Sequence[NamedAccount], int]:
+            _refuse_owner(connection, account)
+            one, *others = _accounts(connection, account) or [NamedAccount(account=account, name="")]
             if not others:
                 return (), 0
-            people.give(connection, account, people.person(connection), None)
-            scopes = [Scope.account(one.account.platform, one.account.user_id) for one in (me, *others)]
+            people.move_account(connection, account, people.add_person(connection), None)
+            scopes = [Scope.account(named.account.platform, named.account.user_id) for named in (one, *others)]
             return others, _count_parting(connection, scopes)
 
         others, number = await self._database.write(work)
         if number and (held := epoch.held()) is not None:
-            # Whoever parts them knows of it: his own answer is not made of what was seen before.
+            # Whoever parts them knows of it: this very answer is not made of what was seen before.
             epoch.hold(replace(held, number=number))
         return others
 
-    async def kin(self, account: Account) -> Sequence[NamedAccount]:
+    async def accounts(self, account: Account) -> Sequence[NamedAccount]:
         """The accounts of a person by one of them, that one first; empty for an account that was never met."""
-        return await self._database.read(lambda connection: _kin(connection, account))
+        return await self._database.read(lambda connection: _accounts(connection, account))
 
 
-def _guard(connection: sqlite3.Connection, account: Account) -> None:
+def _refuse_owner(connection: Connection, account: Account) -> None:
     if people.is_owners(connection, account):
         raise Refused(OWNERS)
 
 
-def _tidy(connection: sqlite3.Connection, now: datetime) -> None:
+def _delete_old(connection: Connection, now: datetime) -> None:
     connection.execute("DELETE FROM links WHERE expires_at <= :since", {"since": rows.timestamp(now - KEPT)})
     connection.execute("DELETE FROM link_tries WHERE at <= :since", {"since": rows.timestamp(now - TRIED_WITHIN)})
 
 
-def _try(account: Account, now: datetime) -> dict[str, object]:
-    return {"account": rows.account_key(account), "at": rows.timestamp(now)}
-
-
-def _count_tries(connection: sqlite3.Connection, account: Account, now: datetime) -> None:
-    row = connection.execute(
-        "SELECT COUNT(*) AS tries FROM link_tries WHERE account = :account", _try(account, now)
-    ).fetchone()
-    if row["tries"] >= TRIES:
-        raise Refused("Too many wrong codes. Try again in an hour.")
-
-
-def _count_parting(connection: sqlite3.Connection, scopes: Sequence[Scope]) -> int:
+def _count_parting(connection: Connection, scopes: Sequence[Scope]) -> int:
     number = epoch.count(connection)
-    connection.execute("DELETE FROM partings WHERE number <= :old", {"old": number - PARTINGS})
-    connection.execute(
-        "INSERT INTO partings (number, scopes) VALUES (:number, :scopes)",
-        {"number": number, "scopes": scope_parameter(scopes)},
-    )
+    values = {"number": number, "scopes": scope_parameter(scopes), "old": number - PARTINGS}
+    connection.execute("DELETE FROM partings WHERE number <= :old", values)
+    connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
     return number
 
 
-def _join(connection: sqlite3.Connection, offered: Account, claimed: NamedAccount) -> None:
-    people.keep(connection, offered, None)
-    people.keep(connection, claimed.account, claimed.name)
+def _join(connection: Connection, offered: Account, claimed: NamedAccount) -> None:
+    people.add_account(connection, offered, None)
+    people.add_account(connection, claimed.account, claimed.name)
     person = people.person_of(connection, offered)
-    for one in _kin(connection, claimed.account):
-        people.give(connection, one.account, person or people.person(connection), None)
+    for one in _accounts(connection, claimed.account):
+        people.move_account(connection, one.account, person or people.add_person(connection), None)
 
 
-def _kin(connection: sqlite3.Connection, account: Account) -> list[NamedAccount]:
+def _accounts(connection: Connection, account: Account) -> list[NamedAccount]:
     return [
         NamedAccount(account=Account(platform=row["platform"], user_id=row["user_id"]), name=row["name"])
-        for row in people.linked(connection, account)
+        for row in connection.execute(people.LINKED, account_values(account))
     ]
 
 
-def _shown(connection: sqlite3.Connection, *sides: Account) -> str:
+def _shown(connection: Connection, *sides: Account) -> str:
     """All accounts of both sides as one text, to see whether they are still the same."""
-    keys = {one.account.key for side in sides for one in _kin(connection, side)} | {side.key for side in sides}
+    keys = {one.account.key for side in sides for one in _accounts(connection, side)} | {side.key for side in sides}
     return json.dumps(sorted(map(rows.clean, keys)))
 
 
-def _link(connection: sqlite3.Connection, link_id: int) -> Link:
-    row = connection.execute(
-        """
-        SELECT links.*, scopes.key AS scope_key FROM links JOIN scopes ON scopes.id = links.scope_id
-        WHERE links.id = :id
-        """,
-        {"id": link_id},
-    ).fetchone()
-    offered = Account(platform=row["platform"], user_id=row["user_id"])
-    claimed = NamedAccount(
-        account=Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"]), name=row["claimed_name"]
-    )
-    is_joined = row["joined_at"] is not None
+def _link(connection: Connection, link_id: int) -> Link:
+    row = connection.execute(LINK, {"id": link_id}).fetchone()
+    claimed, is_joined = _claimed(row), row["joined_at"] is not None
     return Link(
         id=row["id"],
         token=row["token"],
-        offered=tuple(_kin(connection, offered)),
-        claimed=(claimed,) if is_joined else tuple(_kin(connection, claimed.account)) or (claimed,),
+        offered=tuple(_accounts(connection, _offered(row))),
+        claimed=(claimed,) if is_joined else tuple(_accounts(connection, claimed.account)) or (claimed,),
         address=Address.parse(row["address"]),
         scope=Scope(key=row["scope_key"]),
         claimed_address=Address.parse(row["claimed_address"]),
@@ -310,11 +285,14 @@ def _link(connection: sqlite3.Connection, link_id: int) -> Link:
     )
 
 
-def _is_same(one: Account, other: Account) -> bool:
-    return people.place(one) == people.place(other)
+def _offered(row: Row) -> Account:
+    return Account(platform=row["platform"], user_id=row["user_id"])
+
+
+def _claimed(row: Row) -> NamedAccount:
+    account = Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"])
+    return NamedAccount(account=account, name=row["claimed_name"])
 
 
 def _digest(code: str) -> str:
-    """Of a code typed with or without spaces, dashes and capitals."""
-    signs = "".join(sign for sign in code[:100].upper() if sign.isalnum())
-    return hashlib.sha256(signs.encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(typed_code(code).encode("utf-8", "replace")).hexdigest()

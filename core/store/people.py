@@ -1,24 +1,59 @@
 """Persons as sets of accounts: who is the owner, who was admitted, and what may be seen where.
 
 Decides scopes, never reads what was said. Whatever is unknown sees its own scope only, and what is no scope nothing.
-
-Accounts and the persons they belong to as rows; what is done with them is in `people.py` and `links.py`.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.store import rows
+from core.store.engine import Connection, Database, Row
 from core.store.incognito import IncognitoRegistry
-from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
+
+TERMINAL = Account(platform="terminal", user_id="local")
+"""Whoever sits at the machine is the owner."""
+ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
+"""Signs that are told apart when read aloud or copied by hand."""
+CODE_CHARS = 8
+CODE_LIFE = timedelta(hours=1)
+PENDING = 20
+WRONG_CODES = 10
+WRONG_WITHIN = timedelta(hours=1)
+WRONG_KEY = "wrong_codes"
+
+LINKED = """
+SELECT linked.platform, linked.user_id, linked.name, linked.admitted_at
+FROM accounts JOIN accounts AS linked ON linked.person_id = accounts.person_id
+WHERE accounts.platform = :platform AND accounts.user_id = :user_id
+ORDER BY linked.platform <> :platform OR linked.user_id <> :user_id, linked.platform, linked.user_id
+"""
+PERSON = """
+SELECT people.id, people.is_owner FROM accounts JOIN people ON people.id = accounts.person_id
+WHERE accounts.platform = :platform AND accounts.user_id = :user_id
+"""
+OWNER = "SELECT id FROM people WHERE is_owner = 1 ORDER BY id LIMIT 1"
+FIRST_SCOPE = """
+WITH RECURSIVE line (key, steps) AS (
+    SELECT :key, 0
+    UNION
+    SELECT rooms.scope_key, line.steps + 1 FROM line JOIN rooms ON rooms.key = line.key WHERE line.steps < 100
+)
+SELECT key FROM line ORDER BY steps DESC LIMIT 1
+"""
+PENDING_PAIRINGS = "SELECT * FROM pairings WHERE used_at IS NULL AND expires_at > :now ORDER BY created_at, code"
+INSERT_PAIRING = """
+INSERT INTO pairings (code, platform, user_id, name, created_at, expires_at)
+SELECT :code, :platform, :user_id, :name, :now, :expires_at
+WHERE NOT EXISTS (SELECT 1 FROM pairings WHERE platform = :platform AND user_id = :user_id)
+AND (SELECT COUNT(*) FROM pairings WHERE used_at IS NULL) < :pending
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,127 +66,96 @@ class Pairing:
     expires_at: datetime
 
 
-TERMINAL = Account(platform="terminal", user_id="local")
-"""Whoever sits at the machine is the owner."""
+def new_code() -> str:
+    """A code that a person can type."""
+    return "".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARS))
 
 
-def place(account: Account) -> dict[str, str]:
+def typed_code(code: str) -> str:
+    """A code without the spaces, dashes and small letters with which it was typed."""
+    return "".join(sign for sign in code[:100].upper() if sign.isalnum())
+
+
+def account_values(account: Account) -> dict[str, str]:
     """The parameters by which an account is found."""
     return {"platform": rows.clean(account.platform), "user_id": rows.clean(account.user_id)}
 
 
-def person(connection: sqlite3.Connection, is_owner: bool = False) -> int:
+def add_person(connection: Connection, is_owner: bool = False) -> int:
     """A new person without accounts."""
-    made = connection.execute("INSERT INTO people (is_owner) VALUES (:is_owner) RETURNING id", {"is_owner": is_owner})
-    return int(made.fetchall()[0]["id"])
+    return rows.insert(
+        connection, "INSERT INTO people (is_owner) VALUES (:is_owner) RETURNING id", {"is_owner": is_owner}
+    )
 
 
-def keep(connection: sqlite3.Connection, account: Account, name: str | None) -> None:
-    """Makes the account a person of its own when it is new; notes its name when one is given."""
-    values = {**place(account), "name": rows.maybe_clean(name)}
-    known = connection.execute(
-        "SELECT name FROM accounts WHERE platform = :platform AND user_id = :user_id", values
-    ).fetchone()
-    if known is None:
+def add_account(connection: Connection, account: Account, name: str | None) -> None:
+    """Makes the account a person of its own when it is new; sets its name when one is given."""
+    values = {**account_values(account), "name": rows.maybe_clean(name)}
+    if person_of(connection, account) is None:
         connection.execute(
             """
             INSERT INTO accounts (platform, user_id, person_id, name)
             VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
             """,
-            {**values, "person": person(connection)},
+            {**values, "person": add_person(connection)},
         )
     elif name is not None:
         connection.execute("UPDATE accounts SET name = :name WHERE platform = :platform AND user_id = :user_id", values)
 
 
-def give(connection: sqlite3.Connection, account: Account, person_id: int, owner_by: str | None) -> None:
+def move_account(connection: Connection, account: Account, person_id: int, owner_by: str | None) -> None:
     """Moves an account to a person; `owner_by` says who made it the owner's: settings, cli or nobody."""
     connection.execute(
         """
         UPDATE accounts SET person_id = :person, owner_by = :owner_by
         WHERE platform = :platform AND user_id = :user_id
         """,
-        {**place(account), "person": person_id, "owner_by": owner_by},
+        {**account_values(account), "person": person_id, "owner_by": owner_by},
     )
     connection.execute("DELETE FROM people WHERE is_owner = 0 AND id NOT IN (SELECT person_id FROM accounts)")
 
 
-def person_of(connection: sqlite3.Connection, account: Account) -> int | None:
+def person_of(connection: Connection, account: Account) -> int | None:
     """The person an account belongs to; None for one that was never met."""
-    row = connection.execute(
-        "SELECT person_id FROM accounts WHERE platform = :platform AND user_id = :user_id", place(account)
-    ).fetchone()
-    return None if row is None else int(row["person_id"])
+    row = connection.execute(PERSON, account_values(account)).fetchone()
+    return None if row is None else int(row["id"])
 
 
-def is_owners(connection: sqlite3.Connection, account: Account) -> bool:
+def is_owners(connection: Connection, account: Account) -> bool:
     """Whether the account is the owner's; whoever sits at the machine is the owner, known or not."""
-    if account == TERMINAL:
-        return True
-    row = connection.execute(
-        """
-        SELECT people.is_owner FROM accounts JOIN people ON people.id = accounts.person_id
-        WHERE accounts.platform = :platform AND accounts.user_id = :user_id
-        """,
-        place(account),
-    ).fetchone()
-    return row is not None and bool(row["is_owner"])
-
-
-def linked(connection: sqlite3.Connection, account: Account) -> list[sqlite3.Row]:
-    """The accounts of the person that an account belongs to, itself first, as platform, user_id, name."""
-    return connection.execute(
-        """
-        SELECT linked.platform, linked.user_id, linked.name
-        FROM accounts JOIN accounts AS linked ON linked.person_id = accounts.person_id
-        WHERE accounts.platform = :platform AND accounts.user_id = :user_id
-        ORDER BY linked.platform <> :platform OR linked.user_id <> :user_id, linked.platform, linked.user_id
-        """,
-        place(account),
-    ).fetchall()
-
-
-ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
-"""Signs that are told apart when read aloud or copied by hand."""
-CODE_CHARS = 8
-CODE_LIFE = timedelta(hours=1)
-PENDING = 20
-WRONG_CODES = 10
-WRONG_WITHIN = timedelta(hours=1)
-WRONG_KEY = "wrong_codes"
+    row = connection.execute(PERSON, account_values(account)).fetchone()
+    return account == TERMINAL or (row is not None and bool(row["is_owner"]))
 
 
 class People:
-    """Fills the role `core.ports.People` over state.db."""
+    """Accounts, persons, pairings and rooms in state.db."""
 
-    def __init__(self, database: Database, veil: IncognitoRegistry | None = None) -> None:
+    def __init__(self, database: Database, incognito: IncognitoRegistry | None = None) -> None:
         self._database = database
-        self._veil = veil or IncognitoRegistry()
+        self._incognito = incognito or IncognitoRegistry()
 
     async def set_owner(self, accounts: Sequence[Account], rooms: Sequence[Scope]) -> None:
         """Makes exactly these accounts, the terminal, and those approved as owner at the command line the owner's, and
-        exactly these rooms his own. An account that is not listed any more becomes a person of its own.
+        exactly these rooms the owner's own. An account that is not listed any more becomes a person of its own.
 
         Writes only what differs: every command of the command line begins with this, beside a running gateway.
         """
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             owner = _owner(connection)
             listed = dict.fromkeys((TERMINAL, *accounts))
             present = {
-                Account(platform=row["platform"], user_id=row["user_id"]): row["owner_by"]
-                for row in connection.execute(
-                    "SELECT platform, user_id, owner_by FROM accounts WHERE person_id = :owner", {"owner": owner}
-                )
+                _account(row): row["owner_by"]
+                for row in connection.execute("SELECT * FROM accounts WHERE person_id = :owner", {"owner": owner})
             }
             for account, owner_by in present.items():
                 if owner_by != "cli" and account not in listed:
-                    give(connection, account, person(connection), None)
+                    move_account(connection, account, add_person(connection), None)
             for account in listed:
                 if account not in present:
-                    keep(connection, account, None)
-                    give(connection, account, owner, "settings")
-            _keep_own_rooms(connection, {_kept(connection, rows.clean(room.key)) for room in rooms})
+                    add_account(connection, account, None)
+                    move_account(connection, account, owner, "settings")
+            _set_own_rooms(connection, {_first_scope(connection, rows.clean(room.key)) for room in rooms})
 
         await self._database.write(work)
 
@@ -161,44 +165,26 @@ class People:
 
     async def is_admitted(self, account: Account) -> bool:
         """Whether the account, or one that is linked with it, was approved by pairing."""
-
-        def work(connection: sqlite3.Connection) -> bool:
-            return (
-                connection.execute(
-                    """
-                    SELECT 1 FROM accounts JOIN accounts AS linked ON linked.person_id = accounts.person_id
-                    WHERE accounts.platform = :platform AND accounts.user_id = :user_id
-                    AND linked.admitted_at IS NOT NULL
-                    """,
-                    place(account),
-                ).fetchone()
-                is not None
-            )
-
-        return await self._database.read(work)
+        linked = await self._database.fetch_all(LINKED, account_values(account))
+        return any(row["admitted_at"] is not None for row in linked)
 
     async def scopes(self, scope: Scope) -> frozenset[Scope]:
         """Everything that may be seen where `scope` is spoken.
 
         For an account, the scopes of its person's accounts, and the owner's own rooms when it is the owner; for a room,
-        the room's; for a room the owner declared his own, the owner's whole set. Empty for what is no scope.
+        the room's; for a room that is the owner's own, the owner's whole set. Empty for what is no scope.
         """
         return await self._database.read(lambda connection: _scopes(connection, rows.clean(scope.key)))
 
     async def greet(self, account: Account, name: str) -> None:
-        """Notes the account and its present name."""
-        await self._database.write(lambda connection: keep(connection, account, name))
+        """Stores the account and its present name."""
+        await self._database.write(lambda connection: add_account(connection, account, name))
 
     async def ask(self, account: Account, name: str, now: datetime) -> Pairing | None:
         """A pairing code for a stranger; None when one was given within the hour or 20 are pending."""
-        pairing = Pairing(
-            code="".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARS)),
-            account=account,
-            name=rows.clean(name),
-            expires_at=now + CODE_LIFE,
-        )
+        pairing = Pairing(code=new_code(), account=account, name=rows.clean(name), expires_at=now + CODE_LIFE)
         values = {
-            **place(account),
+            **account_values(account),
             "code": pairing.code,
             "name": pairing.name,
             "now": rows.timestamp(now),
@@ -206,32 +192,16 @@ class People:
             "pending": PENDING,
         }
 
-        def work(connection: sqlite3.Connection) -> Pairing | None:
+        def work(connection: Connection) -> Pairing | None:
             connection.execute("DELETE FROM pairings WHERE expires_at <= :now", values)
-            made = connection.execute(
-                """
-                INSERT INTO pairings (code, platform, user_id, name, created_at, expires_at)
-                SELECT :code, :platform, :user_id, :name, :now, :expires_at
-                WHERE NOT EXISTS (SELECT 1 FROM pairings WHERE platform = :platform AND user_id = :user_id)
-                AND (SELECT COUNT(*) FROM pairings WHERE used_at IS NULL) < :pending
-                """,
-                values,
-            )
-            return pairing if made.rowcount else None
+            return pairing if connection.execute(INSERT_PAIRING, values).rowcount else None
 
         return await self._database.write(work)
 
     async def pending(self, now: datetime) -> list[Pairing]:
         """Requests that can still be approved, oldest first."""
-
-        def work(connection: sqlite3.Connection) -> list[Pairing]:
-            found = connection.execute(
-                "SELECT * FROM pairings WHERE used_at IS NULL AND expires_at > :now ORDER BY created_at, code",
-                {"now": rows.timestamp(now)},
-            )
-            return [_pairing(row) for row in found]
-
-        return await self._database.read(work)
+        found = await self._database.fetch_all(PENDING_PAIRINGS, {"now": rows.timestamp(now)})
+        return [_pairing(row) for row in found]
 
     async def approve(self, code: str, now: datetime, is_owner: bool = False) -> Pairing | None:
         """Admits the account behind a code, typed with or without spaces, dashes and capitals; None when the code is
@@ -239,12 +209,9 @@ class People:
 
         `is_owner`, for the command line only: the account becomes the owner's, and stays so across restarts.
         """
-        values = {
-            "code": "".join(sign for sign in code[:100].upper() if sign.isalnum()),
-            "now": rows.timestamp(now),
-        }
+        values = {"code": typed_code(code), "now": rows.timestamp(now)}
 
-        def work(connection: sqlite3.Connection) -> Pairing | None:
+        def work(connection: Connection) -> Pairing | None:
             wrong = _wrong_codes(connection, now)
             row = connection.execute(
                 "SELECT * FROM pairings WHERE code = :code AND used_at IS NULL AND expires_at > :now", values
@@ -254,13 +221,13 @@ class People:
                 return None
             pairing = _pairing(row)
             connection.execute("UPDATE pairings SET used_at = :now WHERE code = :code", values)
-            keep(connection, pairing.account, pairing.name)
+            add_account(connection, pairing.account, pairing.name)
             connection.execute(
                 "UPDATE accounts SET admitted_at = :now WHERE platform = :platform AND user_id = :user_id",
-                {**place(pairing.account), "now": values["now"]},
+                {**account_values(pairing.account), "now": values["now"]},
             )
             if is_owner:
-                give(connection, pairing.account, _owner(connection), "cli")
+                move_account(connection, pairing.account, _owner(connection), "cli")
             return pairing
 
         return await self._database.write(work)
@@ -270,14 +237,14 @@ class People:
         old = rows.clean(Scope.room(platform, old_chat_id).key)
         new = rows.clean(Scope.room(platform, new_chat_id).key)
 
-        def work(connection: sqlite3.Connection) -> None:
-            values = {"key": new, "kept": _kept(connection, old)}
-            if values["kept"] == new:
+        def work(connection: Connection) -> None:
+            values = {"key": new, "first": _first_scope(connection, old)}
+            if values["first"] == new:
                 return
             connection.execute(
-                "INSERT INTO rooms (key, scope_key) VALUES (:key, :kept) ON CONFLICT (key) DO NOTHING", values
+                "INSERT INTO rooms (key, scope_key) VALUES (:key, :first) ON CONFLICT (key) DO NOTHING", values
             )
-            connection.execute("UPDATE OR REPLACE own_rooms SET scope_key = :kept WHERE scope_key = :key", values)
+            connection.execute("UPDATE OR REPLACE own_rooms SET scope_key = :first WHERE scope_key = :key", values)
             # What is planned there and where it is incognito follow the room; messages stay where they were said.
             addresses = {
                 "new": rows.keep_address(connection, Address(platform=platform, chat_id=new_chat_id)),
@@ -286,85 +253,64 @@ class People:
             connection.execute("UPDATE jobs SET address_id = :new WHERE address_id = :old", addresses)
             connection.execute("UPDATE OR REPLACE veils SET address_id = :new WHERE address_id = :old", addresses)
 
-        self._veil.move(platform, old_chat_id, new_chat_id)
+        self._incognito.move(platform, old_chat_id, new_chat_id)
         await self._database.write(work)
 
     async def room(self, scope: Scope) -> Scope:
         """The scope a room has kept through its moves; any other scope is returned as it is."""
         if not scope.is_room:
             return scope
-        key = rows.clean(scope.key)
-        return await self._database.read(lambda connection: Scope(key=_kept(connection, key)))
+        return await self._database.read(lambda connection: Scope(key=_first_scope(connection, rows.clean(scope.key))))
 
 
-def _keep_own_rooms(connection: sqlite3.Connection, wanted: set[str]) -> None:
+def _set_own_rooms(connection: Connection, wanted: set[str]) -> None:
     present = {row["scope_key"] for row in connection.execute("SELECT scope_key FROM own_rooms")}
-    for key in present - wanted:
-        connection.execute("DELETE FROM own_rooms WHERE scope_key = :key", {"key": key})
-    for key in wanted - present:
-        connection.execute("INSERT INTO own_rooms (scope_key) VALUES (:key)", {"key": key})
+    for statement, keys in (
+        ("DELETE FROM own_rooms WHERE scope_key = :key", present - wanted),
+        ("INSERT INTO own_rooms (scope_key) VALUES (:key)", wanted - present),
+    ):
+        connection.executemany(statement, [{"key": key} for key in keys])
 
 
-def _owner(connection: sqlite3.Connection) -> int:
+def _owner(connection: Connection) -> int:
     """The owner's person, made when there is none yet."""
-    row = connection.execute("SELECT id FROM people WHERE is_owner = 1 ORDER BY id LIMIT 1").fetchone()
-    return person(connection, is_owner=True) if row is None else int(row["id"])
+    row = connection.execute(OWNER).fetchone()
+    return add_person(connection, is_owner=True) if row is None else int(row["id"])
 
 
-def _kept(connection: sqlite3.Connection, key: str) -> str:
+def _first_scope(connection: Connection, key: str) -> str:
     """Follows a room's moves back to the scope it began with."""
-    row = connection.execute(
-        """
-        WITH RECURSIVE line (key, steps) AS (
-            SELECT :key, 0
-            UNION
-            SELECT rooms.scope_key, line.steps + 1 FROM line JOIN rooms ON rooms.key = line.key WHERE line.steps < 100
-        )
-        SELECT key FROM line ORDER BY steps DESC LIMIT 1
-        """,
-        {"key": key},
-    ).fetchone()
-    return str(row["key"])
+    return str(connection.execute(FIRST_SCOPE, {"key": key}).fetchone()["key"])
 
 
-def _scopes(connection: sqlite3.Connection, key: str) -> frozenset[Scope]:
+def _scopes(connection: Connection, key: str) -> frozenset[Scope]:
     kind, _, rest = key.partition(":")
     if kind == "room":
-        kept = _kept(connection, key)
-        own = connection.execute("SELECT 1 FROM own_rooms WHERE scope_key = :key", {"key": kept}).fetchone()
-        return frozenset((Scope(key=kept),)) if own is None else _owner_scopes(connection)
+        first = _first_scope(connection, key)
+        own = connection.execute("SELECT 1 FROM own_rooms WHERE scope_key = :key", {"key": first}).fetchone()
+        return frozenset((Scope(key=first),)) if own is None else _owner_scopes(connection)
     platform, _, user_id = rest.partition(":")
     if kind != "account" or not platform or not user_id:
         return frozenset()
-    person = connection.execute(
-        """
-        SELECT people.id, people.is_owner FROM accounts JOIN people ON people.id = accounts.person_id
-        WHERE accounts.platform = :platform AND accounts.user_id = :user_id
-        """,
-        {"platform": platform, "user_id": user_id},
-    ).fetchone()
+    person = connection.execute(PERSON, {"platform": platform, "user_id": user_id}).fetchone()
     if person is None:
         return frozenset((Scope(key=key),))
     return _owner_scopes(connection) if person["is_owner"] else _account_scopes(connection, person["id"])
 
 
-def _owner_scopes(connection: sqlite3.Connection) -> frozenset[Scope]:
-    own = connection.execute("SELECT scope_key FROM own_rooms").fetchall()
-    return _account_scopes(connection, _known_owner(connection)) | {Scope(key=row["scope_key"]) for row in own}
+def _owner_scopes(connection: Connection) -> frozenset[Scope]:
+    owner = connection.execute(OWNER).fetchone()
+    own_rooms = connection.execute("SELECT scope_key FROM own_rooms").fetchall()
+    accounts = frozenset[Scope]() if owner is None else _account_scopes(connection, owner["id"])
+    return accounts | {Scope(key=row["scope_key"]) for row in own_rooms}
 
 
-def _known_owner(connection: sqlite3.Connection) -> int:
-    """The owner's person as a reader finds it; 0, which nobody has, when none was ever set."""
-    row = connection.execute("SELECT id FROM people WHERE is_owner = 1 ORDER BY id LIMIT 1").fetchone()
-    return 0 if row is None else int(row["id"])
-
-
-def _account_scopes(connection: sqlite3.Connection, person: int) -> frozenset[Scope]:
+def _account_scopes(connection: Connection, person: int) -> frozenset[Scope]:
     found = connection.execute("SELECT platform, user_id FROM accounts WHERE person_id = :person", {"person": person})
     return frozenset(Scope.account(row["platform"], row["user_id"]) for row in found)
 
 
-def _wrong_codes(connection: sqlite3.Connection, now: datetime) -> list[float]:
+def _wrong_codes(connection: Connection, now: datetime) -> list[float]:
     """The moments of wrong codes within the hour; Refused when they are too many."""
     since = rows.timestamp(now - WRONG_WITHIN)
     wrong = [at for at in json.loads(rows.meta(connection, WRONG_KEY) or "[]") if at > since]
@@ -374,10 +320,14 @@ def _wrong_codes(connection: sqlite3.Connection, now: datetime) -> list[float]:
     return wrong
 
 
-def _pairing(row: sqlite3.Row) -> Pairing:
+def _pairing(row: Row) -> Pairing:
     return Pairing(
         code=row["code"],
-        account=Account(platform=row["platform"], user_id=row["user_id"]),
+        account=_account(row),
         name=row["name"],
         expires_at=rows.moment(row["expires_at"]),
     )
+
+
+def _account(row: Row) -> Account:
+    return Account(platform=row["platform"], user_id=row["user_id"])

@@ -52,7 +52,7 @@ class ExportCommands:
 
     async def _held(self, context: CommandContext) -> AsyncIterator[str]:
         services, scopes = self._services, context.scopes
-        accounts = [one.account for one in await services.links.kin(context.account)] or [context.account]
+        accounts = [one.account for one in await services.links.accounts(context.account)] or [context.account]
         for target in FILES:
             for note in await services.notebook.entries(scopes, target):
                 yield _line({"kind": "note", "target": target, "text": note})

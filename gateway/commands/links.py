@@ -72,11 +72,11 @@ class LinkCommands:
             return
         text = texts.LINK_UNDELIVERED.format(other=_names(link.offered)[0])
         await self._send(f"link:{link.id}:undelivered:{key}", link.claimed_address, Answer(text=text))
-        await self._links.call_off(link.id)
+        await self._links.cancel(link.id)
 
     async def _offer(self, context: CommandContext) -> Answer:
         code = await self._links.offer(context.account, context.inbound.address, context.scope, self._clock.now())
-        others = _names((await self._links.kin(context.account))[1:])
+        others = _names((await self._links.accounts(context.account))[1:])
         linked = texts.LINKED_WITH.format(others=texts.listed(others)) if others else ""
         return Answer(text=texts.LINK_CODE.format(code=code) + linked, kept=texts.LINK_CODE_KEPT)
 
@@ -95,12 +95,12 @@ class LinkCommands:
     async def _part(self, context: CommandContext, name: str) -> Answer:
         own = context.account
         parted = await self._other(own, name) if name and name != own.key else own
-        if not await self._links.part(parted):
+        if not await self._links.unlink(parted):
             raise Refused(texts.NOT_LINKED)
         return Answer(text=texts.UNLINKED.format(account=parted.key))
 
     async def _other(self, own: Account, name: str) -> Account:
-        for one in await self._links.kin(own):
+        for one in await self._links.accounts(own):
             if one.account.key == name:
                 return one.account
         raise Refused(texts.NO_SUCH_ACCOUNT)

@@ -140,4 +140,4 @@ async def test_who_tries_wrong_codes_shuts_out_nobody_but_himself(home: Path) ->
                 told = await corridor.say("/link WRONGONE", **on_discord(str(100 + number)))
             assert "Too many wrong codes" in told.text
         assert "Is **Person 7**" in (await corridor.say(f"/link {code}", **on_discord())).text
-        assert (await corridor.services.links.kin(Account(platform="discord", user_id="100"))) == []
+        assert (await corridor.services.links.accounts(Account(platform="discord", user_id="100"))) == []

@@ -72,7 +72,7 @@ async def test_two_who_use_one_code_at_once_are_not_both_asked(database: Databas
     await links.agree(won[0].token, won[0].claimed[0].account, NOON)
     agreed = await asyncio.gather(*(links.agree(won[0].token, ANA, NOON) for _ in range(3)))
     assert all(link.is_joined for link in agreed)
-    assert len(await links.kin(ANA)) == 2
+    assert len(await links.accounts(ANA)) == 2
 
 
 async def test_what_names_a_link_is_no_number_to_be_guessed(database: Database) -> None:
@@ -89,15 +89,15 @@ async def test_only_a_link_that_waits_is_called_off(database: Database) -> None:
     assert await links.asked(link.id) is None
     await links.agree(link.token, named("2").account, NOON)
     assert await links.asked(link.id) is not None
-    await links.call_off(link.id)
+    await links.cancel(link.id)
     with pytest.raises(Refused, match="Nothing is waiting"):
         await links.agree(link.token, ANA, NOON)
     link = await claimed(links)
     await links.agree(link.token, named("2").account, NOON)
     await links.agree(link.token, ANA, NOON)
     assert await links.asked(link.id) is None
-    await links.call_off(link.id)
-    assert len(await links.kin(ANA)) == 2
+    await links.cancel(link.id)
+    assert len(await links.accounts(ANA)) == 2
 
 
 async def test_the_same_yes_twice_is_once(database: Database) -> None:

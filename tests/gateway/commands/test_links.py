@@ -146,9 +146,9 @@ async def test_a_code_is_good_once_and_for_one_account(home: Path) -> None:
 async def test_a_yes_counts_only_from_the_two_and_in_their_order(home: Path) -> None:
     async with open_corridor(home, options="") as corridor:
         await corridor.say(f"/link {await code_of(corridor)}", **on_discord())
-        assert "Nothing waits for that" in (await corridor.say("/link yes 1", "7")).text, "the other goes first"
-        assert "Nothing waits for that" in (await corridor.say("/link yes 1", **on_discord("78", "Eight"))).text
-        assert "Nothing waits for that" in (await corridor.say("/link yes 99", "7")).text
+        assert "Nothing is waiting for that" in (await corridor.say("/link yes 1", "7")).text, "the other goes first"
+        assert "Nothing is waiting for that" in (await corridor.say("/link yes 1", **on_discord("78", "Eight"))).text
+        assert "Nothing is waiting for that" in (await corridor.say("/link yes 99", "7")).text
         assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
 
 
