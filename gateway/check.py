@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from adapters.discord.client import probe_discord
-from adapters.telegram.adapter import probe_telegram
+from adapters.discord.client import check_discord
+from adapters.telegram.adapter import check_telegram
 from config.settings import ENVIRONMENT, Settings
 from core.errors import ConfigError, MnemeError, StoreError
 from core.memory.plugins import foreign
@@ -168,7 +168,7 @@ def _telegram(settings: Settings) -> Probe | None:
     token = settings.telegram_token
     if token is None or not settings.is_telegram_on:
         return None
-    return partial(probe_telegram, token.get_secret_value(), settings.telegram_api_url)
+    return partial(check_telegram, token.get_secret_value(), settings.telegram_api_url)
 
 
 def _discord(settings: Settings) -> Probe | None:
@@ -176,7 +176,7 @@ def _discord(settings: Settings) -> Probe | None:
     if token is None or not settings.is_discord_on:
         return None
     has_content = settings.discord.message_content
-    return partial(probe_discord, token.get_secret_value(), settings.discord_api_url, has_message_content=has_content)
+    return partial(check_discord, token.get_secret_value(), settings.discord_api_url, has_message_content=has_content)
 
 
 async def _provider(settings: Settings, name: str) -> str:

@@ -103,7 +103,7 @@ MESSAGE_CONTENT = 1 << 18 | 1 << 19
 """Flags of an application that may read message content: verified, or with few guilds."""
 
 
-async def probe_discord(token: str, api_url: str | None, *, has_message_content: bool) -> str:
+async def check_discord(token: str, api_url: str | None, *, has_message_content: bool) -> str:
     """A sentence that names the bot. Raises ConfigError when the token or the intent is refused, DeliveryError when
     Discord is out of reach."""
     root = (api_url or API_URL).rstrip("/")

@@ -1,9 +1,7 @@
-"""Telegram: takes updates in without losing one, and gives a way to answer them.
+"""Telegram: receives updates without losing one, and gives a way to answer them.
 
 Polls by itself: an update is stored as it came, committed, and only then confirmed to Telegram. What is left from
-before a restart is worked off first. Decides nothing about who is served; that is the router's part.
-
-Asks Telegram who we are: whether the token is valid and the server in reach. Takes in and sends nothing.
+before a restart is handled first. Decides nothing about who is served; that is the router's part.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,10 +19,9 @@ from telegram import Bot, BotCommand, Update, User
 from telegram.error import Conflict, InvalidToken, NetworkError, TelegramError
 
 from adapters.streaming import StreamedReply
-from adapters.telegram.errors import delay_s
+from adapters.telegram.client import FloodError, TelegramRequest
 from adapters.telegram.messages import TelegramMessages
-from adapters.telegram.normalize import PLATFORM, moved, normalise
-from adapters.telegram.request import TelegramRequest
+from adapters.telegram.normalize import PLATFORM, moved, normalize
 from core.errors import ConfigError, DeliveryError
 from core.ports import Clock, Reply, Sink
 from core.store.inbox import Inbox
@@ -49,6 +47,16 @@ HINT = (
 _log = structlog.get_logger(__name__)
 _STRANGE = (TelegramError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError)
 """What an update raises that is not as documented."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ParsedUpdate:
+    """An update as it came, and what it says; `error` where it cannot be read."""
+
+    raw: RawUpdate
+    update: Update | None = None
+    inbound: Inbound | None = None
+    error: str | None = None
 
 
 class Telegram:
@@ -85,7 +93,7 @@ class Telegram:
 
     async def open(self) -> None:
         """Raises ConfigError when the token is refused. Telegram out of reach is no reason to fail: `listen` waits."""
-        _hush()
+        _quiet_http_logs()
         try:
             self._opened = Bot(
                 self._token,
@@ -100,7 +108,7 @@ class Telegram:
             )
         await self._request.initialize()
         try:
-            await self._introduce()
+            await self._get_me()
         except TelegramError as error:
             self.problem = error.message
             _log.warning("telegram.out_of_reach", error=error.message)
@@ -113,10 +121,11 @@ class Telegram:
         is_announced = False
         while True:
             try:
-                me = self._me or await self._introduce()
+                me = self._me or await self._get_me()
                 if not is_announced:
                     await self._announce(commands)
-                    await self._work_off(sink, me)
+                    for raw in await self._inbox.raw(PLATFORM):
+                        await self._take(self._parsed(raw, me), sink)
                     is_announced = True
                 updates = await self._poll(offset)
             except TelegramError as error:
@@ -127,16 +136,8 @@ class Telegram:
             failures = 0
             self.problem = ""
             if updates:
-                fresh = [_raw(update) for update in updates]
-                # What is incognito in a group is so at its new id too, before anything of that is written down.
-                for raw in fresh:
-                    await self._follow(raw, sink)
-                veiled = [raw for raw in fresh if self._is_incognito(raw, me)]
-                await self._inbox.add_raw([raw for raw in fresh if raw not in veiled])
+                await self._receive([self._parsed(_raw(update), me) for update in updates], sink)
                 offset = max(update["update_id"] for update in updates) + 1
-                await self._work_off(sink, me)
-                for raw in veiled:
-                    await self._take(raw, sink, me)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         return StreamedReply(TelegramMessages(self._bot, address, reply_to))
@@ -155,7 +156,7 @@ class Telegram:
             raise RuntimeError("open() comes first")
         return self._opened
 
-    async def _introduce(self) -> User:
+    async def _get_me(self) -> User:
         """Asks who we are; mentions cannot be told without it. Raises ConfigError when the token is refused."""
         try:
             self._me = await self._bot.get_me()
@@ -206,48 +207,48 @@ class Telegram:
         else:
             _log.warning("telegram.poll_failed", error=error.message)
         backoff_s = min(self._backoff_s * 2 ** min(failures, 10), BACKOFF_MOST_S)
-        await asyncio.sleep(max(delay_s(error) or 0.0, backoff_s))
+        await asyncio.sleep(max(error.retry_after_s, backoff_s) if isinstance(error, FloodError) else backoff_s)
 
-    async def _work_off(self, sink: Sink, me: User) -> None:
-        """Gives everything stored and not yet admitted to the router, in order."""
-        for raw in await self._inbox.raw(PLATFORM):
-            await self._take(raw, sink, me)
+    async def _receive(self, updates: Sequence[_ParsedUpdate], sink: Sink) -> None:
+        """Stores updates, those of incognito conversations excepted, and gives them to the router in order."""
+        # What is incognito in a group is so at its new id too, before anything of that is written down.
+        for parsed in updates:
+            if parsed.update is not None and (move := moved(parsed.update)):
+                await sink.moved(PLATFORM, *move)
+        await self._inbox.add_raw(
+            [
+                parsed.raw
+                for parsed in updates
+                if parsed.inbound is None or not self._inbox.is_incognito(parsed.inbound.address)
+            ]
+        )
+        for parsed in updates:
+            await self._take(parsed, sink)
 
-    def _is_incognito(self, raw: RawUpdate, me: User) -> bool:
-        """Whether an update is of an incognito conversation, and must not be written down."""
-        try:
-            inbound = normalise(Update.de_json(json.loads(raw.raw), self._bot), me, self._clock.now())
-        except _STRANGE:
-            return False
-        return inbound is not None and self._inbox.is_incognito(inbound.address)
-
-    async def _follow(self, raw: RawUpdate, sink: Sink) -> None:
-        """Tells the sink where a group has moved."""
-        try:
-            move = moved(Update.de_json(json.loads(raw.raw), self._bot))
-        except _STRANGE:
-            return
-        if move:
-            await sink.moved(PLATFORM, *move)
-
-    async def _take(self, raw: RawUpdate, sink: Sink, me: User) -> None:
+    def _parsed(self, raw: RawUpdate, me: User) -> _ParsedUpdate:
+        update: Update | None = None
         try:
             update = Update.de_json(json.loads(raw.raw), self._bot)
-            inbound = normalise(update, me, self._clock.now())
+            return _ParsedUpdate(raw=raw, update=update, inbound=normalize(update, me, self._clock.now()))
         except _STRANGE as error:
-            _log.error("telegram.update_skipped", update_id=raw.update_id, error=repr(error))
-            await self._inbox.fail_raw(PLATFORM, raw.update_id, f"{type(error).__name__}: {error}")
+            return _ParsedUpdate(raw=raw, update=update, error=f"{type(error).__name__}: {error}")
+
+    async def _take(self, parsed: _ParsedUpdate, sink: Sink) -> None:
+        update, update_id = parsed.update, parsed.raw.update_id
+        if update is None or parsed.error is not None:
+            _log.error("telegram.update_skipped", update_id=update_id, error=parsed.error)
+            await self._inbox.fail_raw(PLATFORM, update_id, parsed.error or "")
             return
         if update.my_chat_member:
             member = update.my_chat_member
             _log.info("telegram.membership", status=member.new_chat_member.status, chat_id=member.chat.id)
         if update.callback_query:
             self._start(self._acknowledge(update.callback_query.id))
-        if inbound:
-            entry_id = await sink.admit(inbound, self.reply(inbound.address, _answerable(inbound)))
+        if parsed.inbound:
+            entry_id = await sink.admit(parsed.inbound, self.reply(parsed.inbound.address, _answerable(parsed.inbound)))
             if entry_id is not None:
                 self._start(sink.serve(entry_id))
-        await self._inbox.remove_raw(PLATFORM, raw.update_id)
+        await self._inbox.remove_raw(PLATFORM, update_id)
 
     async def _acknowledge(self, query_id: str) -> None:
         """Ends the button's spinner. Telegram refuses late and repeated ones, which does no harm."""
@@ -257,7 +258,7 @@ class Telegram:
             _log.debug("telegram.press_not_acknowledged", error=error.message)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        """A task that outlives `listen`: an answer under way is not lost because intake stops."""
+        """A task that outlives `listen`: an answer under way is not lost because polling stops."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -281,14 +282,14 @@ def _answerable(inbound: Inbound) -> str | None:
     return inbound.reply_to if inbound.kind == "action" else inbound.message_id
 
 
-def _hush() -> None:
+def _quiet_http_logs() -> None:
     """The HTTP libraries log each address, and the token is part of it."""
     for name in ("httpx", "httpcore"):
         logger = logging.getLogger(name)
         logger.setLevel(max(logger.level, logging.WARNING))
 
 
-async def probe_telegram(token: str, api_url: str | None) -> str:
+async def check_telegram(token: str, api_url: str | None) -> str:
     """A sentence that names the bot. Raises ConfigError when the token is refused, DeliveryError when out of reach."""
     root = (api_url or API_URL).rstrip("/")
     request = TelegramRequest(token, connections=1)

@@ -1,7 +1,7 @@
-"""Paints one answer into one Telegram chat: text with entities, buttons, files, typing.
+"""The messages of one answer in one Telegram chat: text with entities, buttons, files, typing.
 
 Falls back where Telegram is strict: plain text when it refuses the formatting, the chat itself when a topic is gone,
-the new chat when a group has moved. Decides nothing about when to paint; that is the painter's part.
+the new chat when a group has moved. When what is sent is decided by `adapters.streaming`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from telegram import (
 from telegram.constants import ChatAction
 from telegram.error import BadRequest, ChatMigrated, TelegramError
 
-from adapters.telegram.errors import delivery, is_about_formatting, is_said
+from adapters.telegram.client import delivery_error, is_about_formatting, is_said
 from core.errors import DeliveryError
 from core.markup.telegram import to_telegram
+from core.markup.text import utf16_length
 from core.types import Address, Answer, Button, File
 
 T = TypeVar("T")
@@ -61,7 +62,7 @@ class TelegramMessages:
 
     def measure(self, markdown: str) -> int:
         """UTF-16 units of the text as it is sent."""
-        return len(to_telegram(markdown)[0].encode("utf-16-le", "surrogatepass")) // 2
+        return utf16_length(to_telegram(markdown)[0])
 
     async def typing(self) -> None:
         """Failure is ignored: the message itself will tell."""
@@ -179,7 +180,7 @@ class TelegramMessages:
                 elif self._thread_id is not None and is_said(error, "message thread not found"):
                     self._thread_id = None
                 else:
-                    raise delivery(error) from error
+                    raise delivery_error(error) from error
 
 
 def _rendered(markdown: str) -> tuple[str, list[MessageEntity]]:

@@ -21,7 +21,7 @@ _FIRST_SUPERGROUP = 10**12
 """The Bot API's id of a supergroup is its own number and this, negative; links have the number."""
 
 
-def normalise(update: Update, me: User, now: datetime) -> Inbound | None:
+def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
     """What an update says to us. `me` is the bot; `now` is the time of a press under a message that is gone."""
     if update.callback_query:
         return _pressed(update.callback_query, now)

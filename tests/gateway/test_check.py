@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from adapters.discord.client import probe_discord
-from adapters.telegram.adapter import probe_telegram
+from adapters.discord.client import check_discord
+from adapters.telegram.adapter import check_telegram
 from config.settings import Settings
 from core.errors import ConfigError, DeliveryError, ModelError, StoreError
 from core.store.facts import Fact, Facts
@@ -127,13 +127,13 @@ async def test_telegram_knows_the_token_or_not() -> None:
         return web.json_response({"ok": True, "result": me})
 
     async with served(web.post("/bot{token}/getMe", get_me)) as root:
-        assert "@mneme_bot" in await probe_telegram("1:good", root)
+        assert "@mneme_bot" in await check_telegram("1:good", root)
         with pytest.raises(ConfigError, match="TELEGRAM_BOT_TOKEN"):
-            await probe_telegram("1:bad", root)
+            await check_telegram("1:bad", root)
     with pytest.raises(ConfigError):
-        await probe_telegram("", root)
+        await check_telegram("", root)
     with pytest.raises(DeliveryError, match="reached") as caught:
-        await probe_telegram("1:good", "http://127.0.0.1:9")
+        await check_telegram("1:good", "http://127.0.0.1:9")
     assert "1:good" not in str(caught.value)
 
 
@@ -153,16 +153,16 @@ async def test_discord_knows_the_token_or_not() -> None:
 
     routes = (web.get("/users/@me", me), web.get("/applications/@me", application), web.get("/x/users/@me", page))
     async with served(*routes) as root:
-        assert "mneme" in await probe_discord("good", root, has_message_content=False)
+        assert "mneme" in await check_discord("good", root, has_message_content=False)
         with pytest.raises(ConfigError, match="DISCORD_BOT_TOKEN"):
-            await probe_discord("bad", root, has_message_content=False)
+            await check_discord("bad", root, has_message_content=False)
         with pytest.raises(ConfigError, match="Message Content Intent"):
-            await probe_discord("good", root, has_message_content=True)
+            await check_discord("good", root, has_message_content=True)
         flags["flags"] = 1 << 19
-        assert "mneme" in await probe_discord("good", root, has_message_content=True)
+        assert "mneme" in await check_discord("good", root, has_message_content=True)
         for other in (f"{root}/x", f"{root}/missing", "http://127.0.0.1:9"):
             with pytest.raises(DeliveryError):
-                await probe_discord("good", other, has_message_content=False)
+                await check_discord("good", other, has_message_content=False)
 
 
 async def test_facts_whose_index_is_astray_are_found(home: Path, clock: SteadyClock) -> None:

@@ -10,8 +10,8 @@ from telegram import Bot
 from telegram.error import NetworkError
 
 from adapters.streaming import StreamedReply
+from adapters.telegram.client import TelegramRequest
 from adapters.telegram.messages import TelegramMessages
-from adapters.telegram.request import TelegramRequest
 from core.errors import DeliveryError
 from core.markup.text import utf16_length
 from core.types import Address, Answer, Button, Command, File

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from telegram import Update, User
 
-from adapters.telegram.normalize import moved, normalise
+from adapters.telegram.normalize import moved, normalize
 from core.types import Address, Attachment, Command, Inbound, Scope, Sender
 from tests.fixtures.bot_chats import GROUP_ADMIN, BotChats
 
@@ -29,7 +29,7 @@ def chats() -> Iterator[BotChats]:
 
 def read(chats: BotChats, update: dict[str, Any]) -> Inbound | None:
     me = User.de_json(chats.bot, None)
-    return normalise(Update.de_json(update, None), me, NOW)
+    return normalize(Update.de_json(update, None), me, NOW)
 
 
 def heard(chats: BotChats, update: dict[str, Any]) -> Inbound:
