@@ -16,9 +16,8 @@ from adapters.discord.client import check_discord
 from adapters.telegram.adapter import check_telegram
 from config.settings import ENVIRONMENT, Settings
 from core.errors import ConfigError, MnemeError, StoreError
-from core.memory.plugins import foreign
+from core.memory.guarded_provider import ProviderThread, foreign
 from core.memory.provider import MemoryProvider
-from core.memory.provider_thread import ProviderThread
 from core.models.claude import Claude
 from core.store.sqlite import erase_bytes
 from core.store.sqlite.fact_index import FactIndex

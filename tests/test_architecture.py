@@ -31,7 +31,6 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "aiosqlite": ("core/store/*.py", "core/search/*.py", "core/privacy/*.py", "core/transfer/*.py"),
     "sqlite3": ("core/store/*.py", "core/search/*.py", "core/privacy/*.py", "core/transfer/*.py"),
     "ijson": ("core/transfer/formats.py",),
-    "numpy": ("core/facts/hrr.py",),
     "apscheduler": ("gateway/scheduler.py",),
     "cronsim": ("core/scheduling/schedule.py",),
     "cron_descriptor": ("core/scheduling/schedule.py",),

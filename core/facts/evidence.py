@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from core.facts.claims import is_first_person
-from core.facts.patterns import KIN
 from core.guard.provenance import said as typed
 from core.guard.provenance import typed_part
-from core.text.attributes import ME, hint_words
+from core.text.attributes import ME, hint_words, kin_words
 from core.text.names import entity_key, names_in
 from core.text.normalize import fold, is_unspaced, plain, words_of
 from core.text.terms import stop_words, terms_of
@@ -46,6 +45,7 @@ _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s*(?=\D)|\n+")
 _BEGINNING = re.compile(r"(?:\A|(?<=[.!?;。！？\n]))\s*(?=\S)")
 _QUOTED = re.compile(r"[“”\"«„「][^“”\"»」\n]{20,}[“”\"»」]")
 """A quotation of more than a name."""
+KIN = "|".join(kin_words())
 _KIN = re.compile(rf"\W*(?:s\s+)?(?:my |our |their )?(?P<kin>{KIN})\b(?! (?:is|are|name)\b)", re.IGNORECASE)
 _OF_KIN = re.compile(rf"\b(?:my|our) ({KIN})['’]s\b", re.IGNORECASE)
 

@@ -1,9 +1,9 @@
-"""Reads facts out of what people said in a turn: by one cheap model call, or by rules where there is no model.
+"""Reads facts out of what people said in a turn, each message once: by a cheap model call, or by rules where there is
+no model.
 
 Only people's own messages are read, never an answer, a tool's result, a quotation or a bot. What a model gives is
-checked against a schema and against the message that it names; where it gives something else, nothing is learned.
-
-Reads what people have said for facts, each message once, however often the process dies in between.
+checked against a schema and against the message that it names. Each item that can be read is kept; for the rest it is
+asked once more, and then the rules read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from core.errors import ModelError
 from core.facts.claims import Claim, fact_of, since_of
@@ -74,7 +74,8 @@ class _Told(BaseModel):
     since: Annotated[str, StringConstraints(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}$")] | None = None
 
 
-_ANSWER = TypeAdapter(Annotated[list[_Told], Field(max_length=40)])
+MOST_ANSWERED = 40
+"""A longer list is no answer to what was asked."""
 
 
 class Extraction:
@@ -90,30 +91,47 @@ class Extraction:
         """What is stated in a turn, with the message that states it and what has read it. Raises ModelError."""
         said = [row for row in messages if is_own(row)][-MOST_MESSAGES:]
         if self._model is None:
-            typed = [(row, typed_part(row.text)) for row in said]
-            return [(row, claim, "rule") for row, text in typed for claim in claims(text, row.created_at, self._zone)]
+            return self._by_rules(said)
         said = [row for row in said if len(set(terms_of(own_words(row.text)))) > 1]
-        return [(row, claim, "model") for row, claim in await self._asked(self._model, said)] if said else []
-
-    async def _asked(self, model: Model, said: Sequence[Message]) -> list[tuple[Message, Claim]]:
-        completion = await model.complete(self._request(said), lambda _: None, lambda _: None)
-        answer = completion.text
-        try:
-            told = _ANSWER.validate_json(answer[answer.find("[") : answer.rfind("]") + 1])
-        except ValidationError:
-            self._log.info("no facts were read: the answer is no list of facts")
+        if not said:
             return []
-        witnesses = Evidence(said)
+        told, is_whole = await self._asked(self._model, said)
+        found: list[tuple[Message, Claim, FactOrigin]] = [(*pair, "model") for pair in self._supported(told, said)]
+        if not is_whole:
+            named = {one.message for one in told}
+            found += self._by_rules([row for number, row in enumerate(said, 1) if number not in named])
+        return found
+
+    def _by_rules(self, said: Sequence[Message]) -> list[tuple[Message, Claim, FactOrigin]]:
+        typed = [(row, typed_part(row.text)) for row in said]
+        return [(row, claim, "rule") for row, text in typed for claim in claims(text, row.created_at, self._zone)]
+
+    async def _asked(self, model: Model, said: Sequence[Message]) -> tuple[list[_Told], bool]:
+        """Every item that can be read, of two answers where a part of the first cannot be; whether the last could be
+        read as a whole."""
+        told: list[_Told] = []
+        is_whole = False
+        for _ in range(2):
+            completion = await model.complete(self._request(said), lambda _: None, lambda _: None)
+            found, is_whole = _read(completion.text)
+            told += [one for one in found if one not in told]
+            if is_whole:
+                break
+            self._log.info("a part of an answer cannot be read", read=len(found))
+        return told, is_whole
+
+    def _supported(self, told: Sequence[_Told], said: Sequence[Message]) -> list[tuple[Message, Claim]]:
+        evidence = Evidence(said)
         found = []
         for one in told[:MOST_FACTS]:
             row = said[one.message - 1] if 1 <= one.message <= len(said) else None
             names = [*proper(one.entities), one.value or "", *([] if one.about == ME else names_in(one.about))]
             is_me = one.about == ME
-            if row is None or not witnesses.is_supported(row, one.content, names, is_own_affair=is_me):
+            if row is None or not evidence.is_supported(row, one.content, names, is_own_affair=is_me):
                 self._log.info("a fact that nobody has said was dropped")
                 continue
             dated = [*names, one.since or ""]
-            if one.since and not witnesses.is_supported(row, one.content, dated, is_own_affair=is_me):
+            if one.since and not evidence.is_supported(row, one.content, dated, is_own_affair=is_me):
                 one = one.model_copy(update={"since": None})
             found.append((row, self._claim(one, row)))
         return found
@@ -148,6 +166,36 @@ class Extraction:
             valid_from=since,
             grain=grain,
         )
+
+
+def _read(answer: str) -> tuple[list[_Told], bool]:
+    """The items of an answer that are facts, and whether that is all of it. A list that was cut off is read up to
+    there."""
+    begin = answer.find("[")
+    decoder = json.JSONDecoder()
+    items: list[object] = []
+    place, is_whole = begin + 1, False
+    while begin >= 0 and len(items) <= MOST_ANSWERED:
+        rest = answer[place:].lstrip(" \t\r\n,")
+        place = len(answer) - len(rest)
+        is_whole = rest.startswith("]")
+        try:
+            item, length = (None, 0) if is_whole else decoder.raw_decode(rest)
+        except (json.JSONDecodeError, RecursionError):
+            break
+        if is_whole:
+            break
+        items.append(item)
+        place += length
+    if len(items) > MOST_ANSWERED:
+        return [], False
+    found = []
+    for item in items:
+        try:
+            found.append(_Told.model_validate(item))
+        except ValidationError:
+            is_whole = False
+    return found, is_whole
 
 
 LOOKS_BACK = timedelta(days=3)

@@ -1,16 +1,12 @@
 """Puts candidates in order: how well they fit the question, times how sure they are, times how fresh.
 
-The weights are those of the evaluation in `tests/bench/knowing.py`. Similarity of holographic vectors (`hrr.py`) added
-nothing there to text and names, so its weight is 0 and no vector is made. Pure.
-
-A question as facts are asked: its terms, what in it may be a name, who asks, and whether it is about themselves.
-What is known, as it is asked for and told: facts in order of how well they answer, each in one line with its dates.
+The weights are those of the evaluation in `tests/bench/knowing.py`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -74,9 +70,6 @@ class Question:
         return is_named or (self.is_own and is_me)
 
 
-Similarity = Callable[[Sequence[Fact]], Sequence[float]]
-"""Gives each fact a number from 0 to 1 for one question."""
-
 DAY_S = 86_400
 CLOSED = 0.3
 """What is over counts so much: it is an answer only where nothing else is."""
@@ -85,29 +78,21 @@ CLOSED = 0.3
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactRanking:
     """Weights of the parts of a score: bm25, words in common, names in common, whether it is about whom the question is
-    about, likeness of vectors; `half_life_days` by kind, for kinds that age (a pinned fact does not)."""
+    about; `half_life_days` by kind, for kinds that age (a pinned fact does not)."""
 
     text: float = 0.5
     jaccard: float = 0.15
     names: float = 0.15
     aim: float = 0.2
-    hrr: float = 0.0
     half_life_days: Mapping[FactKind, float] = field(default_factory=dict)
 
-    def ranked(
-        self,
-        found: Sequence[tuple[Fact, float, int]],
-        question: Question,
-        similarity: Similarity | None = None,
-    ) -> list[tuple[Fact, float]]:
-        """Candidates as `FactSearch.candidates` gives them, best first, with scores from 0 to 1. `similarity` is
-        asked only where it has a weight."""
+    def ranked(self, found: Sequence[tuple[Fact, float, int]], question: Question) -> list[tuple[Fact, float]]:
+        """Candidates as `FactSearch.candidates` gives them, best first, with scores from 0 to 1."""
         best = max((text for _, text, _ in found), default=0.0) or 1.0
         most = max((names for _, _, names in found), default=0) or 1
-        alike = similarity([fact for fact, _, _ in found]) if similarity and self.hrr else [0.0] * len(found)
         scored = []
-        for (fact, text, names), near in zip(found, alike, strict=True):
-            fit = self.text * text / best + self.names * names / most + self.hrr * near
+        for fact, text, names in found:
+            fit = self.text * text / best + self.names * names / most
             fit += self.jaccard * shared(question.terms, fact) + self.aim * question.aims_at(fact)
             scored.append((fact, fit * fact.trust * self.freshness(fact, question.now)))
         return sorted(scored, key=lambda item: (-item[1], -item[0].id))
@@ -115,7 +100,7 @@ class FactRanking:
     def freshness(self, fact: Fact, now: datetime) -> float:
         """From 1 down to 0: halves with each half-life since it was last said; `CLOSED` for what is over."""
         life_days = None if fact.is_pinned else self.half_life_days.get(fact.kind)
-        age_days = max(0.0, (now - (fact.last_at or fact.created_at)).total_seconds() / DAY_S)
+        age_days = max(0.0, (now - (fact.said_at)).total_seconds() / DAY_S)
         fresh = 1.0 if life_days is None else 0.5 ** (age_days / life_days)
         is_over = not fact.is_open or (fact.valid_to is not None and fact.valid_to <= now)
         return fresh * (CLOSED if is_over else 1.0)
@@ -154,7 +139,7 @@ class KnownFacts:
         """A fact in one line, with who said it where several do, and when."""
         content = fact.content.rstrip(" .")
         who = f"{fact.speaker}: " if fact.scope.is_room and fact.speaker else ""
-        return f"{who}{content} ({'; '.join((*self.span(fact), f'said on {self.day(_said_at(fact))}'))})"
+        return f"{who}{content} ({'; '.join((*self.span(fact), f'said on {self.day(fact.said_at)}'))})"
 
     def span(self, fact: Fact) -> tuple[str, ...]:
         """``since May 2026``, ``until May 2026, no longer so``, as far as it is known."""
@@ -181,14 +166,10 @@ def _held(found: Sequence[tuple[Fact, float, int]]) -> list[tuple[Fact, float, i
     for fact, _, _ in found:
         if fact.attribute and fact.is_open and not fact.scope.is_room:
             other = latest.get(fact.attribute)
-            if other is None or _said_at(fact) > _said_at(other):
+            if other is None or fact.said_at > other.said_at:
                 latest[fact.attribute] = fact
     return [item for item in found if (other := latest.get(item[0].attribute or "")) is None or _agrees(item[0], other)]
 
 
 def _agrees(fact: Fact, latest: Fact) -> bool:
     return fact.scope.is_room or not fact.is_open or fact.value == latest.value
-
-
-def _said_at(fact: Fact) -> datetime:
-    return fact.last_at or fact.created_at

@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 import zlib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import structlog
 
@@ -23,12 +26,12 @@ from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreEr
 from core.guard.fence import neutralise
 from core.guard.guard import suspicion
 from core.memory.provider import MemoryProvider, implements, is_remembered
-from core.memory.provider_thread import ProviderThread
 from core.ports import Clock
 from core.text.sanitize import on_one_line
 from core.types import Json, Message, Scope, Session, Tool, ToolContext
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 FAILURES = 3
 """So many in a row open the circuit breaker."""
@@ -41,6 +44,8 @@ SEARCH_S = 20.0
 OWN_BLOCK_BOXES = 5
 """So many time boxes for a block of what is built in, which reads our own files: a whole session without its notes is
 worse than to wait."""
+CLOSING_S = 1.0
+"""How long the end of what still runs in the thread of a service is waited for."""
 REASON_CHARS = 120
 SESSIONS = 64
 """What was found for so many conversations is kept; of others, what is oldest goes."""
@@ -421,3 +426,101 @@ def _is_harmless(name: str, taken: str) -> bool:
 
 def _leave_out(name: str, reason: str) -> None:
     structlog.get_logger("memory").warning("what a memory says was left out", provider=name, reason=reason)
+
+
+class ProviderThread:
+    """Where the code of a service runs: a thread with an event loop of its own. What it does there, blocking included,
+    holds up nobody but itself; what does not end is left behind at the end. Made when it is first needed."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._is_over = threading.Event()
+
+    async def run(self, call: Callable[[], Awaitable[T]]) -> T:
+        """What `call` gives or raises, awaited there. Who is cancelled here is cancelled there. Raises DeliveryError
+        for what would pass by every ``except Exception``, such as SystemExit."""
+
+        async def work() -> T:
+            try:
+                return await call()
+            except Exception:
+                raise
+            except BaseException as error:
+                task = asyncio.current_task()
+                if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                    raise
+                # It would end the loop of this thread, or pass for a cancellation of the turn.
+                did = (
+                    "wanted to end the process with" if isinstance(error, SystemExit | KeyboardInterrupt) else "raised"
+                )
+                raise DeliveryError(f"{self._name} {did} {type(error).__name__}") from error
+
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._opened()))
+
+    async def close(self) -> None:
+        """Cancels what still runs. A thread that does not end is given up: it cannot keep the process alive."""
+        if self._loop is None or self._thread is None:
+            return
+        self._is_over.set()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        await asyncio.to_thread(self._thread.join, CLOSING_S)
+        self._loop = self._thread = None
+
+    def _opened(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop, self._is_over = asyncio.new_event_loop(), threading.Event()
+            self._loop.set_default_executor(_DaemonThreads())
+            work, arguments = _run_loop, (self._loop, self._is_over)
+            self._thread = threading.Thread(target=work, args=arguments, name=f"memory {self._name}", daemon=True)
+            self._thread.start()
+        return self._loop
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop, is_over: threading.Event) -> None:
+    asyncio.set_event_loop(loop)
+    while not is_over.is_set():
+        # Whoever works here may stop the loop, and not the work of the others.
+        loop.run_forever()
+    rest = asyncio.all_tasks(loop)
+    for task in rest:
+        task.cancel()
+    if rest:
+        loop.run_until_complete(asyncio.wait(rest, timeout=CLOSING_S / 2))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
+
+
+class _DaemonThreads(ThreadPoolExecutor):
+    """A thread for each call, which the end of the process does not wait for, as it does for those of a pool."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: Future[T] = Future()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                answer = fn(*args, **kwargs)
+            except BaseException as error:
+                # It belongs to whoever waits for the future.
+                future.set_exception(error)
+            else:
+                future.set_result(answer)
+
+        threading.Thread(target=work, daemon=True).start()
+        return future
+
+
+@contextmanager
+def foreign(what: str) -> Iterator[None]:
+    """Around code of somebody else that runs at once: what it raises leaves as a ConfigError about `what`."""
+    try:
+        yield
+    except MnemeError:
+        raise
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise ConfigError(f"{what} cannot be used: it wanted to end the process") from error
+    except Exception as error:
+        raise ConfigError(f"{what} cannot be used: {type(error).__name__} {on_one_line(str(error))[:300]}") from error

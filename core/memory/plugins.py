@@ -15,15 +15,14 @@ import math
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, get_type_hints
 
 from core.errors import ConfigError, MnemeError
+from core.memory.guarded_provider import foreign
 from core.memory.provider import MemoryProvider, Secret
-from core.text.sanitize import on_one_line
 
 T = TypeVar("T")
 
@@ -213,19 +212,6 @@ def _check(kind: type[MemoryProvider], name: str, path: Path) -> None:
             raise ConfigError(f"{path}: {hook} should be async.")
         if len(inspect.signature(theirs).parameters) != len(inspect.signature(ours).parameters):
             raise ConfigError(f"{path}: {hook} should be written {hook}{inspect.signature(ours)}.")
-
-
-@contextmanager
-def foreign(what: str) -> Iterator[None]:
-    """Around code of somebody else that runs at once: what it raises leaves as a ConfigError about `what`."""
-    try:
-        yield
-    except MnemeError:
-        raise
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise ConfigError(f"{what} cannot be used: it wanted to end the process") from error
-    except Exception as error:
-        raise ConfigError(f"{what} cannot be used: {type(error).__name__} {on_one_line(str(error))[:300]}") from error
 
 
 def _in_time(what: str, work: Callable[[], T]) -> T:

@@ -8,11 +8,11 @@ looking it up. The words are in `data/smalltalk.toml`.
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+
+from core.text.normalize import language_data
 
 LIMIT_CHARS = 80
 """Whoever writes more has something to say."""
@@ -36,7 +36,7 @@ class _Words:
 
 @cache
 def _words() -> _Words:
-    data = tomllib.loads(Path(__file__).with_name("data").joinpath("smalltalk.toml").read_text(encoding="utf-8"))
+    data = language_data("smalltalk", "core.memory")
     pieces = frozenset(data["pieces"].casefold().split())
     return _Words(
         known=pieces | frozenset(data["words"].casefold().split()),

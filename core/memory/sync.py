@@ -101,11 +101,7 @@ class Sync:
         if task.hook == "on_forget":
             return _forget_call(task, provider)
         if task.hook == "on_memory_write":
-            found = await self._source.change(int(task.turn))
-            if found is None or (found[1] is not None and not is_remembered(found[1])):
-                return None
-            change = found[0]
-            return lambda: provider.on_memory_write(change)
+            return await self._note_call(task, provider)
         session = await self._source.session(int(task.session))
         if session is None:
             return None
@@ -123,6 +119,13 @@ class Sync:
             # What was asked is erased, and the answer tells nothing without it.
             return None
         return lambda: provider.sync_turn(session, told, task.key)
+
+    async def _note_call(self, task: SyncTask, provider: MemoryProvider) -> Call | None:
+        found = await self._source.change(int(task.turn))
+        if found is None or (found[1] is not None and not is_remembered(found[1])):
+            return None
+        change = found[0]
+        return lambda: provider.on_memory_write(change)
 
     async def forget(
         self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()

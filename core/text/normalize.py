@@ -64,10 +64,10 @@ _YOUNG = re.compile("[^\\w\0-\u057f\u0900-\u2064]")
 currencies like the rouble's, isolates around a name. ``thanks🥰`` would be one word."""
 
 
-@lru_cache(maxsize=8)
-def language_data(name: str) -> Mapping[str, Any]:
-    """The word lists of `core/text/data/<name>.toml`."""
-    return tomllib.loads(files("core.text").joinpath("data", f"{name}.toml").read_text("utf-8"))
+@lru_cache(maxsize=16)
+def language_data(name: str, package: str = "core.text") -> Mapping[str, Any]:
+    """The word lists of `data/<name>.toml` in a package."""
+    return tomllib.loads(files(package).joinpath("data", f"{name}.toml").read_text("utf-8"))
 
 
 @lru_cache(maxsize=1)

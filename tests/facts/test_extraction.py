@@ -63,8 +63,33 @@ async def test_a_list_in_a_code_block_is_read_too() -> None:
     ["", "none", "[", "{}", "[1]", '[{"message": 1}]', [{**MOVED, "kind": "secret"}], [{**MOVED, "message": "1"}],
      [{**MOVED, "content": "x" * 301}], [{**MOVED, "since": "in May"}], [MOVED] * 41, "[" * 5000],
 )  # fmt: skip
-async def test_garbage_teaches_nothing(answer: object) -> None:
-    assert await read(answer) == []
+async def test_what_cannot_be_read_is_asked_once_more_and_then_read_by_rules(answer: object) -> None:
+    given = answer if isinstance(answer, str) else json.dumps(answer)
+    model = ScriptedModel(says(given), says(given))
+    found = await Extraction(model, "cheap", ZONE).claims(turn("I moved to Porto in May", "The weather is fine today"))
+    assert [(source.id, claim.value, origin) for source, claim, origin in found] == [(1, "porto", "rule")]
+    assert len(model.requests) == 2
+
+
+async def test_each_item_that_can_be_read_is_kept_and_the_rest_is_read_once_more() -> None:
+    tea = {"message": 2, "content": "I like green tea", "kind": "identity"}
+    half = json.dumps([MOVED, {"message": 2, "kind": "secret"}])
+    rows = turn("I moved to Porto in May", "I like green tea, mostly", "I work at Siemens now")
+    model = ScriptedModel(says(half), says(json.dumps([MOVED, tea])))
+    found = await Extraction(model, "cheap", ZONE).claims(rows)
+    assert [(source.id, claim.content, origin) for source, claim, origin in found] == [
+        (1, "I moved to Porto in May", "model"),
+        (2, "I like green tea", "model"),
+    ]
+    model = ScriptedModel(says(half), says(json.dumps([MOVED])[:-1] + ', {"mess'))
+    found = await Extraction(model, "cheap", ZONE).claims(rows)
+    assert [(source.id, origin) for source, _, origin in found] == [(1, "model"), (3, "rule")]
+
+
+async def test_an_empty_list_is_an_answer() -> None:
+    model = ScriptedModel(says("[]"))
+    assert await Extraction(model, "cheap", ZONE).claims(turn("I moved to Porto in May")) == []
+    assert len(model.requests) == 1
 
 
 @pytest.mark.parametrize(

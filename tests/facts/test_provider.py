@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from core.agent.offline import Offline
 from core.errors import ToolError
 from core.facts.provider import FactsProvider
-from core.facts.ranking import FactRanking, Question
+from core.facts.ranking import FactRanking
 from core.store.facts import Facts
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -193,21 +192,6 @@ async def test_what_ages_gives_way(world: _World) -> None:
     assert blend.freshness(old, later) == pytest.approx(0.5)
     assert blend.freshness(replace(old, is_pinned=True), later) == 1
     assert blend.freshness(replace(old, kind="identity"), later) == 1
-
-
-async def test_similarity_is_asked_only_where_it_counts(world: _World) -> None:
-    await world.hear("I live in Porto")
-    fact = (await world.facts.page(frozenset((ANA,))))[0]
-    asked: list[int] = []
-
-    def similarity(facts: Sequence[object]) -> list[float]:
-        asked.append(len(facts))
-        return [1.0] * len(facts)
-
-    question = Question.of("Where?", frozenset((ANA,)), NOON)
-    assert FactRanking().ranked([(fact, 0.0, 0)], question, similarity)[0][1] == 0
-    assert FactRanking(hrr=1.0).ranked([(fact, 0.0, 0)], question, similarity)[0][1] == pytest.approx(fact.trust)
-    assert asked == [1]
 
 
 async def test_the_model_asks_in_every_mode(world: _World) -> None:

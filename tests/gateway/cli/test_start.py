@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-LATER = ("anthropic", "dateparser", "discord", "ijson", "markdown_it", "numpy", "telegram")
+LATER = ("anthropic", "dateparser", "discord", "ijson", "markdown_it", "telegram")
 """Packages, and below modules of ours, that a command loads when it comes to need them."""
 OURS_LATER = ("core.transfer.source", "core.facts.rules", "core.search.expansion", "gateway.app")
 

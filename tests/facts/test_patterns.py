@@ -3,6 +3,8 @@
 A wrong fact is worse than none: jokes, wishes, questions, other people, letters and figures of speech teach nothing.
 """
 
+# ruff: noqa: RUF001
+
 from __future__ import annotations
 
 from datetime import UTC, datetime
@@ -121,6 +123,65 @@ I'm from Rome originally => me|from=rome
 my sister Ana and I live in Rome => me|home=rome ; me|sister|ana=ana
 我住在北京。我喜欢绿茶。 => me|home=北京 ; me|like|绿茶=like
 Мой день рождения 3 мая => me|birthday=3.5
+I have two kids, Leo and Mia => me|have|kids=two
+We have three cats named Tom, Rex and Kim => me|have|cats=three
+My dentist is Dr. Weiss => me|dentist=dr weiss
+My doctor is Dr. Maria Weiss. => me|doctor|dr maria weiss=dr maria weiss
+Meine Frau heißt Eva => me|wife=eva
+Mein Auto ist ein blauer Skoda => me|car=blauer skoda
+The door code is 4711 => me|door code=4711
+Our alarm code is 12 34 => me|alarm code=12 34
+My locker number is B12 => me|locker number=b12
+My shoe size is 42 => me|shoe size=42
+Unser Hund heißt Rex => me|dog|rex=rex
+Mein Zahnarzt ist Dr. Weiss => me|dentist=dr weiss
+Ich bin mit Eva verheiratet => me|partner=eva
+Ich habe zwei Kinder, Leo und Mia => me|have|kids=zwei
+Ich komme aus Bremen => me|from=bremen
+Meine Handynummer ist 0171 1234567 => me|phone=0171 1234567
+Meine Lieblingsfarbe ist Blau => me|favourite|farbe=blau
+Wir haben beschlossen, nach Porto zu ziehen => =
+Ma femme s'appelle Eva => me|wife=eva
+Mon chien s'appelle Rex => me|dog|rex=rex
+Ma voiture est une Renault bleue => me|car=renault bleue
+J'ai deux enfants, Leo et Mia => me|have|kids=deux
+Je suis mariée avec Paul => me|partner=paul
+Mon numéro de téléphone est le 06 12 34 56 78 => me|phone=06 12 34 56 78
+Le code de la porte est 4711 => me|code de la porte=4711
+Nous avons décidé de vendre la maison => =
+Mi mujer se llama Eva => me|wife=eva
+Mi perro se llama Rex => me|dog|rex=rex
+Mi coche es un Seat rojo => me|car=seat rojo
+Tengo dos hijas, Leo y Mia => me|have|daughters=dos
+Estoy casado con Ana => me|partner=ana
+Mi número de teléfono es 600 123 456 => me|phone=600 123 456
+Hemos decidido vender la casa => =
+Minha mulher chama-se Eva => me|wife=eva
+O meu cão chama-se Rex => me|dog|rex=rex
+O meu carro é um Fiat azul => me|car=fiat azul
+Tenho dois filhos, Leo e Mia => me|have|sons=dois
+Sou casado com a Ana => me|partner=ana
+O meu telemóvel é 912 345 678 => me|phone=912 345 678
+Decidimos vender a casa => =
+Мою жену зовут Ева => me|wife=ева
+Нашу собаку зовут Рекс => me|dog|рекс=рекс
+Моя машина — синяя Шкода => me|car=синяя шкода
+У меня двое детей => me|have|kids=двое
+Мы решили продать дом => =
+Мой телефон 8 912 345 67 89 => me|phone=8 912 345 67 89
+我妻子叫王芳 => me|wife=王芳
+我的狗叫旺财 => me|dog|旺财=旺财
+我的车是比亚迪 => me|car=比亚迪
+我是一名医生 => me|profession=医生
+我的电话是13800138000 => me|phone=13800138000
+我们决定卖掉房子 => =
+妻の名前は花子です => me|wife=花子
+私の犬の名前はポチです => me|dog|ポチ=ポチ
+私は医者です => me|profession=医者
+電話番号は090-1234-5678です => me|phone=090 1234 5678
+ポルトガルに引っ越すことに決めました => =
+Remember that the spare key is with Ana => =
+Merk dir: der Schlüssel liegt bei Ana => =
 """.strip().splitlines()
 """The sentence, and what is learned as ``attribute=value``."""
 
@@ -369,6 +430,33 @@ Trabalho no duro
 Меня зовут на ужин
 我妹妹住在上海
 妹は東京に住んでいます
+Meine Frau heißt das nicht gut
+Meine Schwester ist Ärztin
+Mein Auto ist kaputt
+Meine Frau ist müde
+Ich habe zwei Fragen
+Ich habe zwei Kinderbücher gekauft
+Ma femme s'appelle comment ?
+Ma voiture est en panne
+J'ai deux questions
+Mi mujer no se llama Eva
+Mi coche es rápido
+Tengo dos preguntas
+O meu carro é novo
+Tenho duas perguntas
+The code is 42 lines long
+The error code is 404
+The issue number is 12
+Our number is up
+My number is in the signature
+У меня двое суток
+Моя машина сломалась
+我妻子叫我回家
+我的车是新的
+私は医者ではありません
+妻の名前は何ですか
+We have two options, A and B
+We have two questions, Leo
 I'm allergic to mornings lol
 """.strip().splitlines()
 
