@@ -83,62 +83,31 @@ class Skipped:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ImportReport:
-    """What became of the lines or messages of an import. `known`: they were here already. `reasons`: the first of the
-    `refused` lines, as ``line 7: reason``. `skipped`: what was left out on purpose, as (what it is, how many), most
-    first. `broken`: why the file could not be read to its end; what came before is taken. `scopes`: whose the messages
-    of the file are, taken now or known, as (scope's key, how many), most first."""
+    """What became of the lines or messages of an import, counted as it goes on. `known`: they were here already.
+    `sessions`: ids. `reasons`: the first of the `refused` lines, as ``line 7: reason``. `skipped`: what was left out on
+    purpose. `broken`: why the file could not be read to its end; what came before is taken. `scopes`: whose the
+    messages of the file are, taken now or known."""
 
     lines: int = 0
     taken: int = 0
     known: int = 0
     refused: int = 0
-    sessions: int = 0
-    reasons: tuple[str, ...] = ()
-    skipped: tuple[tuple[str, int], ...] = ()
-    broken: str | None = None
-    scopes: tuple[tuple[str, int], ...] = ()
-
-
-@dataclass(slots=True)
-class _Counts:
-    """What an import has done so far. `met`: ids of the sessions that the file has, `pieced` those of them that were
-    there before or came in more than one piece. `unnamed`: of sessions that were there before, their messages without
-    an id that the file has not had yet."""
-
-    lines: int = 0
-    taken: int = 0
-    known: int = 0
-    refused: int = 0
+    sessions: set[int] = field(default_factory=set)
     reasons: list[str] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     broken: str | None = None
     scopes: Counter[Scope] = field(default_factory=Counter)
-    met: set[int] = field(default_factory=set)
-    pieced: set[int] = field(default_factory=set)
-    unnamed: dict[int, Counter[bytes]] = field(default_factory=dict)
 
     def skip(self, record: Skipped) -> None:
+        """Counts something that is not taken."""
         if record.line is None:
             self.skipped[record.reason] += 1
             return
         self.refused += 1
         if len(self.reasons) < REASONS:
             self.reasons.append(f"line {record.line}: {record.reason}")
-
-    def report(self) -> ImportReport:
-        return ImportReport(
-            lines=self.lines,
-            taken=self.taken,
-            known=self.known,
-            refused=self.refused,
-            sessions=len(self.met),
-            reasons=tuple(self.reasons),
-            skipped=tuple(self.skipped.most_common()),
-            broken=self.broken,
-            scopes=tuple((scope.key, number) for scope, number in self.scopes.most_common()),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,25 +139,25 @@ class Archive:
         HistoryError, what came before is taken and the report says it in `broken`. Sessions whose messages came in
         another order than that of their times are put in order at the end.
         """
-        counts = _Counts()
+        report, unnamed, pieced = ImportReport(), dict[int, Counter[bytes]](), set[int]()
         waiting: dict[tuple[Scope, str], list[TransferRecord]] = {}
         buffered = chars = 0
-        for record in _until_broken(records, counts):
-            counts.lines += 1
+        for record in _until_broken(records, report):
+            report.lines += 1
             if isinstance(record, TransferRecord):
                 waiting.setdefault((record.scope, record.session), []).append(record)
                 buffered, chars = buffered + 1, chars + len(record.text)
             elif record is not None:
-                counts.skip(record)
-            if counts.lines % PROGRESS_LINES == 0:
-                progress(counts.lines)
+                report.skip(record)
+            if report.lines % PROGRESS_LINES == 0:
+                progress(report.lines)
             if buffered >= BUFFER_LINES or chars >= BUFFER_CHARS:
-                await self._store(waiting, counts)
+                pieced |= await self._store(waiting, report, unnamed)
                 buffered = chars = 0
-        await self._store(waiting, counts)
-        await self._put_in_order(sorted(counts.pieced))
-        progress(counts.lines)
-        return counts.report()
+        pieced |= await self._store(waiting, report, unnamed)
+        await self._put_in_order(sorted(pieced))
+        progress(report.lines)
+        return report
 
     async def export(self, scopes: frozenset[Scope], session_id: int | None = None) -> AsyncIterator[TransferRecord]:
         """Every message of these scopes, or of one session; oldest session first."""
@@ -215,26 +184,35 @@ class Archive:
         values = {"scopes": scope_parameter(scopes), "only": session_id}
         return await self._database.read(lambda connection: int(connection.execute(statement, values).fetchone()[0]))
 
-    async def _store(self, waiting: dict[tuple[Scope, str], list[TransferRecord]], counts: _Counts) -> None:
-        """Empties `waiting`, in transactions that are short enough for others to write between them."""
+    async def _store(
+        self,
+        waiting: dict[tuple[Scope, str], list[TransferRecord]],
+        report: ImportReport,
+        unnamed: dict[int, Counter[bytes]],
+    ) -> set[int]:
+        """Empties `waiting`, in transactions that are short enough for others to write between them. `unnamed`: of
+        sessions that were there before, by id, their messages without an id that the file has not had yet. Returns the
+        sessions that were there before their part of it came."""
+        pieced = set()
         lines = chain.from_iterable(sorted(session, key=lambda line: line.at) for session in waiting.values())
         for batch in _batches(lines):
             pieces = [list(piece) for _, piece in groupby(batch, key=lambda line: (line.scope, line.session))]
             firsts = [piece[0] for piece in pieces]
-            counts.unnamed |= await self._database.read(partial(_unnamed, firsts=firsts, met=counts.met))
-            stored = await write_text(self._database, partial(_store_batch, pieces=pieces, unnamed=counts.unnamed))
+            unnamed |= await self._database.read(partial(_unnamed, firsts=firsts, met=report.sessions))
+            stored = await write_text(self._database, partial(_store_batch, pieces=pieces, unnamed=unnamed))
             for one in stored:
-                counts.met.add(one.session_id)
+                report.sessions.add(one.session_id)
                 if not one.is_new:
-                    counts.pieced.add(one.session_id)
+                    pieced.add(one.session_id)
                 if one.unnamed:
-                    counts.unnamed[one.session_id] -= one.unnamed
-                counts.taken += one.taken
-                counts.known += one.lines - one.taken
-                counts.scopes[one.scope] += one.lines
+                    unnamed[one.session_id] -= one.unnamed
+                report.taken += one.taken
+                report.known += one.lines - one.taken
+                report.scopes[one.scope] += one.lines
             if any(one.taken for one in stored):
                 await self._merge(1)
         waiting.clear()
+        return pieced
 
     async def _merge(self, segments: int) -> None:
         self._unmerged += segments
@@ -258,12 +236,12 @@ class Archive:
 
 
 def _until_broken(
-    records: Iterable[TransferRecord | Skipped | None], counts: _Counts
+    records: Iterable[TransferRecord | Skipped | None], report: ImportReport
 ) -> Iterator[TransferRecord | Skipped | None]:
     try:
         yield from records
     except HistoryError as error:
-        counts.broken = str(error)
+        report.broken = str(error)
 
 
 def _batches(lines: Iterable[TransferRecord]) -> Iterator[list[TransferRecord]]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from core.errors import StaleReadError, StoreError
 from core.store.engine import Connection
 from core.store.rows import keep_meta, meta, scope_parameter
+from core.store.sqlite.dialect import overlaps
 from core.types import Scope
 
 if TYPE_CHECKING:
@@ -28,14 +29,11 @@ number only."""
 LOOKS_EVERY_S = 0.05
 PATIENCE_S = 120.0
 """So long work waits for an erasure; one that a dead process left is finished by maintenance before that."""
-_TOUCHING = """
-SELECT 1 FROM erasures WHERE begun_at NOT NULL AND COALESCE(number, 9223372036854775807) > :number AND EXISTS (
-    SELECT 1 FROM json_each(erasures.scopes) WHERE value IN (SELECT value FROM json_each(:scopes))
-)
+_TOUCHING = f"""
+SELECT 1 FROM erasures WHERE begun_at NOT NULL AND COALESCE(number, 9223372036854775807) > :number
+    AND {overlaps("erasures.scopes", "scopes")}
 UNION ALL
-SELECT 1 FROM partings WHERE number > :number AND EXISTS (
-    SELECT 1 FROM json_each(partings.scopes) WHERE value IN (SELECT value FROM json_each(:scopes))
-)
+SELECT 1 FROM partings WHERE number > :number AND {overlaps("partings.scopes", "scopes")}
 LIMIT 1
 """
 

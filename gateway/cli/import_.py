@@ -124,16 +124,17 @@ def _show(report: ImportReport, source: Source, as_json: bool) -> None:
 
     if as_json:
         values = {name: getattr(report, name) for name in ImportReport.__slots__}
+        values["sessions"] = len(report.sessions)
         notes = {target: len(entries) for target, entries in source.notes().items()}
-        counts = {"skipped": dict(report.skipped), "scopes": dict(report.scopes), "notes": notes}
+        counts = {"scopes": {scope.key: number for scope, number in report.scopes.most_common()}, "notes": notes}
         say_json({"kinds": source.kinds, **values, **counts})
         return
     known = f", {report.known:,} were known already" if report.known else ""
-    taken, sessions = texts.counted(report.taken, "message"), texts.counted(report.sessions, "session")
+    taken, sessions = texts.counted(report.taken, "message"), texts.counted(len(report.sessions), "session")
     say(f"This is a {' and a '.join(KINDS[kind] for kind in source.kinds)}.")
     say(f"Took in {taken}; {sessions} in the file{known}.")
     if report.skipped:
-        say("\n".join(["Not taken:", *(f"  {number:,} {reason}" for reason, number in report.skipped)]))
+        say("\n".join(["Not taken:", *(f"  {number:,} {reason}" for reason, number in report.skipped.most_common())]))
     if report.refused:
         more = report.refused - len(report.reasons)
         lines = [f"Refused {texts.counted(report.refused, 'line')}:", *(f"  {reason}" for reason in report.reasons)]
@@ -142,7 +143,7 @@ def _show(report: ImportReport, source: Source, as_json: bool) -> None:
 
 def _show_unseen(report: ImportReport, own: frozenset[Scope]) -> None:
     """What the owner does not find without being told where it is."""
-    unseen = [(key, number) for key, number in report.scopes if Scope(key=key) not in own]
+    unseen = [(scope.key, number) for scope, number in report.scopes.most_common() if scope not in own]
     for key, number in unseen[:SCOPES]:
         name = key if key.isprintable() else repr(key)
         belong = "message belongs" if number == 1 else "messages belong"

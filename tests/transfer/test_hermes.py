@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,14 +76,17 @@ def test_what_hermes_hides_is_counted_by_reason(tmp_path: Path) -> None:
 
 
 async def test_a_session_that_goes_on_another_one_keeps_its_parent(tmp_path: Path, database: Database) -> None:
-    sessions = [SESSION, {"id": "s2", "parent_session_id": "s1", "started_at": NOON + 9, "title": "Boats #2"}]
+    sessions: list[dict[str, Any]] = [
+        SESSION,
+        {"id": "s2", "parent_session_id": "s1", "started_at": NOON + 9, "title": "Boats #2"},
+    ]
     third = {"id": "s3", "parent_session_id": "s2", "started_at": NOON + 18}
     messages = [{"role": "user", "content": f"in {one}", "session_id": one} for one in ("s1", "s2", "s3")]
     path = hermes_store(tmp_path / "hermes.db", [*sessions, third], messages)
     for _ in range(2):
         with Source.open(path, Choices()) as source:
             report = await Archive(database).import_records(source.records(), lambda _: None)
-    assert (report.known, report.sessions) == (3, 3)
+    assert (report.known, len(report.sessions)) == (3, 3)
 
     def lineage(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
         found = connection.execute("SELECT external_id, parent_id, root_id FROM sessions ORDER BY id")

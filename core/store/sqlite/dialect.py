@@ -16,6 +16,16 @@ def list_rows(parameter: str) -> str:
     return f"json_each(:{parameter})"
 
 
+def overlaps(column: str, parameter: str) -> str:
+    """The condition that a column, which holds a `list_value`, has something in common with a bound one."""
+    return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE {in_list('value', parameter)})"
+
+
+def is_within(column: str, parameter: str) -> str:
+    """The condition that a column, which holds a `list_value`, has nothing that a bound one has not."""
+    return f"NOT EXISTS (SELECT 1 FROM json_each({column}) WHERE NOT {in_list('value', parameter)})"
+
+
 def list_value(values: Iterable[int | str]) -> str:
     """What is bound to the parameter of `in_list`."""
     return json.dumps(list(values))
