@@ -12,6 +12,7 @@ from datetime import datetime
 from core.dates.schedule import Schedule
 from core.errors import Refused
 from core.store import rows
+from core.store.engine import Row
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
@@ -49,7 +50,7 @@ JOIN scopes ON scopes.id = jobs.scope_id
 
 
 class Jobs:
-    """Fills the role `core.ports.Jobs` over state.db."""
+    """The table of jobs and that of their runs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -87,48 +88,47 @@ class Jobs:
 
     async def of(self, scopes: frozenset[Scope]) -> list[Job]:
         """Jobs of these scopes that have not ended, by next time."""
-        return await self._list(
-            f"""
-            {JOBS} WHERE jobs.ended_at IS NULL AND {visible("jobs.scope_id")}
-            ORDER BY jobs.next_at NULLS LAST, jobs.id
-            """,
-            {"scopes": scope_parameter(scopes)},
-        )
+        statement = f"""
+        {JOBS} WHERE jobs.ended_at IS NULL AND {visible("jobs.scope_id")}
+        ORDER BY jobs.next_at NULLS LAST, jobs.id
+        """
+        return [_job(row) for row in await self._database.fetch_all(statement, {"scopes": scope_parameter(scopes)})]
 
     async def find(self, job_id: int, scopes: frozenset[Scope]) -> Job | None:
         """A job by id, ended or not; None when it is not of these scopes."""
-        found = await self._list(
+        row = await self._database.fetch_one(
             f"{JOBS} WHERE jobs.id = :id AND {visible('jobs.scope_id')}",
             {"id": rows.bounded(job_id), "scopes": scope_parameter(scopes)},
         )
-        return found[0] if found else None
+        return _job(row) if row is not None else None
 
-    async def behind(self, job_id: int) -> Job | None:
+    async def get(self, job_id: int) -> Job | None:
         """A job by id, whosever it is, ended or not: to run it and to deliver what it made, for nobody's eyes."""
-        found = await self._list(f"{JOBS} WHERE jobs.id = :id", {"id": rows.bounded(job_id)})
-        return found[0] if found else None
+        row = await self._database.fetch_one(f"{JOBS} WHERE jobs.id = :id", {"id": rows.bounded(job_id)})
+        return _job(row) if row is not None else None
 
     async def active(self) -> list[Job]:
         """All jobs that are neither paused nor ended: what the scheduler keeps time for. For nobody's eyes."""
-        return await self._list(f"{JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL ORDER BY jobs.id", {})
+        statement = f"{JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL ORDER BY jobs.id"
+        return [_job(row) for row in await self._database.fetch_all(statement)]
 
     async def pause(self, job_id: int, at: datetime) -> None:
         """Stops a job until `resume`."""
-        await self._change(
+        await self._database.execute(
             "UPDATE jobs SET paused_at = COALESCE(paused_at, :at) WHERE id = :id AND ended_at IS NULL",
             {"id": job_id, "at": rows.timestamp(at)},
         )
 
     async def resume(self, job_id: int, next_at: datetime | None) -> None:
         """Lets a paused job go on, next due at `next_at`. One that has ended stays so."""
-        await self._change(
+        await self._database.execute(
             "UPDATE jobs SET paused_at = NULL, next_at = :next_at WHERE id = :id AND ended_at IS NULL",
             {"id": job_id, "next_at": rows.maybe_timestamp(next_at)},
         )
 
     async def remove(self, job_id: int, at: datetime) -> None:
         """Ends a job; its row and runs stay as history."""
-        await self._change(
+        await self._database.execute(
             "UPDATE jobs SET ended_at = :at, next_at = NULL WHERE id = :id AND ended_at IS NULL",
             {"id": job_id, "at": rows.timestamp(at)},
         )
@@ -187,14 +187,6 @@ class Jobs:
 
         await self._database.write(work)
 
-    async def _list(self, statement: str, values: dict[str, object]) -> list[Job]:
-        return await self._database.read(
-            lambda connection: [_job(row) for row in connection.execute(statement, values)]
-        )
-
-    async def _change(self, statement: str, values: dict[str, object]) -> None:
-        await self._database.write(lambda connection: connection.execute(statement, values).close())
-
 
 def _check(connection: sqlite3.Connection, target: Address, scope: Scope) -> None:
     """The scope of a target is that of its open session, or of the last one. Imported ones say nothing about it: their
@@ -241,7 +233,7 @@ def _values(job: Job) -> dict[str, object]:
     }
 
 
-def _job(row: sqlite3.Row) -> Job:
+def _job(row: Row) -> Job:
     return Job(
         id=row["id"],
         schedule=Schedule(

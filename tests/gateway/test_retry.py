@@ -206,10 +206,10 @@ async def test_a_reminder_that_is_due_meanwhile_is_not_given(home: Path) -> None
             self.forget = forget
             self.reads = 0
 
-        async def behind(self, job_id: int) -> Job | None:
-            job = await super().behind(job_id)
+        async def get(self, job_id: int) -> Job | None:
+            job = await super().get(job_id)
             self.reads += 1
-            if self.reads == 2:
+            if self.reads == 1:
                 await self.forget()
             return job
 
@@ -230,7 +230,7 @@ async def test_a_reminder_that_is_due_meanwhile_is_not_given(home: Path) -> None
         cron.connect(EpochGuard(services.database, lambda: None).over)
         await cron.open()
         listening = asyncio.create_task(cron.listen(corridor.router, ()))
-        while jobs.reads < 2 or cron._runs:
+        while jobs.reads < 1 or cron._runs:
             await asyncio.wait({listening}, timeout=0.01)
         listening.cancel()
         await cron.close()

@@ -175,11 +175,11 @@ async def test_killed_before_a_run_is_finished(tmp_path: Path, is_prompt: bool) 
         async with asyncio.timeout(30):
             await dying.is_dead.wait()
         intake.cancel()
-        for run in cron._runs:
+        for run in cron._runs.values():
             run.cancel()
         await asyncio.wait([intake])
         await cron.close()
-        assert (await life.jobs.behind(job.id)) == job
+        assert (await life.jobs.get(job.id)) == job
         delivered = await life.parcels()
     clock.advance(hours=1)
     async with lifetime(tmp_path, clock, known) as life:

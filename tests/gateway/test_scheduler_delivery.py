@@ -68,7 +68,7 @@ async def test_a_turn_that_runs_ends_with_the_process_and_not_with_the_intake(li
     await life.watch.until(lambda: life.sink.served == 1)
     await life.cron.close()
     assert life.said == [(CHAT, "CALL BOB")]
-    assert (await life.jobs.behind(late.id)) == late
+    assert (await life.jobs.get(late.id)) == late
     assert life.wakes == 0
 
 
