@@ -1,9 +1,9 @@
 """Prints what Mneme costs and how well it finds, each figure as a ratio to something measured in the same run.
 
-``python -m tests.bench [--only shape|cache|facts|recall|hurry|owner|speed] [--sessions N] [--peer PYTHON]``. The last
-four need the project's shared benchmark folder beside the checkout (or where MNEME_SHARED says); without it they are
-left out, visibly. The peer, hermes-agent 0.19.0, takes part in speed when the interpreter of its own environment is
-named: here, or as MNEME_PEER_PYTHON. Mneme then answers from a process of its own (`proxy.py`).
+``python -m tests.bench [--only shape|cache|facts|guard|recall|hurry|owner|speed] [--sessions N] [--peer PYTHON]``.
+The last five need the project's shared benchmark folder beside the checkout (or where MNEME_SHARED says); without it
+they are left out, visibly. The peer, hermes-agent 0.19.0, takes part in speed when the interpreter of its own
+environment is named: here, or as MNEME_PEER_PYTHON. Mneme then answers from a process of its own (`proxy.py`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pathlib import Path
 
 import structlog
 
-from tests.bench import knowing, shape
+from tests.bench import doors, knowing, shape
 from tests.bench.cache import measure
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-BENCHES = ["shape", "cache", "facts", "recall", "hurry", "owner", "speed"]
+BENCHES = ["shape", "cache", "facts", "guard", "recall", "hurry", "owner", "speed"]
 
 
 def main() -> int:
@@ -56,6 +56,15 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             sys.stdout.write(asyncio.run(knowing.quality(Path(folder))) + "\n\n")
             sys.stdout.write(asyncio.run(knowing.scale(Path(folder))) + "\n\n")
+        sys.stdout.flush()
+    if "guard" in which:
+        sys.stdout.write("## The guard: what becomes of foreign texts at every door, and what counts as said\n\n")
+        if (shared / "data" / "guard" / "foreign.jsonl").exists():
+            with tempfile.TemporaryDirectory() as folder:
+                sys.stdout.write(asyncio.run(doors.measure(Path(folder), doors.texts(shared))) + "\n\n")
+            sys.stdout.write(doors.evidence(shared) + "\n\n")
+        else:
+            sys.stdout.write("left out: there is no shared/data/guard/foreign.jsonl\n\n")
         sys.stdout.flush()
     if "recall" in which:
         data = shared / "data" / "locomo-dev.json"

@@ -1,0 +1,184 @@
+"""What becomes of foreign texts at every door by which text becomes durable, and how well evidence tells what was said.
+
+Everything runs through the tools and the notebook of the product over a real state.db; only the model is left out,
+which is taken to note each text word for word.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+from core.errors import Refused, ToolError
+from core.facts.evidence import Evidence
+from core.facts.heard import EvidenceSearch
+from core.guard.guard import inspect
+from core.notes.notebook import Notebook
+from core.notes.owner_files import OwnerFiles
+from core.notes.tool import memory_note
+from core.review.review import quoted
+from core.store.fact_search import FactBacklog
+from core.store.facts import Facts
+from core.store.notes import Author, Notes, Operation, PendingNotes
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
+from core.types import Account, Address, Message, Role, Scope, Sender, Session, ToolContext
+from tests.bench.evidence_set import load
+from tests.fixtures.clock import SteadyClock
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+PERSON = Sender(id="42", name="Ana")
+TELLING = 5
+"""A note of fewer words that mean something says nothing that could be weighed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One foreign text: attack or innocent, and the set it is from."""
+
+    kind: str
+    source: str
+    text: str
+
+
+def _row(text: str, role: Role = "user", **more: object) -> Message:
+    sender = PERSON if role == "user" else None
+    return replace(Message(role=role, text=text, session_id=1, created_at=NOON, sender=sender), **more)  # type: ignore[arg-type]
+
+
+MODEL_DOORS: dict[str, Callable[[str], list[Message]]] = {
+    "typed, noted by the model": lambda text: [_row(text)],
+    "pasted": lambda text: [_row(f"what do you make of this?\n\n{text}")],
+    "in a code fence": lambda text: [_row(f"note what matters\n```\n{text}\n```")],
+    "forwarded": lambda text: [_row(text, origin="forwarded")],
+    "via bot": lambda text: [_row(text, origin="via_bot")],
+    "imported": lambda text: [_row(text, origin="imported")],
+    "quoted": lambda text: [_row("> " + text.replace("\n", "\n> "))],
+    "tool result": lambda text: [_row("read that page"), _row(text, "tool"), _row("thanks")],
+    "the model's own": lambda text: [_row("hello"), _row(text, "assistant"), _row("thank you")],
+    "service": lambda text: [_row("what do you know of me")],
+}
+DOORS = ("/memory add", "member's /memory add", *MODEL_DOORS)
+
+
+class _Said:
+    """A conversation in memory, in the place of the stored one."""
+
+    def __init__(self, rows: Sequence[Message]) -> None:
+        self._rows = list(rows)
+
+    async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
+        """The rows."""
+        return self._rows
+
+
+def texts(shared: Path) -> list[Text]:
+    """All of the foreign set."""
+    with (shared / "data" / "guard" / "foreign.jsonl").open(encoding="utf-8") as lines:
+        return [Text(one["kind"], one["from"], one["text"]) for one in map(json.loads, lines)]
+
+
+async def measure(folder: Path, found: Sequence[Text]) -> str:
+    """A Markdown table, kind x door: kept, asked about, waits, refused; then what warns of owners' files."""
+    counts: dict[str, Counter[tuple[str, str]]] = {door: Counter() for door in DOORS}
+    async with Database.open(folder / "state.db") as database:
+        for number, one in enumerate(found):
+            for door in DOORS:
+                counts[door][one.kind, await _outcome(folder, database, door, one.text, number)] += 1
+    kinds = Counter(one.kind for one in found)
+    lines = ["| door | kind | texts | kept | asked | waits | refused |", "|---|---|---|---|---|---|---|"]
+    for door, counted in counts.items():
+        for kind, number in kinds.items():
+            cells = " | ".join(str(counted[kind, name]) for name in ("kept", "asked", "waits", "refused"))
+            lines.append(f"| {door} | {kind} | {number} | {cells} |")
+    files = [one for one in found if one.source.startswith("owner files")]
+    warned = sum([await _is_warned(folder, one.text) for one in files])
+    slowest = max((_seconds(one.text), len(one.text)) for one in found)
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Owners' files: {len(files)}; all stand in the prompt, {warned} are warned about.",
+            f"The text that took longest: {1000 * slowest[0]:.1f} ms for {slowest[1]:,} characters.",
+        ]
+    )
+
+
+async def _outcome(folder: Path, database: Database, door: str, text: str, number: int) -> str:
+    """What becomes of a text at a door; each has a scope of its own, so that nothing is full."""
+    clock = SteadyClock()
+    limits = {"memory": 1_000_000, "user": 1_000_000}
+    notebook = Notebook(folder, Notes(database), clock, limits, PendingNotes(database))
+    is_room = door.startswith("member")
+    chat = f"{number}.{DOORS.index(door)}"
+    scope = Scope.room("telegram", f"-{chat}") if is_room else Scope.account("telegram", chat)
+    account = Account(platform="telegram", user_id=PERSON.id)
+    scopes = frozenset((scope,))
+    try:
+        if door in MODEL_DOORS:
+            backlog = FactBacklog(database, Facts(database, clock))
+            said = cast(Conversations, _Said(MODEL_DOORS[door](text)))
+            address = Address(platform="telegram", chat_id=chat)
+            context = ToolContext(
+                session=Session(address=address, scope=scope, started_at=NOON),
+                scope=scope,
+                scopes=scopes,
+                sender=PERSON,
+                now=NOON,
+            )
+            tool = memory_note(notebook, EvidenceSearch(said, backlog, "UTC"))
+            done = await tool.run({"target": "memory", "action": "add", "content": text}, context)
+        else:
+            author = Author(account=account, origin="member" if is_room else "typed")
+            wanted = [Operation(action="add", content=text)]
+            wanted = quoted(PERSON.name, account, wanted) if is_room else wanted
+            done = await notebook.apply(scope, scopes, "memory", wanted, author)
+    except (Refused, ToolError) as refusal:
+        return "asked" if str(refusal).startswith("Not kept yet: it contains") else "refused"
+    return "waits" if done.startswith("Not kept yet") else "kept"
+
+
+async def _is_warned(folder: Path, text: str) -> bool:
+    """Whether an owner is warned of such an AGENTS.md, which stands all the same."""
+    told: list[str] = []
+
+    async def warn(name: str, reason: str, digest: str) -> None:
+        told.append(reason)
+
+    (folder / "AGENTS.md").write_text(text, encoding="utf-8")
+    files = OwnerFiles(folder)
+    files.connect(warn)
+    assert await files.text("AGENTS.md", 20_000)
+    return bool(told)
+
+
+def _seconds(text: str) -> float:
+    begun_s = time.perf_counter()
+    inspect(text)
+    Evidence([_row(text), _row(text, origin="forwarded")]).bears_out(text)
+    return time.perf_counter() - begun_s
+
+
+def evidence(shared: Path) -> str:
+    """How many notes are borne out by the conversation that they are from, up to their message, and by another one."""
+    conversations, notes = load(shared)
+    told = [note for note in notes if len({word for word in note.text.split() if len(word) > 3}) >= TELLING]
+    kept = wrong = 0
+    slowest = 0.0
+    for note in told:
+        begun_s = time.perf_counter()
+        kept += Evidence(conversations[note.conversation][: note.place + 1][-200:]).bears_out(note.text)
+        slowest = max(slowest, time.perf_counter() - begun_s)
+        other = conversations[(note.conversation + 3) % len(conversations)]
+        wrong += Evidence(other[-200:]).bears_out(note.text)
+    return (
+        f"Of {len(told)} notes made of what people said in LoCoMo, told in the third person and shortened, "
+        f"{100 * kept / len(told):.1f} % are borne out where it was said; {100 * wrong / len(told):.1f} % in another "
+        f"conversation, where it never was. The slowest took {1000 * slowest:.0f} ms."
+    )
