@@ -37,6 +37,8 @@ AS_A_QUESTION = 0.6
 ENGLISH, ENGLISH_ACCENTED = 0.3, 0.5
 """From this part of English filling words on a text counts as English; where a word has an accent, the second, since
 others say "me" and "a" too."""
+FOREIGN_WORDS = 2
+"""So many words of a statement for each name and figure in it may be of another language than the message."""
 AFFIRMED_WORDS = 5
 """A longer message says something itself, and is no mere yes."""
 _HAN_DIGITS = "〇一二三四五六七八九"
@@ -171,18 +173,20 @@ class Evidence:
         score = len(named) + len(counted) + sum(own.has_word(term) for term in said.words)
         if not score or not said.text.terms or not self._is_complete(said, index, named, counted, (own, frame)):
             return 0
-        is_telling = bool(named or counted)
+        # Of who speaks the name is known without a word.
+        anchors = len(counted) + sum(own.has_name(name) for name in named)
         # Beside a name, "à" and "в" are in every second sentence.
-        words = [term for term in said.words if not is_telling or len(term) > 2 or is_unspaced(term)]
+        words = [term for term in said.words if not anchors or len(term) > 2 or is_unspaced(term)]
         is_naming = bool(named) and pattern("named").search(text) is not None
         meant = [
             term
             for term in words
             if own.speaks_of(term) or frame.has_word(term) or (is_naming and term in _data()["words"]["naming"])
         ]
-        share = WORDS_BESIDE if is_telling else WORDS
+        share = WORDS_BESIDE if anchors else WORDS
         # Of other languages it is not known which words are said of the same thing; that it is told of oneself is.
-        is_foreign = is_telling and not _is_english(text) and (is_first_person(text) or not is_own_affair)
+        is_foreign = not _is_english(text) and (is_first_person(text) or not is_own_affair)
+        is_foreign = is_foreign and len(words) - len(meant) <= FOREIGN_WORDS * anchors
         if self._weight(meant) < share * self._weight(words) and not is_foreign:
             return 0
         return score if is_yes or _is_stated(said, text, is_own_affair=is_own_affair) else 0

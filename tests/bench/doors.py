@@ -90,7 +90,7 @@ async def measure(folder: Path, found: Sequence[Text]) -> str:
     async with Database.open(folder / "state.db") as database:
         for number, one in enumerate(found):
             for door in DOORS:
-                counts[door][one.kind, await _outcome(folder, database, door, one.text, number)] += 1
+                counts[door][one.kind, await outcome(folder, database, door, one.text, number)] += 1
     kinds = Counter(one.kind for one in found)
     lines = ["| door | kind | texts | kept | asked | waits | refused |", "|---|---|---|---|---|---|---|"]
     for door, counted in counts.items():
@@ -110,7 +110,7 @@ async def measure(folder: Path, found: Sequence[Text]) -> str:
     )
 
 
-async def _outcome(folder: Path, database: Database, door: str, text: str, number: int) -> str:
+async def outcome(folder: Path, database: Database, door: str, text: str, number: int) -> str:
     """What becomes of a text at a door; each has a scope of its own, so that nothing is full."""
     clock = SteadyClock()
     limits = {"memory": 1_000_000, "user": 1_000_000}
