@@ -1,7 +1,7 @@
-"""Paints one answer onto a platform: typing, frames of the growing text, the last word. Fills the role Reply.
+"""Shows one answer on a platform as it grows: typing, drafts of the text so far, the final answer.
 
-One task owned here makes all platform calls until `finish` takes over, so no two calls of one answer ever overlap.
-Knows parts, message ids and pace; how a platform draws, counts and refuses is the canvas's business.
+One task makes all platform calls until `finish` takes over, so no two calls of one answer ever overlap. Knows parts,
+message ids and pace; how a platform renders, counts and refuses is its `MessageApi`'s business.
 """
 
 from __future__ import annotations
@@ -9,57 +9,82 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Protocol
 
 import structlog
 
 from core.errors import DeliveryError, MnemeError
 from core.markup.split import split
-from core.ports import DeliveryRecord, MessageApi
+from core.ports import DeliveryRecord
 from core.types import Answer
 
 _PATIENCE_S = 30.0
 _MEASURED_PARTS = 2000
 _NO_TEXT = "(no text)"
-_VACANT = "…"
-"""A placeholder: a new message before its first frame, and one that the text does not reach any more."""
+_PLACEHOLDER = "…"
+"""A placeholder: a new message before its first draft, and one that the text does not reach any more."""
+
+
+class MessageApi(Protocol):
+    """One chat of one platform. Raises DeliveryError."""
+
+    limit_chars: int
+    """Longest text of one platform message, measured by `measure`."""
+    pace_s: float
+    """Shortest time between two edits."""
+
+    def measure(self, markdown: str) -> int:
+        """The length of one part once it is rendered, as the platform counts it."""
+
+    async def typing(self) -> None:
+        """Shows that an answer is being worked on; fades by itself after a few seconds."""
+
+    async def post(self, markdown: str, answer: Answer | None, nonce: str) -> str:
+        """Makes a message, returns its id. `answer` is given with the last part: its buttons and files go along."""
+
+    async def edit(self, message_id: str, markdown: str, answer: Answer | None) -> None:
+        """Replaces the text of a message. Equal text is not an error."""
+
+    async def remove(self, message_id: str) -> None:
+        """Deletes a message that is no longer needed (a draft was longer than the answer)."""
 
 
 class StreamedReply:
-    """The answer's messages in the order of its parts, from the first frame to the last word.
+    """The answer's messages in the order of its parts, from the first draft to the final answer.
 
-    Every new message is recorded in the receipt right after the platform has answered, and those an earlier process
-    recorded are edited, not posted again. With ``frames=False`` only typing and the last word are shown.
+    Every new message is recorded in the record right after the platform has answered, and those an earlier process
+    recorded are edited, not posted again. With ``drafts=False`` only typing and the final answer are shown.
     """
 
-    def __init__(self, canvas: MessageApi, *, frames: bool = True, typing_every_s: float = 4.0) -> None:
-        self._canvas = canvas
+    def __init__(self, api: MessageApi, *, drafts: bool = True, typing_every_s: float = 4.0) -> None:
+        self._api = api
         self._typing_every_s = typing_every_s
-        self._has_frames = frames
-        self._receipt: DeliveryRecord | None = None
+        self._has_drafts = drafts
+        self._record: DeliveryRecord | None = None
         self._posted: list[tuple[str, str | None]] = []
-        """Message ids, each with the part it shows; None where an earlier process painted."""
+        """Message ids, each with the part it shows; None where an earlier process made them."""
         self._recorded = 0
         self._text = ""
         self._news = asyncio.Event()
-        self._closing = asyncio.Event()
+        self._ending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._refusal: DeliveryError | None = None
         self._measured: dict[str, int] = {}
-        self._log = structlog.get_logger("painter")
+        self._log = structlog.get_logger("streaming")
 
-    def begin(self, receipt: DeliveryRecord) -> None:
-        """Starts typing and painting; both end by themselves when the task that called this ends without `finish`.
+    def begin(self, record: DeliveryRecord) -> None:
+        """Starts typing and drafts; both end by themselves when the task that called this ends without `finish`.
         Called once, inside a running event loop."""
-        if self._receipt is not None:
+        if self._record is not None:
             raise RuntimeError("this reply has begun already")
-        self._receipt = receipt
-        self._posted = [(message_id, None) for message_id in receipt.posted]
+        self._record = record
+        self._posted = [(message_id, None) for message_id in record.posted]
         self._recorded = len(self._posted)
-        self._task = asyncio.get_running_loop().create_task(self._paint(), name=f"painter {receipt.key}")
+        self._task = asyncio.get_running_loop().create_task(self._stream(), name=f"answer {record.key}")
         self._task.add_done_callback(self._note)
         caller = asyncio.current_task()
         if caller is not None:
-            caller.add_done_callback(lambda _: self._wind_down())
+            caller.add_done_callback(lambda _: self._end_soon())
 
     def show(self, text: str) -> None:
         """The answer so far; only the latest is kept."""
@@ -71,7 +96,7 @@ class StreamedReply:
         """Makes the platform's messages equal to the answer; an answer without text and files says so. Waits out delays
         that the platform asks for, up to 30 seconds in all, and raises DeliveryError beyond; may then be called again
         and goes on where it was."""
-        if self._receipt is None:
+        if self._record is None:
             raise RuntimeError("a reply has to begin before it can finish")
         await self._stop()
         if self._refusal is not None:
@@ -82,28 +107,28 @@ class StreamedReply:
         if not parts and answer.files:
             # Files alone: a message that has text cannot become one that has none.
             await patience.insist(partial(self._post, "", answer))
-            await self._shorten(0, len(self._posted) - 1)
+            await self._remove_from(0, len(self._posted) - 1)
             return
         parts = parts or [_NO_TEXT]
         for index, part in enumerate(parts):
             last = answer if index == len(parts) - 1 else None
-            await patience.insist(partial(self._settle, index, part, last))
-        await self._shorten(len(parts), len(self._posted))
+            await patience.insist(partial(self._finish_part, index, part, last))
+        await self._remove_from(len(parts), len(self._posted))
 
     async def abandon(self) -> None:
-        """Ends typing and painting. What was painted stays, for the process that takes the answer up again."""
+        """Ends typing and drafts. What was shown stays, for the process that takes the answer up again."""
         try:
             await self._stop()
         except MnemeError as error:
             self._log.warning("abandoned", error=str(error))
 
-    def _wind_down(self) -> None:
-        self._closing.set()
+    def _end_soon(self) -> None:
+        self._ending.set()
         self._news.set()
 
     async def _stop(self) -> None:
         """Lets the call in flight end, so that no message is made whose id is not known; then the task is gone."""
-        self._wind_down()
+        self._end_soon()
         task, self._task = self._task, None
         if task is None:
             return
@@ -116,33 +141,33 @@ class StreamedReply:
 
     def _note(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log.warning("painting ended", error=str(error))
+            self._log.warning("drafts ended", error=str(error))
 
-    async def _paint(self) -> None:
-        is_painted = False
-        while not self._closing.is_set():
-            is_painted = is_painted or any(part is not None for _, part in self._posted)
-            if not is_painted:
-                await self._guarded(self._canvas.typing)
+    async def _stream(self) -> None:
+        is_shown = False
+        while not self._ending.is_set():
+            is_shown = is_shown or any(part is not None for _, part in self._posted)
+            if not is_shown:
+                await self._guarded(self._api.typing)
             try:
-                async with asyncio.timeout(None if is_painted else self._typing_every_s):
+                async with asyncio.timeout(None if is_shown else self._typing_every_s):
                     await self._news.wait()
             except TimeoutError:
                 continue
             self._news.clear()
-            if self._has_frames and not self._closing.is_set():
-                await self._guarded(self._frame)
-                await self._pause(self._canvas.pace_s)
+            if self._has_drafts and not self._ending.is_set():
+                await self._guarded(self._show_draft)
+                await self._pause(self._api.pace_s)
 
     async def _guarded(self, call: Callable[[], Awaitable[None]]) -> None:
-        """A frame may be dropped; a refusal for good ends painting and is told by `finish`."""
+        """A draft may be dropped; a refusal for good ends them and is told by `finish`."""
         try:
             await call()
         except DeliveryError as error:
-            self._log.info("frame dropped", error=str(error), retry_after_s=error.retry_after_s)
+            self._log.info("draft dropped", error=str(error), retry_after_s=error.retry_after_s)
             if error.is_permanent:
                 self._refusal = error
-                self._wind_down()
+                self._end_soon()
             elif error.retry_after_s is not None:
                 self._news.set()
                 await self._pause(error.retry_after_s)
@@ -150,25 +175,25 @@ class StreamedReply:
     async def _pause(self, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
-                await self._closing.wait()
+                await self._ending.wait()
         except TimeoutError:
             return
 
-    async def _frame(self) -> None:
-        """Parts that are full already are painted as they will stay; the text goes on in the message after."""
+    async def _show_draft(self) -> None:
+        """Parts that are full already are shown as they will stay; the text goes on in the message after."""
         parts = self._parts(self._text)
         if parts:
-            parts += [_VACANT] * (len(self._posted) - len(parts))
+            parts += [_PLACEHOLDER] * (len(self._posted) - len(parts))
         for index, part in enumerate(parts):
-            if self._closing.is_set():
+            if self._ending.is_set():
                 return
             if index == len(self._posted):
                 # Posted empty, recorded, then filled: whoever is killed in between leaves a placeholder behind and not
                 # half an answer that is then given a second time.
-                await self._post(_VACANT, None)
+                await self._post(_PLACEHOLDER, None)
             await self._edit(index, part, None)
 
-    async def _settle(self, index: int, part: str, answer: Answer | None) -> None:
+    async def _finish_part(self, index: int, part: str, answer: Answer | None) -> None:
         """Makes the message at `index` show the part for good. Where that one is gone or cannot be edited, the next one
         takes its place, or a new one, and it is removed."""
         if index == len(self._posted):
@@ -176,11 +201,11 @@ class StreamedReply:
         elif not await self._is_edited(index, part, answer):
             unusable = self._posted.pop(index)
             try:
-                await self._settle(index, part, answer)
+                await self._finish_part(index, part, answer)
             except DeliveryError:
                 self._posted.insert(index, unusable)
                 raise
-            await self._discard(unusable[0])
+            await self._remove(unusable[0])
 
     async def _is_edited(self, index: int, part: str, answer: Answer | None) -> bool:
         """Tries an edit twice, unless the first try shows that the message is gone."""
@@ -194,47 +219,47 @@ class StreamedReply:
                 self._log.info("edit failed", error=str(error))
                 if error.is_missing or is_last_try:
                     return False
-            await asyncio.sleep(self._canvas.pace_s)
+            await asyncio.sleep(self._api.pace_s)
         return False
 
     async def _edit(self, index: int, part: str, answer: Answer | None) -> None:
-        message_id, painted = self._posted[index]
-        if painted != part or (answer is not None and (answer.buttons or answer.files)):
-            await self._canvas.edit(message_id, part, answer)
+        message_id, shown = self._posted[index]
+        if shown != part or (answer is not None and (answer.buttons or answer.files)):
+            await self._api.edit(message_id, part, answer)
             self._posted[index] = (message_id, part)
 
     async def _post(self, part: str, answer: Answer | None) -> None:
         """The nonce counts recorded messages: the part's index, and another for one that has to be replaced."""
-        assert self._receipt is not None
-        message_id = await self._canvas.post(part, answer, f"{self._receipt.key}:{self._recorded}")
+        assert self._record is not None
+        message_id = await self._api.post(part, answer, f"{self._record.key}:{self._recorded}")
         self._posted.append((message_id, part))
         self._recorded += 1
-        await self._receipt.record(message_id)
+        await self._record.record(message_id)
 
-    async def _shorten(self, first: int, end: int) -> None:
+    async def _remove_from(self, first: int, end: int) -> None:
         """Removes the messages between two indexes, the last one first."""
         for index in range(end - 1, first - 1, -1):
-            await self._discard(self._posted.pop(index)[0])
+            await self._remove(self._posted.pop(index)[0])
 
-    async def _discard(self, message_id: str) -> None:
+    async def _remove(self, message_id: str) -> None:
         """A message that cannot be removed is no reason to deliver the answer again."""
         try:
-            await self._canvas.remove(message_id)
+            await self._api.remove(message_id)
         except DeliveryError as error:
             self._log.info("not removed", message_id=message_id, error=str(error))
 
     def _parts(self, text: str) -> list[str]:
         """What the text is cut into; parts that render to nothing are no messages."""
-        parts = split(text, self._canvas.limit_chars, self._measure)
+        parts = split(text, self._api.limit_chars, self._measure)
         return [part for part in parts if self._measure(part) > 0]
 
     def _measure(self, markdown: str) -> int:
-        """The canvas's measure, remembered: frames of one growing text ask for the same beginnings again and again."""
+        """The api's measure, remembered: drafts of one growing text ask for the same beginnings again and again."""
         length = self._measured.get(markdown)
         if length is None:
             if len(self._measured) >= _MEASURED_PARTS:
                 self._measured.clear()
-            length = self._measured[markdown] = self._canvas.measure(markdown)
+            length = self._measured[markdown] = self._api.measure(markdown)
         return length
 
 

@@ -37,7 +37,7 @@ from core.store.notes import Notes, PendingNotes
 from core.store.outbox import Outbox
 from core.store.people import People
 from core.store.personal_data import PersonalData
-from core.store.sessions import Conversations, Transcripts
+from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue, SyncSource
 from core.store.usage import UsageLog
@@ -115,7 +115,7 @@ class Services:
                 settings=settings,
                 clock=clock,
                 database=database,
-                conversations=IncognitoConversations(Conversations(database, clock), incognito, marks),
+                conversations=IncognitoConversations(database, clock, incognito, marks),
                 incognito_marks=marks,
                 transcripts=Transcripts(database),
                 recall=Recall(database, clock, settings.general.zone),

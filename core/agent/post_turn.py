@@ -12,7 +12,8 @@ import structlog
 from core.agent.sessions import window_of
 from core.errors import ModelError
 from core.memory.manager import MemoryManager, last_turn
-from core.ports import Conversations, Model
+from core.ports import Model
+from core.store.sessions import Conversations
 from core.types import Address, Message, Payer, Request, Scope, Session, ToolContext
 
 TITLE_CHARS = 60

@@ -9,7 +9,8 @@ from core.agent.prompt import Prompt
 from core.agent.user_message import Turn
 from core.errors import Refused
 from core.memory.manager import MemoryManager
-from core.ports import Clock, Conversations
+from core.ports import Clock
+from core.store.sessions import Conversations
 from core.types import Address, EndReason, Message, Scope, Session, ToolContext, Window
 
 ENDLESS = 2**63 - 1

@@ -19,8 +19,9 @@ from core.agent.user_message import Turn, UserMessages, with_attachments
 from core.errors import MnemeError, ModelError, StaleReadError
 from core.guard.scrubber import Scrubber, scrub
 from core.models.fallback import TOO_LONG
-from core.ports import Clock, Conversations, Model
+from core.ports import Clock, Model
 from core.store import epoch
+from core.store.sessions import Conversations
 from core.types import Answer, Completion, Inbound, Json, Message, MessageKind, Payer, Request, Session, ToolContext
 
 STOPPED = "[stopped]"

@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 from core.errors import ToolError
 from core.facts.claims import Claim, fact_of
 from core.facts.evidence import Evidence, subject_of
-from core.ports import Conversations
 from core.store.fact_search import FactBacklog
 from core.store.facts import Fact
+from core.store.sessions import Conversations
 from core.text.attributes import ME, attribute_of
 from core.types import Message, ToolContext
 

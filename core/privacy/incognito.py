@@ -2,8 +2,6 @@
 ids of its events reaches state.db, and with the process it is gone.
 
 Whoever works with conversations cannot tell the two apart but by `Session.is_incognito`. Ids here are negative.
-
-Where nothing is written down at present: addresses of incognito conversations. Known to this process alone.
 """
 
 from __future__ import annotations
@@ -12,23 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
-from typing import Protocol
 
-from core.ports import Conversations
-from core.store.incognito import IncognitoRegistry
+from core.ports import Clock
+from core.store.incognito import IncognitoMarks, IncognitoRegistry
 from core.store.outbox import OutboxItem
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
 from core.types import Address, EndReason, Json, Message, Scope, Session
 
 _FIRST = -(2**62)
 """Ids count up from here, so that they have an order and are nobody's in state.db."""
-
-
-class _Marks(Protocol):
-    """What outlives the process: where a conversation was incognito."""
-
-    async def add(self, address: Address) -> None: ...
-
-    async def remove(self, address: Address) -> None: ...
 
 
 @dataclass(slots=True)
@@ -37,13 +28,12 @@ class _Held:
     rows: list[Message] = field(default_factory=list)
 
 
-class IncognitoConversations:
-    """Fills the role `core.ports.Conversations`: over `written`, and over memory where `veil` covers the address;
-    `marks` tell the next process of it."""
+class IncognitoConversations(Conversations):
+    """Conversations in state.db, and in memory where `registry` has the address; `marks` tell the next process."""
 
-    def __init__(self, written: Conversations, veil: IncognitoRegistry, marks: _Marks) -> None:
-        self._written = written
-        self._veil = veil
+    def __init__(self, database: Database, clock: Clock, registry: IncognitoRegistry, marks: IncognitoMarks) -> None:
+        super().__init__(database, clock)
+        self._registry = registry
         self._marks = marks
         self._ids = count(_FIRST)
         self._held: dict[int, _Held] = {}
@@ -53,55 +43,51 @@ class IncognitoConversations:
         """What is said at the address from now on is held in memory only, until the session there ends."""
         # First the mark: should the process end in between, a conversation is said to be lost that never began.
         await self._marks.add(address)
-        self._veil.add(address)
+        self._registry.add(address)
 
     async def current(self, address: Address) -> Session | None:
         """The open session of an address."""
-        if not self._veil.has(address):
-            return await self._written.current(address)
+        if not self._registry.has(address):
+            return await super().current(address)
         held = self._at(address)
         return None if held is None else held.session
 
     async def ensure(self, session: Session) -> Session:
         """The open session of the address of `session`; that one, created, when there is none."""
-        if not self._veil.has(session.address):
-            return await self._written.ensure(session)
+        if not self._registry.has(session.address):
+            return await super().ensure(session)
         held = self._at(session.address)
         return self._made(session) if held is None else held.session
 
     async def create(self, session: Session, ending: EndReason = "new") -> Session:
         """Opens a session. An incognito one takes the place of the one before it, of which is left what it carries."""
-        if not self._veil.has(session.address):
-            return await self._written.create(session, ending)
+        if not self._registry.has(session.address):
+            return await super().create(session, ending)
         return self._made(session)
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
         """Ends a session; with an incognito one all of it is gone, and what comes next there is written down again."""
         held = self._held.pop(session_id, None)
         if held is not None:
-            places = self._veil.addresses(held.session.address)
+            places = self._registry.addresses(held.session.address)
             self._open.pop(places[0], None)
-            self._veil.remove(places[0])
+            self._registry.remove(places[0])
             for place in places:
                 await self._marks.remove(place)
         elif session_id >= 0:
-            await self._written.end(session_id, reason, at)
-
-    async def reopen(self, session_id: int, at: datetime) -> Session:
-        """Continues an ended session that was written down; no other can be."""
-        return await self._written.reopen(session_id, at)
+            await super().end(session_id, reason, at)
 
     async def find(self, session_id: int, scopes: frozenset[Scope]) -> Session | None:
         """A session by id; None when it does not exist or is not of these scopes."""
         if session_id >= 0:
-            return await self._written.find(session_id, scopes)
+            return await super().find(session_id, scopes)
         held = self._held.get(session_id)
         return held.session if held is not None and held.session.scope in scopes else None
 
     async def retitle(self, session_id: int, title: str) -> None:
         """Gives a session its title."""
         if session_id >= 0:
-            await self._written.retitle(session_id, title)
+            await super().retitle(session_id, title)
         elif (held := self._held.get(session_id)) is not None:
             held.session = replace(held.session, title=title)
 
@@ -111,17 +97,17 @@ class IncognitoConversations:
         """Appends and closes inbox entries. With messages of an incognito session the parcel is not filled: its words
         leave through the reply at hand or not at all."""
         if not messages or messages[0].session_id >= 0:
-            return await self._written.append(messages, closing, outbox_item)
+            return await super().append(messages, closing, outbox_item)
         if closing:
             # First: an answer that is refused, since it may have been made of what was forgotten, is not held either.
-            await self._written.append((), closing)
+            await super().append((), closing)
         held = self._held.get(messages[0].session_id)
         return [self._stored(held, message) for message in messages]
 
     async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
         """Everything the model may see, oldest first."""
         if session.id >= 0:
-            return await self._written.history(session, scopes)
+            return await super().history(session, scopes)
         held = self._held.get(session.id)
         if held is None or held.session.scope not in scopes:
             return []
@@ -129,7 +115,7 @@ class IncognitoConversations:
 
     async def keep_sent(self, sent: Sequence[tuple[int, tuple[Json, ...]]]) -> None:
         """Keeps the block lists of user turns as they are about to be sent: (message id, blocks)."""
-        await self._written.keep_sent([(message_id, blocks) for message_id, blocks in sent if message_id >= 0])
+        await super().keep_sent([(message_id, blocks) for message_id, blocks in sent if message_id >= 0])
         forms = {message_id: blocks for message_id, blocks in sent if message_id < 0}
         for held in self._held.values() if forms else ():
             held.rows = [replace(row, sent=forms[row.id]) if row.id in forms else row for row in held.rows]
@@ -138,7 +124,7 @@ class IncognitoConversations:
         """Keeps the system prompt of a session that has none yet; returns the session as it stands."""
         held = self._held.get(session_id)
         if held is None:
-            return await self._written.keep_prompt(session_id, prompt, sight)
+            return await super().keep_prompt(session_id, prompt, sight)
         if not held.session.system_prompt:
             held.session = replace(held.session, system_prompt=prompt, sight=sight)
         return held.session
@@ -148,10 +134,10 @@ class IncognitoConversations:
         held = self._at(address)
         known = None if held is None else self._known(held, external_id)
         if held is None or known is None:
-            return await self._written.amend(address, external_id, text)
+            return await super().amend(address, external_id, text)
         if text is None:
             held.rows.remove(known)
-            await self._written.amend(address, external_id, None)
+            await super().amend(address, external_id, None)
         elif known.kind == "chat":
             held.rows[held.rows.index(known)] = replace(known, text=text, blocks=None, sent=None)
         return True
@@ -170,7 +156,7 @@ class IncognitoConversations:
             ]
 
     def _at(self, address: Address) -> _Held | None:
-        return self._held.get(self._open.get(self._veil.home(address), 0))
+        return self._held.get(self._open.get(self._registry.home(address), 0))
 
     def _made(self, session: Session) -> Session:
         before = self._at(session.address)
@@ -180,7 +166,7 @@ class IncognitoConversations:
             if session.opens_at is not None and session.parent_id == before.session.id:
                 made.rows = [replace(row, sent=None) for row in before.rows if row.id >= session.opens_at]
         self._held[made.session.id] = made
-        self._open[self._veil.home(session.address)] = made.session.id
+        self._open[self._registry.home(session.address)] = made.session.id
         return made.session
 
     def _stored(self, held: _Held | None, message: Message) -> Message:

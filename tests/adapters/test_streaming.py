@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapters.streaming import StreamedReply
+from adapters.streaming import MessageApi, StreamedReply
 from core.errors import DeliveryError, StoreError
-from core.ports import DeliveryRecord, MessageApi, Reply
+from core.ports import DeliveryRecord, Reply
 from core.types import Answer, Button, Command, File
 from tests.fixtures.canvas import ChatCanvas, ListReceipt
 
@@ -21,7 +21,7 @@ BUTTON = Button(label="Again", command=Command(name="recall"), id="x")
 
 
 def painters() -> list[asyncio.Task[object]]:
-    return [task for task in asyncio.all_tasks() if task.get_name().startswith("painter")]
+    return [task for task in asyncio.all_tasks() if task.get_name().startswith("answer")]
 
 
 async def until_no_task() -> None:
@@ -37,7 +37,7 @@ async def _no_task_remains() -> AsyncIterator[None]:
 
 
 def begun(canvas: ChatCanvas, receipt: ListReceipt | None = None, *, frames: bool = True) -> StreamedReply:
-    painter = StreamedReply(canvas, frames=frames)
+    painter = StreamedReply(canvas, drafts=frames)
     painter.begin(receipt or ListReceipt())
     return painter
 

@@ -22,7 +22,7 @@ def begun(canvas: ChatCanvas, receipt: ListReceipt) -> StreamedReply:
 
 async def kill() -> None:
     """Ends painting where it stands, as the end of the process would."""
-    tasks = [task for task in asyncio.all_tasks() if task.get_name().startswith("painter")]
+    tasks = [task for task in asyncio.all_tasks() if task.get_name().startswith("answer")]
     assert tasks
     for task in tasks:
         task.cancel()
