@@ -23,7 +23,6 @@ from gateway.cli.runtime import (
     context_of,
     is_bare,
     joined,
-    plain,
     run_command,
     say_json,
     show,
@@ -110,7 +109,7 @@ def _list(target: InTarget = None, scope: InScope = None, as_json: AsJson = Fals
         if as_json:
             say_json({name: await services.notebook.entries(context.scopes, name) for name in targets})
         else:
-            tell(plain(await notes_of(services).list(context, targets)))
+            show(await notes_of(services).list(context, targets))
 
     visit(work)
 
@@ -158,7 +157,8 @@ def _change(
 
         await assert_somebodys(services, scope)
         edit = NoteEdit(action=action, target=target, old=old, new=new, is_insisting=is_insisting)
-        show(await notes_of(services).change(edit, await context_of(services, scope)))
+        answer = await notes_of(services).change(edit, await context_of(services, scope))
+        show(answer.text)
 
     visit(work)
 
@@ -178,7 +178,8 @@ def _history(
             changes = await services.notebook.history(context.scopes, PAGE, PAGE * (page - 1))
             say_json([_change_object(change) for change in changes])
         else:
-            show(await run_command(notes_of(services), Command(name="memory", arguments=f"history {page}"), context))
+            answer = await run_command(notes_of(services), Command(name="memory", arguments=f"history {page}"), context)
+            show(answer.text)
 
     visit(work)
 
@@ -191,7 +192,7 @@ def _remember(
     async def work(services: Services) -> None:
         await assert_somebodys(services, scope)
         command = Command(name="remember", arguments=joined(what))
-        show(await run_command(facts_of(services), command, await context_of(services, scope)))
+        show((await run_command(facts_of(services), command, await context_of(services, scope))).text)
 
     visit(work)
 

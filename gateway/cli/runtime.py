@@ -91,13 +91,13 @@ def chat(group: Callable[[Services], CommandGroup], command: Command, scope: str
         commands = group(services)
         answer = await run_command(commands, command, context)
         if answer.confirm is not None and not yes:
-            show(answer)
+            show(answer.text)
             if not sys.stdin.isatty():
                 raise typer.BadParameter("nothing was erased: add --yes if this is what you mean", param_hint="--yes")
             typer.confirm("Yes?", abort=True)
         if answer.confirm is not None:
             answer = await run_command(commands, answer.confirm, context)
-        show(answer)
+        show(answer.text)
 
     visit(work)
 
@@ -133,9 +133,15 @@ async def context_of(services: Services, scope: str | None) -> CommandContext:
     )
 
 
-def show(answer: Answer) -> None:
-    """An answer for a chat, as plain text."""
-    tell(plain(answer.text))
+def show(markdown: str) -> None:
+    """A text for a chat: rendered where a person reads it, else plain."""
+    markdown = _CHAT_COMMAND.sub("`mneme ", markdown)
+    if sys.stdout.isatty():
+        from rich.markdown import Markdown
+
+        console().print(Markdown(markdown))
+    else:
+        tell(to_plain(markdown))
 
 
 def plain(markdown: str) -> str:

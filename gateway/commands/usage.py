@@ -43,19 +43,19 @@ class UsageCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """See `gateway.commands.registry`."""
         is_wide = context.inbound.address.platform in _WIDE
-        match command.arguments.strip().lower():
-            case "":
+        match command.arguments.lower().split():
+            case []:
                 return await self._overview(context)
-            case "months":
+            case ["months"]:
                 found = await self._report.months(context.scopes)
                 rows = [(f"{day:%B %Y}", spending) for day, spending in found]
                 return Answer(text=self._table("Month", rows, is_wide=is_wide))
-            case "sessions":
-                sessions = await self._report.sessions(context.scopes, SESSIONS)
+            case ["sessions", *limit] if all(word.isdecimal() and len(word) < 5 for word in limit):
+                sessions = await self._report.sessions(context.scopes, int(limit[0]) if limit else SESSIONS)
                 rows = [(self._name(session), spending) for session, spending in sessions]
                 buttons = tuple(_button(str(session.id), str(session.id)) for session, _ in sessions)
                 return Answer(text=self._table("Conversation", rows, is_wide=is_wide), buttons=buttons)
-            case number if number.isdecimal() and len(number) < 19:
+            case [number] if number.isdecimal() and len(number) < 19:
                 spending = await self._report.session(int(number), context.scopes)
                 return Answer(text=self._details(f"Conversation {int(number)}", spending))
         raise Refused(texts.USAGE_USAGE)
@@ -72,12 +72,15 @@ class UsageCommands:
         return Answer(text="\n\n".join(parts), buttons=buttons if lately.calls else ())
 
     def _details(self, name: str, spending: Spending) -> str:
-        lines = [f"**{name}**: {tokens(spending)}"]
+        lines = [f"**{name}**: {_tokens(spending)}"]
         if spending.calls:
             purposes = ", ".join(f"{count:,} {texts.CALL_KINDS[kind]}" for kind, count in spending.kinds)
-            lines.append(f"- {escape(costs(spending, self._report.prices))}")
+            lines.append(f"- {escape(_costs(spending, self._report.prices))}")
             lines.append(f"- {texts.counted(spending.calls, 'call')}: {purposes}.")
-        if spending.calls and (missed := misses(spending)):
+            for one in spending.bills if len(spending.bills) > 1 else ():
+                *_, price = _figures(self._report.prices.spending([one]), self._report.prices)
+                lines.append(f"  - {escape(one.model)}, {texts.CALL_KINDS[one.kind]}: {price}")
+        if spending.calls and (missed := _misses(spending)):
             lines += ["- Not in the cache:", *(f"  - {line}" for line in missed)]
         return "\n".join(lines)
 
@@ -93,16 +96,16 @@ class UsageCommands:
             return texts.NO_MODEL_ASKED
         if is_wide:
             lines = [f"| {head} | {' | '.join(COLUMNS)} |", "|---" + "|--:" * len(COLUMNS) + "|"]
-            cells = [(name.replace("|", "/"), *figures(spending, prices)) for name, spending in rows]
+            cells = [(name.replace("|", "/"), *_figures(spending, prices)) for name, spending in rows]
             return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in cells)])
         return "\n".join(
             f"- {name}: {price}, {sent} tokens in, {read} from the cache, {written} written to it, {output} out"
             for name, spending in rows
-            for _, sent, read, written, output, price in [figures(spending, prices)]
+            for _, sent, read, written, output, price in [_figures(spending, prices)]
         )
 
 
-def figures(spending: Spending, prices: Prices) -> tuple[str, ...]:
+def _figures(spending: Spending, prices: Prices) -> tuple[str, ...]:
     """A row of `COLUMNS`."""
     usage = spending.usage
     price = "no price" if spending.cost is None else prices.amount(spending.cost)
@@ -116,7 +119,7 @@ def figures(spending: Spending, prices: Prices) -> tuple[str, ...]:
     )
 
 
-def tokens(spending: Spending) -> str:
+def _tokens(spending: Spending) -> str:
     """The tokens of some calls in a sentence."""
     usage = spending.usage
     if not spending.calls:
@@ -127,7 +130,7 @@ def tokens(spending: Spending) -> str:
     return f"{usage.sent:,} tokens in{f', {read}{written}' if usage.sent else ''}; {usage.output:,} tokens out."
 
 
-def costs(spending: Spending, prices: Prices) -> str:
+def _costs(spending: Spending, prices: Prices) -> str:
     """What it came to in a sentence; empty where no model was asked."""
     unpriced = ", ".join(spending.unpriced)
     if not spending.calls:
@@ -140,7 +143,7 @@ def costs(spending: Spending, prices: Prices) -> str:
     return f"{text}." + (f" Besides, usage.prices in mneme.toml has no price for {unpriced}." if unpriced else "")
 
 
-def misses(spending: Spending) -> list[str]:
+def _misses(spending: Spending) -> list[str]:
     """Why tokens were sent anew, a line for each cause."""
     return [
         f"{miss.tokens:,} tokens in {texts.counted(miss.times, 'request')} {texts.MISS_CAUSES[miss.cause]}"
