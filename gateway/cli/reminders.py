@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -28,6 +29,7 @@ from gateway.cli.runtime import (
     tell,
     visit,
 )
+from gateway.commands.reminders import ReminderCommands
 from gateway.services import Services
 
 ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a reminder.")]
@@ -55,10 +57,10 @@ def add_reminders(app: typer.Typer) -> None:
     cron.callback(invoke_without_command=True)(_cron)
     cron.command("list")(_list)
     cron.command("add")(_add)
-    cron.command("pause")(_pause)
-    cron.command("resume")(_resume)
+    cron.command("pause", help="Stop a reminder until it is resumed.")(_change("pause"))
+    cron.command("resume", help="Let a paused reminder go on.")(_change("resume"))
     cron.command("run")(_run)
-    cron.command("remove")(_remove)
+    cron.command("remove", help="Remove a reminder.")(_change("remove"))
     app.command("remind")(_add)
     app.add_typer(cron, name="cron")
 
@@ -71,14 +73,13 @@ def _cron(context: typer.Context, scope: InScope = None, as_json: AsJson = False
 def _list(scope: InScope = None, as_json: AsJson = False) -> None:
     """List what is planned, the next one first."""
 
+    if not as_json:
+        chat(ReminderCommands, Command(name="cron"), scope)
+        return
+
     async def work(services: Services) -> None:
         jobs = await services.appointments.list(await seen(services, scope))
-        if as_json:
-            say_json([_object(services, job) for job in jobs])
-        elif not jobs:
-            say(plain(texts.NO_REMINDERS))
-        for job in jobs if not as_json else ():
-            tell(services.appointments.describe(job) + ("" if job.target == HERE else f" (to {job.target.key})"))
+        say_json([_object(services, job) for job in jobs])
 
     visit(work)
 
@@ -104,32 +105,18 @@ def _add(words: When, ask: Ask = False, to: To = None, as_json: AsJson = False) 
     visit(work)
 
 
-def _pause(job_id: ID, scope: InScope = None) -> None:
-    """Stop a reminder until it is resumed."""
-    _change("pause", job_id, scope)
-
-
-def _resume(job_id: ID, scope: InScope = None) -> None:
-    """Let a paused reminder go on."""
-    _change("resume", job_id, scope)
-
-
 def _run(job_id: ID, scope: InScope = None) -> None:
     """Make a reminder due now, besides its schedule; the running Mneme delivers it."""
-    _change("run", job_id, scope)
+    _change("run")(job_id, scope)
     if not is_running(load().home):
         say("Mneme is not running; the reminder is delivered once it is started.")
 
 
-def _remove(job_id: ID, scope: InScope = None) -> None:
-    """Remove a reminder."""
-    _change("remove", job_id, scope)
+def _change(action: str) -> Callable[..., None]:
+    def run(job_id: ID, scope: InScope = None) -> None:
+        chat(ReminderCommands, Command(name="cron", arguments=f"{action} {job_id}"), scope)
 
-
-def _change(action: str, job_id: int, scope: str | None) -> None:
-    from gateway.commands.reminders import ReminderCommands
-
-    chat(ReminderCommands, Command(name="cron", arguments=f"{action} {job_id}"), scope)
+    return run
 
 
 async def _place(services: Services, to: str | None) -> tuple[Address, Scope]:

@@ -54,7 +54,11 @@ class ReminderCommands:
             return await self._change(action, rest, context)
         if action in ("", "list"):
             jobs = await self._appointments.list(context.scopes)
-            lines = [f"- {escape(self._appointments.describe(job))}" for job in jobs]
+            here = context.inbound.address
+            lines = [
+                f"- {escape(self._appointments.describe(job))}{'' if job.target == here else f' (to {job.target.key})'}"
+                for job in jobs
+            ]
             return Answer(text="\n".join(lines) or texts.NO_REMINDERS)
         raise Refused(texts.CRON_USAGE)
 
