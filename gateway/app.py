@@ -47,11 +47,10 @@ from core.tools.reminder import reminder
 from core.tools.session_search import session_search
 from core.usage.metered_model import MeteredModel
 from gateway.access import Access
-from gateway.commands.export import ExportCommands
 from gateway.commands.facts import FactCommands
-from gateway.commands.forget import ForgetCommands
 from gateway.commands.links import ASKED, LinkCommands
 from gateway.commands.memory import MemoryCommands
+from gateway.commands.privacy import ExportCommands, ForgetCommands
 from gateway.commands.recall import RecallCommands
 from gateway.commands.registry import CommandGroup, Commands
 from gateway.commands.reminders import ReminderCommands

@@ -242,7 +242,7 @@ def _forget(
     as_json: AsJson = False,
 ) -> None:
     """Erase what was said about something, and all that was made of it, for good."""
-    from gateway.commands.forget import ForgetCommands
+    from gateway.commands.privacy import ForgetCommands
 
     if not as_json:
         chat(ForgetCommands, Command(name="forget", arguments=joined(what)), scope, yes=yes)

@@ -1,12 +1,15 @@
-"""Who gives a command, and where: what every command is told."""
+"""What every command is told, who gives it and where; and how the commands are announced."""
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 
 from core.store.erasure import ErasureRequest
 from core.store.notes import Author
-from core.types import Account, Inbound, Scope, Session
+from core.types import Account, CommandSpec, Inbound, Option, Scope, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,3 +71,20 @@ class CommandContext:
             address=self.inbound.address,
             is_owner=self.is_owner,
         )
+
+
+def announced(*names: str) -> tuple[CommandSpec, ...]:
+    """The commands of these names as `commands.toml` describes them."""
+    return tuple(_specs()[name] for name in names)
+
+
+@cache
+def _specs() -> dict[str, CommandSpec]:
+    tables = tomllib.loads(files("gateway.commands").joinpath("commands.toml").read_text(encoding="utf-8"))
+    specs = {}
+    for name, table in tables.items():
+        options = [
+            Option(**{**option, "choices": tuple(option.get("choices", ()))}) for option in table.pop("options", ())
+        ]
+        specs[name] = CommandSpec(name=name, options=tuple(options), **table)
+    return specs

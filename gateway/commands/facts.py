@@ -17,10 +17,10 @@ from core.facts.ranking import FactRanking, KnownFacts, Question
 from core.markup.source import escape
 from core.store.facts import Fact, FactChange
 from core.store.messages import OriginalMessages
-from core.types import Answer, Button, Command, CommandSpec, Message, Option, Sender
+from core.types import Answer, Button, Command, Message, Sender
 from gateway import texts
-from gateway.commands.context import CommandContext
-from gateway.commands.forget import CONFIRMED, receipt_text, traces_text
+from gateway.commands.context import CommandContext, announced
+from gateway.commands.privacy import CONFIRMED, receipt_text, traces_text
 from gateway.services import Services
 
 PAGE = 8
@@ -36,23 +36,7 @@ ACTIONS = ("facts", "changes", "why", "pin", "unpin", "right", "wrong", "correct
 class FactCommands:
     """/remember and /facts, and for /memory what concerns facts, over the facts of `services`."""
 
-    specs = (
-        CommandSpec(
-            name="remember",
-            description="Remember a fact for good",
-            options=(
-                Option(name="what", description="a sentence: Ana's birthday is on 3 May; or answer a message with it"),
-            ),
-            is_private=True,
-            menu="Remember this",
-        ),
-        CommandSpec(
-            name="facts",
-            description="What I know",
-            options=(Option(name="words", description="only what has to do with these words, or a page"),),
-            is_private=True,
-        ),
-    )
+    specs = announced("remember", "facts")
 
     def __init__(self, services: Services) -> None:
         zone = services.settings.general.zone

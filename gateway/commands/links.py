@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from core.errors import Refused
 from core.store.links import Link, NamedAccount
 from core.store.outbox import OutboxItem
-from core.types import Account, Address, Answer, Command, CommandSpec, Option
+from core.types import Account, Address, Answer, Command
 from gateway import texts
 from gateway.commands.confirmations import Confirmations
-from gateway.commands.context import CommandContext
+from gateway.commands.context import CommandContext, announced
 from gateway.services import Services
 
 _AGREED = "yes "
@@ -22,20 +22,7 @@ ASKED = "link:asked:"
 class LinkCommands:
     """Over the links of `services`. The other side is told through the outbox; `on_wake` is called then."""
 
-    specs = (
-        CommandSpec(
-            name="link",
-            description="Be one person with your account on another platform",
-            options=(Option(name="code", description="the code from there; without one I give you a code"),),
-            is_private=True,
-        ),
-        CommandSpec(
-            name="unlink",
-            description="Separate this account from your others at once",
-            options=(Option(name="account", description="another account of yours to separate, like discord:77"),),
-            is_private=True,
-        ),
-    )
+    specs = announced("link", "unlink")
 
     def __init__(self, services: Services, on_wake: Callable[[], None]) -> None:
         self._links = services.links

@@ -14,10 +14,10 @@ from core.markup.source import escape
 from core.notes.files import FILES
 from core.review.review import ANYWAY, doubt, insisting, quoted
 from core.store.notes import FACT, NoteChange, Operation, PendingNote, Provenance
-from core.types import Answer, Button, Command, CommandSpec, Option
+from core.types import Answer, Button, Command
 from gateway import texts
-from gateway.commands.context import CommandContext
-from gateway.commands.facts import ACTIONS, FactCommands
+from gateway.commands.context import CommandContext, announced
+from gateway.commands.facts import FactCommands
 from gateway.services import Services
 
 T = TypeVar("T")
@@ -62,21 +62,7 @@ class NoteEdit:
 class MemoryCommands:
     """/memory over the notes of `services` and `facts`."""
 
-    specs = (
-        CommandSpec(
-            name="memory",
-            description="What is noted and known for good, and what became of it",
-            options=(
-                Option(
-                    name="action",
-                    description="what to do",
-                    choices=tuple(dict.fromkeys(("list", *_NOTE_ACTIONS, *ACTIONS))),
-                ),
-                Option(name="text", description="the note; user: before it for who you are; old => new to replace"),
-            ),
-            is_private=True,
-        ),
-    )
+    specs = announced("memory")
 
     def __init__(self, services: Services, facts: FactCommands) -> None:
         self._notebook = services.notebook

@@ -12,8 +12,8 @@ from core.search import filters
 from core.search.recall import HistorySearch
 from core.search.rendering import to_markdown
 from core.store.query import READ_FIRST, FoundSession, SearchQuery, SearchResults
-from core.types import Answer, Button, Command, CommandSpec, Option, Payer
-from gateway.commands.context import CommandContext
+from core.types import Answer, Button, Command, Payer
+from gateway.commands.context import CommandContext, announced
 
 LIMIT = 5
 BUBBLE_CHARS = 3_000
@@ -30,40 +30,7 @@ _SWITCHES = re.compile(rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORE
 class RecallCommands:
     """`zone` is the IANA name for the dates that are shown."""
 
-    specs = (
-        CommandSpec(
-            name="recall",
-            description="Find what was said, in your own words",
-            options=(
-                Option(name="query", description='a question as it stands, or words, OR, -without, "a phrase", begin*'),
-                Option(name="from", prefix="from:", description="who said it: a name, me, or you for the assistant"),
-                Option(name="platform", prefix="platform:", description="where: telegram, discord, terminal, …"),
-                Option(name="before", prefix="before:", description="said before it: 2026-05-01, May, last week"),
-                Option(name="after", prefix="after:", description="said from then on: 2026-05-01, May, last week"),
-                Option(name="title", prefix="title:", description="in conversations with this in their title"),
-                Option(
-                    name="role",
-                    prefix="role:",
-                    description="said by people, by the assistant, or results of tools",
-                    choices=("user", "assistant", "tool"),
-                ),
-                Option(name="in", prefix="in:", description="in one conversation, by its number, or in a time"),
-                Option(
-                    name="summary",
-                    prefix="--summary",
-                    description="what was discussed, decided and came of it, in a few sentences",
-                    choices=("true", "false"),
-                ),
-                Option(
-                    name="expand",
-                    prefix="--expand",
-                    description="also search for what the model makes of the question; takes seconds",
-                    choices=("true", "false"),
-                ),
-            ),
-            is_private=True,
-        ),
-    )
+    specs = announced("recall")
 
     def __init__(self, recall: HistorySearch, zone: str) -> None:
         self._recall = recall

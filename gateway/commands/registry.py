@@ -19,19 +19,14 @@ from core.store.actions import Actions, ButtonAction
 from core.types import Account, Answer, Command, CommandSpec, Inbound, Option, Scope
 from gateway import texts
 from gateway.commands.confirmations import UNCLEAR, YES, Confirmations
-from gateway.commands.context import CommandContext
+from gateway.commands.context import CommandContext, announced
 
 BUTTON_LIFE = timedelta(days=7)
 _SECRET_ARGUMENTS = frozenset({"approve", "forget", "link"})
 """Commands whose arguments are never kept."""
 _INCOGNITO = frozenset({"incognito", "new", "stop", "title", "link", "unlink"})
 """Of those that change something, the ones that write nothing of an incognito conversation down."""
-_HELP = CommandSpec(
-    name="help",
-    description="What I can do, and how to say it",
-    options=(Option(name="command", description="a command to explain"),),
-    is_private=True,
-)
+(_HELP,) = announced("help")
 
 
 class CommandGroup(Protocol):

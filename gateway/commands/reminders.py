@@ -5,9 +5,9 @@ from __future__ import annotations
 from core.dates.schedule import Reading
 from core.errors import Refused
 from core.markup.source import escape
-from core.types import Answer, Command, CommandSpec, Option
+from core.types import Answer, Command
 from gateway import texts
-from gateway.commands.context import CommandContext
+from gateway.commands.context import CommandContext, announced
 from gateway.services import Services
 
 _CHANGES = ("pause", "resume", "remove", "run")
@@ -16,25 +16,7 @@ _CHANGES = ("pause", "resume", "remove", "run")
 class ReminderCommands:
     """Over the appointments of `services`, in a chat and in the shell."""
 
-    specs = (
-        CommandSpec(
-            name="remind",
-            description="Remind you of something at a time",
-            options=(
-                Option(name="when", description="tomorrow at 9, in 20 minutes, every monday at 8:30", is_required=True),
-                Option(name="text", description="what to remind you of", is_required=True),
-            ),
-            joiner=" | ",
-        ),
-        CommandSpec(
-            name="cron",
-            description="Reminders and scheduled questions: list, add, pause, resume, remove, run now",
-            options=(
-                Option(name="action", description="what to do", choices=("list", "add", *_CHANGES)),
-                Option(name="text", description="add: when | what to ask me each time; otherwise the number"),
-            ),
-        ),
-    )
+    specs = announced("remind", "cron")
 
     def __init__(self, services: Services) -> None:
         self._appointments = services.appointments

@@ -8,9 +8,9 @@ from core.agent.sessions import SessionTracker
 from core.errors import Refused
 from core.markup.source import escape
 from core.store.outbox import OutboxItem
-from core.types import Answer, Button, Command, CommandSpec, Option, Session
+from core.types import Answer, Button, Command, Session
 from gateway import texts
-from gateway.commands.context import CommandContext
+from gateway.commands.context import CommandContext, announced
 from gateway.services import Services
 
 TITLE_CHARS = 120
@@ -22,26 +22,7 @@ RESUMABLE = 5
 class SessionCommands:
     """Over the conversations of `services`; `tracker` ends and resumes sessions."""
 
-    specs = (
-        CommandSpec(name="new", description="Begin a new conversation; the old one stays and can be found"),
-        CommandSpec(name="stop", description="Stop the answer that is being written"),
-        CommandSpec(
-            name="sessions",
-            description="Earlier conversations: list, search, or go on with one",
-            options=(Option(name="which", description="a number to go on with it, or words to look for in titles"),),
-            is_private=True,
-        ),
-        CommandSpec(
-            name="title",
-            description="Give this conversation a title",
-            options=(Option(name="text", description="the title"),),
-        ),
-        CommandSpec(
-            name="incognito",
-            description="A conversation of which nothing is kept; off ends it",
-            options=(Option(name="state", description="on or off", choices=("on", "off")),),
-        ),
-    )
+    specs = announced("new", "stop", "sessions", "title", "incognito")
 
     def __init__(self, services: Services, tracker: SessionTracker) -> None:
         self._services = services

@@ -10,9 +10,9 @@ from core.errors import Refused
 from core.markup.source import escape
 from core.store.people import Pairing
 from core.store.sync import SyncQueue
-from core.types import Answer, Command, CommandSpec, Option
+from core.types import Answer, Command
 from gateway import texts
-from gateway.commands.context import CommandContext
+from gateway.commands.context import CommandContext, announced
 from gateway.services import STATE, Services
 
 if TYPE_CHECKING:
@@ -23,16 +23,7 @@ if TYPE_CHECKING:
 class StatusCommands:
     """`report` looks at what runs."""
 
-    specs = (
-        CommandSpec(
-            name="approve",
-            description="Owner: let somebody in who showed you a code",
-            options=(Option(name="code", description="the eight characters"),),
-            is_private=True,
-        ),
-        CommandSpec(name="status", description="What works and what does not", is_private=True),
-        CommandSpec(name="whoami", description="Who you are to me, with the ids that settings need", is_private=True),
-    )
+    specs = announced("approve", "status", "whoami")
 
     def __init__(self, services: Services, report: StatusReport) -> None:
         self._people = services.people

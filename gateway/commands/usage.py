@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.markup.source import escape
-from core.types import Answer, Button, Command, CommandSpec, Option, Session
+from core.types import Answer, Button, Command, Session
 from core.usage.report import Prices, Spending
 from gateway import texts
-from gateway.commands.context import CommandContext
+from gateway.commands.context import CommandContext, announced
 from gateway.services import Services
 
 SESSIONS = 10
@@ -23,14 +23,7 @@ _WIDE = frozenset({"terminal"})
 class UsageCommands:
     """Over the usage report of `services`."""
 
-    specs = (
-        CommandSpec(
-            name="usage",
-            description="What the model has cost, and how much came from the cache",
-            options=(Option(name="list", description="by month or by conversation", choices=("months", "sessions")),),
-            is_private=True,
-        ),
-    )
+    specs = announced("usage")
 
     def __init__(self, services: Services) -> None:
         self._report = services.usage_report

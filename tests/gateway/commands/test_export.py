@@ -13,7 +13,7 @@ from core.store.personal_data import KINDS
 from core.store.sqlite.database import Database
 from core.transfer.formats import parse_line
 from core.types import Account, Address, Answer, File, Scope
-from gateway.commands import export
+from gateway.commands import privacy
 from tests.fixtures.annals import Annals
 from tests.fixtures.corridor import KeptReply, open_corridor
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -143,12 +143,12 @@ async def test_what_is_long_is_packed_in_parts_and_what_is_too_long_is_said(
     async with open_corridor(home, ScriptedModel()) as corridor:
         for number in range(6):
             await corridor.say(f"{number} " + "kayak " * 400, "7")
-        monkeypatch.setattr(export, "PART_CHARS", 6000)
+        monkeypatch.setattr(privacy, "PART_CHARS", 6000)
         reply = await corridor.say("/export", "7")
         packed = [gzip.decompress(file.content) for file in files(reply) if file.name.endswith(".gz")]
         assert len(packed) > 2
         assert all(json.loads(line) for part in packed for line in part.splitlines())
-        monkeypatch.setattr(export, "PART_CHARS", 600)
+        monkeypatch.setattr(privacy, "PART_CHARS", 600)
         reply = await corridor.say("/export", "7")
         assert "`mneme export`" in reply.text
         assert files(reply) == ()
