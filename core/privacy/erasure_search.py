@@ -79,7 +79,7 @@ def find(
         )
         for row in erasure.said(connection, ids)
     ]
-    quoting = Quoting(plan.terms, [item.text for item in shown[-QUOTED_MESSAGES:]], is_any=plan.is_any)
+    quoting = Quoting(plan.terms, [item.text for item in shown[-QUOTED_MESSAGES:]], is_any=len(plan.alternatives) > 1)
     shown += _unanswered(connection, found, query, quoting, request)
     search = _CopySearch(connection, found, quoting, request)
     search.run()

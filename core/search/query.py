@@ -1,7 +1,6 @@
 """What a person types becomes a plan for the text indexes. Pure; any text gives a plan, none raises.
 
 The language: words (all of them), ``OR``, ``NOT`` or a leading ``-``, ``"a phrase"``, ``prefix*``; OR binds loosest.
-Nothing typed ever reaches FTS5 as syntax: every term is quoted here.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 
-from core.store.query import Clause, Route, SearchPlan
+from core.store.query import Clause, Phrase, Route, SearchPlan
 from core.text.cjk import apart, asked_terms
 from core.text.normalize import WORD, bare, language_data, pairs_of, pieces, signed_terms, symbol_token, words_of
 from core.text.spelling import forms_of
@@ -32,7 +31,7 @@ _TOKEN = re.compile(r'(-?)"([^"]*)"(\*?)|([^\s"]+)')
 class _Term:
     """A quoted or bare term, cut into parts that each belong to one route. All of them have to match."""
 
-    parts: tuple[tuple[Route, str], ...]
+    parts: tuple[tuple[Route, Phrase], ...]
     marks: tuple[str, ...]
     is_excluded: bool
 
@@ -58,13 +57,15 @@ def parse(text: str) -> SearchPlan:
             alternatives[-1].append(term)
     asked = [terms for terms in alternatives if any(not term.is_excluded for term in terms)]
     if not asked:
-        return SearchPlan(is_typed=False, without=tuple(_grouped(term) for terms in alternatives for term in terms))
+        return SearchPlan(
+            is_typed=False,
+            without=tuple(_clauses([replace(term, is_excluded=False)]) for terms in alternatives for term in terms),
+        )
     wanted = [term for terms in asked for term in terms if not term.is_excluded]
     return SearchPlan(
-        alternatives=_combined([_clauses(terms) for terms in islice(_split(asked), LIMIT_TERMS)]),
+        alternatives=tuple(_clauses(terms) for terms in islice(_split(asked), LIMIT_TERMS)),
         ranking=_ranking(part for term in wanted for part in term.parts),
         terms=_unique(mark for term in wanted for mark in term.marks),
-        is_any=len(asked) > 1,
     )
 
 
@@ -79,15 +80,16 @@ def any_of(text: str) -> SearchPlan:
     runs = [part for kind, part in cut if kind == "run"]
     asked = apart([term for run in runs for term in asked_terms(run)]) or ([] if telling or symbols else runs)
     words = (telling or ([] if asked or symbols else words))[:LIMIT_TERMS]
-    marks = [*(pair for term in asked for pair in pairs_of(term) or [term]), *symbols]
-    pairs = [*(pair for term in asked for pair in _route_pairs(term)), *(_quote(symbol_token(one)) for one in symbols)]
     signed = [term for part in spaced for term in signed_terms(part)]
-    parts: list[tuple[Route, str]] = [("words", _quote(word)) for word in _unique([*words, *signed])[:LIMIT_TERMS]]
-    parts += [("pairs", pair) for pair in _unique(pairs)[:LIMIT_TERMS]]
-    ranking = _ranking(parts)
+    pairs = _unique([*(pair for term in asked for pair in pairs_of(term) or [term]), *map(symbol_token, symbols)])
+    marks = [*(pair for term in asked for pair in pairs_of(term) or [term]), *symbols]
     return SearchPlan(
-        alternatives=tuple(((route, expression, False),) for route, expression in ranking),
-        ranking=ranking,
+        ranking=_ranking(
+            [
+                *(("words", Phrase((word,))) for word in _unique([*words, *signed])[:LIMIT_TERMS]),
+                *(("pairs", Phrase((pair,))) for pair in pairs[:LIMIT_TERMS]),
+            ]
+        ),
         terms=_unique([*words, *marks[:LIMIT_TERMS]]),
         is_typed=False,
         is_loose=True,
@@ -95,18 +97,17 @@ def any_of(text: str) -> SearchPlan:
 
 
 def inflected(text: str) -> SearchPlan:
-    """The plan of `parse` that is content with any form of each word, where there are plain words
-    alone. `terms` has all forms of a word as one, with bars between them."""
+    """The plan of `parse` that is content with any form of each word, where there are plain words alone. `terms` has
+    all forms of a word as one, with bars between them."""
     plan, words = parse(text), clean(text).split()
-    if has_operators(text) or plan.single is None or plan.single[0] != "words" or list(plan.terms) != words:
+    routes = [clause.route for clauses in plan.alternatives for clause in clauses]
+    if has_operators(text) or routes != ["words"] or list(plan.terms) != words:
         return plan
-    groups = [forms_of(bare(word)) for word in words]
-    expressions = [" OR ".join(f'"{form}"' for form in group) for group in groups]
-    whole = " AND ".join(f"({expression})" for expression in expressions)
+    phrases = tuple(Phrase(forms_of(bare(word))) for word in words)
     return SearchPlan(
-        alternatives=((("words", whole, False),),),
-        ranking=(("words", " OR ".join(expressions)),),
-        terms=tuple("|".join(group) for group in groups),
+        alternatives=((Clause("words", phrases),),),
+        ranking=(("words", phrases),),
+        terms=tuple("|".join(phrase.texts) for phrase in phrases),
     )
 
 
@@ -180,7 +181,7 @@ def _bare(text: str, is_excluded: bool) -> _Term | None:
 
 
 def _term(text: str, is_excluded: bool, is_prefix: bool) -> _Term | None:
-    parts: list[tuple[Route, str]] = []
+    parts: list[tuple[Route, Phrase]] = []
     marks: list[str] = []
     cut = pieces(text)
     for index, (kind, part) in enumerate(cut):
@@ -189,26 +190,22 @@ def _term(text: str, is_excluded: bool, is_prefix: bool) -> _Term | None:
             head = _head(part)
             is_open = is_prefix and index == len(cut) - 1 and head == part
             part = head
-            parts.append(("words", _word(part, is_excluded, "*" if is_open else "")))
+            parts.append(("words", Phrase(_word(part, is_excluded), is_open)))
             marks.append(" ".join(words_of(part)) + ("*" if is_open else ""))
-        elif chosen == "trigram":
-            parts.append(("trigram", _quote(part)))
-            marks.append(part)
         else:
-            parts.extend(
-                ("pairs", pair) for pair in (_route_pairs(part) if kind == "run" else [_quote(symbol_token(part))])
-            )
+            texts = [part] if chosen == "trigram" else (pairs_of(part) or [part])
+            parts += [(chosen, Phrase((one if kind == "run" else symbol_token(one),))) for one in texts]
             marks.append(part)
     return _Term(tuple(dict.fromkeys(parts)), tuple(marks), is_excluded) if parts else None
 
 
-def _word(part: str, is_excluded: bool, ending: str) -> str:
-    """The expression for a word or a phrase. Where a sign belongs to the word (``C++``), what has it too comes first,
-    and only that is left out."""
-    plain, signed = _quote(part) + ending, signed_terms(part)
+def _word(part: str, is_excluded: bool) -> tuple[str, ...]:
+    """A word or a phrase. Where a sign belongs to the word (``C++``), what has it too comes first, and only that is
+    left out."""
+    signed = signed_terms(part)
     if len(signed) != 1 or len(words_of(part)) > 1:
-        return plain
-    return _quote(signed[0]) + ending if is_excluded else f"({plain} OR {_quote(signed[0])}{ending})"
+        return (part,)
+    return (signed[0],) if is_excluded else (part, signed[0])
 
 
 def _head(part: str) -> str:
@@ -219,11 +216,6 @@ def _head(part: str) -> str:
     end = words[-1].end()
     blank = _BLANK.search(part, end, end + 64)
     return part[: end if blank is None else blank.start()]
-
-
-def _route_pairs(run: str) -> list[str]:
-    """Expressions over the pairs index, which holds single characters too."""
-    return [_quote(pair) for pair in pairs_of(run) or [run]]
 
 
 def _split(alternatives: Iterable[Sequence[_Term]]) -> Iterator[Sequence[_Term]]:
@@ -238,50 +230,20 @@ def _by_route(term: _Term) -> list[_Term]:
     return [replace(term, parts=tuple(part for part in term.parts if part[0] == path)) for path in routes]
 
 
-def _grouped(term: _Term) -> tuple[tuple[Route, str], ...]:
-    """One expression a route, all of which hold where the term stands."""
-    return tuple((part.parts[0][0], " AND ".join(one for _, one in part.parts)) for part in _by_route(term))
-
-
-def _clauses(terms: Sequence[_Term]) -> list[Clause]:
+def _clauses(terms: Sequence[_Term]) -> tuple[Clause, ...]:
     """One alternative: for each route what must match, then what must not."""
-    clauses: list[Clause] = []
-    routes: tuple[Route, ...] = ("words", "trigram", "pairs")
-    for chosen in routes:
-        must = [part for term in terms if not term.is_excluded for path, part in term.parts if path == chosen]
-        if must:
-            clauses.append((chosen, " AND ".join(must), False))
-    for term in terms:
-        if term.is_excluded:
-            clauses.append((term.parts[0][0], " AND ".join(part for _, part in term.parts), True))
-    return clauses
+    wanted = _ranking(part for term in terms if not term.is_excluded for part in term.parts)
+    return (
+        *(Clause(path, phrases) for path, phrases in wanted),
+        *(Clause(path, phrases, True) for term in terms if term.is_excluded for path, phrases in _ranking(term.parts)),
+    )
 
 
-def _combined(alternatives: list[list[Clause]]) -> tuple[tuple[Clause, ...], ...]:
-    """Where all clauses belong to one route, one expression says everything and one index answers it."""
-    routes = {path for clauses in alternatives for path, _, _ in clauses}
-    if len(routes) > 1:
-        return tuple(tuple(clauses) for clauses in alternatives[:LIMIT_TERMS])
-    whole = []
-    for clauses in alternatives:
-        must = [expression for _, expression, is_excluded in clauses if not is_excluded]
-        without = [expression for _, expression, is_excluded in clauses if is_excluded]
-        joined = " AND ".join(must)
-        whole.append(f"(({joined}) NOT ({' OR '.join(f'({part})' for part in without)}))" if without else f"({joined})")
-    return (((routes.pop(), " OR ".join(whole), False),),)
-
-
-def _ranking(parts: Iterable[tuple[Route, str]]) -> tuple[tuple[Route, str], ...]:
-    by_route: dict[Route, list[str]] = {}
-    for path, part in parts:
-        chosen = by_route.setdefault(path, [])
-        if part not in chosen:
-            chosen.append(part)
-    return tuple((path, " OR ".join(chosen)) for path, chosen in by_route.items())
-
-
-def _quote(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
+def _ranking(parts: Iterable[tuple[Route, Phrase]]) -> tuple[tuple[Route, tuple[Phrase, ...]], ...]:
+    by_route: dict[Route, dict[Phrase, None]] = {}
+    for path, phrase in parts:
+        by_route.setdefault(path, {})[phrase] = None
+    return tuple((path, tuple(phrases)) for path, phrases in by_route.items())
 
 
 def _unique(texts: Iterable[str]) -> tuple[str, ...]:

@@ -196,7 +196,7 @@ def _discovered(
         found = completed(typed, found)
         note = rendering.PARTLY if len(found.matches) > len(typed) else None
     plan = any_of(found.text)
-    if not plan.alternatives:
+    if not plan.ranking:
         return results.discovery(passages, query, [], plan, rendering.WORDLESS)
     if matches := found.matches:
         plan = replace(plan, terms=(*plan.terms, *marks_of(query_terms(found.text))))

@@ -18,37 +18,39 @@ DAY_IN_CHUNK = 2
 Route = Literal["words", "trigram", "pairs"]
 """words · three or more characters of an unspaced script · one or two, and emoji: each has an index of its own."""
 
-Clause = tuple[Route, str, bool]
-"""An index, an expression that it accepts, and whether what matches is left out instead of kept."""
-
 Shape = Literal["discovery", "scroll", "browse", "read"]
+
+
+class Phrase(NamedTuple):
+    """One or more words that stand together; any of `texts` will do. is_prefix: the last word may go on."""
+
+    texts: tuple[str, ...]
+    is_prefix: bool = False
+
+
+class Clause(NamedTuple):
+    """What one index is asked for: all of the phrases, or, if `is_excluded`, nothing that has all of them."""
+
+    route: Route
+    phrases: tuple[Phrase, ...]
+    is_excluded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPlan:
-    """A message is found when all clauses of one alternative hold; a plan without alternatives finds nothing.
+    """A message is found when all clauses of one alternative hold, or, if the plan `is_loose`, any phrase of `ranking`.
 
-    ranking: one expression a route, any of the wanted terms; the sum of their scores orders what was found. terms: what
-    to mark in a text, folded; ``ferr*`` is a prefix, a blank stands between the words of a phrase. is_typed: the
-    query was taken as it was typed. is_loose: any of the words is enough. is_any: alternatives were typed, with OR.
-    without: where nothing is typed but what to leave out; a message with all expressions of one of these is left out.
+    ranking: by route, all wanted phrases; the sum of their scores orders what was found. terms: what to mark in a text,
+    folded; ``ferr*`` is a prefix, a blank stands between the words of a phrase. is_typed: the query was taken as it was
+    typed. without: where nothing is typed but what to leave out; a message with all of one of these is left out.
     """
 
     alternatives: tuple[tuple[Clause, ...], ...] = ()
-    ranking: tuple[tuple[Route, str], ...] = ()
+    ranking: tuple[tuple[Route, tuple[Phrase, ...]], ...] = ()
     terms: tuple[str, ...] = ()
     is_typed: bool = True
     is_loose: bool = False
-    is_any: bool = False
-    without: tuple[tuple[tuple[Route, str], ...], ...] = ()
-
-    @property
-    def single(self) -> tuple[Route, str] | None:
-        """The one expression that says all, when one index can answer alone."""
-        if len(self.alternatives) == 1 and len(self.alternatives[0]) == 1:
-            route, expression, _ = self.alternatives[0][0]
-            return route, expression
-        return None
+    without: tuple[tuple[Clause, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,16 @@ from itertools import islice
 from typing import Any
 
 from core.store.engine import Connection
-from core.store.query import DEFAULT_ROLES, CandidateMessage, MessageMatch, Route, SearchPlan, SearchQuery, TermCounts
+from core.store.query import (
+    DEFAULT_ROLES,
+    CandidateMessage,
+    MessageMatch,
+    Phrase,
+    Route,
+    SearchPlan,
+    SearchQuery,
+    TermCounts,
+)
 from core.store.rows import clean, scope_parameter, timestamp, visible
 from core.store.sqlite.chunk_index import until
 from core.store.sqlite.index_schema import SHOWN, day_of, scoped
@@ -80,12 +89,11 @@ class TextIndex:
 
     def find(self, plan: SearchPlan) -> Iterator[MessageMatch]:
         """The messages of a plan, best first, lazily."""
-        if not plan.alternatives:
+        if not plan.ranking:
             return
         own = self._few_scopes()
-        if plan.single is not None:
-            route, expression = plan.single
-            yield from self._ranked(route, _within(route, expression, own))
+        if (single := single_expression(plan)) is not None:
+            yield from self._ranked(single[0], _within(*single, own))
             return
         parameters = dict(self._parameters)
         statement = self._mixed(plan, parameters, own)
@@ -302,16 +310,16 @@ class TextIndex:
     def _mixed(self, plan: SearchPlan, parameters: dict[str, Any], own: Sequence[int]) -> str:
         """Several indexes: what any of them ranks, summed, as far as one of the alternatives holds."""
         ranked = []
-        for number, (route, expression) in enumerate(plan.ranking):
-            parameters[f"ranking_{number}"] = _within(route, expression, own)
+        for number, (route, phrases) in enumerate(plan.ranking):
+            parameters[f"ranking_{number}"] = _within(route, " OR ".join(map(_phrase, phrases)), own)
             table = _TABLES[route]
             ranked.append(f"SELECT rowid AS id, rank AS score FROM {table} WHERE {table} MATCH :ranking_{number}")
         held = []
         for number, clauses in enumerate(() if plan.is_loose else plan.alternatives):
             parts = []
-            for index, (route, expression, is_excluded) in enumerate(clauses):
+            for index, (route, phrases, is_excluded) in enumerate(clauses):
                 name, table = f"clause_{number}_{index}", _TABLES[route]
-                parameters[name] = _within(route, expression, own)
+                parameters[name] = _within(route, _all_of(phrases), own)
                 matching = f"SELECT rowid FROM {table} WHERE {table} MATCH :{name}"
                 parts.append(f"id {'NOT IN' if is_excluded else 'IN'} ({matching})")
             held.append(f"({' AND '.join(parts)})")
@@ -415,12 +423,35 @@ def _left_out(plan: SearchPlan, parameters: dict[str, Any]) -> str:
     groups = []
     for number, group in enumerate(plan.without):
         held: list[str] = []
-        for route, expression in group:
+        for route, phrases, _ in group:
             name, table = f"without_{number}_{len(held)}", _TABLES[route]
-            parameters[name] = expression
+            parameters[name] = _all_of(phrases)
             held.append(f"EXISTS (SELECT 1 FROM {table} WHERE {table} MATCH :{name} AND {table}.rowid = messages.id)")
         groups.append(f" AND NOT ({' AND '.join(held)})")
     return "".join(groups)
+
+
+def single_expression(plan: SearchPlan) -> tuple[Route, str] | None:
+    """The one FTS5 expression that says all of a plan, where one index can answer alone."""
+    routes = {clause.route for clauses in plan.alternatives for clause in clauses} or {path for path, _ in plan.ranking}
+    if len(routes) > 1:
+        return None
+    whole = [_phrase(phrase) for _, phrases in plan.ranking for phrase in phrases if plan.is_loose]
+    for clauses in plan.alternatives:
+        wanted = " AND ".join(_all_of(clause.phrases) for clause in clauses if not clause.is_excluded)
+        unwanted = " OR ".join(f"({_all_of(clause.phrases)})" for clause in clauses if clause.is_excluded)
+        whole.append(f"(({wanted}) NOT ({unwanted}))" if unwanted else f"({wanted})")
+    return routes.pop(), " OR ".join(whole)
+
+
+def _all_of(phrases: Iterable[Phrase]) -> str:
+    return " AND ".join(map(_phrase, phrases))
+
+
+def _phrase(phrase: Phrase) -> str:
+    """Quoted, so that nothing typed reaches FTS5 as syntax."""
+    quoted = ['"' + text.replace('"', '""') + '"' + "*" * phrase.is_prefix for text in phrase.texts]
+    return quoted[0] if len(quoted) == 1 else f"({' OR '.join(quoted)})"
 
 
 def _within(route: Route, expression: str, own: Sequence[int]) -> str:
