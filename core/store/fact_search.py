@@ -3,11 +3,11 @@ which messages are still to be read for facts. Every statement goes through the 
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from core.store import rows
+from core.store.engine import Connection, Row
 from core.store.facts import COLUMNS, Fact, Facts, Scopes, fact_of
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, scope_parameter, session_of, visible
 from core.store.sqlite.database import Database
@@ -116,7 +116,7 @@ class FactSearch:
         text score, how many of the names). The text score is bm25 from above 0, 0 without a word in common. At
         most `limit`."""
 
-        def work(connection: sqlite3.Connection) -> list[tuple[Fact, float, int]]:
+        def work(connection: Connection) -> list[tuple[Fact, float, int]]:
             own = connection.execute(
                 f"SELECT id FROM scopes WHERE {visible('scopes.id')}", {"scopes": scope_parameter(scopes)}
             )
@@ -132,7 +132,7 @@ class FactSearch:
         """The facts about all of these names together: open ones first, then the latest. With one name that is all that
         is known about it."""
 
-        def work(connection: sqlite3.Connection) -> list[Fact]:
+        def work(connection: Connection) -> list[Fact]:
             found = [fact_id for scope in scopes for fact_id in _together(connection, keys, scope, limit)]
             facts = _facts(connection, found, scopes)
             return sorted(facts, key=lambda fact: (not fact.is_open, -fact.said_at.timestamp()))[:limit]
@@ -194,12 +194,12 @@ class FactSearch:
         nobody ever was."""
         return rows.maybe_moment((await self._select(_LAST_SAID, frozenset()))[0][0])
 
-    async def _select(self, statement: str, scopes: Scopes, limit: int = -1, **values: object) -> list[sqlite3.Row]:
+    async def _select(self, statement: str, scopes: Scopes, limit: int = -1, **values: object) -> list[Row]:
         bound = {"scopes": scope_parameter(scopes), "limit": rows.bounded(limit), **values}
-        return await self._database.read(lambda connection: connection.execute(statement, bound).fetchall())
+        return await self._database.fetch_all(statement, bound)
 
 
-def _by_name(connection: sqlite3.Connection, keys: Sequence[str], scopes: Scopes, limit: int) -> dict[int, int]:
+def _by_name(connection: Connection, keys: Sequence[str], scopes: Scopes, limit: int) -> dict[int, int]:
     """How many of the names, by fact id; of a name with very many facts the latest."""
     found: dict[int, int] = {}
     values = {"scopes": scope_parameter(scopes), "names": list_value(keys), "limit": NAMES}
@@ -212,7 +212,7 @@ def _by_name(connection: sqlite3.Connection, keys: Sequence[str], scopes: Scopes
     return found
 
 
-def _together(connection: sqlite3.Connection, keys: Sequence[str], scope: Scope, limit: int) -> list[int]:
+def _together(connection: Connection, keys: Sequence[str], scope: Scope, limit: int) -> list[int]:
     """The facts of one scope about all of the names: open ones first, each the latest first."""
     names = list(dict.fromkeys(key for key in keys if key))
     values = {"scopes": scope_parameter((scope,)), "names": list_value(names), "limit": -1}
@@ -227,7 +227,7 @@ def _together(connection: sqlite3.Connection, keys: Sequence[str], scope: Scope,
     return found
 
 
-def _facts(connection: sqlite3.Connection, fact_ids: Sequence[int], scopes: Scopes) -> list[Fact]:
+def _facts(connection: Connection, fact_ids: Sequence[int], scopes: Scopes) -> list[Fact]:
     """The facts of these ids, in their order."""
     statement = f"SELECT {COLUMNS} FROM facts WHERE {in_list('facts.id', 'ids')} AND {visible('facts.scope_id')}"
     values = {"ids": list_value(fact_ids), "scopes": scope_parameter(scopes)}
@@ -235,7 +235,7 @@ def _facts(connection: sqlite3.Connection, fact_ids: Sequence[int], scopes: Scop
     return [found[fact_id] for fact_id in fact_ids if fact_id in found]
 
 
-def _groups(found: Sequence[sqlite3.Row]) -> list[list[Fact]]:
+def _groups(found: Sequence[Row]) -> list[list[Fact]]:
     groups: dict[str, list[Fact]] = {}
     for row in found:
         groups.setdefault(row["grouped"], []).append(fact_of(row))
@@ -282,22 +282,18 @@ class FactBacklog:
     async def behind(self, since: datetime) -> Sequence[Session]:
         """The sessions with messages since a moment that were not read, but imported ones; open or ended."""
         values = {"since": rows.timestamp(since)}
-        return await self._database.read(
-            lambda connection: [session_of(row) for row in connection.execute(_BEHIND, values)]
-        )
+        return [session_of(row) for row in await self._database.fetch_all(_BEHIND, values)]
 
     async def unread(self, session_id: int, since: datetime, limit: int) -> Sequence[Message]:
         """Those of a session, oldest first."""
         values = {"session": session_id, "since": rows.timestamp(since), "limit": limit}
-        return await self._database.read(
-            lambda connection: [message_of(row) for row in connection.execute(_UNREAD, values)]
-        )
+        return [message_of(row) for row in await self._database.fetch_all(_UNREAD, values)]
 
     async def keep(self, read: Sequence[Message], facts: Sequence[tuple[Fact, str]]) -> Sequence[Fact]:
         """Learns and marks in one transaction. Of what was edited meanwhile nothing is learned; it is read again. Of
         what another process has read meanwhile nothing is learned either."""
 
-        def work(connection: sqlite3.Connection) -> list[Fact]:
+        def work(connection: Connection) -> list[Fact]:
             found = connection.execute(
                 f"SELECT id FROM messages WHERE {in_list('id', 'ids')} AND ({_NEW} OR {_EDITED})",
                 {"ids": list_value(message.id for message in read)},
@@ -313,7 +309,7 @@ class FactBacklog:
     async def source(self, message_id: int) -> tuple[Scope, str] | None:
         """Whose a message is and on which platform it was said; None when it is gone."""
         statement = f"{SESSIONS} WHERE sessions.id = (SELECT session_id FROM messages WHERE id = :id)"
-        row = await self._database.read(lambda connection: connection.execute(statement, {"id": message_id}).fetchone())
+        row = await self._database.fetch_one(statement, {"id": message_id})
         if row is None:
             return None
         session = session_of(row)

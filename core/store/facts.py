@@ -7,7 +7,6 @@ repetition is logged with who made it. Learning costs the same whatever is known
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -16,6 +15,7 @@ from typing import Any, Literal
 from core.errors import Refused
 from core.ports import Clock
 from core.store import rows
+from core.store.engine import Connection, Row
 from core.store.notes import Author
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
@@ -184,7 +184,7 @@ WHERE facts.scope_id = :scope_id AND facts.account = :account AND facts.closed_a
 """Who somebody's sister is, from ``me|sister`` and ``me|sister|ana``."""
 
 
-def fact_of(row: sqlite3.Row) -> Fact:
+def fact_of(row: Row) -> Fact:
     """A row with `COLUMNS`."""
     plain_values: dict[str, Any] = {name: row[name] for name in _PLAIN}
     moments: dict[str, Any] = {name: rows.maybe_moment(row[name]) for name in _MOMENTS}
@@ -204,7 +204,7 @@ def folded(content: str) -> str:
     return " ".join(words_of(plain(content)[0])) or fold(content)
 
 
-def insert(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> int:
+def insert(connection: Connection, fact: Fact, scope_id: int) -> int:
     """Writes a new fact with its names and index terms; returns its id."""
     fact_id = int(connection.execute(_INSERT, _values(fact) | {"scope_id": scope_id}).fetchall()[0]["id"])
     index_fact(connection, fact_id)
@@ -242,9 +242,7 @@ class Facts:
             "offset": rows.bounded(max(0, offset)),
             "limit": rows.bounded(max(0, limit)),
         }
-        return await self._database.read(
-            lambda connection: [fact_of(row) for row in connection.execute(statement, values)]
-        )
+        return [fact_of(row) for row in await self._database.fetch_all(statement, values)]
 
     async def history(self, fact_id: int, scopes: Scopes) -> list[FactChange]:
         """What became of a fact, oldest first."""
@@ -295,7 +293,7 @@ class Facts:
         """Closes facts that say the same as another one, which takes over how often they were said; each is one change.
         Nothing is deleted; pinned facts stay as they are."""
 
-        def work(connection: sqlite3.Connection) -> Fact | None:
+        def work(connection: Connection) -> Fact | None:
             kept = _find(connection, keep_id, scopes)
             if kept is None:
                 return None
@@ -318,7 +316,7 @@ class Facts:
         """Takes a change back: the fact is as it was before; one that was learned then is gone, with its history. None
         when there is no such change here, or the fact is gone. Raises Refused when it was changed again since."""
 
-        def work(connection: sqlite3.Connection) -> Fact | None:
+        def work(connection: Connection) -> Fact | None:
             row = connection.execute(
                 f"SELECT * FROM fact_changes WHERE id = :id AND {visible('fact_changes.scope_id')}",
                 {"id": rows.bounded(change_id), "scopes": scope_parameter(scopes)},
@@ -350,7 +348,7 @@ class Facts:
         statement = f"DELETE FROM facts WHERE {in_list('id', 'ids')} AND {visible('facts.scope_id')}"
         return await write_facts(self._database, lambda connection: connection.execute(statement, values).rowcount)
 
-    def take(self, connection: sqlite3.Connection, fact: Fact, heard: str | None) -> Fact:
+    def take(self, connection: Connection, fact: Fact, heard: str | None) -> Fact:
         """`learn`, inside the caller's transaction."""
         if _is_source_gone(connection, fact, heard):
             return replace(fact, id=0)
@@ -375,7 +373,7 @@ class Facts:
         self._close(connection, over, fact, by)
         return fact
 
-    def _close(self, connection: sqlite3.Connection, rivals: Sequence[Fact], fact: Fact, by: Author) -> None:
+    def _close(self, connection: Connection, rivals: Sequence[Fact], fact: Fact, by: Author) -> None:
         """Lets what a fact contradicts end where the fact begins."""
         for rival in rivals:
             until = max(filter(None, (rival.valid_from, fact.starts_at)))
@@ -390,9 +388,7 @@ class Facts:
             WHERE {visible("fact_changes.scope_id")} AND {condition} LIMIT :limit
         """
         values = {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes), "limit": rows.bounded(limit)}
-        return await self._database.read(
-            lambda connection: [_change_of(row) for row in connection.execute(statement, values)]
-        )
+        return [_change_of(row) for row in await self._database.fetch_all(statement, values)]
 
     async def _change(
         self,
@@ -403,7 +399,7 @@ class Facts:
         by: Author,
         reason: str = "",
     ) -> Fact | None:
-        def work(connection: sqlite3.Connection) -> Fact | None:
+        def work(connection: Connection) -> Fact | None:
             fact = _find(connection, fact_id, scopes)
             if fact is None:
                 return None
@@ -419,15 +415,13 @@ class Facts:
 
         return await write_facts(self._database, work)
 
-    def _update(
-        self, connection: sqlite3.Connection, old: Fact, new: Fact, action: str, by: Author, reason: str = ""
-    ) -> None:
+    def _update(self, connection: Connection, old: Fact, new: Fact, action: str, by: Author, reason: str = "") -> None:
         before, after = _state(old), _state(new)
         self._write(connection, old, after, new.entities)
         self._log(connection, old, (before, after), action, by, reason)
 
     @staticmethod
-    def _write(connection: sqlite3.Connection, old: Fact, state: dict[str, Any], names: tuple[str, ...]) -> None:
+    def _write(connection: Connection, old: Fact, state: dict[str, Any], names: tuple[str, ...]) -> None:
         """Writes another state of a fact. Raises Refused where another open fact of the same person says that."""
         values = state | {"id": old.id}
         if state["closed_at"] is None and connection.execute(_IS_TAKEN, values).fetchone():
@@ -440,7 +434,7 @@ class Facts:
 
     def _log(
         self,
-        connection: sqlite3.Connection,
+        connection: Connection,
         fact: Fact,
         states: tuple[dict[str, Any] | None, dict[str, Any]],
         action: str,
@@ -489,7 +483,7 @@ def _state(fact: Fact) -> dict[str, Any]:
     return {name: values[name] for name in _STATE}
 
 
-def _find(connection: sqlite3.Connection, fact_id: int, scopes: Scopes) -> Fact | None:
+def _find(connection: Connection, fact_id: int, scopes: Scopes) -> Fact | None:
     row = connection.execute(
         f"SELECT {COLUMNS} FROM facts WHERE id = :id AND {visible('facts.scope_id')}",
         {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes)},
@@ -497,7 +491,7 @@ def _find(connection: sqlite3.Connection, fact_id: int, scopes: Scopes) -> Fact 
     return None if row is None else fact_of(row)
 
 
-def _change_of(row: sqlite3.Row) -> FactChange:
+def _change_of(row: Row) -> FactChange:
     before, after = (
         None if row[name] is None else str(json.loads(row[name])["content"]) for name in ("before", "after")
     )
@@ -515,11 +509,11 @@ def _change_of(row: sqlite3.Row) -> FactChange:
     )
 
 
-def _count(connection: sqlite3.Connection, fact_id: int, times: int) -> None:
+def _count(connection: Connection, fact_id: int, times: int) -> None:
     connection.execute("UPDATE facts SET said = MAX(1, said + :times) WHERE id = :id", {"id": fact_id, "times": times})
 
 
-def _changed_since(connection: sqlite3.Connection, fact_id: int, change_id: int) -> str:
+def _changed_since(connection: Connection, fact_id: int, change_id: int) -> str:
     found = connection.execute(
         "SELECT id, action FROM fact_changes WHERE fact_id = :fact_id AND id > :change_id ORDER BY id DESC",
         {"fact_id": fact_id, "change_id": change_id},
@@ -531,7 +525,7 @@ def _changed_since(connection: sqlite3.Connection, fact_id: int, change_id: int)
     )
 
 
-def _is_source_gone(connection: sqlite3.Connection, fact: Fact, heard: str | None) -> bool:
+def _is_source_gone(connection: Connection, fact: Fact, heard: str | None) -> bool:
     """Whether the message of a fact does not say any more what was `heard` when the fact was read out of it: it was
     edited, erased or deleted meanwhile. None: it is enough that it was not erased."""
     if fact.message_id is None:
@@ -542,7 +536,7 @@ def _is_source_gone(connection: sqlite3.Connection, fact: Fact, heard: str | Non
     return row is None or row["text"] != rows.clean(heard)
 
 
-def _again(connection: sqlite3.Connection, known: Fact, fact: Fact) -> Fact:
+def _again(connection: Connection, known: Fact, fact: Fact) -> Fact:
     """The same was said once more: by another message it counts; what it says newly of time is taken."""
     is_same = fact.message_id is not None and fact.message_id == known.message_id
     if is_same and (known.valid_from is not None or fact.valid_from is None):
@@ -572,7 +566,7 @@ def _is_before(fact: Fact, rival: Fact) -> bool:
     return fact.said_at < rival.said_at
 
 
-def _other_values(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> list[Fact]:
+def _other_values(connection: Connection, fact: Fact, scope_id: int) -> list[Fact]:
     """What the same person said otherwise of the attribute; nobody closes what another has said."""
     if fact.attribute is None:
         return []
@@ -581,7 +575,7 @@ def _other_values(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> 
     return [fact_of(row) for row in connection.execute(_OTHER_VALUES, values)]
 
 
-def _closed_by(connection: sqlite3.Connection, fact: Fact, next_id: int) -> list[Fact]:
+def _closed_by(connection: Connection, fact: Fact, next_id: int) -> list[Fact]:
     """What `next_id` has closed, though `fact` lies between."""
     found = connection.execute(
         f"SELECT {COLUMNS} FROM facts WHERE closed_by = :next AND valid_to IS NOT NULL", {"next": next_id}
@@ -590,7 +584,7 @@ def _closed_by(connection: sqlite3.Connection, fact: Fact, next_id: int) -> list
     return [one for one in known if one.id != fact.id and one.value != fact.value and not _is_before(fact, one)]
 
 
-def _attribute_names(connection: sqlite3.Connection, fact: Fact, scope_id: int) -> list[str]:
+def _attribute_names(connection: Connection, fact: Fact, scope_id: int) -> list[str]:
     """The attribute of a fact, also under its other name: "my sister" and "ana" are one where there is one sister, and
     she is known to be Ana. Of rooms, where several have a sister, only the one name."""
     attribute = rows.maybe_clean(fact.attribute) or ""

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Literal
 
 from core.store import rows
+from core.store.engine import Row
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.passages import PLATFORM_ID, link
@@ -307,7 +308,7 @@ def _provenance(change: NoteChange, row: sqlite3.Row | None) -> Provenance:
     )
 
 
-def change_of(row: sqlite3.Row) -> NoteChange:
+def change_of(row: Row) -> NoteChange:
     """A row of `VERSIONS`."""
     return NoteChange(
         id=row["id"],

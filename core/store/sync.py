@@ -9,7 +9,6 @@ finds goes to a service under the scope that it has, and is shown to nobody.
 from __future__ import annotations
 
 import json
-import sqlite3
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from typing import Literal
 
 from core.ports import Clock
 from core.store import rows
+from core.store.engine import Connection, Row
 from core.store.notes import VERSIONS, NoteChange, change_of
 from core.store.outbox import OPEN, OutboxItem, fill_outbox_item
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of
@@ -129,6 +129,7 @@ SELECT COUNT(*) AS many, COALESCE(MAX(sessions.id), 0) AS last_id FROM sessions
 JOIN addresses ON addresses.id = sessions.address_id
 WHERE sessions.messages > 0 AND last_at >= :since AND addresses.platform <> 'cron'
 """
+_BACKFILL = "SELECT * FROM pasts WHERE provider = :provider"
 _ASK_BACKFILL = """
 INSERT INTO pasts (provider, since, next_id, last_id) VALUES (:provider, :since, 1, :last_id)
 ON CONFLICT DO UPDATE SET since = excluded.since, next_id = 1, last_id = excluded.last_id
@@ -147,7 +148,7 @@ class SyncQueue:
         notes that of `subject` everything up to `last_id` is told."""
         now = self._clock.now()
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             for task in tasks:
                 answer = Answer(text=task.payload)
                 item = OutboxItem(key=task.key, kind="memory", address=task.address, answer=answer, next_at=now)
@@ -160,39 +161,37 @@ class SyncQueue:
     async def last_told(self, provider: str, subject: str) -> int:
         """Up to which id everything of a subject is told; 0 for nothing."""
         statement = "SELECT last_id FROM told WHERE provider = :provider AND subject = :subject"
-        found = await self._select(statement, provider=provider, subject=subject)
-        return int(found[0]["last_id"]) if found else 0
+        row = await self._database.fetch_one(statement, {"provider": provider, "subject": subject})
+        return 0 if row is None else int(row["last_id"])
 
     async def providers(self) -> Sequence[str]:
         """The services that were ever told something."""
-        found = await self._select("SELECT DISTINCT provider FROM told ORDER BY provider")
+        found = await self._database.fetch_all("SELECT DISTINCT provider FROM told ORDER BY provider")
         return [row["provider"] for row in found]
 
     async def batches(self, provider: str, session: str) -> Sequence[tuple[int, int]]:
         """The first messages of the first and last turn of what was told of a session together, oldest first, as far
         as that is known."""
-        statement = f"SELECT key FROM outbox WHERE {_OF_PREFIX}"
-        tasks = [SyncTask.parse(row["key"]) for row in await self._select(statement, **_range(provider, session))]
+        found = await self._database.fetch_all(f"SELECT key FROM outbox WHERE {_OF_PREFIX}", _range(provider, session))
+        tasks = [SyncTask.parse(row["key"]) for row in found]
         return sorted({task.turns for task in tasks if task is not None and task.hook == "sync_turn"})
 
     async def counts(self, provider: str) -> QueueCounts:
         """What lies there for a service."""
-        (row,) = await self._select(_COUNTS, **_range(provider))
+        (row,) = await self._database.fetch_all(_COUNTS, _range(provider))
         return QueueCounts(waiting=row["waiting"], dead=row["dead"], reason=(row["reason"] or "")[20:])
 
     async def retry_dead(self, provider: str) -> int:
         """What was given up is due again; how many tasks that are."""
         values = _range(provider) | {"now": rows.timestamp(self._clock.now())}
-        return await self._database.write(
-            lambda connection: connection.execute(_RETRY, values).rowcount, has_words=False
-        )
+        return await self._database.execute(_RETRY, values, has_words=False)
 
     async def request_backfill(self, provider: str, since: datetime) -> int:
         """A service is to be told of all sessions that something was said in since; how many those are. What it was
         told already is not told again."""
         values = {"provider": provider, "since": rows.timestamp(since)}
 
-        def work(connection: sqlite3.Connection) -> int:
+        def work(connection: Connection) -> int:
             row = connection.execute(_SESSIONS_SINCE, values).fetchone()
             connection.execute(_ASK_BACKFILL, values | {"last_id": row["last_id"]})
             return int(row["many"])
@@ -201,25 +200,21 @@ class SyncQueue:
 
     async def backfill(self, provider: str) -> Backfill | None:
         """What of the past it is to be told."""
-        return await self._database.read(lambda connection: _backfill(connection, provider))
+        return _backfill(await self._database.fetch_one(_BACKFILL, {"provider": provider}))
 
     async def advance_backfill(self, provider: str, next_id: int) -> Backfill | None:
         """Everything before session `next_id` is in the outbox; what is left."""
         values = {"provider": provider, "next_id": next_id}
 
-        def work(connection: sqlite3.Connection) -> Backfill | None:
+        def work(connection: Connection) -> Backfill | None:
             connection.execute("UPDATE pasts SET next_id = :next_id WHERE provider = :provider", values)
             connection.execute("DELETE FROM pasts WHERE provider = :provider AND next_id > last_id", values)
-            return _backfill(connection, provider)
+            return _backfill(connection.execute(_BACKFILL, values).fetchone())
 
         return await self._database.write(work, has_words=False)
 
-    async def _select(self, statement: str, **values: object) -> list[sqlite3.Row]:
-        return await self._database.read(lambda connection: connection.execute(statement, values).fetchall())
 
-
-def _backfill(connection: sqlite3.Connection, provider: str) -> Backfill | None:
-    row = connection.execute("SELECT * FROM pasts WHERE provider = :provider", {"provider": provider}).fetchone()
+def _backfill(row: Row | None) -> Backfill | None:
     if row is None:
         return None
     return Backfill(since=rows.moment(row["since"]), next_id=row["next_id"], last_id=row["last_id"])
@@ -243,6 +238,11 @@ _CHANGE = f"""
 SELECT versions.*, messages.session_id FROM ({VERSIONS} WHERE notes.id = :id) AS versions
 LEFT JOIN messages ON messages.id = versions.message_id
 """
+_MESSAGE = """
+SELECT messages.id, messages.session_id FROM messages JOIN addresses ON addresses.id = messages.address_id
+WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
+    AND messages.external_id = :external_id
+"""
 _OWNERS = f"""
 SELECT scopes.key, notes.id FROM notes JOIN scopes ON scopes.id = notes.scope_id
 WHERE {in_list("notes.id", "ids")} ORDER BY scopes.key, notes.id
@@ -257,88 +257,57 @@ class SyncSource:
 
     async def session(self, session_id: int) -> Session | None:
         """A session by id, whosever it is."""
-        return await self._database.read(lambda connection: _session(connection, session_id))
+        row = await self._database.fetch_one(f"{SESSIONS} WHERE sessions.id = :id", {"id": session_id})
+        return None if row is None else session_of(row)
 
     async def rows(self, session_id: int) -> Sequence[Message]:
         """What the model may see of the session itself, oldest first, without what was erased."""
         statement = f"""
             SELECT {MESSAGE_COLUMNS} FROM messages WHERE session_id = :id AND kind IN ('chat', 'quote') ORDER BY id
         """
-        return await self._database.read(
-            lambda connection: [message_of(row) for row in connection.execute(statement, {"id": session_id})]
-        )
+        return [message_of(row) for row in await self._database.fetch_all(statement, {"id": session_id})]
 
     async def recent_sessions(self, since: datetime) -> Sequence[Session]:
         """The sessions that something was said in since, but imported ones; open or ended."""
-        return await self._sessions(_LATELY, since=rows.timestamp(since))
+        found = await self._database.fetch_all(_LATELY, {"since": rows.timestamp(since)})
+        return [session_of(row) for row in found]
 
     async def backfill_sessions(self, backfill: Backfill, limit: int) -> Sequence[Session]:
         """The first sessions of what is to be told of the past, also imported ones."""
-        since, next_id, last_id = rows.timestamp(backfill.since), backfill.next_id, backfill.last_id
-        return await self._sessions(_BACKFILLED, since=since, next_id=next_id, last_id=last_id, limit=limit)
+        span = {"since": rows.timestamp(backfill.since), "next_id": backfill.next_id, "last_id": backfill.last_id}
+        return [session_of(row) for row in await self._database.fetch_all(_BACKFILLED, span | {"limit": limit})]
 
     async def changes(self, since: datetime, after_id: int) -> Sequence[int]:
         """The ids of the changes of notes since, and after that one, oldest first."""
         statement = "SELECT id FROM notes WHERE at >= :since AND id > :after ORDER BY id"
         values = {"since": rows.timestamp(since), "after": after_id}
-        return await self._database.read(
-            lambda connection: [row["id"] for row in connection.execute(statement, values)]
-        )
+        return [row["id"] for row in await self._database.fetch_all(statement, values)]
 
     async def change(self, change_id: int) -> tuple[NoteChange, Session | None] | None:
         """A change of notes, with the session it was made in where that is known; None when it is gone."""
-
-        def work(connection: sqlite3.Connection) -> tuple[NoteChange, Session | None] | None:
-            row = connection.execute(_CHANGE, {"id": change_id}).fetchone()
-            if row is None:
-                return None
-            session = None if row["session_id"] is None else _session(connection, row["session_id"])
-            return change_of(row), session
-
-        return await self._database.read(work)
+        row = await self._database.fetch_one(_CHANGE, {"id": change_id})
+        if row is None:
+            return None
+        return change_of(row), None if row["session_id"] is None else await self.session(row["session_id"])
 
     async def owners(self, change_ids: Sequence[int]) -> Sequence[tuple[Scope, Sequence[int]]]:
         """Whose these changes of notes are."""
-
-        def work(connection: sqlite3.Connection) -> list[tuple[Scope, Sequence[int]]]:
-            found: dict[str, list[int]] = {}
-            for row in connection.execute(_OWNERS, {"ids": list_value(change_ids)}):
-                found.setdefault(row["key"], []).append(row["id"])
-            return [(Scope(key=key), ids) for key, ids in found.items()]
-
-        return await self._database.read(work)
+        found: dict[str, list[int]] = {}
+        for row in await self._database.fetch_all(_OWNERS, {"ids": list_value(change_ids)}):
+            found.setdefault(row["key"], []).append(row["id"])
+        return [(Scope(key=key), ids) for key, ids in found.items()]
 
     async def sessions_of(self, message_ids: Sequence[int]) -> Sequence[tuple[Session, Sequence[int]]]:
         """The sessions that these messages are in, erased ones too."""
         statement = f"SELECT session_id, id FROM messages WHERE {in_list('id', 'ids')} ORDER BY session_id, id"
-
-        def work(connection: sqlite3.Connection) -> list[tuple[Session, Sequence[int]]]:
-            found: dict[int, list[int]] = {}
-            for row in connection.execute(statement, {"ids": list_value(message_ids)}):
-                found.setdefault(row["session_id"], []).append(row["id"])
-            sessions = [(_session(connection, session_id), ids) for session_id, ids in found.items()]
-            return [(session, ids) for session, ids in sessions if session is not None]
-
-        return await self._database.read(work)
+        found: dict[int, list[int]] = {}
+        for row in await self._database.fetch_all(statement, {"ids": list_value(message_ids)}):
+            found.setdefault(row["session_id"], []).append(row["id"])
+        sessions = [(await self.session(session_id), ids) for session_id, ids in found.items()]
+        return [(session, ids) for session, ids in sessions if session is not None]
 
     async def message(self, address: Address, external_id: str) -> tuple[Session, int] | None:
         """The message that a platform knows by this id, with its session."""
-        statement = "SELECT id, session_id FROM messages WHERE address_id = :address AND external_id = :external_id"
-
-        def work(connection: sqlite3.Connection) -> tuple[Session, int] | None:
-            values = {"address": rows.find_address(connection, address), "external_id": rows.clean(external_id)}
-            row = connection.execute(statement, values).fetchone()
-            session = None if row is None else _session(connection, row["session_id"])
-            return None if session is None else (session, row["id"])
-
-        return await self._database.read(work)
-
-    async def _sessions(self, statement: str, **values: object) -> list[Session]:
-        return await self._database.read(
-            lambda connection: [session_of(row) for row in connection.execute(statement, values)]
-        )
-
-
-def _session(connection: sqlite3.Connection, session_id: int) -> Session | None:
-    row = connection.execute(f"{SESSIONS} WHERE sessions.id = :id", {"id": session_id}).fetchone()
-    return None if row is None else session_of(row)
+        row = await self._database.fetch_one(_MESSAGE, rows.place(address) | {"external_id": rows.clean(external_id)})
+        session = None if row is None else await self.session(row["session_id"])
+        return None if row is None or session is None else (session, row["id"])

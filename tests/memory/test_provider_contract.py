@@ -15,7 +15,7 @@ from core.search.recall import Recall
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
 from core.types import Scope
-from tests.fixtures.keepsake import facts_memory
+from tests.fixtures.keepsake import evidence_of, facts_memory
 from tests.fixtures.lifetime import RunningClock
 from tests.fixtures.memory_service import KEY, memory_service
 from tests.fixtures.provider_contract import SAID, ProviderContract, ServiceContract, Subject
@@ -47,7 +47,7 @@ class _Notes(Subject):
 
     def built(self, home: Path, database: Database, clock: RunningClock) -> MemoryProvider:
         self.notebook = Notebook(home, Notes(database), clock, {"memory": 2200, "user": 1375})
-        return NotesProvider(self.notebook)
+        return NotesProvider(self.notebook, evidence_of(database))
 
     async def keep(self, one: Remembrance, scope: Scope) -> None:
         await self.notebook.add(scope, frozenset({scope}), "user", SAID)

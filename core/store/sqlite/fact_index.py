@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from core.errors import StoreError
+from core.store.engine import Connection, Row
 from core.store.rows import clean, keep_meta, meta
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
@@ -44,7 +45,7 @@ INSERT INTO fact_entities (entity_id, fact_id) VALUES (:entity, :fact) ON CONFLI
 """
 
 
-def index_fact(connection: sqlite3.Connection, fact_id: int) -> None:
+def index_fact(connection: Connection, fact_id: int) -> None:
     """Puts the terms of a fact, as its row stands, into the text index."""
     row = connection.execute(f"{_INDEXED} WHERE id = :id", {"id": fact_id}).fetchone()
     connection.execute("DELETE FROM facts_fts WHERE rowid = :id", {"id": fact_id})
@@ -55,7 +56,7 @@ def index_fact(connection: sqlite3.Connection, fact_id: int) -> None:
     )
 
 
-def keep_names(connection: sqlite3.Connection, fact_id: int, scope_id: int, names: Iterable[str]) -> None:
+def keep_names(connection: Connection, fact_id: int, scope_id: int, names: Iterable[str]) -> None:
     """Ties a fact to exactly these names."""
     connection.execute("DELETE FROM fact_entities WHERE fact_id = :fact", {"fact": fact_id})
     for shown in map(clean, names):
@@ -66,7 +67,7 @@ def keep_names(connection: sqlite3.Connection, fact_id: int, scope_id: int, name
 
 
 def text_scores(
-    connection: sqlite3.Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int
+    connection: Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int
 ) -> dict[int, float]:
     """bm25 from above 0, by fact id, of facts of these scopes with any of the terms. A word that is in very many facts
     tells nothing, and to rank by it costs by their number: it counts only where all words are such, then the rarest."""
@@ -108,7 +109,7 @@ class FactIndex:
     async def rebuild(self) -> int:
         """Makes the index anew and puts the names in order; returns how many facts there are."""
 
-        def work(connection: sqlite3.Connection) -> int:
+        def work(connection: Connection) -> int:
             _renew(connection)
             _finish(connection)
             _mend_names(connection)
@@ -117,7 +118,7 @@ class FactIndex:
         return await self._database.write(work)
 
 
-async def write_facts(database: Database, work: Callable[[sqlite3.Connection], T]) -> T:
+async def write_facts(database: Database, work: Callable[[Connection], T]) -> T:
     """`Database.write` for work that changes facts. Where it fails, and the index is found to be damaged, the index is
     made anew and the work done again; any other failure is raised as it is."""
     try:
@@ -126,14 +127,14 @@ async def write_facts(database: Database, work: Callable[[sqlite3.Connection], T
         if not isinstance(error.__cause__, sqlite3.DatabaseError):
             raise
 
-    def again(connection: sqlite3.Connection) -> T:
+    def again(connection: Connection) -> T:
         mend(connection)
         return work(connection)
 
     return await database.write(again)
 
 
-def mend(connection: sqlite3.Connection) -> bool:
+def mend(connection: Connection) -> bool:
     """Makes the index anew where it cannot be used or does not hold what it should; False where all is well."""
     if not _damage(connection):
         return False
@@ -141,7 +142,7 @@ def mend(connection: sqlite3.Connection) -> bool:
     return True
 
 
-def _terms(row: sqlite3.Row) -> tuple[str, str]:
+def _terms(row: Row) -> tuple[str, str]:
     """The terms of a fact, and those that its attribute is asked by, each behind its scope."""
     words = [*terms_of(row["content"]), *terms_of(row["speaker"])]
     return (
@@ -150,7 +151,7 @@ def _terms(row: sqlite3.Row) -> tuple[str, str]:
     )
 
 
-def _damage(connection: sqlite3.Connection) -> list[str]:
+def _damage(connection: Connection) -> list[str]:
     try:
         connection.execute("SELECT rowid FROM facts_fts WHERE facts_fts MATCH 'x' LIMIT 1").fetchall()
         connection.execute("INSERT INTO facts_fts (facts_fts, rank) VALUES ('integrity-check', 1)")
@@ -159,7 +160,7 @@ def _damage(connection: sqlite3.Connection) -> list[str]:
     return []
 
 
-def _renew(connection: sqlite3.Connection) -> None:
+def _renew(connection: Connection) -> None:
     blank(connection, "facts_fts")
     connection.execute(FACTS_CONTENT)
     connection.execute("DELETE FROM facts_fts_content")
@@ -169,7 +170,7 @@ def _renew(connection: sqlite3.Connection) -> None:
     _index(connection, 0, -1)
 
 
-def _disagreements(connection: sqlite3.Connection) -> Iterator[str]:
+def _disagreements(connection: Connection) -> Iterator[str]:
     """Facts that the index does not hold as they are, and what it holds of none."""
     if meta(connection, FACTS_VERSION) != str(VERSION):
         yield "The search index of the facts is of an earlier version and has not been made anew yet."
@@ -182,7 +183,7 @@ def _disagreements(connection: sqlite3.Connection) -> Iterator[str]:
         yield f"Facts that their search index holds and that are gone: {len(held):,}."
 
 
-def _wrong_names(connection: sqlite3.Connection) -> Iterator[str]:
+def _wrong_names(connection: Connection) -> Iterator[str]:
     """Ties between facts and names that cannot be, and names that count their facts wrong."""
     ties = connection.execute(f"SELECT COUNT(*) FROM fact_entities WHERE {_UNTIED}").fetchone()[0]
     if ties:
@@ -192,7 +193,7 @@ def _wrong_names(connection: sqlite3.Connection) -> Iterator[str]:
         yield f"Names that count their facts wrong: {names:,}."
 
 
-def _mend_names(connection: sqlite3.Connection) -> None:
+def _mend_names(connection: Connection) -> None:
     """Takes out ties that cannot be, counts anew, and gives facts that have lost all their names those they hold."""
     connection.execute(f"DELETE FROM fact_entities WHERE {_UNTIED}")
     connection.execute(f"UPDATE entities SET facts = {_COUNTED}")
@@ -201,7 +202,7 @@ def _mend_names(connection: sqlite3.Connection) -> None:
         keep_names(connection, row["id"], row["scope_id"], names_in(row["content"]))
 
 
-def _fold(connection: sqlite3.Connection) -> bool:
+def _fold(connection: Connection) -> bool:
     last = _index(connection, int(meta(connection, _CURSOR) or 0), STEP_FACTS)
     if last is None:
         _finish(connection)
@@ -210,12 +211,12 @@ def _fold(connection: sqlite3.Connection) -> bool:
     return True
 
 
-def _finish(connection: sqlite3.Connection) -> None:
+def _finish(connection: Connection) -> None:
     keep_meta(connection, FACTS_VERSION, str(VERSION))
     connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": _CURSOR})
 
 
-def _index(connection: sqlite3.Connection, after: int, count: int) -> int | None:
+def _index(connection: Connection, after: int, count: int) -> int | None:
     """Puts the next facts into the index as they are folded now; the id of the last, None when there was none."""
     last = None
     for row in connection.execute(

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from core.store.engine import Connection
 from core.store.query import DAY_IN_CHUNK
 from core.text.normalize import SCOPE, VERSION, bare, plainly, spaced_words, unspaced_pairs, unspaced_runs
 from core.text.terms import date_terms, terms_of
@@ -220,7 +221,7 @@ def register(connection: sqlite3.Connection) -> None:
     connection.create_function("bare", 1, bare, deterministic=True)
 
 
-def blank(connection: sqlite3.Connection, table: str) -> None:
+def blank(connection: Connection, table: str) -> None:
     """Makes an index an empty one that can be opened, whatever became of it: FTS5 refuses 'delete-all' and even DROP
     for one that it cannot open, so the tables behind it are set to what those of a new index hold."""
     connection.execute("CREATE VIRTUAL TABLE temp.blank USING fts5(text)")
