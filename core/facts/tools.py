@@ -19,7 +19,7 @@ from core.facts.ranking import KnownFacts, Question
 from core.facts.rules import value_of
 from core.guard.guard import suspicion
 from core.memory.provider import is_remembered
-from core.models.tool_arguments import parsed
+from core.models.content_blocks import parsed
 from core.review.review import Review
 from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts

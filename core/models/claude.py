@@ -23,8 +23,7 @@ from anthropic.lib.streaming import AsyncMessageStream, AsyncMessageStreamManage
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential_jitter
 
 from core.errors import ModelError
-from core.models import content_blocks
-from core.models import failures as mishaps
+from core.models import content_blocks, failures
 from core.models.failures import ModelFailure
 from core.ports import Clock
 from core.types import Completion, Request, Usage
@@ -137,7 +136,7 @@ class Claude:
             await self._attempt(_shortest_request(model), lambda _: None)
             return f"{model} answers at {self.url}."
         if not getattr(found, "id", None):
-            raise mishaps.speechless()
+            raise failures.of_kind("foreign")
         if getattr(found, "lifecycle", None) == "retired":
             raise ModelFailure(f"{model} is retired and answers no more", "Set model.chat to another one.")
         sentence = f"{model} answers at {self.url}"
@@ -218,19 +217,19 @@ class Claude:
             return self._refused(error, model)
         cause = _cause(error)
         if isinstance(cause, httpx2.LocalProtocolError):
-            return mishaps.illegal_key()
+            return failures.of_kind("illegal_key")
         if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol):
-            return mishaps.unreached()
+            return failures.of_kind("unreached")
         if isinstance(cause, httpx2.TimeoutException):
-            return mishaps.late()
+            return failures.of_kind("late")
         if isinstance(error, anthropic.APIConnectionError | httpx2.HTTPError):
-            return mishaps.lost()
-        return mishaps.speechless()
+            return failures.of_kind("lost")
+        return failures.of_kind("foreign")
 
     def _refused(self, error: anthropic.APIStatusError, model: str) -> ModelFailure:
-        status = mishaps.status_of(error.status_code, error.type)
+        status = failures.status_of(error.status_code, error.type)
         words = _words(error).replace(self._key, "…")
-        failure = mishaps.of_status(status, words, model, error.error_code)
+        failure = failures.of_status(status, words, model, error.error_code)
         if error.status_code >= 400:
             headers = error.response.headers
             failure.retry_after_s = _asked_pause_s(headers, self._clock)
@@ -285,15 +284,15 @@ async def _events(stream: AsyncMessageStream[None]) -> AsyncGenerator[Any, None]
         async for event in stream:
             yield event
     except (ValueError, LookupError, AttributeError, TypeError) as error:
-        raise mishaps.unreadable() from error
+        raise failures.of_kind("unreadable") from error
 
 
 def _completion(stream: AsyncMessageStream[None], transcript: _Transcript, model: str) -> Completion:
     if not transcript.has_started:
-        raise mishaps.speechless()
+        raise failures.of_kind("foreign")
     message: Any = stream.current_message_snapshot
     if not message.stop_reason and not transcript.is_ended:
-        raise mishaps.unreadable()
+        raise failures.of_kind("unreadable")
     blocks = content_blocks.kept([block.to_dict(warnings=False) for block in message.content])
     has_calls = any(block["type"] == "tool_use" for block in blocks)
     usage = getattr(message, "usage", None)

@@ -1,6 +1,6 @@
 """What goes to a model and what comes back, in the form in which it can be sent (again).
 
-Works on plain JSON blocks and knows no vendor package. Whatever a server makes of its answer, what leaves here is
+Works on plain JSON blocks and knows no vendor's client. Whatever a server makes of its answer, what leaves here is
 accepted as input by a strict one.
 """
 
@@ -10,12 +10,16 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from core.models import failures as mishaps
+from pydantic import BaseModel, ValidationError
+
+from core.errors import ToolError
+from core.models import failures
 from core.types import Json, Request
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+M = TypeVar("M", bound=BaseModel)
 
 
 def kept(blocks: Sequence[Json]) -> tuple[Json, ...]:
@@ -74,6 +78,16 @@ def sound(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def parsed(model: type[M], arguments: Json) -> M:
+    """The arguments as a value of `model`, whose schema the tool announced; a null is what was not given. Raises
+    ToolError that names the field."""
+    try:
+        return model.model_validate({name: value for name, value in arguments.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ToolError(f"{'.'.join(map(str, first['loc'])) or 'arguments'}: {first['msg']}") from error
+
+
 def _form(block: Json) -> dict[str, Any] | None:
     kind = str(block.get("type"))
     if kind == "text":
@@ -87,9 +101,9 @@ def _form(block: Json) -> dict[str, Any] | None:
     if kind == "tool_use":
         call = {"type": kind, "id": block.get("id"), "name": block.get("name"), "input": sound(block.get("input"))}
         if not call["id"] or not call["name"] or not isinstance(call["input"], dict):
-            raise mishaps.unreadable()
+            raise failures.of_kind("unreadable")
         return call
-    raise mishaps.unknown_content(kind)
+    raise failures.ModelFailure(f"The model answered with content of an unknown kind ({kind[:40]})", "Update Mneme.")
 
 
 def _without_marks(value: Any) -> Any:

@@ -52,6 +52,29 @@ _SENTENCES: Mapping[int, tuple[str, str]] = {
 }
 
 
+_KINDS: Mapping[str, tuple[str, str, bool]] = {
+    "unreached": (
+        "The model's server cannot be reached",
+        "Check the network, and ANTHROPIC_BASE_URL if it is set.",
+        True,
+    ),
+    "lost": ("The connection to the model was lost", "", True),
+    "late": ("The model took too long to answer", "", True),
+    "unreadable": ("The model's answer came in pieces that cannot be read", "", True),
+    "foreign": (
+        "What answers at the model's address does not speak the Messages API",
+        "Check ANTHROPIC_BASE_URL.",
+        True,
+    ),
+    "illegal_key": (
+        "The model's key has characters that no key can have",
+        "Copy it into ANTHROPIC_API_KEY again.",
+        False,
+    ),
+}
+"""Failures without a status: clause, advice, whether trying again can help."""
+
+
 class ModelFailure(ModelError):
     """A failed call. `clause` is the reason without a full stop, so that ``; trying again in 4 s`` can follow it.
 
@@ -74,8 +97,16 @@ class ModelFailure(ModelError):
         self.is_break = is_break
 
 
+def of_kind(kind: str) -> ModelFailure:
+    """A failure without a status. ``unreached``: nobody answers at the address. ``lost``: the connection broke.
+    ``late``: the server says nothing. ``unreadable``: only a part of an answer came. ``foreign``: what answers does not
+    speak the Messages API. ``illegal_key``: the key cannot be sent."""
+    clause, advice, is_retryable = _KINDS[kind]
+    return ModelFailure(clause, advice, is_retryable=is_retryable, is_break=kind == "unreadable")
+
+
 def of_status(status: int, words: str, model: str, code: str | None = None) -> ModelFailure:
-    """The mishap that a server's answer tells of. `words` are its own, `code` its error code, if it gave any."""
+    """The failure that a server's answer stands for. `words` are its own, `code` its error code, if it gave any."""
     words = " ".join(words.split())[:WORDS_CHARS].rstrip(". ")
     if code in _SPENDING_LIMITS:
         clause, advice = "The spending limit of the model's account is reached", "Raise it, or wait until it renews."
@@ -98,45 +129,6 @@ def of_status(status: int, words: str, model: str, code: str | None = None) -> M
 def status_of(status: int, kind: str | None) -> int:
     """The status an error stands for: its own, or, for an error event in a stream that began well, that of its type."""
     return status if status >= 400 else _STATUS_OF_TYPE.get(kind or "", 500)
-
-
-def unreached() -> ModelFailure:
-    """Nobody answers at the server's address."""
-    advice = "Check the network, and ANTHROPIC_BASE_URL if it is set."
-    return ModelFailure("The model's server cannot be reached", advice, is_retryable=True)
-
-
-def lost() -> ModelFailure:
-    """There was a connection, and then there was none."""
-    return ModelFailure("The connection to the model was lost", is_retryable=True)
-
-
-def late() -> ModelFailure:
-    """The server is there and says nothing."""
-    return ModelFailure("The model took too long to answer", is_retryable=True)
-
-
-def unreadable() -> ModelFailure:
-    """What came is no answer of the Messages API, or only the beginning of one."""
-    return ModelFailure("The model's answer came in pieces that cannot be read", is_retryable=True, is_break=True)
-
-
-def speechless() -> ModelFailure:
-    """The server answers, but not as the Messages API does."""
-    advice = "Check ANTHROPIC_BASE_URL."
-    return ModelFailure(
-        "What answers at the model's address does not speak the Messages API", advice, is_retryable=True
-    )
-
-
-def unknown_content(kind: str) -> ModelFailure:
-    """The answer holds a block that cannot be kept, because nobody here knows what it means."""
-    return ModelFailure(f"The model answered with content of an unknown kind ({kind[:40]})", "Update Mneme.")
-
-
-def illegal_key() -> ModelFailure:
-    """The key cannot even be sent."""
-    return ModelFailure("The model's key has characters that no key can have", "Copy it into ANTHROPIC_API_KEY again.")
 
 
 def _not_found(words: str, model: str) -> ModelFailure:

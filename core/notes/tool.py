@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from core.errors import Refused, ToolError
 from core.facts.heard import EvidenceSearch
 from core.memory.provider import is_remembered
-from core.models.tool_arguments import parsed
+from core.models.content_blocks import parsed
 from core.notes.notebook import Notebook
 from core.review.review import quoted, reason_to_wait
 from core.store.notes import Author, Operation

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.dates.schedule import Reading
 from core.errors import Refused, ToolError
-from core.models.tool_arguments import parsed
+from core.models.content_blocks import parsed
 from core.scheduling.appointments import Appointments
 from core.types import Account, Json, Tool, ToolContext
 

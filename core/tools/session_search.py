@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import StoreError, ToolError
-from core.models.tool_arguments import parsed
+from core.models.content_blocks import parsed
 from core.search import filters
 from core.search.recall import HistorySearch
 from core.search.rendering import to_json
