@@ -106,8 +106,6 @@ class Services:
             limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
             facts = Facts(database, clock)
             dictation = Dictation(facts, settings.general.zone)
-            facts = Facts(database, clock)
-            dictation = Dictation(facts, settings.general.zone)
             notebook = Notebook(settings.home, notes, clock, limits, PendingNotes(database), dictation.approve)
             usage_log, home_files = UsageLog(database), HomeFiles(settings.home)
             prices = Prices(settings.usage.prices, settings.usage.currency)

@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.facts.claims import FACT_CHARS, Claim, fact_of, placed
-from core.facts.rules import claims
 from core.review.review import ANYWAY, insisting, typed
 from core.store.facts import Fact, Facts
 from core.store.notes import Author, PendingNote
@@ -33,7 +32,7 @@ class Dictation:
             raise Refused("Say what to remember: `/remember Ana's birthday is on 3 May`.")
         text = self._checked(said.text)
         whole = " ".join(text.split())
-        found = claims(text, said.created_at, self._zone, is_dictated=True) or [
+        found = self._claims(text, said.created_at) or [
             Claim(content=whole, kind="identity", entities=names_in(whole), is_asked=True)
         ]
         return [await self._ledger.learn(fact_of(claim, "person", scope, platform, said)) for claim in found]
@@ -42,10 +41,16 @@ class Dictation:
         """Puts `text`, said at a moment, in place of what a fact said; the fact as it stands then, None when it is
         gone. Raises Refused with what to do."""
         text = self._checked(text)
-        read = claims(text, at, self._zone, is_dictated=True)
+        read = self._claims(text, at)
         claim = _meant(read, fact)
         content = read[0].content if len(read) == 1 else text
         return await self._ledger.correct(fact.id, scopes, content, by, claim.laid_over if claim else lambda fact: fact)
+
+    def _claims(self, text: str, at: datetime) -> Sequence[Claim]:
+        # The rules take a while to load, for which a command that dictates nothing should not wait.
+        from core.facts.rules import claims
+
+        return claims(text, at, self._zone, is_dictated=True)
 
     async def approve(self, note: PendingNote) -> str:
         """Keeps what a model wanted to remember and a person has said yes to, as a fact of theirs."""
