@@ -6,16 +6,15 @@ Also: what waits for a person's yes before it is kept.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from core.store import rows
-from core.store.engine import Row
+from core.store.engine import Connection, Database, Row, Values
 from core.store.rows import scope_parameter, visible
-from core.store.sqlite.database import Database
+from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.passages import PLATFORM_ID, link
 from core.types import Account, Address, Origin, Scope
 
@@ -95,157 +94,146 @@ class Provenance:
     link: str | None = None
 
 
-VERSIONS = """
-    SELECT notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id
-    FROM notes JOIN scopes ON scopes.id = notes.scope_id LEFT JOIN addresses ON addresses.id = notes.address_id
-"""
-"""What `change_of` reads."""
-
 FACT = "fact"
 """The target of what is to be remembered as a fact."""
-
 UNDOABLE = 100
 """So many of the latest changes are looked through for one to undo."""
+PENDING_LIMIT = 50
+"""So many wait in a scope at most: nobody can flood it."""
 
-_SOURCES = f"""
-    SELECT notes.id AS change_id, messages.text, messages.sender_name, addresses.link_base,
-        {PLATFORM_ID} AS platform_id
-    FROM notes
-    JOIN messages ON messages.id = COALESCE(notes.message_id, (
-        SELECT typed.id FROM messages AS typed
-        WHERE typed.address_id = notes.address_id AND typed.external_id = notes.external_id
-    ))
-    JOIN sessions ON sessions.id = messages.session_id
-    JOIN addresses ON addresses.id = messages.address_id
-    WHERE notes.id IN (SELECT value FROM json_each(:changes)) AND {visible()} AND messages.text <> ''
+VERSIONS = """
+SELECT notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id
+FROM notes JOIN scopes ON scopes.id = notes.scope_id LEFT JOIN addresses ON addresses.id = notes.address_id
 """
-
-_IDLE = f"""
-    WITH written AS (
-        SELECT id, at FROM notes WHERE {visible("notes.scope_id")}
-        UNION ALL
-        SELECT 0, created_at FROM facts WHERE {visible("facts.scope_id")} AND origin = 'person'
-    ), said AS (
-        SELECT role, created_at, LAG(role) OVER (ORDER BY messages.id) AS role_before
-        FROM messages JOIN sessions ON sessions.id = messages.session_id
-        WHERE session_id = :session AND kind = 'chat' AND {visible()}
-    )
-    SELECT COUNT(*) AS turns, COALESCE((SELECT MAX(id) FROM written), 0) AS latest FROM said
-    WHERE role = 'user' AND role_before IS NOT 'user' AND created_at > COALESCE((SELECT MAX(at) FROM written), 0)
+"""What `change_of` reads."""
+VISIBLE = f"{VERSIONS} WHERE {visible('notes.scope_id')}"
+LATEST = f"{VISIBLE} ORDER BY notes.id DESC LIMIT :limit OFFSET :offset"
+SINCE = f"""
+{VERSIONS} LEFT JOIN messages ON messages.id = notes.message_id
+WHERE {visible("notes.scope_id")} AND notes.at >= :at AND (messages.session_id IS NOT :session OR notes.is_insisted)
+ORDER BY notes.id
+"""
+MADE_BY = f"""
+{VISIBLE} AND notes.external_id = :external
+AND platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id ORDER BY notes.id
+"""
+NOT_UNDONE = f"""
+{VISIBLE} AND notes.action <> 'undo' AND NOT EXISTS (
+    SELECT 1 FROM notes AS undoing JOIN notes AS undone ON undone.id = undoing.undoes
+    WHERE undone.id = notes.id OR undone.at = notes.at AND undone.target = notes.target
+    AND undone.before IS notes.before AND undone.after IS notes.after
+)
+ORDER BY notes.id DESC LIMIT :limit
+"""
+OF_FILE = f"{VERSIONS} WHERE scopes.key = :scope AND notes.target = :target ORDER BY notes.id"
+LAST_WITH_ENTRY = f"{VISIBLE} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1"
+SOURCES = f"""
+SELECT notes.id AS change_id, messages.text, messages.sender_name, addresses.link_base, {PLATFORM_ID} AS platform_id
+FROM notes
+JOIN messages ON messages.id = COALESCE(notes.message_id, (
+    SELECT typed.id FROM messages AS typed
+    WHERE typed.address_id = notes.address_id AND typed.external_id = notes.external_id
+))
+JOIN sessions ON sessions.id = messages.session_id
+JOIN addresses ON addresses.id = messages.address_id
+WHERE {in_list("notes.id", "changes")} AND {visible()} AND messages.text <> ''
+"""
+IDLE = f"""
+WITH written AS (
+    SELECT id, at FROM notes WHERE {visible("notes.scope_id")}
+    UNION ALL
+    SELECT 0, created_at FROM facts WHERE {visible("facts.scope_id")} AND origin = 'person'
+), said AS (
+    SELECT role, created_at, LAG(role) OVER (ORDER BY messages.id) AS role_before
+    FROM messages JOIN sessions ON sessions.id = messages.session_id
+    WHERE session_id = :session AND kind = 'chat' AND {visible()}
+)
+SELECT COUNT(*) AS turns, COALESCE((SELECT MAX(id) FROM written), 0) AS latest FROM said
+WHERE role = 'user' AND role_before IS NOT 'user' AND created_at > COALESCE((SELECT MAX(at) FROM written), 0)
+"""
+INSERT = """
+INSERT INTO notes (
+    scope_id, target, action, before, after, account, message_id, address_id, external_id, undoes, is_insisted, at
+) VALUES (
+    :scope, :target, :action, :before, :after, :account, :message, :address, :external, :undoes, :insisted, :at
+)
+"""
+PENDING = f"""
+SELECT pending_notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id
+FROM pending_notes JOIN scopes ON scopes.id = pending_notes.scope_id
+LEFT JOIN addresses ON addresses.id = pending_notes.address_id
+WHERE {visible("pending_notes.scope_id")} AND NOT is_written ORDER BY pending_notes.id
+"""
+INSERT_PENDING = """
+INSERT INTO pending_notes (
+    scope_id, target, operations, reason, account, message_id, address_id, external_id, began_at, at
+) VALUES (
+    :scope, :target, :operations, :reason, :account, :message, :address, :external, :began, :at
+)
 """
 
 
 class Notes:
-    """Fills the role `core.review.review.Notes` over state.db."""
+    """The versions of curated notes in state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def check(self) -> None:
-        """Raises Overtaken where what is to be noted may have been made of what was forgotten meanwhile."""
+        """Raises StaleReadError where what is to be noted may have been made of what was forgotten meanwhile."""
         await self._database.write(lambda _: None)
 
     async def log(self, change: NoteChange) -> None:
-        """Keeps one version. It stands in its file, so that an erasure which has begun meanwhile, and waits for the
+        """Stores one version. It stands in its file, so that an erasure which has begun meanwhile, and waits for the
         file, must find it here."""
 
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                """
-                INSERT INTO notes (
-                    scope_id, target, action, before, after, account, message_id, address_id, external_id, undoes,
-                    is_insisted, at
-                ) VALUES (
-                    :scope, :target, :action, :before, :after, :account, :message, :address, :external, :undoes,
-                    :insisted, :at
-                )
-                """,
-                {
-                    "scope": rows.keep_scope(connection, change.scope),
-                    "target": rows.clean(change.target),
-                    "action": rows.clean(change.action),
-                    "before": rows.maybe_clean(change.before),
-                    "after": rows.maybe_clean(change.after),
-                    "account": rows.account_key(change.account),
-                    "message": change.message_id,
-                    "address": None if change.address is None else rows.keep_address(connection, change.address),
-                    "external": rows.maybe_clean(change.external_id),
-                    "undoes": change.undoes,
-                    "insisted": change.is_insisted,
-                    "at": rows.timestamp(change.at),
-                },
-            )
+        def work(connection: Connection) -> None:
+            values = {
+                **_who(connection, change),
+                "action": rows.clean(change.action),
+                "before": rows.maybe_clean(change.before),
+                "after": rows.maybe_clean(change.after),
+                "undoes": change.undoes,
+                "insisted": change.is_insisted,
+            }
+            connection.execute(INSERT, values)
 
         await self._database.write(work, has_words=False)
 
     async def changes(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
         """The latest versions, newest first, without the first `offset` of them."""
-        values = {
-            "scopes": scope_parameter(scopes),
-            "limit": rows.bounded(max(0, limit)),
-            "offset": rows.bounded(max(0, offset)),
-        }
-        return await self._read(
-            f"{VERSIONS} WHERE {visible('notes.scope_id')} ORDER BY notes.id DESC LIMIT :limit OFFSET :offset", values
-        )
+        limit, offset = (rows.bounded(max(0, number)) for number in (limit, offset))
+        return await self._read(LATEST, {"scopes": scope_parameter(scopes), "limit": limit, "offset": offset})
 
     async def since(self, scopes: frozenset[Scope], session_id: int, at: datetime) -> list[NoteChange]:
         """What was changed from a moment on, oldest first, and not from within that session: except what it asked for
         and was let in later."""
-        values = {"scopes": scope_parameter(scopes), "session": session_id, "at": rows.timestamp(at)}
         return await self._read(
-            f"""
-            {VERSIONS} LEFT JOIN messages ON messages.id = notes.message_id
-            WHERE {visible("notes.scope_id")} AND notes.at >= :at
-            AND (messages.session_id IS NOT :session OR notes.is_insisted)
-            ORDER BY notes.id
-            """,
-            values,
+            SINCE, {"scopes": scope_parameter(scopes), "session": session_id, "at": rows.timestamp(at)}
         )
 
     async def find(self, scopes: frozenset[Scope], number: int) -> NoteChange | None:
         """The change with this id; None when it is not theirs or not there."""
         values = {"scopes": scope_parameter(scopes), "id": rows.bounded(number)}
-        return await self._one(f"{VERSIONS} WHERE notes.id = :id AND {visible('notes.scope_id')}", values)
+        return next(iter(await self._read(f"{VISIBLE} AND notes.id = :id", values)), None)
 
     async def made(self, scopes: frozenset[Scope], author: Author) -> list[NoteChange]:
         """What the command with the address and the external id of `author` has changed, oldest first; nothing without
         them."""
         if author.address is None or author.external_id is None:
             return []
-        values: dict[str, object] = {"scopes": scope_parameter(scopes), "external": rows.clean(author.external_id)}
-        return await self._read(
-            f"""
-            {VERSIONS} WHERE {visible("notes.scope_id")} AND notes.external_id = :external
-            AND platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
-            ORDER BY notes.id
-            """,
-            values | rows.place(author.address),
-        )
+        values = {"scopes": scope_parameter(scopes), "external": rows.clean(author.external_id)}
+        return await self._read(MADE_BY, values | rows.place(author.address))
 
     async def undoable(self, scopes: frozenset[Scope]) -> list[NoteChange]:
         """The latest changes that are no undoing and were not undone, newest first; one that was made in several files
         is one."""
-        return await self._read(
-            f"""
-            {VERSIONS} WHERE {visible("notes.scope_id")} AND notes.action <> 'undo' AND NOT EXISTS (
-                SELECT 1 FROM notes AS undoing JOIN notes AS undone ON undone.id = undoing.undoes
-                WHERE undone.id = notes.id OR undone.at = notes.at AND undone.target = notes.target
-                AND undone.before IS notes.before AND undone.after IS notes.after
-            )
-            ORDER BY notes.id DESC LIMIT :limit
-            """,
-            {"scopes": scope_parameter(scopes), "limit": UNDOABLE},
-        )
+        return await self._read(NOT_UNDONE, {"scopes": scope_parameter(scopes), "limit": UNDOABLE})
 
     async def standing(self, scope: Scope, target: str) -> list[str]:
         """The entries that all changes of a file come to."""
-        changes = await self._read(
-            f"{VERSIONS} WHERE scopes.key = :scope AND notes.target = :target ORDER BY notes.id",
-            {"scope": scope.key, "target": rows.clean(target)},
-        )
         entries: dict[str, None] = {}
-        for change in changes:
+        for change in await self._read(OF_FILE, {"scope": scope.key, "target": rows.clean(target)}):
             if change.before is not None:
                 entries.pop(change.before, None)
             if change.after is not None:
@@ -254,58 +242,64 @@ class Notes:
 
     async def origin(self, scopes: frozenset[Scope], entry: str) -> Provenance:
         """The last change that brought an entry, and the message it came from where that may be seen."""
-        values: dict[str, object] = {"scopes": scope_parameter(scopes), "entry": rows.clean(entry)}
-        change = await self._one(
-            f"""
-            {VERSIONS} WHERE {visible("notes.scope_id")} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1
-            """,
-            values,
-        )
-        if change is None:
-            return Provenance(entry=entry)
-        (found,) = await self.sources(scopes, [change])
-        return replace(found, entry=entry)
+        values = {"scopes": scope_parameter(scopes), "entry": rows.clean(entry)}
+        found = await self.sources(scopes, await self._read(LAST_WITH_ENTRY, values))
+        return replace(found[0], entry=entry) if found else Provenance(entry=entry)
 
     async def sources(self, scopes: frozenset[Scope], changes: Sequence[NoteChange]) -> list[Provenance]:
         """Each change with the message it came from: where that may be seen, and was not erased."""
-        values = {"scopes": scope_parameter(scopes), "changes": json.dumps([change.id for change in changes])}
-
-        def work(connection: sqlite3.Connection) -> dict[int, sqlite3.Row]:
-            return {row["change_id"]: row for row in connection.execute(_SOURCES, values)}
-
-        found = await self._database.read(work)
+        values = {"scopes": scope_parameter(scopes), "changes": list_value(change.id for change in changes)}
+        found = {row["change_id"]: row for row in await self._database.fetch_all(SOURCES, values)}
         return [_provenance(change, found.get(change.id)) for change in changes]
 
     async def idle(self, scopes: frozenset[Scope], session_id: int) -> tuple[int, int]:
         """How many turns of a session have begun since anything was noted or remembered on purpose in these scopes,
         and the id of the last change of notes, 0 for none. What was said before it was answered is one turn."""
+        row = await self._database.fetch_one(IDLE, {"scopes": scope_parameter(scopes), "session": session_id})
+        return (row["turns"], row["latest"]) if row else (0, 0)
 
-        def work(connection: sqlite3.Connection) -> tuple[int, int]:
-            row = connection.execute(_IDLE, {"scopes": scope_parameter(scopes), "session": session_id}).fetchone()
-            return row["turns"], row["latest"]
-
-        return await self._database.read(work)
-
-    async def _one(self, statement: str, values: dict[str, object]) -> NoteChange | None:
-        return next(iter(await self._read(statement, values)), None)
-
-    async def _read(self, statement: str, values: dict[str, object]) -> list[NoteChange]:
-        return await self._database.read(
-            lambda connection: [change_of(row) for row in connection.execute(statement, values)]
-        )
+    async def _read(self, statement: str, values: Values) -> list[NoteChange]:
+        return [change_of(row) for row in await self._database.fetch_all(statement, values)]
 
 
-def _provenance(change: NoteChange, row: sqlite3.Row | None) -> Provenance:
-    entry = change.after or change.before or ""
-    if row is None:
-        return Provenance(entry=entry, change=change)
-    return Provenance(
-        entry=entry,
-        change=change,
-        said=row["text"],
-        sender=row["sender_name"] or "",
-        link=link(row["link_base"], row["platform_id"]),
-    )
+class PendingNotes:
+    """What waits for a yes, in state.db."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, note: PendingNote) -> datetime | None:
+        """Stores it, once for the same operations in a scope. Since when something has waited in its scope without a
+        break; None when too many wait there already."""
+        operations = [[one.action, rows.clean(one.content), rows.clean(one.old_text)] for one in note.operations]
+
+        def work(connection: Connection) -> datetime | None:
+            values = {
+                **_who(connection, note),
+                "operations": json.dumps(operations, ensure_ascii=False),
+                "reason": rows.clean(note.reason),
+            }
+            there = connection.execute(
+                "SELECT target, operations, began_at FROM pending_notes WHERE scope_id = :scope AND NOT is_written",
+                values,
+            ).fetchall()
+            values["began"] = there[0]["began_at"] if there else values["at"]
+            if (values["target"], values["operations"]) not in [(row["target"], row["operations"]) for row in there]:
+                if len(there) >= PENDING_LIMIT:
+                    return None
+                connection.execute(INSERT_PENDING, values)
+            return rows.moment(values["began"])
+
+        return await self._database.write(work)
+
+    async def waiting(self, scopes: frozenset[Scope]) -> list[PendingNote]:
+        """What waits in these scopes, oldest first."""
+        found = await self._database.fetch_all(PENDING, {"scopes": scope_parameter(scopes)})
+        return [_pending(row) for row in found]
+
+    async def drop(self, note_id: int) -> None:
+        """It was decided."""
+        await self._database.execute("DELETE FROM pending_notes WHERE id = :id", {"id": rows.bounded(note_id)})
 
 
 def change_of(row: Row) -> NoteChange:
@@ -327,88 +321,7 @@ def change_of(row: Row) -> NoteChange:
     )
 
 
-LIMIT = 50
-"""So many wait in a scope at most: whoever floods it is not kept."""
-
-
-class PendingNotes:
-    """Fills the role `core.review.review.PendingNotes` over state.db."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def put(self, note: PendingNote) -> datetime | None:
-        """Keeps it, once for the same operations in a scope. Since when something has waited in its scope without a
-        break; None when too many wait there already."""
-
-        now = rows.timestamp(note.at)
-
-        def work(connection: sqlite3.Connection) -> datetime | None:
-            values = {
-                "scope": rows.keep_scope(connection, note.scope),
-                "target": rows.clean(note.target),
-                "operations": json.dumps(
-                    [[one.action, rows.clean(one.content), rows.clean(one.old_text)] for one in note.operations],
-                    ensure_ascii=False,
-                ),
-                "reason": rows.clean(note.reason),
-                "account": rows.account_key(note.account),
-                "message": note.message_id,
-                "address": None if note.address is None else rows.keep_address(connection, note.address),
-                "external": rows.maybe_clean(note.external_id),
-                "at": now,
-            }
-            there = connection.execute(
-                "SELECT target, operations, began_at FROM pending_notes WHERE scope_id = :scope AND NOT is_written",
-                values,
-            ).fetchall()
-            began_at: float = there[0]["began_at"] if there else now
-            if any((row["target"], row["operations"]) == (values["target"], values["operations"]) for row in there):
-                return rows.moment(began_at)
-            if len(there) >= LIMIT:
-                return None
-            connection.execute(
-                """
-                INSERT INTO pending_notes (
-                    scope_id, target, operations, reason, account, message_id, address_id, external_id, began_at, at
-                ) VALUES (
-                    :scope, :target, :operations, :reason, :account, :message, :address, :external, :began, :at
-                )
-                """,
-                {**values, "began": began_at},
-            )
-            return rows.moment(began_at)
-
-        return await self._database.write(work)
-
-    async def waiting(self, scopes: frozenset[Scope]) -> list[PendingNote]:
-        """What waits in these scopes, oldest first."""
-
-        def work(connection: sqlite3.Connection) -> list[PendingNote]:
-            found = connection.execute(
-                f"""
-                SELECT pending_notes.*, scopes.key AS scope_key,
-                    addresses.platform, addresses.chat_id, addresses.thread_id
-                FROM pending_notes JOIN scopes ON scopes.id = pending_notes.scope_id
-                LEFT JOIN addresses ON addresses.id = pending_notes.address_id
-                WHERE {visible("pending_notes.scope_id")} AND NOT is_written ORDER BY pending_notes.id
-                """,
-                {"scopes": scope_parameter(scopes)},
-            )
-            return [_note(row) for row in found]
-
-        return await self._database.read(work)
-
-    async def drop(self, note_id: int) -> None:
-        """It was decided."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM pending_notes WHERE id = :id", {"id": rows.bounded(note_id)})
-
-        await self._database.write(work)
-
-
-def _note(row: sqlite3.Row) -> PendingNote:
+def _pending(row: Row) -> PendingNote:
     return PendingNote(
         id=row["id"],
         scope=Scope(key=row["scope_key"]),
@@ -424,3 +337,24 @@ def _note(row: sqlite3.Row) -> PendingNote:
         address=None if row["platform"] is None else rows.address_of(row),
         external_id=row["external_id"],
     )
+
+
+def _who(connection: Connection, note: NoteChange | PendingNote) -> dict[str, Any]:
+    """The columns that a version and a pending note share: of what, by whom, when."""
+    return {
+        "scope": rows.keep_scope(connection, note.scope),
+        "target": rows.clean(note.target),
+        "account": rows.account_key(note.account),
+        "message": note.message_id,
+        "address": None if note.address is None else rows.keep_address(connection, note.address),
+        "external": rows.maybe_clean(note.external_id),
+        "at": rows.timestamp(note.at),
+    }
+
+
+def _provenance(change: NoteChange, row: Row | None) -> Provenance:
+    entry = change.after or change.before or ""
+    if row is None:
+        return Provenance(entry=entry, change=change)
+    link_to = link(row["link_base"], row["platform_id"])
+    return Provenance(entry=entry, change=change, said=row["text"], sender=row["sender_name"] or "", link=link_to)
