@@ -94,7 +94,6 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "what can be undone": lambda _, __, scopes: notes.undoable(scopes),
             "sources of changes": lambda _, __, scopes: _sources(notes, scopes),
             "made by a command": lambda _, __, scopes: notes.made(scopes, Author(address=CHAT, external_id="7")),
-            "kept anyway": lambda _, __, scopes: _insisted(notes, scopes),
             "put aside": lambda _, __, scopes: pending.waiting(scopes),
             "turns since a note": lambda session_id, __, scopes: _turns_since(notes, session_id, scopes),
             "where a note is from": lambda _, __, scopes: _change_of(notes, scopes),
@@ -111,10 +110,6 @@ async def _sources(notes: Notes, scopes: Scopes) -> list[str]:
     change = await notes.find(frozenset((ANA,)), 1)
     assert change is not None
     return [found.said for found in await notes.sources(scopes, [change]) if found.said]
-
-
-async def _insisted(notes: Notes, scopes: Scopes) -> list[str]:
-    return sorted(await notes.insisted(scopes))
 
 
 async def _turns_since(notes: Notes, session_id: int, scopes: Scopes) -> int | None:
@@ -160,7 +155,6 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Notes.undoable",
         "Notes.sources",
         "Notes.idle",
-        "Notes.insisted",
         "Notes.made",
         "PendingNotes.waiting",
         "Notes.origin",
