@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from adapters.discord.client import check_discord
+from adapters.discord.adapter import Discord
 from adapters.telegram.adapter import check_telegram
 from config.settings import ENVIRONMENT, Settings
 from core.errors import ConfigError, MnemeError, StoreError
@@ -174,8 +174,14 @@ def _discord(settings: Settings) -> Probe | None:
     token = settings.discord_token
     if token is None or not settings.is_discord_on:
         return None
-    has_content = settings.discord.message_content
-    return partial(check_discord, token.get_secret_value(), settings.discord_api_url, has_message_content=has_content)
+    adapter = Discord(
+        token=token.get_secret_value(),
+        api_url=settings.discord_api_url,
+        gateway_url=None,
+        clock=WallClock(),
+        has_message_content=settings.discord.message_content,
+    )
+    return adapter.check
 
 
 async def _provider(settings: Settings, name: str) -> str:

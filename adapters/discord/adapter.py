@@ -154,6 +154,16 @@ class Discord:
             self._client = None
         self._restore()
 
+    async def check(self) -> str:
+        """A sentence that names the bot, for who only asks; closes. Raises ConfigError when the token or the intent is
+        refused, DeliveryError when Discord is out of reach."""
+        try:
+            self._redirect()
+            client = await self._ready()
+            return f"The token is valid; the bot is {client.user}."
+        finally:
+            await self.close()
+
     async def _ready(self) -> discord.Client:
         """A client that is logged in. Raises DeliveryError when Discord is out of reach, ConfigError when refused."""
         async with self._login:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from adapters.discord.client import check_discord
+from adapters.discord.adapter import Discord
 from adapters.telegram.adapter import check_telegram
 from config.settings import Settings
 from core.errors import ConfigError, DeliveryError, ModelError, StoreError
@@ -137,32 +138,44 @@ async def test_telegram_knows_the_token_or_not() -> None:
     assert "1:good" not in str(caught.value)
 
 
-async def test_discord_knows_the_token_or_not() -> None:
+async def test_discord_knows_the_token_or_not(clock: SteadyClock) -> None:
     flags = {"flags": 0}
+
+    def answered(value: object) -> web.Response:
+        # The library reads an answer as JSON only where the type stands alone.
+        return web.Response(body=json.dumps(value).encode(), content_type="application/json")
 
     async def me(request: web.Request) -> web.Response:
         if request.headers["Authorization"] != "Bot good":
             return web.json_response({"message": "401: Unauthorized", "code": 0}, status=401)
-        return web.json_response({"id": "1", "username": "mneme"})
+        return answered({"id": "1", "username": "mneme", "discriminator": "0", "avatar": None, "bot": True})
 
     async def application(_: web.Request) -> web.Response:
-        return web.json_response({"id": "1", **flags})
+        names = {"id": "1", "name": "mneme", "description": "", "icon": None, "verify_key": ""}
+        people = {"owner": {"id": "2", "username": "o", "discriminator": "0", "avatar": None}}
+        return answered({**names, **people, "bot_public": True, "bot_require_code_grant": False, **flags})
 
     async def page(_: web.Request) -> web.Response:
         return web.Response(text="<html>")
 
-    routes = (web.get("/users/@me", me), web.get("/applications/@me", application), web.get("/x/users/@me", page))
-    async with served(*routes) as root:
-        assert "mneme" in await check_discord("good", root, has_message_content=False)
+    async def checked(token: str, url: str, *, has_message_content: bool = False) -> str:
+        adapter = Discord(
+            token=token, api_url=url, gateway_url=None, clock=clock, has_message_content=has_message_content
+        )
+        return await adapter.check()
+
+    routes = [web.get("/api/v10/users/@me", me), web.get("/api/v10/oauth2/applications/@me", application)]
+    async with served(*routes, web.get("/x/users/@me", page)) as root:
+        assert "mneme" in await checked("good", root)
         with pytest.raises(ConfigError, match="DISCORD_BOT_TOKEN"):
-            await check_discord("bad", root, has_message_content=False)
+            await checked("bad", root)
         with pytest.raises(ConfigError, match="Message Content Intent"):
-            await check_discord("good", root, has_message_content=True)
+            await checked("good", root, has_message_content=True)
         flags["flags"] = 1 << 19
-        assert "mneme" in await check_discord("good", root, has_message_content=True)
+        assert "mneme" in await checked("good", root, has_message_content=True)
         for other in (f"{root}/x", f"{root}/missing", "http://127.0.0.1:9"):
             with pytest.raises(DeliveryError):
-                await check_discord("good", other, has_message_content=False)
+                await checked("good", other)
 
 
 async def test_facts_whose_index_is_astray_are_found(home: Path, clock: SteadyClock) -> None:
