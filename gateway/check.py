@@ -19,7 +19,7 @@ from core.errors import ConfigError, MnemeError, StoreError
 from core.memory.guarded_provider import ProviderThread, foreign
 from core.memory.provider import MemoryProvider
 from core.models.claude import Claude
-from core.store.sqlite import erase_bytes
+from core.store.sqlite import database as sqlite
 from core.store.sqlite.fact_index import FactIndex
 from core.store.sync import SyncQueue
 from gateway import texts
@@ -103,8 +103,8 @@ def _packages() -> CheckResult:
 
 
 def _sqlite() -> CheckResult:
-    version = erase_bytes.version()
-    if missing := erase_bytes.missing_features():
+    version = sqlite.version()
+    if missing := sqlite.missing_features():
         text = f"SQLite {version} lacks {', '.join(missing)}."
         advice = "Use a Python that was built with a newer SQLite; those from python.org are."
         return CheckResult(subject="sqlite", state="wrong", text=text, advice=advice)
@@ -116,7 +116,7 @@ async def _store(settings: Settings) -> AsyncIterator[CheckResult]:
     try:
         async with Services.open(settings) as services:
             path = services.database.path
-            damage = await erase_bytes.damage(services.database)
+            damage = await sqlite.damage(services.database)
             wrong = [f"{path} is damaged: {'; '.join(damage)}"] if damage else []
             yield _result("state.db", wrong, RESTORE, f"{path} is whole.")
             yield _result(

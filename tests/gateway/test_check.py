@@ -15,7 +15,7 @@ from adapters.telegram.adapter import check_telegram
 from config.settings import Settings
 from core.errors import ConfigError, DeliveryError, ModelError, StoreError
 from core.store.facts import Fact, Facts
-from core.store.sqlite import erase_bytes
+from core.store.sqlite import database as sqlite
 from core.store.sqlite.database import Database
 from gateway.check import ADVICE, ask, check
 from gateway.packages import assert_own_packages, folders, intruders
@@ -84,13 +84,13 @@ async def test_a_problem_of_the_environment_is_not_put_right_in_a_file() -> None
 
 
 async def test_damage_in_the_file_is_found(tmp_path: Path) -> None:
-    assert erase_bytes.missing_features() == []
+    assert sqlite.missing_features() == []
     path = tmp_path / "state.db"
     async with Database.open(path) as database:
         rows = [{"key": f"key {number}", "value": "x" * 500} for number in range(200)]
         statement = "INSERT INTO state_meta (key, value) VALUES (:key, :value)"
         await database.write(lambda connection: connection.executemany(statement, rows).close())
-        assert await erase_bytes.damage(database) == []
+        assert await sqlite.damage(database) == []
     raw = bytearray(path.read_bytes())
     raw[-6 * 4096 : -5 * 4096] = b"\xff" * 4096
     path.write_bytes(raw)
@@ -101,7 +101,7 @@ async def test_damage_in_the_file_is_found(tmp_path: Path) -> None:
 async def _complaints(database: Database) -> list[str]:
     """What the check says of a file: SQLite lists damage, or cannot even begin to."""
     try:
-        return await erase_bytes.damage(database)
+        return await sqlite.damage(database)
     except StoreError as error:
         return [str(error)]
 
