@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,6 +18,7 @@ from core.errors import Refused
 from core.privacy.quoting import Quoting, digest
 from core.search.query import inflected
 from core.store import erasure
+from core.store.engine import Connection, Row
 from core.store.erasure import ErasureList, ErasureRequest
 from core.store.query import SearchPlan, SearchQuery
 from core.store.rows import account_key, account_of, moment
@@ -47,7 +47,7 @@ class ErasureItem:
 
 
 def find(
-    connection: sqlite3.Connection, query: SearchQuery, request: ErasureRequest
+    connection: Connection, query: SearchQuery, request: ErasureRequest
 ) -> tuple[ErasureList, list[ErasureItem], Quoting]:
     """Everything to erase of a query (its filters taken out of the text), what of it to show, messages oldest first,
     and what tells repetitions. The list is empty where nothing is found. Raises Refused while the text indexes are
@@ -86,7 +86,7 @@ def find(
     return found, shown + search.shown, quoting
 
 
-def widen(connection: sqlite3.Connection, token: str, words: Quoting) -> ErasureList | None:
+def widen(connection: Connection, token: str, words: Quoting) -> ErasureList | None:
     """A list that was begun, with what was made of its messages since; None when it is worked off. `words`: those that
     were asked for, where they are still known; what was said tells repetitions as well."""
     row = erasure.begun_row(connection, token)
@@ -113,7 +113,7 @@ def widen(connection: sqlite3.Connection, token: str, words: Quoting) -> Erasure
     return found
 
 
-def versions(connection: sqlite3.Connection, found: ErasureList) -> list[int]:
+def versions(connection: Connection, found: ErasureList) -> list[int]:
     """The versions of the notes on a list, also of what came since: taking a note out of its file makes one."""
     gone = set(found.ids["entries"])
     values = {"scopes": list_value(found.scopes), "limited": False, "account": None}
@@ -121,7 +121,7 @@ def versions(connection: sqlite3.Connection, found: ErasureList) -> list[int]:
     return [row_id for row_id, _, _, texts in rows if not gone.isdisjoint(map(digest, texts))]
 
 
-def _matching(connection: sqlite3.Connection, plan: SearchPlan, query: SearchQuery) -> list[int]:
+def _matching(connection: Connection, plan: SearchPlan, query: SearchQuery) -> list[int]:
     if plan.alternatives:
         found = TextIndex(connection, query).find(plan)
     elif query.text.strip():
@@ -132,7 +132,7 @@ def _matching(connection: sqlite3.Connection, plan: SearchPlan, query: SearchQue
 
 
 def _unanswered(
-    connection: sqlite3.Connection, found: ErasureList, query: SearchQuery, quoting: Quoting, request: ErasureRequest
+    connection: Connection, found: ErasureList, query: SearchQuery, quoting: Quoting, request: ErasureRequest
 ) -> list[ErasureItem]:
     """What is meant of that which waits for its answer. What is a message already is shown as one; a command goes for
     its words."""
@@ -170,9 +170,7 @@ def _is_asked_for(inbound: Inbound, query: SearchQuery, *, has_words: bool) -> b
 class _CopySearch:
     """One walk over everything that may repeat the messages of `found`, which it fills."""
 
-    def __init__(
-        self, connection: sqlite3.Connection, found: ErasureList, quoting: Quoting, request: ErasureRequest
-    ) -> None:
+    def __init__(self, connection: Connection, found: ErasureList, quoting: Quoting, request: ErasureRequest) -> None:
         self._connection = connection
         self._ids = found.ids
         self._quoting = quoting
@@ -193,8 +191,7 @@ class _CopySearch:
             self._copies(kind)
         self._conversation()
         self._made_from.update(self._ids["repeats"])
-        titled = erasure.opened_by(self._connection, self._ids["messages"])
-        self._copies("titles", made_of_it=titled)
+        self._copies("titles", made_of_it=self._sessions(erasure.OPENED_BY))
         for kind in ("prompts", "sources", "names", "outbox", "actions", "updates"):
             self._copies(kind)
 
@@ -222,6 +219,10 @@ class _CopySearch:
                 self.shown.append(ErasureItem(kind="fact" if kind == "facts" else "job", text=texts[0], at=moment(at)))
         self._ids["entries"] = sorted(entries)
 
+    def _sessions(self, statement: str) -> set[int]:
+        found = self._connection.execute(statement, {"messages": list_value(self._ids["messages"])})
+        return {row[0] for row in found}
+
     def _is_meant(self, *texts: str, by_words: bool = False) -> bool:
         """In a room the words of a query are others' words too: there only what was said counts, unless the texts are
         the asker's alone."""
@@ -230,10 +231,10 @@ class _CopySearch:
 
     def _conversation(self) -> None:
         known = self._made_from
-        near, first = erasure.sessions_of(self._connection, self._ids["messages"]), min(known, default=0)
+        near, first = self._sessions(erasure.SESSIONS_OF), min(known, default=0)
         lines = [f"- m{one} " for one in self._ids["messages"]] + [f"- f{one} " for one in self._ids["facts"]]
         values = {**self._values, "first": first, "messages": list_value(self._ids["messages"])}
-        for row in erasure.conversation(self._connection, values):
+        for row in self._connection.execute(erasure.CONVERSATION, values):
             if row["id"] in known:
                 continue
             is_apart = row["kind"] != "chat" or row["blocks"] is not None
@@ -245,7 +246,7 @@ class _CopySearch:
                 if beside and (self._is_meant(beside) or any(line in beside for line in lines)):
                     self._ids["fences"].append(row["id"])
 
-    def _is_repeat(self, row: sqlite3.Row, *, is_apart: bool) -> bool:
+    def _is_repeat(self, row: Row, *, is_apart: bool) -> bool:
         """Of an answer a longer stretch counts; what is no part of the talk itself (commands, results of tools) goes
         for the words alone, and for anything that it copies."""
         said = (row["text"], row["tools"], row["blocks"])

@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import re
 import secrets
-import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from itertools import chain, groupby
 from core.errors import HistoryError, StoreError
 from core.store import messages as message_rows
 from core.store import rows
+from core.store.engine import Connection, Row
 from core.store.rows import scope_parameter, visible
 from core.store.sessions import SAID
 from core.store.sqlite import index_maintenance
@@ -257,7 +257,7 @@ def _batches(lines: Iterable[TransferRecord]) -> Iterator[list[TransferRecord]]:
         yield batch
 
 
-def _store_name(connection: sqlite3.Connection) -> str:
+def _store_name(connection: Connection) -> str:
     """The name of this state.db in session names of exports, made at the first use: ``mneme-4f1d0c2a9be3``."""
     name = rows.meta(connection, _STORE_NAME)
     if name is None:
@@ -266,9 +266,7 @@ def _store_name(connection: sqlite3.Connection) -> str:
     return name
 
 
-def _page(
-    connection: sqlite3.Connection, store: str, values: Mapping[str, object]
-) -> list[tuple[Message, TransferRecord]]:
+def _page(connection: Connection, store: str, values: Mapping[str, object]) -> list[tuple[Message, TransferRecord]]:
     """The next messages of an export. `values`: the scopes, the ids of the last message and its session, a limit, and
     the only session if there is one."""
 
@@ -302,7 +300,7 @@ def _page(
 
 
 def _unnamed(
-    connection: sqlite3.Connection, firsts: Sequence[TransferRecord], met: Collection[int]
+    connection: Connection, firsts: Sequence[TransferRecord], met: Collection[int]
 ) -> dict[int, Counter[bytes]]:
     """How many equal messages without an id those sessions have that were there before this import."""
     found = {}
@@ -318,7 +316,7 @@ def _unnamed(
 
 
 def _store_batch(
-    connection: sqlite3.Connection,
+    connection: Connection,
     pieces: Sequence[Sequence[TransferRecord]],
     unnamed: Mapping[int, Counter[bytes]],
 ) -> list[_Stored]:
@@ -327,7 +325,7 @@ def _store_batch(
 
 
 def _store_piece(
-    connection: sqlite3.Connection, lines: Sequence[TransferRecord], unnamed: Mapping[int, Counter[bytes]]
+    connection: Connection, lines: Sequence[TransferRecord], unnamed: Mapping[int, Counter[bytes]]
 ) -> _Stored:
     """Stores lines of one session that are not known."""
     own_store, first = rows.meta(connection, _STORE_NAME), lines[0]
@@ -373,18 +371,18 @@ def _store_piece(
     return _Stored(session_id, row is None, first.scope, len(lines), len(taken), used)
 
 
-def _known(connection: sqlite3.Connection, address_id: int, lines: Sequence[TransferRecord]) -> set[str]:
+def _known(connection: Connection, address_id: int, lines: Sequence[TransferRecord]) -> set[str]:
     """The ids of lines that were stored before. Asked one by one: a list as a parameter ends a text at a NUL."""
     ids = {rows.clean(line.id) for line in lines if line.id is not None}
     statement = "SELECT 1 FROM messages WHERE address_id = :address AND external_id = :id"
     return {one for one in ids if connection.execute(statement, {"address": address_id, "id": one}).fetchone()}
 
 
-def _found(connection: sqlite3.Connection, scope: Scope, name: str) -> sqlite3.Row | None:
+def _found(connection: Connection, scope: Scope, name: str) -> Row | None:
     """The session of this name, by that of another system or as it was exported from here."""
     store, _, number = name.rpartition("-")
     is_own = store and store == rows.meta(connection, _STORE_NAME) and number.isdecimal() and len(number) < 18
-    row: sqlite3.Row | None = connection.execute(
+    row: Row | None = connection.execute(
         """
         SELECT sessions.id, sessions.root_id, sessions.address_id, sessions.external_id FROM scopes
         CROSS JOIN sessions ON sessions.scope_id = scopes.id
@@ -400,7 +398,7 @@ def _found(connection: sqlite3.Connection, scope: Scope, name: str) -> sqlite3.R
     return row
 
 
-def _new_session(connection: sqlite3.Connection, lines: Sequence[TransferRecord]) -> int:
+def _new_session(connection: Connection, lines: Sequence[TransferRecord]) -> int:
     first = lines[0]
     moments = [rows.timestamp(line.at) for line in lines]
     parent = _found(connection, first.scope, first.parent) if first.parent else None
@@ -444,7 +442,7 @@ def _digest(seconds: float, role: str, text: str) -> bytes:
     return hashlib.blake2b(f"{seconds!r} {role} {text}".encode(), digest_size=12).digest()
 
 
-def _count(connection: sqlite3.Connection, session_id: int, lines: Sequence[TransferRecord], taken: int) -> None:
+def _count(connection: Connection, session_id: int, lines: Sequence[TransferRecord], taken: int) -> None:
     moments = [rows.timestamp(line.at) for line in lines]
     connection.execute(
         """
@@ -457,7 +455,7 @@ def _count(connection: sqlite3.Connection, session_id: int, lines: Sequence[Tran
     )
 
 
-def disordered(connection: sqlite3.Connection, session_ids: Collection[int]) -> dict[int, list[tuple[int, int]]]:
+def disordered(connection: Connection, session_ids: Collection[int]) -> dict[int, list[tuple[int, int]]]:
     """Those of the sessions in which a message stands behind a later one, each with its moves in order: (the id that
     a message has, the id that it should have), for all its messages. Equal times keep the order they have. What a
     model has been sent keeps its ids."""
@@ -507,7 +505,7 @@ def steps(moves: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
             yield changed
 
 
-def renumber(connection: sqlite3.Connection, step: Sequence[tuple[int, int]]) -> None:
+def renumber(connection: Connection, step: Sequence[tuple[int, int]]) -> None:
     """Gives messages other ids, from among their own. The text indexes follow."""
     moves = [{"old": old, "new": new} for old, new in step]
     values = {"ids": list_value([old for old, _ in step])}

@@ -7,21 +7,16 @@ Held in the context of the task and handed on to those it starts; whoever holds 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from core.errors import StaleReadError, StoreError
-from core.store.engine import Connection
+from core.store.engine import Connection, Database
 from core.store.rows import keep_meta, meta, scope_parameter
 from core.store.sqlite.dialect import overlaps
 from core.types import Scope
-
-if TYPE_CHECKING:
-    from core.store.sqlite.database import Database
 
 COUNT = "erasures"
 """Key of `state_meta`: how often an erasure was begun or ended, or accounts were unlinked. Most writes look at this
@@ -69,13 +64,13 @@ def holding(epoch: ErasureEpoch | None) -> Iterator[None]:
         _HELD.reset(token)
 
 
-def taken(connection: sqlite3.Connection, scopes: str) -> ErasureEpoch | None:
+def taken(connection: Connection, scopes: str) -> ErasureEpoch | None:
     """The epoch as of now; None while something in these scopes is being erased."""
     epoch = ErasureEpoch(scopes, counted(connection))
     return None if _is_touched(connection, epoch) else epoch
 
 
-def check(connection: sqlite3.Connection, epoch: ErasureEpoch) -> None:
+def check(connection: Connection, epoch: ErasureEpoch) -> None:
     """Raises StaleReadError where something in its scopes was erased since, or is being erased."""
     if counted(connection) != epoch.number and _is_touched(connection, epoch):
         raise StaleReadError("Something was forgotten meanwhile, so this was not kept. Ask again.")
@@ -93,7 +88,7 @@ def count(connection: Connection) -> int:
     return number
 
 
-def _is_touched(connection: sqlite3.Connection, epoch: ErasureEpoch) -> bool:
+def _is_touched(connection: Connection, epoch: ErasureEpoch) -> bool:
     values = {"number": epoch.number, "scopes": epoch.scopes}
     return connection.execute(_TOUCHING, values).fetchone() is not None
 

@@ -9,7 +9,6 @@ next start.
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any
 
 from core.ports import Clock
 from core.store import epoch, messages, rows
+from core.store.engine import Connection, Row
 from core.store.inbox import close_entries
 from core.store.rows import visible
 from core.store.sqlite.database import Database
@@ -207,11 +207,11 @@ COPIES: Mapping[str, _Copies] = {
         "DELETE FROM raw_updates",
     ),
 }
-"""The rows that may repeat what was said, by kind; those of messages themselves are read by `conversation`."""
+"""The rows that may repeat what was said, by kind; those of messages themselves are in `CONVERSATION`."""
 _UNNAMED = tuple(COPIES.keys() - {"facts", "jobs", "sources", "names"})
 """What a person has no name for, and is told of in one number."""
 
-_CONVERSATION = f"""
+CONVERSATION = f"""
 SELECT id, session_id, role, kind, text, blocks, tools, sent, sender_id FROM messages
 WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()}) AND (
     kind <> 'chat' OR blocks IS NOT NULL OR sent IS NOT NULL
@@ -219,7 +219,9 @@ WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()}) AND (
         AND session_id IN (SELECT session_id FROM messages AS found WHERE {in_list("found.id", "messages")})
 )
 """
-_FIRST_OF_SESSION = f"""
+"""The messages that may repeat others: answers after `first` in their sessions, results of tools, commands, and what
+was sent with a context beside it."""
+OPENED_BY = f"""
 SELECT messages.session_id FROM messages
 WHERE {in_list("messages.id", "messages")} AND messages.role = 'user' AND NOT EXISTS (
     SELECT 1 FROM messages AS earlier
@@ -227,6 +229,8 @@ WHERE {in_list("messages.id", "messages")} AND messages.role = 'user' AND NOT EX
         AND earlier.kind = 'chat' AND earlier.text <> ''
 )
 """
+"""Sessions that begin with one of these messages: their titles were made from it."""
+SESSIONS_OF = f"SELECT DISTINCT session_id FROM messages WHERE {in_list('id', 'messages')}"
 _WAITING = f"""
 SELECT inbox.address_id, inbox.external_id, inbox.inbound, messages.id AS message_id
 FROM inbox LEFT JOIN messages
@@ -238,31 +242,14 @@ ORDER BY inbox.id
 
 
 def copies(
-    connection: sqlite3.Connection, kind: str, values: Mapping[str, object]
+    connection: Connection, kind: str, values: Mapping[str, object]
 ) -> Iterator[tuple[Any, int | None, float | None, list[str]]]:
     """The rows of a kind of `COPIES`: id, message from which it was made, moment, texts."""
     for row_id, message_id, at, *texts in connection.execute(COPIES[kind].select, values):
         yield row_id, message_id, at, [text for text in texts if text]
 
 
-def conversation(connection: sqlite3.Connection, values: Mapping[str, object]) -> Iterator[sqlite3.Row]:
-    """The messages in these scopes that may repeat others: answers after `first` in their sessions, results of tools,
-    commands, and what was sent with a context beside it."""
-    return iter(connection.execute(_CONVERSATION, values))
-
-
-def opened_by(connection: sqlite3.Connection, message_ids: list[int]) -> set[int]:
-    """Sessions that begin with one of these messages: their titles were made from it."""
-    return {row[0] for row in connection.execute(_FIRST_OF_SESSION, {"messages": list_value(message_ids)})}
-
-
-def sessions_of(connection: sqlite3.Connection, message_ids: list[int]) -> set[int]:
-    """The sessions that have these messages."""
-    statement = f"SELECT DISTINCT session_id FROM messages WHERE {in_list('id', 'messages')}"
-    return {row[0] for row in connection.execute(statement, {"messages": list_value(message_ids)})}
-
-
-def said(connection: sqlite3.Connection, message_ids: list[int]) -> Iterator[sqlite3.Row]:
+def said(connection: Connection, message_ids: list[int]) -> Iterator[Row]:
     """Role, sender, text and moment of these messages, oldest first."""
     return iter(
         connection.execute(
@@ -275,7 +262,7 @@ def said(connection: sqlite3.Connection, message_ids: list[int]) -> Iterator[sql
     )
 
 
-def waiting(connection: sqlite3.Connection, scopes: list[str]) -> Iterator[tuple[str, Inbound, int | None]]:
+def waiting(connection: Connection, scopes: list[str]) -> Iterator[tuple[str, Inbound, int | None]]:
     """The events in these scopes that are not answered yet: a key that names each for ever, the event, and its message
     where there is one already."""
     for row in connection.execute(_WAITING, {"scopes": list_value(scopes)}):
@@ -306,7 +293,7 @@ class Erasures:
             "old": rows.timestamp(now - KNOWN_FOR),
         }
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             connection.execute(
                 "DELETE FROM erasures WHERE begun_at IS NULL AND made_at < :unasked OR done_at < :old", values
             )
@@ -333,7 +320,7 @@ class Erasures:
             "account": rows.account_key(request.account),
         }
 
-        def work(connection: sqlite3.Connection) -> ErasureList | None:
+        def work(connection: Connection) -> ErasureList | None:
             row = connection.execute(
                 "SELECT list, begun_at FROM erasures WHERE id = :id AND lane = :lane AND account = :account", values
             ).fetchone()
@@ -361,27 +348,20 @@ class Erasures:
 
     async def update(self, token: str, found: ErasureList) -> None:
         """Replaces a list that is not worked off."""
-        await self._database.write(
-            lambda connection: connection.execute(
-                "UPDATE erasures SET list = :list WHERE id = :id AND done_at IS NULL",
-                {"id": token, "list": found.dump()},
-            ).close()
+        await self._database.execute(
+            "UPDATE erasures SET list = :list WHERE id = :id AND done_at IS NULL", {"id": token, "list": found.dump()}
         )
 
     async def begun(self, before: datetime | None = None) -> list[str]:
         """The lists that were begun, before a moment, and are not worked off."""
-
-        def work(connection: sqlite3.Connection) -> list[str]:
-            found = connection.execute(
-                """
-                SELECT id FROM erasures
-                WHERE begun_at NOT NULL AND done_at IS NULL AND (:before IS NULL OR begun_at < :before)
-                """,
-                {"before": rows.maybe_timestamp(before)},
-            )
-            return [row["id"] for row in found]
-
-        return await self._database.read(work)
+        found = await self._database.fetch_all(
+            """
+            SELECT id FROM erasures
+            WHERE begun_at NOT NULL AND done_at IS NULL AND (:before IS NULL OR begun_at < :before)
+            """,
+            {"before": rows.maybe_timestamp(before)},
+        )
+        return [row["id"] for row in found]
 
     async def texts(self, found: ErasureList) -> list[str]:
         """What the messages still say that are to go: for what is kept outside of state.db."""
@@ -391,7 +371,7 @@ class Erasures:
         """One transaction of the work; False when the list is worked off."""
         left = self._left.get(token)
 
-        def work(connection: sqlite3.Connection) -> list[int] | None:
+        def work(connection: Connection) -> list[int] | None:
             row = begun_row(connection, token)
             if row is None:
                 return None
@@ -411,7 +391,7 @@ class Erasures:
         self._left[token] = rest
         return True
 
-    def _finish(self, connection: sqlite3.Connection, token: str, found: ErasureList) -> None:
+    def _finish(self, connection: Connection, token: str, found: ErasureList) -> None:
         """All that is no message, in one transaction. What stays of the list are the numbers for its receipt."""
         now = rows.timestamp(self._clock.now())
         for kind, one in COPIES.items():
@@ -430,15 +410,15 @@ class Erasures:
 _KEYS = {"updates": "update_id"}
 
 
-def begun_row(connection: sqlite3.Connection, token: str) -> sqlite3.Row | None:
+def begun_row(connection: Connection, token: str) -> Row | None:
     """`list` and `account` of a list that was begun and is not worked off."""
-    found: sqlite3.Row | None = connection.execute(
+    found: Row | None = connection.execute(
         "SELECT list, account FROM erasures WHERE id = :id AND begun_at NOT NULL AND done_at IS NULL", {"id": token}
     ).fetchone()
     return found
 
 
-def _question(connection: sqlite3.Connection, found: ErasureList, request: ErasureRequest) -> list[int]:
+def _question(connection: Connection, found: ErasureList, request: ErasureRequest) -> list[int]:
     """The command that asked for it, and what was answered."""
     asked = connection.execute(
         f"""
@@ -456,7 +436,7 @@ def _question(connection: sqlite3.Connection, found: ErasureList, request: Erasu
     return [row["id"] for row in asked]
 
 
-def _arrived(connection: sqlite3.Connection, keys: list[str]) -> tuple[list[int], set[int]]:
+def _arrived(connection: Connection, keys: list[str]) -> tuple[list[int], set[int]]:
     """What became of events that waited: the inbox entries that are there still, and the messages they are by now."""
     found: dict[str, list[int]] = {"inbox": [], "messages": []}
     for key in keys:
@@ -467,7 +447,7 @@ def _arrived(connection: sqlite3.Connection, keys: list[str]) -> tuple[list[int]
     return found["inbox"], set(found["messages"])
 
 
-def _erase_messages(connection: sqlite3.Connection, ids: list[int]) -> list[int]:
+def _erase_messages(connection: Connection, ids: list[int]) -> list[int]:
     """Erases messages from the end of a list, for as long as a transaction may take; returns those that are left."""
     ends_at = time.monotonic() + STEP_S
     count = 0
@@ -481,7 +461,7 @@ def _erase_messages(connection: sqlite3.Connection, ids: list[int]) -> list[int]
     return ids[:-count]
 
 
-def _erase_contexts(connection: sqlite3.Connection, ids: list[int]) -> None:
+def _erase_contexts(connection: Connection, ids: list[int]) -> None:
     """Of what was sent with a question only the time line and the question stay."""
     sent = connection.execute(
         f"SELECT id, sent FROM messages WHERE {in_list('id', 'ids')} AND sent NOT NULL", {"ids": list_value(ids)}
@@ -493,7 +473,7 @@ def _erase_contexts(connection: sqlite3.Connection, ids: list[int]) -> None:
         )
 
 
-def _erase_prompts(connection: sqlite3.Connection, found: ErasureList) -> None:
+def _erase_prompts(connection: Connection, found: ErasureList) -> None:
     """Running sessions whose prefix had a part of it get a new prompt at their next turn."""
     running = connection.execute(
         f"""

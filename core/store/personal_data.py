@@ -7,16 +7,15 @@ Conversations are exported by `archive.py`; text indexes are made of them and ho
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from core.store import rows
+from core.store.engine import Connection, Database
 from core.store.erasure import SENDER
 from core.store.rows import scope_parameter, visible
 from core.store.sessions import SAID
-from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, is_within, list_value, overlaps
 from core.types import Account, Scope
 
@@ -149,7 +148,7 @@ class PersonalData:
                 offset, has_more = offset + PAGE_ROWS, len(page) == PAGE_ROWS
 
 
-def _page(connection: sqlite3.Connection, statement: str, values: Mapping[str, object]) -> list[dict[str, Any]]:
+def _page(connection: Connection, statement: str, values: Mapping[str, object]) -> list[dict[str, Any]]:
     found = connection.execute(f"{statement} ORDER BY 1 LIMIT :limit OFFSET :offset", values)
     return [dict(row) for row in found]
 

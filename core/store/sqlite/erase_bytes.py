@@ -12,9 +12,10 @@ import sqlite3
 import time
 from collections.abc import Callable
 
+from core.store.engine import Connection
 from core.store.rows import keep_meta, meta
 from core.store.sqlite.database import Database
-from core.store.sqlite.index_maintenance import TABLES
+from core.store.sqlite.index_schema import TABLES
 
 STAGE = "erasure_compaction"
 """Key of `state_meta`: how far it is. Every erasure sets it to the first stage."""
@@ -59,12 +60,12 @@ class ByteErasure:
         return await self._database.read(lambda connection: meta(connection, STAGE)) is not None
 
 
-def want(connection: sqlite3.Connection) -> None:
+def want(connection: Connection) -> None:
     """Notes that something was erased."""
     keep_meta(connection, STAGE, "all")
 
 
-def want_pages(connection: sqlite3.Connection) -> None:
+def want_pages(connection: Connection) -> None:
     """Notes that something was deleted that no text index had: free pages and the log may hold it."""
     if meta(connection, STAGE) is None:
         keep_meta(connection, STAGE, "zeroing")

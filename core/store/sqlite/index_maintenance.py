@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from core.errors import StoreError
 from core.store import rows
+from core.store.engine import Connection
 from core.store.rows import keep_meta, meta
 from core.store.sqlite import chunk_index
 from core.store.sqlite.database import Database
@@ -111,7 +112,7 @@ WHERE chunks.is_indexed = 1
 
 
 @contextmanager
-def indexed_at_once(connection: sqlite3.Connection) -> Iterator[None]:
+def indexed_at_once(connection: Connection) -> Iterator[None]:
     """Inside a write transaction: messages that are inserted in the block are indexed when it ends. Only inserts belong
     in it. While the indexes wait to be rebuilt nothing is indexed; the rebuild comes to these messages in its turn."""
     last = connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0]
@@ -122,7 +123,7 @@ def indexed_at_once(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def reindexed_at_once(connection: sqlite3.Connection, ids: Sequence[int]) -> Iterator[None]:
+def reindexed_at_once(connection: Connection, ids: Sequence[int]) -> Iterator[None]:
     """The same for a block that deletes messages and inserts others with the same ids."""
     these = {"ids": rows.dump(ids)}
     with _resting(connection) as rests:
@@ -134,7 +135,7 @@ def reindexed_at_once(connection: sqlite3.Connection, ids: Sequence[int]) -> Ite
 
 
 @contextmanager
-def _resting(connection: sqlite3.Connection) -> Iterator[bool]:
+def _resting(connection: Connection) -> Iterator[bool]:
     """Whether the triggers rest for this block only. Nobody else sees the flag: it goes before the transaction ends."""
     if meta(connection, STALE) is not None:
         yield False
@@ -144,7 +145,7 @@ def _resting(connection: sqlite3.Connection) -> Iterator[bool]:
     connection.execute("DELETE FROM state_meta WHERE key = :stale", {"stale": STALE})
 
 
-def _index(connection: sqlite3.Connection, condition: str, parameters: Mapping[str, object]) -> None:
+def _index(connection: Connection, condition: str, parameters: Mapping[str, object]) -> None:
     for table, view, columns in INDEXED:
         connection.execute(
             f"INSERT INTO {table} (rowid, {columns}) SELECT id, {columns} FROM {view} WHERE {condition} ORDER BY id",
@@ -152,7 +153,7 @@ def _index(connection: sqlite3.Connection, condition: str, parameters: Mapping[s
         )
 
 
-def _unindex(connection: sqlite3.Connection, these: Mapping[str, object]) -> None:
+def _unindex(connection: Connection, these: Mapping[str, object]) -> None:
     """What the triggers do before a message goes."""
     for table, view, columns in INDEXED:
         connection.execute(
