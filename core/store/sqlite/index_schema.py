@@ -8,8 +8,9 @@ rest: a damaged index then costs no message, and `index_maintenance.py` builds i
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib.resources import files
+from string import Template
 from typing import Any
 
 from core.store.engine import Connection
@@ -19,56 +20,6 @@ from core.text.terms import date_terms, terms_of
 
 SHOWN = "messages.kind = 'chat' AND messages.role IN ('user', 'assistant') AND messages.text <> ''"
 """What people may see of a session; the condition of the index `messages_shown`."""
-
-_CHUNK_TABLES = f"""
-CREATE TABLE chunks (
-    id INTEGER PRIMARY KEY,
-    session_id INTEGER NOT NULL,
-    scope_id INTEGER NOT NULL,
-    place INTEGER NOT NULL,
-    first_id INTEGER NOT NULL,
-    last_id INTEGER NOT NULL,
-    messages INTEGER NOT NULL,
-    is_indexed INTEGER NOT NULL DEFAULT 0
-);
-CREATE UNIQUE INDEX chunks_by_session ON chunks (session_id, place);
-CREATE INDEX chunks_waiting ON chunks (id) WHERE is_indexed = 0;
-CREATE TABLE chunk_counts (
-    scope_id INTEGER PRIMARY KEY,
-    chunks INTEGER NOT NULL
-);
-CREATE TRIGGER chunk_counted AFTER INSERT ON chunks
-BEGIN
-    INSERT INTO chunk_counts (scope_id, chunks) VALUES (NEW.scope_id, 1)
-    ON CONFLICT (scope_id) DO UPDATE SET chunks = chunks + 1;
-END;
-CREATE TRIGGER chunk_uncounted AFTER DELETE ON chunks
-BEGIN
-    UPDATE chunk_counts SET chunks = chunks - 1 WHERE scope_id = OLD.scope_id;
-END;
-CREATE VIEW chunk_texts AS
-SELECT chunks.id AS id, (
-    SELECT chunk_terms(chunks.scope_id, messages.text, messages.sender_name, messages.created_at)
-    FROM messages
-    WHERE messages.session_id = chunks.session_id AND messages.id BETWEEN chunks.first_id AND chunks.last_id
-        AND {SHOWN}
-) AS terms
-FROM chunks WHERE chunks.is_indexed = 1;
-CREATE VIRTUAL TABLE chunks_fts USING fts5(
-    terms, content = 'chunk_texts', content_rowid = 'id',
-    tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
-);
-CREATE VIRTUAL TABLE chunk_vocabulary USING fts5vocab('chunks_fts', 'row');
-"""
-
-_UNCHUNK = """
-    INSERT INTO chunks_fts (chunks_fts, rowid, terms) SELECT 'delete', id, terms FROM chunk_texts WHERE id IN (
-        SELECT id FROM chunks WHERE session_id = OLD.session_id AND OLD.id BETWEEN first_id AND last_id
-    );
-    UPDATE chunks SET is_indexed = 0
-    WHERE session_id = OLD.session_id AND OLD.id BETWEEN first_id AND last_id AND is_indexed = 1;
-"""
-"""Runs before a message changes or goes: its chunk waits to be indexed again."""
 
 
 class ChunkTerms:
@@ -113,101 +64,10 @@ INDEXED: tuple[tuple[str, str, str], ...] = (
 )
 """Each index, the view it stands over, its columns."""
 
-_MESSAGE_TABLES = f"""
-CREATE INDEX messages_shown ON messages (session_id, id)
-WHERE {SHOWN};
-
-CREATE VIEW messages_words AS
-SELECT messages.id AS id, spaced_words(messages.text) AS text, spaced_words(messages.tools) AS tools,
-    '{SCOPE}' || sessions.scope_id AS scope
-FROM messages JOIN sessions ON sessions.id = messages.session_id
-WHERE messages.kind = 'chat';
-
-CREATE VIEW messages_runs AS
-SELECT id, runs FROM (
-    SELECT id, unspaced_runs(text, tools) AS runs FROM messages WHERE kind = 'chat'
-) WHERE runs <> '';
-
-CREATE VIEW messages_pairs AS
-SELECT id, pairs, scope FROM (
-    SELECT messages.id AS id, unspaced_pairs(messages.text, messages.tools) AS pairs,
-        '{SCOPE}' || sessions.scope_id AS scope
-    FROM messages JOIN sessions ON sessions.id = messages.session_id
-    WHERE messages.kind = 'chat'
-) WHERE pairs <> '';
-
-CREATE VIRTUAL TABLE messages_fts USING fts5(
-    text, tools, scope, content = 'messages_words', content_rowid = 'id',
-    tokenize = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
-);
-CREATE VIRTUAL TABLE messages_fts_trigram USING fts5(
-    runs, content = 'messages_runs', content_rowid = 'id', tokenize = 'trigram'
-);
-CREATE VIRTUAL TABLE messages_fts_pairs USING fts5(
-    pairs, scope, content = 'messages_pairs', content_rowid = 'id',
-    tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
-);
-INSERT INTO messages_fts (messages_fts, rank) VALUES ('rank', 'bm25(1.0, 0.5, 0.0)');
-INSERT INTO messages_fts_pairs (messages_fts_pairs, rank) VALUES ('rank', 'bm25(1.0, 0.0)');
-"""
-
 TABLES = (*(table for table, _, _ in INDEXED), "chunks_fts")
 
-_FRESH = f"NOT EXISTS (SELECT 1 FROM state_meta WHERE key = '{STALE}')"
-
-
-def _quiet(table: str) -> str:
-    """No merging while a message is written, unless 64 segments have piled up: maintenance does it."""
-    return (
-        f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 0);\n"
-        f"INSERT INTO {table} ({table}, rank) VALUES ('crisismerge', 64);\n"
-    )
-
-
-def _adding(row: str, indexes: Sequence[tuple[str, str, str]] = INDEXED) -> str:
-    return "".join(
-        f"    INSERT INTO {table} (rowid, {columns}) SELECT id, {columns} FROM {view} WHERE id = {row}.id;\n"
-        for table, view, columns in indexes
-    )
-
-
-def _removing(row: str) -> str:
-    """Runs before the change, while the view still gives exactly what was indexed: FTS5 needs that to delete."""
-    return "".join(
-        f"    INSERT INTO {table} ({table}, rowid, {columns}) "
-        f"SELECT 'delete', id, {columns} FROM {view} WHERE id = {row}.id;\n"
-        for table, view, columns in INDEXED
-    )
-
-
-def _trigger(name: str, event: str, body: str, condition: str = _FRESH) -> str:
-    return f"CREATE TRIGGER {name} {event} ON messages WHEN {condition}\nBEGIN\n{body}END;\n"
-
-
-_WIDE = " OR ".join(f"length(NEW.{part}) <> length(CAST(NEW.{part} AS BLOB))" for part in ("text", "tools"))
-"""More than ASCII: most messages have nothing for the other two indexes, and to find that out takes as long as the
-first."""
-_CHANGE = "UPDATE OF text, tools, kind"
-_RESTART = f"    DELETE FROM state_meta WHERE key = '{CURSOR}';\n"
-_REBUILDING = f"EXISTS (SELECT 1 FROM state_meta WHERE key = '{CURSOR}')"
-
-INDEXES = (
-    _MESSAGE_TABLES
-    + _CHUNK_TABLES
-    + "".join(_quiet(table) for table in TABLES)
-    + f"INSERT INTO state_meta (key, value) VALUES ('index_version', '{VERSION}');\n"
-    + _trigger("messages_indexed", "AFTER INSERT", _adding("NEW", INDEXED[:1]), f"NEW.kind = 'chat' AND {_FRESH}")
-    + _trigger(
-        "messages_indexed_wide",
-        "AFTER INSERT",
-        _adding("NEW", INDEXED[1:]),
-        f"NEW.kind = 'chat' AND ({_WIDE}) AND {_FRESH}",
-    )
-    + _trigger("messages_unindexed", "BEFORE DELETE", _removing("OLD") + _UNCHUNK, f"OLD.kind = 'chat' AND {_FRESH}")
-    + _trigger("messages_changing", f"BEFORE {_CHANGE}", _removing("OLD") + _UNCHUNK, f"OLD.kind = 'chat' AND {_FRESH}")
-    + _trigger("messages_changed", f"AFTER {_CHANGE}", _adding("NEW"), f"NEW.kind = 'chat' AND {_FRESH}")
-    + _trigger("messages_changed_in_rebuild", f"AFTER {_CHANGE}", _RESTART, _REBUILDING)
-    + _trigger("messages_deleted_in_rebuild", "AFTER DELETE", _RESTART, _REBUILDING)
+INDEXES = Template(files("core.store.sqlite").joinpath("indexes.sql").read_text("utf-8")).substitute(
+    shown=SHOWN, scope=SCOPE, version=VERSION
 )
 
 
