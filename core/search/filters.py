@@ -9,10 +9,9 @@ a plain sentence mentions never filter: people misremember.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.dates import periods
@@ -32,6 +31,8 @@ _PLATFORMS = frozenset(
 )
 """What ``on:`` takes for a platform without doubt; ``platform:`` takes any name."""
 _TIMES = frozenset({"before", "until", "after", "since", "during"})
+_NUMBERED = frozenset({"in", "page", "around"})
+_ONCE = _NUMBERED | {"title", "from"}
 _LIKE_ASCII = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\uff1a": ":"})
 """Each for one character, so that places in the text stay."""
 LOOK_CHARS = 10_000
@@ -61,22 +62,25 @@ def read(query: SearchQuery, now: datetime, zone: ZoneInfo) -> Filters:
     text = query.text[:LOOK_CHARS].translate(_LIKE_ASCII)
     if query.is_prose or ":" not in text:
         return Filters(query=query)
-    reader = _Reader(query, now, zone)
-    kept: list[str] = []
+    narrowed, notes, seen, kept = query, list[str](), set[str](), list[str]()
     position = 0
     while (found := _PIECE.search(text, position)) is not None:
-        end = found.end()
-        if found["key"] is not None and (taken := reader.take(found, text)) is not None:
+        taken: tuple[SearchQuery, int] | str | None = None
+        if found["key"] is not None:
+            key = found["key"].lower()
+            taken = _taken(narrowed, found, key, seen, now, zone)
+        if isinstance(taken, tuple):
+            seen.add("platform" if key == "on" else key)
             kept.append(query.text[position : found.start()])
-            end = taken
+            narrowed, position = taken
         else:
-            kept.append(query.text[position:end])
-        position = end
+            notes += [taken] if taken else []
+            kept.append(query.text[position : found.end()])
+            position = found.end()
     if position == 0:
         return Filters(query=query)
-    kept.append(query.text[position:])
-    words = "".join(kept)
-    return Filters(query=replace(reader.query, text=words if words.strip() else ""), notes=tuple(reader.notes[:3]))
+    words = "".join([*kept, query.text[position:]])
+    return Filters(query=replace(narrowed, text=words if words.strip() else ""), notes=tuple(notes[:3]))
 
 
 def limits(query: SearchQuery, zone: ZoneInfo) -> tuple[str, ...]:
@@ -153,118 +157,70 @@ def timed(query: SearchQuery, key: str, value: str, now: datetime, zone: ZoneInf
     return between(query, start, end if key in ("on", "in", "during") else None)
 
 
-class _Reader:
-    """Reads one filter after the other into `query`."""
+def _taken(
+    query: SearchQuery, found: re.Match[str], key: str, seen: set[str], now: datetime, zone: ZoneInfo
+) -> tuple[SearchQuery, int] | str | None:
+    """The query narrowed by a filter, and where that ends in the text; a note, or None, where it is words."""
+    text, value, typed = found.string, _value(found), _shown(found[0])
+    if found["minus"]:
+        return f"Filters cannot be turned round with a minus; “{typed}” was taken as words."
+    if not value:
+        is_alone = found["quoted"] is not None or found.end() == len(text) or text[found.end()].isspace()
+        return f"There is nothing behind “{typed}”, so it was taken as a word." if is_alone else None
+    if key in _TIMES or key == "on" or (key == "in" and not _NUMBER.fullmatch(value)):
+        for words, end in reversed(_words_behind(found, value)):
+            if (narrowed := timed(query, key, words, now, zone)) is not None:
+                return narrowed, end
+    if key in _ONCE and key in seen:
+        result: SearchQuery | str = f"is the second {key}: and only one counts"
+    else:
+        result = _numbered(query, key, value) if key in _NUMBERED else _named(query, key, value, seen)
+    if isinstance(result, str):
+        return f"“{_shown(value)}” {result}; “{typed}” was taken as words."
+    return result, found.end()
 
-    def __init__(self, query: SearchQuery, now: datetime, zone: ZoneInfo) -> None:
-        self.query = query
-        self.notes: list[str] = []
-        self._now = now
-        self._zone = zone
-        self._seen: set[str] = set()
 
-    def take(self, found: re.Match[str], text: str) -> int | None:
-        """Where the filter ends in `text`; None (and a note) where it is words."""
-        key = found["key"].lower()
-        value = _value(found)
-        typed = _shown(found[0])
-        if found["minus"]:
-            self.notes.append(f"Filters cannot be turned round with a minus; “{typed}” was taken as words.")
-            return None
-        if not value:
-            if found["quoted"] is not None or found.end() == len(text) or text[found.end()].isspace():
-                self.notes.append(f"There is nothing behind “{typed}”, so it was taken as a word.")
-            return None
-        if key in _TIMES or key == "on" or (key == "in" and not _NUMBER.fullmatch(value)):
-            end = self._time(key, value, found, text)
-            if end is not None:
-                return end
-        readers: Mapping[str, Callable[[str], str | None]] = {
-            "role": self._role, "platform": self._platform, "on": self._on, "title": self._title, "from": self._from,
-            "in": self._in, "page": self._page, "around": self._around,
-        }  # fmt: skip
-        problem = readers[key](value) if key in readers else "is no date that I can read (2026-05-01, May, last week)"
-        if problem is not None:
-            self.notes.append(f"“{_shown(value)}” {problem}; “{typed}” was taken as words.")
-            return None
-        return found.end()
+def _words_behind(found: re.Match[str], value: str) -> list[tuple[str, int]]:
+    """The value and, where it has no quotes, as many words behind it as may belong to a time; each with its end."""
+    pieces = [(value, found.end())]
+    while found["quoted"] is None and len(pieces) < periods.WORDS:
+        word = _WORD.match(found.string, pieces[-1][1])
+        if word is None or _PIECE.match(found.string, word.start(1)):
+            break
+        pieces.append((f"{pieces[-1][0]} {word[1]}", word.end()))
+    return pieces
 
-    def _time(self, key: str, value: str, found: re.Match[str], text: str) -> int | None:
-        """A time of as many words as make sense; without quotes the words behind may belong to it."""
-        pieces = [(value, found.end())]
-        if found["quoted"] is None:
-            position = found.end()
-            while len(pieces) < periods.WORDS and (word := _WORD.match(text, position)) is not None:
-                if _PIECE.match(text, word.start(1)):
-                    break
-                position = word.end()
-                pieces.append((f"{pieces[-1][0]} {word[1]}", position))
-        for words, end in reversed(pieces):
-            timed_query = timed(self.query, key, words, self._now, self._zone)
-            if timed_query is not None:
-                self.query = timed_query
-                return end
-        return None
 
-    def _role(self, value: str) -> str | None:
-        names = [name.strip().casefold() for name in value.split(",") if name.strip()]
+def _named(query: SearchQuery, key: str, value: str, seen: set[str]) -> SearchQuery | str:
+    """The query narrowed by a name, or what is wrong with it."""
+    names = [name.strip().casefold() for name in value.split(",") if name.strip()]
+    if key == "role":
         if not names or not all(name in _ROLES for name in names):
             return "is no role (there are user, assistant and tool)"
-        before = self.query.roles if "role" in self._seen else ()
-        self._seen.add("role")
-        self._set(roles=tuple(dict.fromkeys([*before, *(role for name in names for role in _ROLES[name])])))
-        return None
+        roles = [role for name in names for role in _ROLES[name]]
+        return replace(query, roles=tuple(dict.fromkeys([*(query.roles if key in seen else ()), *roles])))
+    if key == "title":
+        return replace(query, title=value)
+    if key == "from":
+        return by(query, value)
+    if key == "on" and not (names and _PLATFORMS.issuperset(names)):
+        return "is neither a platform nor a date that I know (platform: takes any name)"
+    if key in _TIMES:
+        return "is no date that I can read (2026-05-01, May, last week)"
+    if not names or not all(_NAME.fullmatch(name) for name in names):
+        return "is no platform (telegram, discord, terminal, …)"
+    before = query.platforms if "platform" in seen else ()
+    return replace(query, platforms=tuple(dict.fromkeys([*before, *names])))
 
-    def _platform(self, value: str) -> str | None:
-        names = [name.strip().casefold() for name in value.split(",") if name.strip()]
-        if not names or not all(_NAME.fullmatch(name) for name in names):
-            return "is no platform (telegram, discord, terminal, …)"
-        before = self.query.platforms if "platform" in self._seen else ()
-        self._seen.add("platform")
-        self._set(platforms=tuple(dict.fromkeys([*before, *names])))
-        return None
 
-    def _on(self, value: str) -> str | None:
-        if not all(name.strip().casefold() in _PLATFORMS for name in value.split(",")):
-            return "is neither a platform nor a date that I know (platform: takes any name)"
-        return self._platform(value)
-
-    def _title(self, value: str) -> str | None:
-        return self._once("title", lambda: self._set(title=value))
-
-    def _from(self, value: str) -> str | None:
-        def take() -> None:
-            self.query = by(self.query, value)
-
-        return self._once("from", take)
-
-    def _in(self, value: str) -> str | None:
-        number = _number(value)
-        if number is None:
-            return "is neither the number of a session nor a time"
-        return self._once("in", lambda: self._set(session=number))
-
-    def _page(self, value: str) -> str | None:
-        number = _number(value)
-        if not number:
-            return "is no page (page:2 is the second)"
-        return self._once("page", lambda: self._set(page=number))
-
-    def _around(self, value: str) -> str | None:
-        number = _number(value)
-        if number is None:
-            return "is not the number of a message"
-        return self._once("around", lambda: self._set(around=number))
-
-    def _once(self, key: str, take: Callable[[], None]) -> str | None:
-        if key in self._seen:
-            return f"is the second {key}: and only one counts"
-        self._seen.add(key)
-        take()
-        return None
-
-    def _set(self, **changes: Any) -> None:
-        self.query = replace(self.query, **changes)
+def _numbered(query: SearchQuery, key: str, value: str) -> SearchQuery | str:
+    """The query narrowed by a number, or what is wrong with it."""
+    number = _number(value)
+    if key == "in":
+        return "is neither the number of a session nor a time" if number is None else replace(query, session=number)
+    if key == "page":
+        return replace(query, page=number) if number else "is no page (page:2 is the second)"
+    return "is not the number of a message" if number is None else replace(query, around=number)
 
 
 def _value(found: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any
 
 from core.markup.source import escape
@@ -20,7 +20,6 @@ OPEN, CLOSE, CUT = ">>>", "<<<", "…"
 """Around a match in a snippet; where text was cut."""
 _BLANKS = re.compile(r"\s+")
 _MARKED = re.compile(f"{re.escape(OPEN)}(.+?){re.escape(CLOSE)}")
-_TWO_DIGITS = tuple(f"{number:02}" for number in range(61))
 TITLE_CHARS, CELL_CHARS = 80, 40
 """A title is cut to so much, in a table to less."""
 QUOTED = 2
@@ -34,19 +33,15 @@ NO_SESSION = "There is no such conversation here."
 def to_json(findings: SearchResults) -> dict[str, Any]:
     """The documented object of ``recall --json``; times in ISO 8601, UTC. Ids of another system stand beside ours
     where there are any."""
-    result: dict[str, Any] = {
-        "query": findings.query,
-        "shape": findings.shape,
-        "took_ms": findings.took_ms,
-        "sessions": [_session(found) for found in findings.sessions],
-    }
-    if findings.messages:
-        result["messages"] = [_match(hit) for hit in findings.messages]
-    if findings.has_more:
-        result["has_more"] = True
-    if findings.note is not None:
-        result["note"] = findings.note
-    return result
+    return _present(
+        query=findings.query,
+        shape=findings.shape,
+        took_ms=findings.took_ms,
+        sessions=[_session(found) for found in findings.sessions],
+        messages=[_match(hit) for hit in findings.messages],
+        has_more=findings.has_more,
+        note=findings.note,
+    )
 
 
 def to_markdown(findings: SearchResults, zone: tzinfo, *, is_wide: bool = False) -> str:
@@ -110,48 +105,44 @@ def _cut(item: ShownMessage, limit_chars: int, word: str) -> ShownMessage:
     return replace(item, text=(CUT if start > 0 else "") + text[start:end] + (CUT if end < len(text) else ""))
 
 
+_OPTIONAL = frozenset({"external_session", "summary", "preview", "external_id", "link", "messages", "has_more", "note"})
+
+
+def _present(**fields: Any) -> dict[str, Any]:
+    """The fields without the optional ones that have nothing."""
+    return {name: value for name, value in fields.items() if value or name not in _OPTIONAL or value == ""}
+
+
 def _session(found: FoundSession) -> dict[str, Any]:
     session = found.session
-    result: dict[str, Any] = {"session_id": session.id}
-    if session.external_id is not None:
-        result["external_session"] = session.external_id
-    result["title"] = session.title
-    result["started_at"] = _moment(session.started_at)
-    result["platform"] = session.address.platform
-    result["score"] = round(found.score, 6)
-    if found.summary is not None:
-        result["summary"] = found.summary
-    if found.preview is not None:
-        result["preview"] = found.preview
-    result["matches"] = [_match(hit) for hit in found.matches]
-    result["bookend_start"] = _entries(found.bookend_start)
-    result["window"] = _entries(found.window)
-    result["bookend_end"] = _entries(found.bookend_end)
-    result["messages_before"] = found.messages_before
-    result["messages_after"] = found.messages_after
-    return result
+    return _present(
+        session_id=session.id,
+        external_session=session.external_id,
+        title=session.title,
+        started_at=session.started_at.isoformat(),
+        platform=session.address.platform,
+        score=round(found.score, 6),
+        summary=found.summary,
+        preview=found.preview,
+        matches=[_match(hit) for hit in found.matches],
+        bookend_start=_entries(found.bookend_start),
+        window=_entries(found.window),
+        bookend_end=_entries(found.bookend_end),
+        messages_before=found.messages_before,
+        messages_after=found.messages_after,
+    )
 
 
 def _match(hit: Hit) -> dict[str, Any]:
-    result: dict[str, Any] = {"message_id": hit.message_id}
-    if hit.external_id is not None:
-        result["external_id"] = hit.external_id
-    result["role"] = hit.role
-    result["at"] = _moment(hit.created_at)
-    result["snippet"] = hit.snippet
-    result["score"] = round(hit.rank, 6)
-    if hit.link is not None:
-        result["link"] = hit.link
-    return result
-
-
-def _moment(at: datetime) -> str:
-    """`at.isoformat()`, which takes twice as long, and is asked for each message that is shown."""
-    if at.tzinfo is not UTC or at.year < 1000:
-        return at.isoformat()
-    two = _TWO_DIGITS
-    part = f".{str(1_000_000 + at.microsecond)[1:]}" if at.microsecond else ""
-    return f"{at.year}-{two[at.month]}-{two[at.day]}T{two[at.hour]}:{two[at.minute]}:{two[at.second]}{part}+00:00"
+    return _present(
+        message_id=hit.message_id,
+        external_id=hit.external_id,
+        role=hit.role,
+        at=hit.created_at.isoformat(),
+        snippet=hit.snippet,
+        score=round(hit.rank, 6),
+        link=hit.link,
+    )
 
 
 def _entries(items: Sequence[ShownMessage]) -> list[dict[str, Any]]:
@@ -161,7 +152,7 @@ def _entries(items: Sequence[ShownMessage]) -> list[dict[str, Any]]:
             "message_id": item.message_id,
             "role": item.role,
             "sender": item.sender,
-            "at": _moment(item.at),
+            "at": item.at.isoformat(),
             "text": item.text,
             "is_anchor": item.is_anchor,
         }
