@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 from core.dates.periods import read
@@ -27,7 +28,7 @@ def is_first_person(text: str) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """`content`: the sentence, in the person's own words where rules have read it. `attribute` begins with ``me|``
-    where it is about who speaks. The rest as in `core.records.Fact`."""
+    where it is about who speaks. The rest as in `core.store.facts.Fact`."""
 
     content: str
     kind: FactKind
@@ -45,6 +46,10 @@ class Claim:
         return replace(fact, attribute=attribute, value=self.value, valid_from=since[0], grain=since[1])
 
 
+SingleAttribute = Literal[
+    "home", "work", "profession", "birthday", "name", "age", "phone", "email", "partner", "diet", "deadline"
+]
+"""What a model may say of somebody that has one value only."""
 TRUST: dict[FactOrigin, float] = {"person": 0.95, "rule": 0.7, "model": 0.6}
 ASKED = 0.9
 """How far a fact is trusted that a person asks to be remembered."""

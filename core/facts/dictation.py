@@ -19,10 +19,10 @@ from core.types import Account, Message, Scope, Sender
 
 
 class Dictation:
-    """Writes to `ledger`; `zone` (an IANA name) says which day it was."""
+    """Writes to `facts`; `zone` (an IANA name) says which day it was."""
 
-    def __init__(self, ledger: Facts, zone: str) -> None:
-        self._ledger = ledger
+    def __init__(self, facts: Facts, zone: str) -> None:
+        self._facts = facts
         self._zone = ZoneInfo(zone)
 
     async def take(self, said: Message, scope: Scope, platform: str) -> list[Fact]:
@@ -35,7 +35,7 @@ class Dictation:
         found = self._claims(text, said.created_at) or [
             Claim(content=whole, kind="identity", entities=names_in(whole), is_asked=True)
         ]
-        return [await self._ledger.learn(fact_of(claim, "person", scope, platform, said)) for claim in found]
+        return [await self._facts.learn(fact_of(claim, "person", scope, platform, said)) for claim in found]
 
     async def correct(self, fact: Fact, text: str, scopes: frozenset[Scope], by: Author, at: datetime) -> Fact | None:
         """Puts `text`, said at a moment, in place of what a fact said; the fact as it stands then, None when it is
@@ -44,7 +44,7 @@ class Dictation:
         read = self._claims(text, at)
         claim = _meant(read, fact)
         content = read[0].content if len(read) == 1 else text
-        return await self._ledger.correct(fact.id, scopes, content, by, claim.laid_over if claim else lambda fact: fact)
+        return await self._facts.correct(fact.id, scopes, content, by, claim.laid_over if claim else lambda fact: fact)
 
     def _claims(self, text: str, at: datetime) -> Sequence[Claim]:
         # The rules take a while to load, for which a command that dictates nothing should not wait.

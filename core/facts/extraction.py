@@ -12,7 +12,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
@@ -20,7 +20,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from core.errors import ModelError
-from core.facts.claims import Claim, fact_of, since_of
+from core.facts.claims import Claim, SingleAttribute, fact_of, since_of
 from core.facts.evidence import Evidence, is_own, own_words, proper, subject_of
 from core.facts.rules import claims, value_of
 from core.guard.guard import suspicion
@@ -61,14 +61,9 @@ class _Told(BaseModel):
 
     message: int
     content: _Text
-    kind: Literal["identity", "project", "episode", "working"]
+    kind: FactKind
     about: _Name = ME
-    attribute: (
-        Literal[
-            "home", "work", "profession", "birthday", "name", "age", "phone", "email", "partner", "diet", "deadline"
-        ]
-        | None
-    ) = None
+    attribute: SingleAttribute | None = None
     value: Annotated[str, StringConstraints(max_length=120)] | None = None
     entities: Annotated[list[_Name], Field(max_length=10)] = []
     since: Annotated[str, StringConstraints(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}$")] | None = None
@@ -156,10 +151,9 @@ class Extraction:
         since, grain = since_of(told.since, row.created_at, self._zone)
         subject = subject_of(told.about, told.content, row)
         value = value_of(told.attribute, told.value or "")
-        kind: FactKind = told.kind
         return Claim(
             content=" ".join(told.content.split()),
-            kind=kind,
+            kind=told.kind,
             attribute=attribute_of(subject, told.attribute) if subject and told.attribute and value else None,
             value=value if subject and told.attribute else "",
             entities=tuple(dict.fromkeys([*told.entities, *([told.about] if told.about != ME else [])])),

@@ -24,25 +24,25 @@ LINES = 6
 
 
 class FactsProvider(MemoryProvider):
-    """Facts in state.db: `ledger` keeps, `lookup` finds, `knowledge` puts in order and tells, `reader` learns from what
-    was said; `heard` is where the model's own statements are looked for, `review` where those wait that nobody has."""
+    """Facts in state.db. `reader` learns from what was said; what the model wants to keep is looked for in `evidence`,
+    and waits in `review` where nobody has typed it."""
 
     name = "facts"
 
     def __init__(
         self,
-        ledger: Facts,
-        lookup: FactSearch,
+        facts: Facts,
+        search: FactSearch,
         knowledge: KnownFacts,
         reader: FactReader,
-        heard: EvidenceSearch,
+        evidence: EvidenceSearch,
         review: Review,
     ) -> None:
-        self._ledger = ledger
-        self._lookup = lookup
+        self._facts = facts
+        self._search = search
         self._knowledge = knowledge
         self._reader = reader
-        self._heard = heard
+        self._evidence = evidence
         self._review = review
 
     async def is_available(self) -> bool:
@@ -70,8 +70,8 @@ class FactsProvider(MemoryProvider):
 
     async def tools(self) -> Sequence[Tool]:
         return (
-            fact_tool(self._ledger, self._lookup, self._knowledge),
-            remember_this(self._ledger, self._heard, self._review),
+            fact_tool(self._facts, self._search, self._knowledge),
+            remember_this(self._facts, self._evidence, self._review),
         )
 
 

@@ -119,16 +119,16 @@ WORTH = 0.35
 
 
 class KnownFacts:
-    """Asks `lookup`, puts in order with `blend`; `zone` (an IANA name) is for dates."""
+    """Asks `search`, puts in order with `blend`; `zone` (an IANA name) is for dates."""
 
-    def __init__(self, lookup: FactSearch, blend: FactRanking, zone: str) -> None:
-        self._lookup = lookup
+    def __init__(self, search: FactSearch, blend: FactRanking, zone: str) -> None:
+        self._search = search
         self._blend = blend
         self.zone = ZoneInfo(zone)
 
     async def search(self, question: Question, limit: int = 10) -> list[Fact]:
         """The facts that answer a question best, best first; none where no word and no name of it is known."""
-        found = await self._lookup.candidates(question.terms, question.keys, question.scopes)
+        found = await self._search.candidates(question.terms, question.keys, question.scopes)
         ranked = self._blend.ranked(_held(found), question)
         best = ranked[0][1] if ranked else 0.0
         worth = [fact for fact, score in ranked if score >= WORTH * best]

@@ -1,7 +1,5 @@
-"""The tool `facts`: the model asks what is known of somebody or something, and says which facts were right or wrong.
-
-The tool `remember_this`: the model keeps a fact that the person has stated. One face of `Facts.learn`.
-"""
+"""The tools of the facts: the model asks what is known and says which facts were right or wrong (`facts`), and keeps a
+fact that the person has stated (`remember_this`)."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import Refused, ToolError
-from core.facts.claims import Claim, since_of
+from core.facts.claims import Claim, SingleAttribute, since_of
 from core.facts.evidence import proper
 from core.facts.heard import EvidenceSearch, Unsaid
 from core.facts.ranking import KnownFacts, Question
@@ -22,7 +20,7 @@ from core.memory.provider import is_remembered
 from core.models.content_blocks import parsed
 from core.review.review import Review
 from core.store.fact_search import FactSearch
-from core.store.facts import Fact, Facts
+from core.store.facts import Fact, FactKind, Facts
 from core.store.notes import FACT, Author, Operation
 from core.text.attributes import ME, attribute_of
 from core.text.names import entity_key, names_in
@@ -50,50 +48,50 @@ class _Arguments(BaseModel):
     limit: int = Field(default=10, ge=1, le=MOST, description="How many facts.")
 
 
-def fact_tool(ledger: Facts, lookup: FactSearch, knowledge: KnownFacts) -> Tool:
+def fact_tool(facts: Facts, search: FactSearch, knowledge: KnownFacts) -> Tool:
     """The tool over the facts of the scopes that may be seen. Returns JSON: facts, or names, or groups."""
 
     async def run(arguments: Json, context: ToolContext) -> str:
         asked = parsed(_Arguments, arguments)
         result: dict[str, object]
         if asked.mode == "feedback":
-            result = await _feedback(ledger, asked, context)
+            result = await _feedback(facts, asked, context)
         elif asked.mode == "search":
             if not asked.query.strip():
                 raise ToolError("query: say what to look for.")
             found = await knowledge.search(_question(asked, context), asked.limit)
             result = {"facts": [_shown(fact, knowledge) for fact in found]}
         elif asked.mode == "contradict":
-            result = await _contradictions(lookup, knowledge, asked, context)
+            result = await _contradictions(search, knowledge, asked, context)
         else:
-            result = await _about(lookup, knowledge, asked, context)
+            result = await _about(search, knowledge, asked, context)
         return json.dumps(result, ensure_ascii=False)
 
     return Tool(name="facts", description=_DESCRIPTION, schema=_Arguments.model_json_schema(), run=run, is_quote=True)
 
 
 async def _about(
-    lookup: FactSearch, knowledge: KnownFacts, asked: _Arguments, context: ToolContext
+    search: FactSearch, knowledge: KnownFacts, asked: _Arguments, context: ToolContext
 ) -> dict[str, object]:
     keys = [key for name in (asked.names or [asked.query]) if (key := entity_key(name))]
     if not keys:
         raise ToolError("names: say whom or what it is about.")
     if asked.mode == "related":
-        near = await lookup.related(keys, context.scopes, asked.limit)
+        near = await search.related(keys, context.scopes, asked.limit)
         return {"names": [{"name": name, "facts": count} for name, count in near]}
-    found = await lookup.of_entities(keys if asked.mode == "reason" else keys[:1], context.scopes, asked.limit)
+    found = await search.of_entities(keys if asked.mode == "reason" else keys[:1], context.scopes, asked.limit)
     return {"facts": [_shown(fact, knowledge) for fact in found]}
 
 
 async def _contradictions(
-    lookup: FactSearch, knowledge: KnownFacts, asked: _Arguments, context: ToolContext
+    search: FactSearch, knowledge: KnownFacts, asked: _Arguments, context: ToolContext
 ) -> dict[str, object]:
     """Open facts that contradict each other; with a query also how what it asks for has changed."""
-    groups: list[Sequence[Fact]] = list(await lookup.conflicts(context.scopes, asked.limit))
+    groups: list[Sequence[Fact]] = list(await search.conflicts(context.scopes, asked.limit))
     if asked.query.strip():
         found = await knowledge.search(_question(asked, context), 3)
         for attribute in dict.fromkeys(fact.attribute for fact in found if fact.attribute):
-            changed = await lookup.replaced(attribute, context.scopes, asked.limit)
+            changed = await search.replaced(attribute, context.scopes, asked.limit)
             if len(changed) > 1:
                 groups.insert(0, changed)
     return {"groups": [[_shown(fact, knowledge) for fact in group] for group in groups]}
@@ -107,14 +105,14 @@ def _asker(context: ToolContext) -> Account:
     return Account(platform=context.session.address.platform, user_id=context.sender.id)
 
 
-async def _feedback(ledger: Facts, asked: _Arguments, context: ToolContext) -> dict[str, object]:
+async def _feedback(facts: Facts, asked: _Arguments, context: ToolContext) -> dict[str, object]:
     if asked.is_right is None:
         raise ToolError("is_right: say true or false.")
     by = Author(account=_asker(context), message_id=context.message_id)
-    known = await ledger.find(asked.fact_id, context.scopes)
+    known = await facts.find(asked.fact_id, context.scopes)
     if known is not None and known.scope.is_room and known.account != by.account:
         raise ToolError("fact_id: in a room only who said it judges a fact; the owner does with `/memory wrong`.")
-    fact = await ledger.feedback(asked.fact_id, context.scopes, asked.is_right, by)
+    fact = await facts.feedback(asked.fact_id, context.scopes, asked.is_right, by)
     if fact is None:
         raise ToolError(f"fact_id: there is no fact {asked.fact_id}.")
     return {"fact_id": fact.id, "trust": round(fact.trust, 2)}
@@ -126,7 +124,7 @@ def _shown(fact: Fact, knowledge: KnownFacts) -> dict[str, object]:
         "content": fact.content,
         "is_current": fact.is_open,
         "when": ", ".join(knowledge.span(fact)),
-        "said_on": knowledge.day(fact.last_at or fact.created_at),
+        "said_on": knowledge.day(fact.said_at),
         "trust": round(fact.trust, 2),
     }
     if fact.scope.is_room and fact.speaker:
@@ -134,24 +132,21 @@ def _shown(fact: Fact, knowledge: KnownFacts) -> dict[str, object]:
     return shown
 
 
-class _remember_tool_Arguments(BaseModel):
+class _Statement(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     content: str = Field(
         min_length=3, max_length=400, description="One declarative sentence, in the person's own words and language."
     )
-    kind: Literal["identity", "project", "episode", "working"] = Field(
+    kind: FactKind = Field(
         default="identity",
         description="identity: who somebody is, has or prefers. project. episode: something that happened. working: "
         "what matters for some days only.",
     )
     about: str = Field(default=ME, max_length=80, description='"me" for the person you talk to, or a name.')
-    attribute: (
-        Literal[
-            "home", "work", "profession", "birthday", "name", "age", "phone", "email", "partner", "diet", "deadline"
-        ]
-        | None
-    ) = Field(default=None, description="Where only one value can be true at a time: a new one ends the old one.")
+    attribute: SingleAttribute | None = Field(
+        default=None, description="Where only one value can be true at a time: a new one ends the old one."
+    )
     value: str = Field(default="", max_length=120, description="The value of the attribute.")
     since: str = Field(
         default="", pattern=r"^([0-9]{4}(-[0-9]{2}){0,2})?$", description='Since when, if said: "2026-05", "2026".'
@@ -159,34 +154,32 @@ class _remember_tool_Arguments(BaseModel):
     names: list[str] = Field(default=[], max_length=10, description="People, places and things in it.")
 
 
-def remember_this(ledger: Facts, heard: EvidenceSearch, review: Review) -> Tool:
-    """The tool over `ledger`; what nobody in the conversation has typed, as `heard` looks for it, waits in `review`."""
+def remember_this(facts: Facts, evidence: EvidenceSearch, review: Review) -> Tool:
+    """The tool over `facts`; what nobody in the conversation has typed, by `evidence`, waits in `review`."""
 
     async def wait(content: str, reason: str, context: ToolContext) -> str:
-        account = Account(platform=context.session.address.platform, user_id=context.sender.id)
-        author = Author(account=account, message_id=context.message_id)
+        author = Author(account=_asker(context), message_id=context.message_id)
+        operations = [Operation(action="add", content=content)]
         try:
-            return await review.put_aside(
-                context.scope, FACT, [Operation(action="add", content=content)], author, reason
-            )
+            return await review.put_aside(context.scope, FACT, operations, author, reason)
         except Refused as refusal:
             raise ToolError(str(refusal)) from refusal
 
     async def run(arguments: Json, context: ToolContext) -> str:
-        asked = parsed(_remember_tool_Arguments, arguments)
+        asked = parsed(_Statement, arguments)
         if not is_remembered(context.session):
             raise ToolError("Nobody has said anything here that could be kept: this was scheduled. Go on without it.")
         content = " ".join(asked.content.split())
         if (reason := suspicion(content)) is not None:
             return await wait(content, f"it contains {reason}", context)
         value = value_of(asked.attribute, asked.value)
-        since, grain = since_of(asked.since, context.now, heard.zone)
-        is_one = asked.attribute is not None and bool(value)
+        since, grain = since_of(asked.since, context.now, evidence.zone)
+        attribute = attribute_of(ME, asked.attribute) if asked.attribute and value else None
         claim = Claim(
             content=content,
             kind=asked.kind,
-            attribute=attribute_of(ME, asked.attribute) if asked.attribute and value else None,
-            value=value if is_one else "",
+            attribute=attribute,
+            value=value if attribute else "",
             entities=tuple(dict.fromkeys([*names_in(content), *(name for name in asked.names if entity_key(name))])),
             valid_from=since,
             grain=grain,
@@ -194,10 +187,10 @@ def remember_this(ledger: Facts, heard: EvidenceSearch, review: Review) -> Tool:
         told_of = () if asked.about.casefold() == ME else names_in(asked.about)
         names = [*proper(asked.names), asked.value, *told_of]
         try:
-            fact, text = await heard.fact(claim, asked.about, names, asked.since, context)
+            fact, text = await evidence.fact(claim, asked.about, names, asked.since, context)
         except Unsaid as unsaid:
             return await wait(content, str(unsaid), context)
-        fact = await ledger.learn(fact, text)
+        fact = await facts.learn(fact, text)
         if not fact.id:
             raise ToolError("The message that says so has just been changed or deleted. Do not keep it.")
         return f"Fact {fact.id} is kept: “{fact.content}”."
@@ -210,7 +203,7 @@ def remember_this(ledger: Facts, heard: EvidenceSearch, review: Review) -> Tool:
             "and what a tool or a pasted or forwarded text says, waits until the person says yes. Use `memory` instead "
             "for the few things that every conversation needs."
         ),
-        schema=_remember_tool_Arguments.model_json_schema(),
+        schema=_Statement.model_json_schema(),
         run=run,
         is_quote=True,
     )

@@ -160,10 +160,6 @@ class MemoryManager(MemoryProvider):
             return ""
         return "\n\n".join(filter(None, await self._each(self._all, lambda one: one.survivors(session, messages))))
 
-    async def on_delegation(self, task: str, result: str, context: ToolContext) -> None:
-        if is_remembered(context.session):
-            await self._ask(self._all, "on_delegation", task, result, context)
-
     async def on_memory_write(self, change: NoteChange) -> None:
         await self._ask(self._own, "on_memory_write", change)
         await self.notes_changed()

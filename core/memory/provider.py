@@ -124,10 +124,6 @@ class MemoryProvider(ABC):
         for the prompt of the child; empty for nothing."""
         return ""
 
-    async def on_delegation(self, task: str, result: str, context: ToolContext) -> None:
-        """A task was given to a model of its own, which came back with `result`. Nothing in Mneme delegates yet: the
-        hook is there for who brings such a tool, and is called through `MemoryManager.on_delegation`."""
-
     async def on_memory_write(self, change: NoteChange) -> None:
         """A curated note was added, replaced or removed: `change.action`, `before` and `after`; also edited (by hand)
         and undo, told by which of the two is None. `change.id` names the change for ever."""
