@@ -115,7 +115,7 @@ class _Process:
             late_after_s=services.settings.cron.late_after_s,
             on_wake=self._outbox_worker.wake,
         )
-        self._scheduler.connect(EpochGuard(services.database, services.forgetting.let_go).over)
+        self._scheduler.connect(EpochGuard(services.database, services.forgetting.invalidate).over)
         if services.settings.curator.enabled:
             every_s = services.settings.curator.every_s
             self._scheduler.plan_chore("curator", every_s, _curation(services, self._outbox_worker.wake).run)
@@ -214,7 +214,7 @@ async def build_router(
     report.memory = memory
     for holder in (memory, services.conversations):
         services.forgetting.connect(holder)
-    epoch_guard = EpochGuard(services.database, services.forgetting.let_go)
+    epoch_guard = EpochGuard(services.database, services.forgetting.invalidate)
     prompt = Prompt(services.owner_files, SOUL.read_text(encoding="utf-8"), zone, memory)
     sessions = SessionTracker(
         services.conversations, prompt, memory, services.clock, settings.model.chat, settings.model.window_tokens

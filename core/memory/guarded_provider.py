@@ -214,7 +214,7 @@ class GuardedProvider:
         """What it is looking for beside the turns."""
         return [search.task for search in self._searches.values() if not search.task.done()]
 
-    def let_go(self) -> None:
+    def invalidate(self) -> None:
         """Drops what waits for turns to come, also what is being looked for now."""
         for search in self._searches.values():
             search.task.cancel()

@@ -227,17 +227,17 @@ class MemoryManager(MemoryProvider):
         self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
     ) -> str | None:
         """What services keep is asked for by `core.memory.sync`, also where none is loaded."""
-        self.let_go()
+        self.invalidate()
         return None
 
     async def amended(self, address: Address, external_id: str) -> None:
         """A message was edited or deleted on its platform, and so was its row."""
         await self._sync(lambda sync: sync.amended(address, external_id))
 
-    def let_go(self) -> None:
+    def invalidate(self) -> None:
         """Something was erased: what was looked up beforehand, for turns to come, is dropped."""
         for one in self._all:
-            one.let_go()
+            one.invalidate()
 
     async def shutdown(self) -> None:
         """Gives up what still runs and closes the providers, the last first."""

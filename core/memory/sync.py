@@ -154,7 +154,7 @@ class Sync:
             "the owner hears of it."
         )
 
-    def let_go(self) -> None:
+    def invalidate(self) -> None:
         """Nothing is looked up here."""
 
     async def amended(self, address: Address, external_id: str) -> None:

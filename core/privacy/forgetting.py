@@ -61,7 +61,7 @@ class CopyHolder(Protocol):
         """Erases the copies made of these messages and of these changes of notes; returns a sentence about what is left
         to do, None: nothing."""
 
-    def let_go(self) -> None:
+    def invalidate(self) -> None:
         """The rows are gone now: what was looked up beforehand, for turns to come, is dropped."""
 
 
@@ -118,10 +118,10 @@ class Forgetting:
         """Adds one who has copies."""
         self._holders = (*self._holders, holder)
 
-    def let_go(self) -> None:
+    def invalidate(self) -> None:
         """Something was erased, here or by another process: what was looked up beforehand is dropped."""
         for holder in self._holders:
-            holder.let_go()
+            holder.invalidate()
 
     async def look(self, text: str, request: ErasureRequest) -> ErasurePreview | None:
         """What there is to erase, kept as a list under the token that is given back; None when there is nothing.
@@ -229,7 +229,7 @@ class Forgetting:
             await self._erasures.update(token, found)
             while await self._erasures.step(token):
                 pass
-            self.let_go()
+            self.invalidate()
             self._log.info("something was erased", messages=len(found.ids["messages"]), derived=found.derived)
             self._asked.pop(token, None)
             return found, pending

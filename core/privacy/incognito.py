@@ -46,14 +46,12 @@ class IncognitoConversations(Conversations):
         self._registry.add(address)
 
     async def current(self, address: Address) -> Session | None:
-        """The open session of an address."""
         if not self._registry.has(address):
             return await super().current(address)
         held = self._at(address)
         return None if held is None else held.session
 
     async def ensure(self, session: Session) -> Session:
-        """The open session of the address of `session`; that one, created, when there is none."""
         if not self._registry.has(session.address):
             return await super().ensure(session)
         held = self._at(session.address)
@@ -78,14 +76,12 @@ class IncognitoConversations(Conversations):
             await super().end(session_id, reason, at)
 
     async def find(self, session_id: int, scopes: frozenset[Scope]) -> Session | None:
-        """A session by id; None when it does not exist or is not of these scopes."""
         if session_id >= 0:
             return await super().find(session_id, scopes)
         held = self._held.get(session_id)
         return held.session if held is not None and held.session.scope in scopes else None
 
     async def retitle(self, session_id: int, title: str) -> None:
-        """Gives a session its title."""
         if session_id >= 0:
             await super().retitle(session_id, title)
         elif (held := self._held.get(session_id)) is not None:
@@ -94,8 +90,8 @@ class IncognitoConversations(Conversations):
     async def append(
         self, messages: Sequence[Message], closing: Sequence[int] = (), outbox_item: OutboxItem | None = None
     ) -> list[Message]:
-        """Appends and closes inbox entries. With messages of an incognito session the parcel is not filled: its words
-        leave through the reply at hand or not at all."""
+        """Appends and closes inbox entries. With messages of an incognito session the outbox item is not filled: its
+        words leave through the reply at hand or not at all."""
         if not messages or messages[0].session_id >= 0:
             return await super().append(messages, closing, outbox_item)
         if closing:
@@ -105,7 +101,6 @@ class IncognitoConversations(Conversations):
         return [self._stored(held, message) for message in messages]
 
     async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
-        """Everything the model may see, oldest first."""
         if session.id >= 0:
             return await super().history(session, scopes)
         held = self._held.get(session.id)
@@ -114,14 +109,12 @@ class IncognitoConversations(Conversations):
         return [row for row in held.rows if row.kind in ("chat", "quote")]
 
     async def keep_sent(self, sent: Sequence[tuple[int, tuple[Json, ...]]]) -> None:
-        """Keeps the block lists of user turns as they are about to be sent: (message id, blocks)."""
         await super().keep_sent([(message_id, blocks) for message_id, blocks in sent if message_id >= 0])
         forms = {message_id: blocks for message_id, blocks in sent if message_id < 0}
         for held in self._held.values() if forms else ():
             held.rows = [replace(row, sent=forms[row.id]) if row.id in forms else row for row in held.rows]
 
     async def keep_prompt(self, session_id: int, prompt: str, sight: frozenset[Scope] = frozenset()) -> Session:
-        """Keeps the system prompt of a session that has none yet; returns the session as it stands."""
         held = self._held.get(session_id)
         if held is None:
             return await super().keep_prompt(session_id, prompt, sight)
@@ -130,9 +123,8 @@ class IncognitoConversations(Conversations):
         return held.session
 
     async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
-        """Replaces the text of a message edited on the platform, or erases it (None). False: not known."""
         held = self._at(address)
-        known = None if held is None else self._known(held, external_id)
+        known = None if held is None else _known(held, external_id)
         if held is None or known is None:
             return await super().amend(address, external_id, text)
         if text is None:
@@ -146,7 +138,7 @@ class IncognitoConversations(Conversations):
         """See `core.privacy.forgetting.CopyHolder`. What was said incognito is found by nobody, so nothing is to be
         erased."""
 
-    def let_go(self) -> None:
+    def invalidate(self) -> None:
         """Something was erased: what stands in prompts, beside questions and in what tools found may repeat it, and is
         made anew or looked up again."""
         for held in self._held.values():
@@ -173,17 +165,14 @@ class IncognitoConversations(Conversations):
         if held is None:
             # It has ended meanwhile: nothing more is held.
             return replace(message, id=next(self._ids))
-        if message.external_id is not None and (known := self._known(held, message.external_id)) is not None:
+        if message.external_id is not None and (known := _known(held, message.external_id)) is not None:
             return known
         stored = replace(message, id=next(self._ids))
         held.rows.append(stored)
-        held.session = replace(
-            held.session,
-            messages=held.session.messages + (stored.kind == "chat"),
-            last_at=stored.created_at,
-        )
+        count = held.session.messages + (stored.kind == "chat")
+        held.session = replace(held.session, messages=count, last_at=stored.created_at)
         return stored
 
-    @staticmethod
-    def _known(held: _Held, external_id: str) -> Message | None:
-        return next((row for row in held.rows if row.external_id == external_id), None)
+
+def _known(held: _Held, external_id: str) -> Message | None:
+    return next((row for row in held.rows if row.external_id == external_id), None)

@@ -94,12 +94,12 @@ def _is_touched(connection: Connection, epoch: ErasureEpoch) -> bool:
 
 
 class EpochGuard:
-    """Gives work its epoch. `let_go` is called when something was erased, by any process, since the last work began:
-    what was looked up before is dropped."""
+    """Gives work its epoch. `invalidate` is called when something was erased, by any process, since the last work
+    began: what was looked up before is dropped."""
 
-    def __init__(self, database: Database, let_go: Callable[[], None]) -> None:
+    def __init__(self, database: Database, invalidate: Callable[[], None]) -> None:
         self._database = database
-        self._let_go = let_go
+        self._invalidate = invalidate
         self._number: int | None = None
 
     @asynccontextmanager
@@ -115,7 +115,7 @@ class EpochGuard:
             await asyncio.sleep(LOOKS_EVERY_S)
         if found.number != self._number:
             if self._number is not None:
-                self._let_go()
+                self._invalidate()
             self._number = found.number
         with holding(found):
             yield

@@ -125,7 +125,7 @@ async def test_what_was_asked_before_an_erasure_serves_no_turn_after_it(home: Pa
         service.is_asked.clear()
         asking = asyncio.create_task(one.recalled("where is the key?"))
         await service.is_asked.wait()
-        one.memory.let_go()
+        one.memory.invalidate()
         assert await asking == []
         service.mood = "well"
         search = one.memory.searches()
@@ -324,7 +324,7 @@ async def test_what_was_looked_up_beforehand_is_dropped_when_something_is_erased
     async with remembrance(home, [Listener()]) as one:
         await one.memory.queue_prefetch("tea at five", await one.context(ANA))
         await asyncio.gather(*one.memory.searches())
-        one.memory.let_go()
+        one.memory.invalidate()
         assert await one.recalled("what then?") == []
 
 

@@ -363,7 +363,7 @@ async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
     class Service:
         def __init__(self) -> None:
             self.told: list[tuple[frozenset[Scope], list[int]]] = []
-            self.is_let_go = False
+            self.is_invalidated = False
 
         async def forget(
             self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
@@ -371,8 +371,8 @@ async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
             self.told.append((scopes, list(message_ids)))
             return "honcho forgets it within a day."
 
-        def let_go(self) -> None:
-            self.is_let_go = True
+        def invalidate(self) -> None:
+            self.is_invalidated = True
 
     ids = await Annals(database).session(["I moved to Zanzibar", "Fine"])
     service = Service()
@@ -383,4 +383,4 @@ async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
     receipt = await forgetting.erase(traces.token, claim_of())
     assert receipt.pending == ("honcho forgets it within a day.",)
     assert service.told == [(frozenset({ANA}), [ids[1]])]
-    assert service.is_let_go
+    assert service.is_invalidated

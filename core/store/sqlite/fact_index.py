@@ -66,9 +66,7 @@ def keep_names(connection: Connection, fact_id: int, scope_id: int, names: Itera
             connection.execute(_TIE, {"entity": made[0]["id"], "fact": fact_id})
 
 
-def text_scores(
-    connection: Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int
-) -> dict[int, float]:
+def text_scores(connection: Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int) -> dict[int, float]:
     """bm25 from above 0, by fact id, of facts of these scopes with any of the terms. A word that is in very many facts
     tells nothing, and to rank by it costs by their number: it counts only where all words are such, then the rarest."""
     words = [scoped(scope_id, term) for scope_id in scope_ids for term in terms]

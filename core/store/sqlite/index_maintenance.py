@@ -34,7 +34,7 @@ SELECT 1 FROM state_meta WHERE key = :key AND value = :version AND NOT EXISTS (
 """
 
 
-def is_stale(connection: sqlite3.Connection) -> bool:
+def is_stale(connection: Connection) -> bool:
     """Whether the indexes are known not to hold what the messages say."""
     values = {"stale": STALE, "key": _VERSION_KEY, "version": str(VERSION)}
     return connection.execute(_FRESH, values).fetchone() is None

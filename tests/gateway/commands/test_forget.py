@@ -137,7 +137,7 @@ async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Pat
         ) -> str | None:
             return "honcho forgets it within a day."
 
-        def let_go(self) -> None:
+        def invalidate(self) -> None:
             pass
 
     async with open_corridor(home) as corridor:
