@@ -46,6 +46,7 @@ from core.store.sync import SyncQueue, SyncSource
 from core.tools.reminder import reminder
 from core.tools.session_search import session_search
 from core.usage.metered_model import MeteredModel
+from gateway import texts
 from gateway.access import Access
 from gateway.commands.facts import FactCommands
 from gateway.commands.links import ASKED, LinkCommands
@@ -68,10 +69,6 @@ from gateway.services import Services, chosen, client
 from gateway.supervisor import Supervisor
 
 DRAIN_S = 20.0
-CONNECT = (
-    "To talk to me elsewhere, set TELEGRAM_BOT_TOKEN (a token from @BotFather) or DISCORD_BOT_TOKEN (from the Discord "
-    "developer portal) and start again; with ANTHROPIC_API_KEY a model answers. `mneme check` says what is missing."
-)
 
 
 async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool) -> str | None:
@@ -89,7 +86,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
             adapters = _platforms(services, chat_only=chat_only, has_terminal=has_terminal)
             supervisor = await _Process(services, adapters, changed, stack).live()
     if not chat_only and not (settings.is_telegram_on or settings.is_discord_on):
-        return CONNECT
+        return texts.CONNECT
     if refusals := [state for state in supervisor.states.values() if state.startswith("given up")]:
         raise ConfigError("\n".join(refusals))
     return None
@@ -365,10 +362,7 @@ def _locked(home: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
-        raise ConfigError(
-            f"Mneme runs already with the home {home}. Stop it first, or use another MNEME_HOME; recall, sessions, "
-            "memory and cron work beside it."
-        ) from error
+        raise ConfigError(texts.ALREADY_RUNNING.format(home=home)) from error
     try:
         yield
     finally:

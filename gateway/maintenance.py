@@ -19,6 +19,7 @@ from core.ports import Clock
 from core.search.recall import Recall
 from core.store.people import People
 from core.types import Scope
+from gateway import texts
 from gateway.owner_notices import OwnerNotices
 
 LOOK_EVERY_S = 0.5
@@ -121,14 +122,12 @@ class CurationChore:
                 await self._look_at(target, scope, scopes)
 
     async def _look_at(self, target: str, scope: Scope, scopes: frozenset[Scope]) -> None:
-        """The notes of one person: all his accounts are shown together, and the limit is for what is shown."""
+        """The notes of one person: all accounts are shown together, and the limit is for what is shown."""
         limit = self._limits[target]
         used = len(SEPARATOR.join(await self._notebook.entries(scopes, target)))
         if used > NEARLY_FULL * limit:
             await self._owner_notices.tell(
                 f"notes:{target}:{min(scopes).key}:{self._clock.now():%Y-%m}",
-                f"My notes in {FILES[target]} are {round(100 * used / limit)} % full ({used:,} of {limit:,} "
-                "characters). Shall I put together what belongs together? Ask me to, or look through them with "
-                "`/memory`.",
+                texts.NOTES_FULL.format(name=FILES[target], percent=round(100 * used / limit), used=used, limit=limit),
                 scope,
             )

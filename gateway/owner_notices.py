@@ -10,7 +10,6 @@ from collections.abc import Callable
 from datetime import datetime
 from hashlib import sha256
 
-from core.markup.source import escape
 from core.notes.files import FILES
 from core.ports import Clock
 from core.store import epoch
@@ -19,10 +18,11 @@ from core.store.outbox import Outbox, OutboxItem
 from core.store.people import Pairing, People
 from core.store.sessions import Transcripts
 from core.types import Answer, Scope
+from gateway import texts
 
 LOCAL = Scope.account("terminal", "local")
 LOOKED_AT = 20
-"""Among so many of the owner's latest conversations a place is looked for where he can be told."""
+"""Among so many of the owner's latest conversations a place is looked for to tell them."""
 
 
 class OwnerNotices:
@@ -39,15 +39,10 @@ class OwnerNotices:
         self._on_wake = on_wake
 
     async def ring(self, pairing: Pairing) -> None:
-        """Leaves a notice with platform, name and id in the outbox; the code is not in it: the stranger has to give it
-        away himself. Nobody to tell is no error: `mneme approve` lists who waits."""
-        account = pairing.account
-        who = f"**{escape(pairing.name)}** ({account.platform.title()}, id `{account.user_id}`)"
-        await self.tell(
-            f"pairing:{account.key}:{pairing.expires_at.isoformat()}",
-            f"{who} asks to be let in. If you want that, ask for the code that was shown there and send "
-            "`/approve CODE`. Otherwise do nothing.",
-        )
+        """Leaves a notice with platform, name and id in the outbox, without the code: the stranger has to pass it on.
+        Nobody to tell is no error: `mneme approve` lists who waits."""
+        key = f"pairing:{pairing.account.key}:{pairing.expires_at.isoformat()}"
+        await self.tell(key, texts.asks_to_be_let_in(pairing.name, pairing.account))
 
     async def tell(self, key: str, text: str, scope: Scope = LOCAL) -> None:
         """Leaves a notice in the outbox, once for each `key`: to the owner, or to the person whose `scope` it is. It is
@@ -76,30 +71,16 @@ class ReviewNotices:
     async def call(self, note: PendingNote, began_at: datetime) -> None:
         """Leaves a notice; nothing new where one was left since `began_at`."""
         scope = note.scope
-        done = "remembered" if note.target == FACT else "noted"
-        text = f"Something is to be {done} that waits for a yes: {note.reason}"
-        look = "`/memory pending` shows it"
-        if scope.is_room:
-            text = f"About the room `{scope.key}`: {text}"
-            look = f"{look} in that room, `mneme memory pending --scope {scope.key}` in a shell"
+        text = texts.waits_for_yes(scope, note.reason, is_fact=note.target == FACT)
         key = f"aside:{scope.key}:{began_at.isoformat()}"
-        await self._owner_notices.tell(key, f"{text}. {look}.", LOCAL if scope.is_room else scope)
+        await self._owner_notices.tell(key, text, LOCAL if scope.is_room else scope)
 
     async def warn_of_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
         """Tells once of a note that was written into a file by hand and looks wrong. It stands all the same."""
         digest = sha256(entry.encode("utf-8", "replace")).hexdigest()
-        about = f" of the room `{scope.key}`" if scope.is_room else ""
-        await self._owner_notices.tell(
-            f"warned:{scope.key}:{digest}",
-            f"A note that was written by hand into {FILES[target]}{about} contains {reason}. It stands in the prompts; "
-            "if you have not written it, take it out: `/memory remove …`.",
-            LOCAL if scope.is_room else scope,
-        )
+        text = texts.note_by_hand(FILES[target], scope, reason)
+        await self._owner_notices.tell(f"warned:{scope.key}:{digest}", text, LOCAL if scope.is_room else scope)
 
     async def warn_of_file(self, name: str, reason: str, digest: str) -> None:
         """The same for a file of the owner's own, once for what it says."""
-        await self._owner_notices.tell(
-            f"warned:{name}:{digest}",
-            f"{name} contains {reason}. It stands in the prompts of new conversations all the same; look whether you "
-            "have written it.",
-        )
+        await self._owner_notices.tell(f"warned:{name}:{digest}", texts.OWNER_FILE.format(name=name, reason=reason))

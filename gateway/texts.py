@@ -12,7 +12,7 @@ from core.errors import MnemeError
 from core.markup.source import escape
 from core.store.sync import Backfill, QueueCounts
 from core.store.usage import MissCause
-from core.types import Account, CallKind
+from core.types import Account, CallKind, Scope
 
 # Numbers, dates, names
 
@@ -82,6 +82,14 @@ def unknown_command(name: str, near: Sequence[str]) -> str:
 NOBODY_WAITS = "Nobody is waiting to be let in."
 WRONG_CODE = "That code is wrong, was used, or is older than an hour. Ask for a new one."
 ONLY_THE_OWNER_LETS_IN = "Only my owner can let somebody in."
+CONNECT = (
+    "To talk to me elsewhere, set TELEGRAM_BOT_TOKEN (a token from @BotFather) or DISCORD_BOT_TOKEN (from the Discord "
+    "developer portal) and start again; with ANTHROPIC_API_KEY a model answers. `mneme check` says what is missing."
+)
+ALREADY_RUNNING = (
+    "Mneme is already running with the home {home}. Stop it first, or use another MNEME_HOME; recall, sessions, memory "
+    "and cron work beside it."
+)
 
 
 def stranger(code: str) -> str:
@@ -253,6 +261,32 @@ NOTE_DONE = {
     "undo": "undone",
     "approve": "approved as it stands in the file",
 }
+NOTES_FULL = (
+    "My notes in {name} are {percent} % full ({used:,} of {limit:,} characters). Shall I combine what belongs "
+    "together? Ask me to, or look through them with `/memory`."
+)
+OWNER_FILE = (
+    "{name} contains {reason}. It is used in the prompts of new conversations all the same; please check that you "
+    "wrote it."
+)
+
+
+def waits_for_yes(scope: Scope, reason: str, *, is_fact: bool) -> str:
+    """To whoever decides, once something is waiting."""
+    text = f"Before I {'remember' if is_fact else 'note'} something, I need your yes: {reason}."
+    if not scope.is_room:
+        return f"{text} `/memory pending` shows it."
+    look = f"`/memory pending` shows it in that room, `mneme memory pending --scope {scope.key}` in a shell."
+    return f"About the room `{scope.key}`: {text} {look}"
+
+
+def note_by_hand(name: str, scope: Scope, reason: str) -> str:
+    """About a note in a file that looks wrong."""
+    room = f" of the room `{scope.key}`" if scope.is_room else ""
+    return (
+        f"A note that was written by hand into {name}{room} contains {reason}. It is used in the prompts; if you did "
+        "not write it, take it out: `/memory remove …`."
+    )
 
 
 def pending_notes(number: int) -> str:

@@ -43,7 +43,7 @@ async def test_what_was_written_by_hand_stands_and_its_owner_is_warned_once(home
         assert f"MEMORY.md now says: “{ORDER}”." in model.sent()
         ((lane, told),) = await notices(corridor)
         assert lane == "telegram:42"
-        assert "by hand into MEMORY.md contains a key or a link with a secret in it. It stands in the prompts" in told
+        assert "by hand into MEMORY.md contains a key or a link with a secret in it. It is used in the prompts" in told
         assert f"- {ORDER}" in await prompt_of(corridor, model)
         assert "Nothing is waiting" in (await corridor.say("/memory pending")).text
         page(home).write_text("likes tea\n")
@@ -73,7 +73,7 @@ async def test_the_owner_is_told_once_where_he_talks_while_anything_waits_in_a_r
         ((lane, told),) = await notices(corridor)
         assert lane == "telegram:42"
         assert "About the room `room:telegram:-5`" in told
-        assert "waits for a yes: it contains a key or a link with a secret in it" in told
+        assert "I need your yes: it contains a key or a link with a secret in it" in told
         assert "mneme memory pending --scope room:telegram:-5" in told
         assert "lake" not in told
         await corridor.say("/memory reject 1", **IN_ROOM)
@@ -117,7 +117,7 @@ async def test_the_owner_is_warned_of_a_file_of_theirs_which_stands(home: Path) 
         await corridor.say("good morning to you", "7")
         ((lane, told),) = await notices(corridor)
         assert lane == "telegram:42"
-        assert "AGENTS.md contains a key or a link with a secret in it. It stands" in told
+        assert "AGENTS.md contains a key or a link with a secret in it. It is used" in told
         assert "to pirates" in await prompt_of(corridor, model)
         await corridor.say("/new", "7")
         await corridor.say("good morning again", "7")
