@@ -39,14 +39,12 @@ from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
 from core.search.expansion import ExpandedRecall
 from core.search.provider import HistoryProvider
-from core.store.epoch import EpochGuard
 from core.store.fact_search import FactBacklog
 from core.store.sqlite.fact_index import FactIndex
 from core.store.sync import SyncQueue, SyncSource
 from core.tools.reminder import reminder
 from core.tools.session_search import session_search
 from core.usage.metered_model import MeteredModel
-from gateway import texts
 from gateway.access import Access
 from gateway.commands.facts import FactCommands
 from gateway.commands.links import ASKED, LinkCommands
@@ -69,6 +67,10 @@ from gateway.services import Services, chosen, client
 from gateway.supervisor import Supervisor
 
 DRAIN_S = 20.0
+CONNECT = (
+    "To talk to me elsewhere, set TELEGRAM_BOT_TOKEN (a token from @BotFather) or DISCORD_BOT_TOKEN (from the Discord "
+    "developer portal) and start again; with ANTHROPIC_API_KEY a model answers. `mneme check` says what is missing."
+)
 
 
 async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool) -> str | None:
@@ -86,7 +88,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
             adapters = _platforms(services, chat_only=chat_only, has_terminal=has_terminal)
             supervisor = await _Process(services, adapters, changed, stack).live()
     if not chat_only and not (settings.is_telegram_on or settings.is_discord_on):
-        return texts.CONNECT
+        return CONNECT
     if refusals := [state for state in supervisor.states.values() if state.startswith("given up")]:
         raise ConfigError("\n".join(refusals))
     return None
@@ -112,7 +114,7 @@ class _Process:
             late_after_s=services.settings.cron.late_after_s,
             on_wake=self._outbox_worker.wake,
         )
-        self._scheduler.connect(EpochGuard(services.database, services.forgetting.invalidate).over)
+        self._scheduler.connect(services.epoch_guard.over)
         if services.settings.curator.enabled:
             every_s = services.settings.curator.every_s
             self._scheduler.plan_chore("curator", every_s, _curation(services, self._outbox_worker.wake).run)
@@ -211,7 +213,6 @@ async def build_router(
     report.memory = memory
     for holder in (memory, services.conversations):
         services.forgetting.connect(holder)
-    epoch_guard = EpochGuard(services.database, services.forgetting.invalidate)
     prompt = Prompt(services.owner_files, SOUL.read_text(encoding="utf-8"), zone, memory)
     sessions = SessionTracker(
         services.conversations, prompt, memory, services.clock, settings.model.chat, settings.model.window_tokens
@@ -249,7 +250,7 @@ async def build_router(
         delivery=delivery,
         agent=agent,
         post_turn=PostTurn(services.conversations, memory, cheap, settings.model.cheap),
-        retry=Retry(epoch_guard, services.inbox, services.people.scopes),
+        retry=Retry(services.epoch_guard, services.inbox, services.people.scopes),
         commands=commands,
         clock=services.clock,
     )
@@ -261,14 +262,14 @@ def _memory(
 ) -> MemoryManager:
     """What is built in and what the settings name; a service that cannot be had is a warning."""
     settings = services.settings
-    found, warnings = chosen(settings)
+    found, wrong = chosen(settings)
     queue, source = SyncQueue(services.database, services.clock), SyncSource(services.database)
     externals = ExternalProviders(
         sync=Sync(queue, source, services.clock, on_wake, found), home=settings.home, notify=owner_notices.tell
     )
     memory = MemoryManager(builtins, services.clock, settings.memory.prefetch_timeout_s, externals)
-    for warning in warnings:
-        memory.warn(warning)
+    for problem in wrong.values():
+        memory.warn(problem)
     review_notices = ReviewNotices(owner_notices)
     services.notebook.connect(memory.on_memory_write)
     services.notebook.review.connect(review_notices.call, review_notices.warn_of_note)
@@ -362,7 +363,10 @@ def _locked(home: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
-        raise ConfigError(texts.ALREADY_RUNNING.format(home=home)) from error
+        raise ConfigError(
+            f"Mneme runs already with the home {home}. Stop it first, or use another MNEME_HOME; recall, sessions, "
+            "memory and cron work beside it."
+        ) from error
     try:
         yield
     finally:

@@ -24,7 +24,7 @@ from core.store.sqlite.fact_index import FactIndex
 from core.store.sync import SyncQueue
 from gateway import texts
 from gateway.packages import assert_own_packages
-from gateway.services import Services, WallClock, examined
+from gateway.services import Services, WallClock, chosen
 
 PROBE_S = 30.0
 AVAILABLE_S = 5.0
@@ -185,7 +185,7 @@ def _discord(settings: Settings) -> Probe | None:
 
 
 async def _provider(settings: Settings, name: str) -> str:
-    found, wrong = await asyncio.to_thread(examined, settings)
+    found, wrong = await asyncio.to_thread(chosen, settings)
     if name in wrong:
         raise ConfigError(wrong[name])
     await _assert_available(next(one for one in found if one.name == name))

@@ -1,18 +1,13 @@
-"""Settings, state.db and everything that stands on it, without platforms and models: what the command line works with.
-
-The client of the model's server, as the settings describe it; none where they name neither key nor server.
-The memories that the settings name, made; with a sentence for each that cannot be had.
-"""
+"""Settings, state.db and everything that stands on it, without platforms: what the command line works with too."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from config.settings import ProviderOptions, Settings
+from config.settings import Settings
 from core.errors import ConfigError
 from core.facts.dictation import Dictation
 from core.memory.plugins import Plugins
@@ -27,6 +22,7 @@ from core.scheduling.appointments import Appointments
 from core.search.recall import Recall
 from core.store.actions import Actions
 from core.store.archive import Archive
+from core.store.epoch import EpochGuard
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
 from core.store.inbox import Inbox
@@ -58,96 +54,55 @@ class WallClock:
         return datetime.now(UTC)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Services:
-    """Everything that is kept, open."""
+    """Everything that is kept. `on_change` is called when a job was added or changed here."""
 
-    settings: Settings
-    clock: WallClock
-    database: Database
-    conversations: IncognitoConversations
-    incognito_marks: IncognitoMarks
-    transcripts: Transcripts
-    recall: Recall
-    people: People
-    links: Links
-    jobs: Jobs
-    notes: Notes
-    facts: Facts
-    fact_search: FactSearch
-    inbox: Inbox
-    outbox: Outbox
-    actions: Actions
-    archive: Archive
-    personal_data: PersonalData
-    usage_log: UsageLog
-    notebook: Notebook
-    owner_files: OwnerFiles
-    appointments: Appointments
-    usage_report: UsageReport
-    home_files: HomeFiles
-    forgetting: Forgetting
+    def __init__(self, settings: Settings, database: Database, on_change: Callable[[], None]) -> None:
+        clock, zone = WallClock(), settings.general.zone
+        registry = IncognitoRegistry()
+        limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
+        self.settings = settings
+        self.clock = clock
+        self.database = database
+        self.incognito_marks = IncognitoMarks(database, clock)
+        self.conversations = IncognitoConversations(database, clock, registry, self.incognito_marks)
+        self.transcripts = Transcripts(database)
+        self.recall = Recall(database, clock, zone)
+        self.people = People(database, registry)
+        self.links = Links(database)
+        self.jobs = Jobs(database)
+        self.appointments = Appointments(self.jobs, clock, zone, on_change, settings.cron.max_jobs)
+        self.facts = Facts(database, clock)
+        self.fact_search = FactSearch(database)
+        self.notes = Notes(database)
+        dictation = Dictation(self.facts, zone)
+        self.notebook = Notebook(settings.home, self.notes, clock, limits, PendingNotes(database), dictation.approve)
+        self.owner_files = OwnerFiles(settings.home)
+        self.home_files = HomeFiles(settings.home)
+        self.inbox = Inbox(database, clock, registry)
+        self.outbox = Outbox(database, clock)
+        self.actions = Actions(database, clock)
+        self.archive = Archive(database)
+        self.personal_data = PersonalData(database)
+        self.usage_log = UsageLog(database)
+        prices = Prices(settings.usage.prices, settings.usage.currency)
+        self.usage_report = UsageReport(self.usage_log, prices, clock, zone)
+        sync = Sync(SyncQueue(database, clock), SyncSource(database), clock, on_change)
+        self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, [sync])
+        self.epoch_guard = EpochGuard(database, self.forgetting.invalidate)
 
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: Settings, on_change: Callable[[], None] = lambda: None) -> AsyncIterator[Services]:
-        """Opens state.db in the home, with the owner as the settings name him. `on_change` is called when a job was
-        added or changed here. Raises StoreError."""
-        clock = WallClock()
+        """Opens state.db in the home, with the owner as the settings name him. Raises StoreError."""
         async with Database.open(settings.home / STATE) as database:
-            incognito = IncognitoRegistry()
-            people = People(database, incognito)
-            await people.set_owner(
-                [_account(key) for key in settings.owner.accounts],
-                [Scope(key=f"room:{key}") for key in settings.owner.rooms],
-            )
-            jobs, notes = Jobs(database), Notes(database)
-            marks = IncognitoMarks(database, clock)
-            limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
-            facts = Facts(database, clock)
-            dictation = Dictation(facts, settings.general.zone)
-            notebook = Notebook(settings.home, notes, clock, limits, PendingNotes(database), dictation.approve)
-            usage_log, home_files = UsageLog(database), HomeFiles(settings.home)
-            prices = Prices(settings.usage.prices, settings.usage.currency)
-            yield cls(
-                settings=settings,
-                clock=clock,
-                database=database,
-                conversations=IncognitoConversations(database, clock, incognito, marks),
-                incognito_marks=marks,
-                transcripts=Transcripts(database),
-                recall=Recall(database, clock, settings.general.zone),
-                people=people,
-                links=Links(database),
-                jobs=jobs,
-                notes=notes,
-                facts=facts,
-                fact_search=FactSearch(database),
-                inbox=Inbox(database, clock, incognito),
-                outbox=Outbox(database, clock),
-                actions=Actions(database, clock),
-                archive=Archive(database),
-                personal_data=PersonalData(database),
-                usage_log=usage_log,
-                notebook=notebook,
-                owner_files=OwnerFiles(settings.home),
-                appointments=Appointments(jobs, clock, settings.general.zone, on_change, settings.cron.max_jobs),
-                usage_report=UsageReport(usage_log, prices, clock, settings.general.zone),
-                home_files=home_files,
-                forgetting=Forgetting(
-                    database,
-                    notebook,
-                    home_files,
-                    clock,
-                    settings.general.zone,
-                    [Sync(SyncQueue(database, clock), SyncSource(database), clock, on_change)],
-                ),
-            )
-
-
-def _account(key: str) -> Account:
-    platform, _, user_id = key.partition(":")
-    return Account(platform=platform, user_id=user_id)
+            services = cls(settings, database, on_change)
+            accounts = [
+                Account(platform=key.partition(":")[0], user_id=key.partition(":")[2])
+                for key in settings.owner.accounts
+            ]
+            await services.people.set_owner(accounts, [Scope(key=f"room:{key}") for key in settings.owner.rooms])
+            yield services
 
 
 def client(settings: Settings, clock: Clock) -> Claude | None:
@@ -167,37 +122,28 @@ def client(settings: Settings, clock: Clock) -> Claude | None:
     )
 
 
-def chosen(settings: Settings) -> tuple[list[MemoryProvider], list[str]]:
-    """The providers that are on, in the order of mneme.toml, and what is wrong with the others."""
-    found, wrong = examined(settings)
-    return found, list(wrong.values())
-
-
-def examined(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, str]]:
+def chosen(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, str]]:
     """The providers that are on, in the order of mneme.toml, and by name what is wrong with the others."""
     plugins = Plugins(settings.home)
+    variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}
+    limit = settings.memory.max_external
     found: list[MemoryProvider] = []
     wrong: dict[str, str] = {}
     for name, table in settings.memory.providers.items():
         if not table.enabled:
             continue
-        if len(found) >= settings.memory.max_external:
+        if len(found) >= limit:
             wrong[name] = (
-                f"The memory {name} is off: no more than {settings.memory.max_external} may be on at a time, and "
+                f"The memory {name} is off: no more than {limit} may be on at a time, and "
                 f"{', '.join(one.name for one in found) or 'that is none'} comes first. Set enabled = false for one of "
                 "them, or raise memory.max_external."
             )
             continue
         try:
-            found.append(_made(plugins, settings, name, table))
+            provider = plugins.made(name, table.model_extra or {}, variables)
         except ConfigError as error:
             wrong[name] = str(error)
+        else:
+            provider.mode, provider.sync_every_turns = table.mode, table.sync_every_turns
+            found.append(provider)
     return found, wrong
-
-
-def _made(plugins: Plugins, settings: Settings, name: str, table: ProviderOptions) -> MemoryProvider:
-    variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}
-    provider = plugins.made(name, table.model_extra or {}, variables)
-    provider.mode = table.mode
-    provider.sync_every_turns = table.sync_every_turns
-    return provider

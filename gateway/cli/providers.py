@@ -16,7 +16,7 @@ from core.memory.plugins import BUILT_IN, RESERVED, OptionForm, Plugins
 from core.store.sync import SyncQueue
 from gateway import texts
 from gateway.cli.runtime import AsJson, fail, is_running, leaving, load, say, say_json, tell, visit, zone_of
-from gateway.services import Services, chosen, examined
+from gateway.services import Services, chosen
 
 Mode = Literal["hybrid", "context", "tools"]
 
@@ -33,7 +33,7 @@ def _providers(as_json: AsJson = False) -> None:
 
     async def work(services: Services) -> None:
         settings = services.settings
-        found, warnings = chosen(settings)
+        found, wrong = chosen(settings)
         plugins, queue = Plugins(settings.home), SyncQueue(services.database, services.clock)
         on = {
             one.name: "; ".join(
@@ -49,11 +49,11 @@ def _providers(as_json: AsJson = False) -> None:
         if not settings.memory.facts:
             rows["facts"] = "built in, switched off by memory.facts"
         if as_json:
-            say_json({"providers": rows, "warnings": warnings})
+            say_json({"providers": rows, "warnings": list(wrong.values())})
             return
         for name, state in rows.items():
             tell(f"{name}: {state}")
-        for warning in warnings:
+        for warning in wrong.values():
             tell(warning)
 
     visit(work)
@@ -72,7 +72,7 @@ def _sync(
     """
 
     async def work(services: Services) -> None:
-        found, wrong = examined(services.settings)
+        found, wrong = chosen(services.settings)
         if name not in [one.name for one in found]:
             fail(wrong.get(name) or f"The memory {name} is not on; `mneme memory setup {name}` sets it up.")
         begins = datetime.fromtimestamp(0, UTC)
@@ -137,7 +137,7 @@ def _setup(
                 **values,
             },
         )
-        _, wrong = examined(load())
+        _, wrong = chosen(load())
         if name in wrong:
             say(f"The memory {name} is set up.")
         else:

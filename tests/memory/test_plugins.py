@@ -79,7 +79,7 @@ def test_one_may_be_on_and_a_second_is_refused_in_words(home: Path) -> None:
     both += "[memory.providers.jotter]\nurl = 'http://x'\nkey = 'JOT'\n"
     found, warnings = chosen(settings(home, both, JOT="k"))
     assert [(one.name, one.mode, one.sync_every_turns) for one in found] == [("diary", "context", 4)]
-    assert warnings == [
+    assert list(warnings.values()) == [
         "The memory jotter is off: no more than 1 may be on at a time, and diary comes first. Set enabled = false for "
         "one of them, or raise memory.max_external."
     ]
@@ -94,7 +94,7 @@ def test_a_secret_comes_from_the_environment_and_stays_out_of_sight(home: Path) 
     plugged(home, "jotter")
     text = "[memory.providers.jotter]\nurl = 'http://x'\nkey = 'JOT_KEY'\n"
     _, warnings = chosen(settings(home, text))
-    assert warnings == [
+    assert list(warnings.values()) == [
         "The memory jotter is off: key: the environment variable JOT_KEY is not set. `mneme memory setup jotter` sets "
         "it up."
     ]
