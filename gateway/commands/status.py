@@ -112,5 +112,5 @@ class StatusReport:
         lines.append(f"**outbox**: {queued or 'empty'}")
         lines.append(f"**state.db**: {size / 1e6:.1f} MB in {services.settings.home}")
         if pending:
-            lines.append(f"**waiting to be let in**: {len(pending)}; /approve lists them")
+            lines.append(f"**waiting to be let in**: {len(pending)}; `/approve` lists them")
         return lines
