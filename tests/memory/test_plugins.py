@@ -153,11 +153,6 @@ async def test_its_tools_are_the_models_and_none_takes_a_name_of_ours(home: Path
         ]
 
 
-def test_the_example_in_the_readme_is_one_that_is_tested() -> None:
-    readme = (PLUGINS.parents[2] / "README.md").read_text(encoding="utf-8")
-    assert f"```python\n{GOOD}```\n" in readme
-
-
 def test_its_name_may_be_a_property(home: Path) -> None:
     (home / "plugins").mkdir()
     file = home / "plugins" / "diary.py"

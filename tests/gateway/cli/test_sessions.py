@@ -60,8 +60,8 @@ def test_an_import_says_what_the_owner_does_not_see(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_example_in_the_readme_is_importable_and_found(home: Path) -> None:
-    section = (ROOT / "README.md").read_text().partition("### JSON lines")[2].partition("\n## ")[0]
+def test_the_documented_example_is_importable_and_found(home: Path) -> None:
+    section = (ROOT / "docs" / "operating.md").read_text().partition("### JSON lines")[2].partition("\n## ")[0]
     example = section.partition("```json\n")[2].partition("```")[0]
     lines = [json.loads(line) for line in example.splitlines()]
     report = json.loads(good(home, "import", "-", "--json", stdin=example))
@@ -72,7 +72,7 @@ def test_the_example_in_the_readme_is_importable_and_found(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_exit_codes_are_as_the_readme_says(home: Path) -> None:
+def test_exit_codes_are_as_documented(home: Path) -> None:
     assert mneme(home, "export").returncode == 0, "nothing is there"
     assert mneme(home, "recall", "nowhere").returncode == 0
     good_line = json.dumps({"session": "a", "role": "user", "text": "kept", "at": "2026-05-03"})

@@ -1,0 +1,172 @@
+"""What the documents say is true: their commands run, their links and paths exist, their examples work."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+import shlex
+import sys
+import tomllib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from core.errors import ToolError
+from core.ports import Adapter, Reply
+from core.store.archive import TransferRecord
+from core.transfer.formats import Choices
+from core.types import Answer, Inbound, ToolContext
+from gateway.cli.main import app
+from tests.gateway.cli.test_main import mneme
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+README_LINES = 220
+HISTORY = [
+    {"session": "trip", "title": "Trip to Porto", "role": "user", "sender": "Ana", "id": "17"}
+    | {"text": "When does the ferry to Lisbon leave?", "at": "2026-05-03T09:00:00+01:00"},
+    {
+        "session": "trip",
+        "role": "assistant",
+        "text": "At nine, from the north quay.",
+        "at": "2026-05-03T09:00:05+01:00",
+    },
+]
+"""The file trip.jsonl that the documents import."""
+
+
+def commands(document: Path) -> list[list[str]]:
+    """The arguments of each line ``$ mneme …`` in the console blocks of a document, in order."""
+    return [
+        shlex.split(line.removeprefix("$ mneme"), comments=True)
+        for block in _blocks(document, "console")
+        for line in block.splitlines()
+        if line.startswith("$ mneme")
+    ]
+
+
+def _blocks(document: Path, language: str) -> Iterator[str]:
+    text = document.read_text(encoding="utf-8")
+    yield from re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", [one for one in DOCUMENTS if commands(one)], ids=lambda path: path.name)
+def test_every_command_line_runs(document: Path, home: Path) -> None:
+    lines = "".join(json.dumps(line) + "\n" for line in HISTORY)
+    (home.parent / "trip.jsonl").write_text(lines, encoding="utf-8")
+    for given in (["import", "trip.jsonl"], ["remember", "Ana", "lives", "in", "Zanzibar"]):
+        assert mneme(home, *given).returncode == 0
+    for arguments in commands(document):
+        output = None
+        if ">" in arguments:
+            output, arguments = arguments[arguments.index(">") + 1], arguments[: arguments.index(">")]
+        done = mneme(home, *arguments)
+        assert done.returncode == 0, f"mneme {shlex.join(arguments)}: {done.stderr}"
+        assert done.stdout, f"mneme {shlex.join(arguments)} says nothing"
+        if output:
+            (home.parent / output).write_text(done.stdout, encoding="utf-8")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_and_paths_lead_somewhere(document: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        if path.startswith("http"):
+            continue
+        file = (document.parent / path).resolve() if path else document
+        assert file.exists(), target
+        if anchor:
+            assert anchor in _anchors(file), target
+    for path in re.findall(r"`((?:config|core|adapters|gateway|tests)/[\w/]*(?:\.\w+)?)`", text):
+        assert (ROOT / path).exists(), f"{document.name} speaks of {path}"
+
+
+def _anchors(document: Path) -> set[str]:
+    """The anchors of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.casefold()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_takes_ten_minutes() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= README_LINES
+
+
+def test_the_documented_provider_is_the_tested_one() -> None:
+    example = (ROOT / "tests" / "fixtures" / "plugins" / "diary.py").read_text(encoding="utf-8")
+    assert example in list(_blocks(ROOT / "docs" / "extending.md", "python"))
+
+
+async def test_the_documented_tool_counts_days() -> None:
+    tool = _example("days_until")["days_until"]()
+    context = cast(ToolContext, SimpleNamespace(now=datetime(2026, 12, 20, tzinfo=UTC)))
+    assert await tool.run({"day": "2026-12-24"}, context) == "4 days"
+    with pytest.raises(ToolError, match="is no date"):
+        await tool.run({"day": "Christmas"}, context)
+
+
+def test_the_documented_format_reads_a_log() -> None:
+    stream = io.BytesIO(b"2026-05-03 09:00 <ana> hello\n* bob has joined\n2026-05-03 09:01 <mneme> hi Ana\n")
+    records = list(_example("IRC logs")["read"](stream, "#porto", Choices(assistants=frozenset({"mneme"}))))
+    assert [(one.role, one.text) if isinstance(one, TransferRecord) else one.reason for one in records] == [
+        ("user", "hello"),
+        "lines that are no message",
+        ("assistant", "hi Ana"),
+    ]
+
+
+async def test_the_documented_platform_takes_a_line_and_answers_it() -> None:
+    lines = _example("class Lines")["Lines"]()
+    platform: Adapter = lines
+    await platform.open()
+    listening = asyncio.create_task(platform.listen(EchoSink(), ()))
+    await lines.listening.wait()
+    reader, writer = await asyncio.open_connection("127.0.0.1", lines.port)
+    writer.write(b"ana\nIs the ferry late?\n")
+    assert await reader.readline() == b"You said: Is the ferry late?\n"
+    listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
+    await platform.close()
+    writer.close()
+
+
+class EchoSink:
+    """Answers every event with what it said."""
+
+    def __init__(self) -> None:
+        self._admitted: list[tuple[Inbound, Reply]] = []
+
+    async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
+        self._admitted.append((inbound, reply))
+        return len(self._admitted)
+
+    async def serve(self, entry_id: int) -> None:
+        inbound, reply = self._admitted[entry_id - 1]
+        await reply.finish(Answer(text=f"You said: {inbound.text}"))
+
+    async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        raise AssertionError("nothing moves here")
+
+
+def _example(mark: str) -> dict[str, Any]:
+    """The names that the example with this in its text defines."""
+    (code,) = (block for block in _blocks(ROOT / "docs" / "extending.md", "python") if mark in block)
+    module = ModuleType("example")
+    sys.modules["example"] = module
+    exec(compile(code, "docs/extending.md", "exec"), module.__dict__)
+    return module.__dict__
+
+
+def test_every_command_is_documented() -> None:
+    text = (ROOT / "docs" / "using.md").read_text(encoding="utf-8")
+    chat = tomllib.loads((ROOT / "gateway" / "commands" / "commands.toml").read_text(encoding="utf-8"))
+    assert [name for name in chat if f"`/{name}" not in text] == []
+    shell = [command.name for command in app().registered_commands] + [group.name for group in app().registered_groups]
+    assert [name for name in shell if f"mneme {name}" not in text and name != "run"] == []
