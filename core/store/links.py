@@ -57,8 +57,8 @@ TRIED_WITHIN = timedelta(hours=1)
 PARTINGS = 10_000
 """Far more than there can be while one answer is made."""
 OWNERS = (
-    "That account is my owner's. Accounts are added to it only by the settings (`[owner]` in mneme.toml) or, at the machine, "
-    "by `mneme approve CODE --owner`; never from a chat."
+    "That account is my owner's. Accounts become the owner's only by the settings (`[owner]` in mneme.toml) or, at the "
+    "machine, by `mneme approve CODE --owner`; never from a chat."
 )
 NOTHING = "Nothing is waiting for that, or not any more. `/link` in a direct chat on one of the platforms begins anew."
 WRONG_CODE = (
