@@ -1,4 +1,4 @@
-"""Looks after state.db while the house runs: notices what another process wrote, and tends the text indexes.
+"""Looks after state.db while the gateway runs: notices what another process wrote, and tends the text indexes.
 
 The chore of the curator: a portion of it when nobody is there, and the proposal to shorten notes that are nearly
 full. Asked regularly by the scheduler; tells whose notes they are, in private, and once a month at most.
@@ -26,6 +26,7 @@ LOOK_EVERY_S = 0.5
 """The command line promises that a running gateway notices it within a second."""
 TEND_EVERY_S = 5.0
 STEP_REST_S = 0.05
+SAY_EVERY_S = 2.0
 
 
 class _Versioned(Protocol):
@@ -48,7 +49,8 @@ class Maintenance:
         self._changed = changed
         self._on_change = on_change
         self._chores = (recall.tend, *chores)
-        self._log = structlog.get_logger("caretaker")
+        self._recall = recall
+        self._log = structlog.get_logger("maintenance")
 
     async def watch(self) -> None:
         """Until cancelled. What could not be told is told at the next look."""
@@ -78,14 +80,27 @@ class Maintenance:
         return True
 
     async def tend(self) -> None:
-        """Until cancelled: small steps, so that no message waits for the indexes."""
+        """Until cancelled: small steps, so that no message waits for the indexes. Of a rebuild (after an upgrade, or
+        where one was damaged) the log says how far it is, and when it is done."""
+        loop = asyncio.get_running_loop()
+        said_at, is_said = loop.time(), False
         while True:
             try:
                 has_more = any([await chore() for chore in self._chores])
+                if loop.time() - said_at > SAY_EVERY_S or not has_more:
+                    is_said, said_at = await self._say_progress(is_said), loop.time()
             except StoreError as error:
                 self._log.error("the indexes cannot be tended", error=str(error))
                 has_more = False
             await asyncio.sleep(STEP_REST_S if has_more else TEND_EVERY_S)
+
+    async def _say_progress(self, was_said: bool) -> bool:
+        progress = await self._recall.rebuild_progress()
+        if progress is not None:
+            self._log.info("the text indexes are being built anew", done=progress[0], messages=progress[1])
+        elif was_said:
+            self._log.info("the text indexes are built")
+        return progress is not None
 
 
 class CurationChore:

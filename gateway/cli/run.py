@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Literal
 
@@ -34,6 +35,7 @@ from gateway.cli.runtime import (
 from gateway.packages import DISTRIBUTION, assert_own_packages
 from gateway.services import Services
 
+_SAY_EVERY_S = 2.0
 _STYLES = {"right": "green", "wrong": "bold red", "off": "dim"}
 
 
@@ -191,11 +193,23 @@ def _check(
     finish(work())
 
 
+class _Progress:
+    """Says on standard error how many messages are indexed, every two seconds."""
+
+    def __init__(self) -> None:
+        self._said_at = time.monotonic()
+
+    def __call__(self, done: int) -> None:
+        if time.monotonic() - self._said_at >= _SAY_EVERY_S:
+            self._said_at = time.monotonic()
+            typer.echo(f"The text indexes are being built anew: {texts.counted(done, 'message')} so far.", err=True)
+
+
 async def _repaired(settings: Settings) -> tuple[Literal["right", "wrong"], str]:
     """Builds the text indexes anew, to the end, and what is derived from them."""
     try:
         async with Services.open(settings) as services:
-            messages = await services.recall.rebuild()
+            messages = await services.recall.rebuild(_Progress())
             while await services.recall.tend():
                 pass
             facts = await FactIndex(services.database).rebuild()

@@ -1,4 +1,4 @@
-"""The caretaker: what another process wrote is noticed, and told until it was heard."""
+"""What another process wrote is noticed, and told until it was heard."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from structlog.testing import capture_logs
 
 from core.errors import StoreError
 from core.search.recall import Recall
+from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
 from gateway.maintenance import Maintenance
+from tests.fixtures.annals import Annals
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.lifetime import Watch
 
@@ -76,8 +79,8 @@ def write_beside(database: Database) -> None:
 
 async def test_what_another_process_wrote_is_noticed_within_a_second(database: Database) -> None:
     witness, changed = Witness(), asyncio.Event()
-    caretaker = Maintenance(database, Recall(database, SteadyClock()), changed, witness)
-    async with at_work(caretaker.watch):
+    maintenance = Maintenance(database, Recall(database, SteadyClock()), changed, witness)
+    async with at_work(maintenance.watch):
         changed.set()
         await witness.was_called(1)
         write_beside(database)
@@ -89,16 +92,16 @@ async def test_what_another_process_wrote_is_noticed_within_a_second(database: D
 
 async def test_a_change_that_was_not_heard_is_told_again(database: Database) -> None:
     witness, changed = Witness(StoreError("locked"), StoreError("locked")), asyncio.Event()
-    caretaker = Maintenance(database, Recall(database, SteadyClock()), changed, witness)
-    async with at_work(caretaker.watch):
+    maintenance = Maintenance(database, Recall(database, SteadyClock()), changed, witness)
+    async with at_work(maintenance.watch):
         changed.set()
         await witness.was_called(3)
 
 
 async def test_a_store_that_cannot_be_read_ends_nothing_and_hides_nothing(database: Database) -> None:
     witness = Witness()
-    caretaker = Maintenance(Moody(database, 1), Recall(database, SteadyClock()), asyncio.Event(), witness)
-    async with at_work(caretaker.watch):
+    maintenance = Maintenance(Moody(database, 1), Recall(database, SteadyClock()), asyncio.Event(), witness)
+    async with at_work(maintenance.watch):
         write_beside(database)
         await witness.was_called(1)
 
@@ -117,9 +120,30 @@ async def test_the_indexes_are_tended_until_there_is_nothing_to_do_and_a_failure
                 return True
             raise StoreError("locked")
 
-    caretaker = Maintenance(database, TendedRecall(database, SteadyClock()), asyncio.Event(), Witness())
-    async with at_work(caretaker.tend):
+    maintenance = Maintenance(database, TendedRecall(database, SteadyClock()), asyncio.Event(), Witness())
+    async with at_work(maintenance.tend):
         await watch.until(lambda: len(steps) == 2)
+
+
+async def test_a_rebuild_says_how_far_it_is_and_when_it_is_done(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.maintenance.SAY_EVERY_S", 0.0)
+    watch = Watch()
+
+    class TendedRecall(Recall):
+        async def rebuild_progress(self) -> tuple[int, int] | None:
+            progress = await super().rebuild_progress()
+            asyncio.get_running_loop().call_soon(watch.tell)
+            return progress
+
+    await Annals(database).session(["the ferry", "at nine"])
+    await database.write(index_maintenance.flag)
+    with capture_logs() as lines:
+        maintenance = Maintenance(database, TendedRecall(database, SteadyClock()), asyncio.Event(), Witness())
+        async with at_work(maintenance.tend):
+            await watch.until(lambda: any(line["event"] == "the text indexes are built" for line in lines))
+    assert [(line["done"], line["messages"]) for line in lines if "messages" in line] == [(2, 2)]
 
 
 async def test_other_chores_are_done_step_by_step_beside_the_indexes(database: Database) -> None:
@@ -131,6 +155,6 @@ async def test_other_chores_are_done_step_by_step_beside_the_indexes(database: D
         return len(steps) < 3
 
     recall = Recall(database, SteadyClock())
-    caretaker = Maintenance(database, recall, asyncio.Event(), Witness(), (chore,))
-    async with at_work(caretaker.tend):
+    maintenance = Maintenance(database, recall, asyncio.Event(), Witness(), (chore,))
+    async with at_work(maintenance.tend):
         await watch.until(lambda: len(steps) == 3)

@@ -74,6 +74,15 @@ def rebuild(connection: sqlite3.Connection, count: int = REBUILD_MESSAGES) -> in
     return int(found)
 
 
+def progress(connection: sqlite3.Connection) -> tuple[int, int]:
+    """How many messages a rebuild has indexed, and how many there are."""
+    row = connection.execute(
+        "SELECT COUNT(*) AS total, COALESCE(SUM(id <= :cursor), 0) AS done FROM messages",
+        {"cursor": int(meta(connection, CURSOR) or 0)},
+    ).fetchone()
+    return row["done"], row["total"]
+
+
 def _empty(connection: sqlite3.Connection, table: str) -> None:
     try:
         connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
