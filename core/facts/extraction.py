@@ -56,7 +56,7 @@ _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 
 
-class _Told(BaseModel):
+class _Item(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
     message: int
@@ -101,10 +101,10 @@ class Extraction:
         typed = [(row, typed_part(row.text)) for row in said]
         return [(row, claim, "rule") for row, text in typed for claim in claims(text, row.created_at, self._zone)]
 
-    async def _asked(self, model: Model, said: Sequence[Message]) -> tuple[list[_Told], bool]:
+    async def _asked(self, model: Model, said: Sequence[Message]) -> tuple[list[_Item], bool]:
         """Every item that can be read, of two answers where a part of the first cannot be; whether the last could be
         read as a whole."""
-        told: list[_Told] = []
+        told: list[_Item] = []
         is_whole = False
         for _ in range(2):
             completion = await model.complete(self._request(said), lambda _: None, lambda _: None)
@@ -115,7 +115,7 @@ class Extraction:
             self._log.info("a part of an answer cannot be read", read=len(found))
         return told, is_whole
 
-    def _supported(self, told: Sequence[_Told], said: Sequence[Message]) -> list[tuple[Message, Claim]]:
+    def _supported(self, told: Sequence[_Item], said: Sequence[Message]) -> list[tuple[Message, Claim]]:
         evidence = Evidence(said)
         found = []
         for one in told[:MOST_FACTS]:
@@ -147,7 +147,7 @@ class Extraction:
             payer=Payer(session_id=said[0].session_id),
         )
 
-    def _claim(self, told: _Told, row: Message) -> Claim:
+    def _claim(self, told: _Item, row: Message) -> Claim:
         since, grain = since_of(told.since, row.created_at, self._zone)
         subject = subject_of(told.about, told.content, row)
         value = value_of(told.attribute, told.value or "")
@@ -162,7 +162,7 @@ class Extraction:
         )
 
 
-def _read(answer: str) -> tuple[list[_Told], bool]:
+def _read(answer: str) -> tuple[list[_Item], bool]:
     """The items of an answer that are facts, and whether that is all of it. A list that was cut off is read up to
     there."""
     begin = answer.find("[")
@@ -186,7 +186,7 @@ def _read(answer: str) -> tuple[list[_Told], bool]:
     found = []
     for item in items:
         try:
-            found.append(_Told.model_validate(item))
+            found.append(_Item.model_validate(item))
         except ValidationError:
             is_whole = False
     return found, is_whole

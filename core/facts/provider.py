@@ -55,7 +55,7 @@ class FactsProvider(MemoryProvider):
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         account = Account(platform=context.session.address.platform, user_id=context.sender.id)
         found = await self._knowledge.search(Question.of(text, context.scopes, context.now, account), LINES)
-        return [f"{_token(fact)} {self._knowledge.told(fact)}" for fact in found if not _is_in_sight(fact, context)]
+        return [f"{_token(fact)} {self._knowledge.line_of(fact)}" for fact in found if not _is_in_sight(fact, context)]
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
         """Learns from what people have said since the last time; from nobody else's words."""

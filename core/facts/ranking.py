@@ -135,7 +135,7 @@ class KnownFacts:
         current = {fact.attribute for fact in worth if fact.attribute and fact.is_open}
         return [fact for fact in worth if fact.attribute not in current or question.wants(fact)][:limit]
 
-    def told(self, fact: Fact) -> str:
+    def line_of(self, fact: Fact) -> str:
         """A fact in one line, with who said it where several do, and when."""
         content = fact.content.rstrip(" .")
         who = f"{fact.speaker}: " if fact.scope.is_room and fact.speaker else ""

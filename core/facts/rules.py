@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from core.dates.periods import read
+from core.dates import periods
 from core.dates.scanner import MONTHS, WEEKDAYS, Phrase
 from core.facts.claims import Claim
 from core.facts.evidence import pattern as evidence_pattern
@@ -135,10 +135,10 @@ def claims(text: str, now: datetime, zone: ZoneInfo, *, is_dictated: bool = Fals
     `is_dictated`: all of it was asked to be remembered."""
     found: list[Claim] = []
     for clause, is_asked in _clauses(text, is_dictated):
-        told = list(_told(clause, now, zone))
-        if not told and is_asked:
-            told = [Claim(content=_sentence(clause), kind="identity", entities=names_in(clause))]
-        for claim in told:
+        stated = list(_read(clause, now, zone))
+        if not stated and is_asked:
+            stated = [Claim(content=_sentence(clause), kind="identity", entities=names_in(clause))]
+        for claim in stated:
             marked = replace(claim, is_asked=is_asked)
             if all(marked.content != other.content or marked.attribute != other.attribute for other in found):
                 found.append(marked)
@@ -199,7 +199,7 @@ def _split(said: str, name: str | None = None) -> Iterator[str]:
         yield from _split(f"{name}{owner} {said[second.end() :].strip()}", name)
 
 
-def _told(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
+def _read(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
     is_denied = _sign("denied").search(clause) is not None
     if _sign("unsure").search(clause) or _QUOTED.search(clause):
         return
@@ -322,7 +322,7 @@ def _since(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | 
     """Since when it is so, and how exactly that is known; None where it was not said, or not in words that are read."""
     words = [_english(word) for word in (when or "").strip(" ,").split()]
     text = " ".join(word for word in words if word not in ("de", "do", "mês", "mes", "du"))
-    period = read(text.removeprefix("since "), now, zone) if text else None
+    period = periods.read(text.removeprefix("since "), now, zone) if text else None
     if period is None:
         return None, "day"
     start, end = period

@@ -11,7 +11,6 @@ import dataclasses
 import importlib
 import importlib.util
 import inspect
-import math
 import re
 import sys
 import threading
@@ -44,7 +43,8 @@ _KINDS: Mapping[type[Any], str] = {
 }
 _TRUTHS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
-_NUMBER = re.compile(r"[+-]?\d{1,18}")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
 
 
 class OptionForm:
@@ -83,25 +83,16 @@ class OptionForm:
         if name not in self.fields:
             raise ConfigError(f"There is no option {name}; there are {', '.join(self.fields) or 'none'}.")
         kind, text = self._kinds[name], written.strip()
-        wrong = ConfigError(f"{name} should be {_KINDS[kind]}.")
-        if kind is bool:
-            if text.casefold() not in _TRUTHS:
-                raise wrong
-            return _TRUTHS[text.casefold()]
-        if kind is int:
-            if _NUMBER.fullmatch(text) is None:
-                raise wrong
-            return int(text)
-        if kind is float:
-            try:
-                number = float(text)
-            except ValueError:
-                raise wrong from None
-            if not math.isfinite(number):
-                raise wrong
-            return number
         if kind is Secret and _VARIABLE.fullmatch(text) is None:
             raise ConfigError(f"{name} should be {_KINDS[kind]}, such as MY_MEMORY_KEY; the secret itself stays there.")
+        if kind is bool and text.casefold() in _TRUTHS:
+            return _TRUTHS[text.casefold()]
+        if kind is int and _WHOLE.fullmatch(text):
+            return int(text)
+        if kind is float and _NUMBER.fullmatch(text):
+            return float(text)
+        if kind in (bool, int, float):
+            raise ConfigError(f"{name} should be {_KINDS[kind]}.")
         return text
 
     def filled(self, table: Mapping[str, Any], variables: Mapping[str, str]) -> Any:

@@ -215,7 +215,7 @@ def _list_facts(
             tell(texts.NOTHING_YET)
         for fact in facts:
             if not as_json:
-                tell(f"f{fact.id}: {commands.known.told(fact)}")
+                tell(f"f{fact.id}: {commands.known.line_of(fact)}")
                 continue
             say_json(
                 {

@@ -265,7 +265,7 @@ class FactCommands:
 
     def _line(self, fact: Fact) -> str:
         pin = " 📌" if fact.is_pinned else ""
-        return f"- **f{fact.id}**{pin} {escape(self.known.told(fact))}"
+        return f"- **f{fact.id}**{pin} {escape(self.known.line_of(fact))}"
 
     def _step(self, change: FactChange) -> str:
         by = "" if change.account or change.action in ("learn", "close") else ", by me"
