@@ -26,7 +26,7 @@ from core.search import filters, rendering
 from core.search.query import parse
 from core.search.ranking import fused
 from core.search.recall import Recall
-from core.search.results import MATCHES_SHOWN, PAGES_MAX, SESSIONS_MAX, page_of
+from core.search.results import MATCHES_SHOWN, PAGES_MAX, SESSIONS_MAX, page_of, within
 from core.store.query import FoundSession, SearchQuery, SearchResults
 from core.store.sessions import Transcripts
 from core.types import NOBODY, Message, Payer, Request
@@ -131,7 +131,7 @@ class ExpandedRecall:
             [await self._recall.recall(replace(each, text=text)) for text in (query.text, *searches)], query
         )
         if query.budget_chars is not None:
-            found = rendering.within(found, query.budget_chars)
+            found = within(found, query.budget_chars)
         listed = ", ".join(f"“{search}”" for search in searches)
         return _noted(found, f"I also searched for {listed}.")
 
@@ -275,7 +275,7 @@ class Summaries:
         if query.budget_chars is None or not made:
             return results
         spent_chars = sum(map(len, made.values()))
-        return rendering.within(results, max(query.budget_chars // 6, query.budget_chars - spent_chars))
+        return within(results, max(query.budget_chars // 6, query.budget_chars - spent_chars))
 
     async def _summary(self, found: FoundSession, query: SearchQuery, length_chars: int) -> str:
         """Raises ModelError, StoreError."""

@@ -19,7 +19,7 @@ from core.ports import Clock
 from core.search import filters, rendering, results
 from core.search.candidates import any_words, completed
 from core.search.query import any_of, asked_for, is_plain_question, is_word_list, parse
-from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of
+from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of, within
 from core.store.engine import Connection
 from core.store.query import DEFAULT_ROLES, MessageMatch, SearchPlan, SearchQuery, SearchResults
 from core.store.sqlite import chunk_index, index_maintenance, text_index
@@ -64,7 +64,7 @@ class Recall:
         if not found.sessions and found.shape in ("discovery", "browse"):
             notes.append(await self._tried(asked.query, found))
         if query.budget_chars is not None:
-            found = rendering.within(found, query.budget_chars)
+            found = within(found, query.budget_chars)
         took_ms = round((time.perf_counter() - started) * 1000, 3)
         return replace(found, query=query.text, note=rendering.joined(notes), took_ms=took_ms)
 
@@ -179,7 +179,7 @@ class Recall:
 
 
 def _discovered(
-    connection: Any, query: SearchQuery, mentioned: periods.Period | None, may_wait: bool
+    connection: Connection, query: SearchQuery, mentioned: periods.Period | None, may_wait: bool
 ) -> SearchResults | None:
     """Sessions with matches: a plain question is asked of the chunks; all else is searched as typed, and where that
     finds nothing, or a list of words too little, as any of its words. None when the indexes cannot be asked, or, if the
@@ -245,5 +245,5 @@ def _enough(found: Iterator[MessageMatch], query: SearchQuery) -> list[MessageMa
     return matches
 
 
-def _is_far_behind(connection: Any) -> bool:
+def _is_far_behind(connection: Connection) -> bool:
     return chunk_index.is_behind(connection, text_index.TAIL_MESSAGES)

@@ -1,15 +1,11 @@
-"""What recall found, for programs and for people: the JSON of ``recall --json``, and Markdown for a chat. Pure.
-
-People see cards in a bubble, a table where there is room for one, and for one conversation who said what.
-
-What recall says about how it searched, in sentences for people and for the model. Pure.
+"""What recall found, for programs and for people: the JSON of ``recall --json``, Markdown for a chat (cards, a table
+where there is room for one, for one conversation who said what), and sentences about how it searched. Pure.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -19,7 +15,7 @@ from core.store.query import READ_FIRST, FoundSession, Hit, SearchResults, Shown
 OPEN, CLOSE, CUT = ">>>", "<<<", "…"
 """Around a match in a snippet; where text was cut."""
 _BLANKS = re.compile(r"\s+")
-_MARKED = re.compile(f"{re.escape(OPEN)}(.+?){re.escape(CLOSE)}")
+MARKED = re.compile(f"{re.escape(OPEN)}(.+?){re.escape(CLOSE)}")
 TITLE_CHARS, CELL_CHARS = 80, 40
 """A title is cut to so much, in a table to less."""
 QUOTED = 2
@@ -60,49 +56,6 @@ def to_markdown(findings: SearchResults, zone: tzinfo, *, is_wide: bool = False)
     else:
         shown = [_card(number, found, zone) for number, found in enumerate(findings.sessions, 1)]
     return "\n\n".join([f"_{escape(findings.note)}_", *shown] if findings.note is not None else shown)
-
-
-def within(findings: SearchResults, budget_chars: int) -> SearchResults:
-    """The same findings with their messages cut, so that all texts together have about `budget_chars`: short ones stay
-    whole, long ones are cut to one common length with a mark, at a blank; the anchor may be four times as long."""
-    items = [item for found in findings.sessions for item in (*found.bookend_start, *found.window, *found.bookend_end)]
-    if sum(len(item.text) for item in items) <= budget_chars:
-        return findings
-    low, high = 20, max(20, budget_chars)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if sum(min(len(item.text), middle * (4 if item.is_anchor else 1)) for item in items) <= budget_chars:
-            low = middle
-        else:
-            high = middle - 1
-    return replace(findings, sessions=tuple(_shortened(found, low) for found in findings.sessions))
-
-
-def _shortened(found: FoundSession, limit_chars: int) -> FoundSession:
-    match = _MARKED.search(found.matches[0].snippet) if found.matches else None
-    word = match[1] if match else ""
-    return replace(
-        found,
-        bookend_start=tuple(_cut(item, limit_chars, word) for item in found.bookend_start),
-        window=tuple(_cut(item, limit_chars, word) for item in found.window),
-        bookend_end=tuple(_cut(item, limit_chars, word) for item in found.bookend_end),
-    )
-
-
-def _cut(item: ShownMessage, limit_chars: int, word: str) -> ShownMessage:
-    """The beginning of a long message; of the anchor, the part around the match."""
-    limit_chars *= 4 if item.is_anchor else 1
-    text = item.text
-    if len(text) <= limit_chars:
-        return item
-    place = text.find(word) if item.is_anchor and word else 0
-    start = max(0, min(place - limit_chars // 4, len(text) - limit_chars))
-    end = min(len(text), start + limit_chars)
-    if start > 0:
-        start = max(start, text.find(" ", start, max(start, min(place, start + 40))) + 1)
-    if end < len(text):
-        end = max(text.rfind(" ", end - 40, end), place + len(word)) if text.rfind(" ", end - 40, end) > start else end
-    return replace(item, text=(CUT if start > 0 else "") + text[start:end] + (CUT if end < len(text) else ""))
 
 
 _OPTIONAL = frozenset({"external_session", "summary", "preview", "external_id", "link", "messages", "has_more", "note"})
@@ -242,7 +195,7 @@ def _when(found: FoundSession, zone: tzinfo) -> str:
 
 def _matching(hit: Hit) -> str:
     """The snippet with its marks as bold, and where it can be opened."""
-    parts = enumerate(_MARKED.split(hit.snippet))
+    parts = enumerate(MARKED.split(hit.snippet))
     return "".join(f"**{_plain(part)}**" if index % 2 else _plain(part) for index, part in parts) + _opened(hit.link)
 
 

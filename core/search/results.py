@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
+from typing import Any
 
-from core.search.rendering import CLOSE, CUT, LAST_PAGE, OPEN, joined
-from core.store.query import FoundSession, Hit, MessageMatch, SearchPlan, SearchQuery, SearchResults
+from core.search.rendering import CLOSE, CUT, LAST_PAGE, MARKED, OPEN, joined
+from core.store.query import FoundSession, Hit, MessageMatch, SearchPlan, SearchQuery, SearchResults, ShownMessage
 from core.store.rows import moment
 from core.store.sqlite.passages import BROWSE_MAX, Passages
 from core.text.normalize import LETTER, is_unspaced, plain
@@ -45,7 +47,10 @@ def discovery(
     page = page_of(query)
     best = ordered[page]
     flat = found[: max(0, min(query.messages, MESSAGES_MAX))]
-    hits, sessions = _hits(passages, [*flat, *(match for group in best for match in group)], Highlighter(plan.terms))
+    scored = {match.message_id: match.score for match in [*flat, *(match for group in best for match in group)]}
+    messages, sessions = passages.matching(scored, {group[0].session_id for group in best})
+    marker = Highlighter(plan.terms)
+    hits = {fields[0]: _hit(session_id, fields, scored[fields[0]], marker) for session_id, fields in messages}
     has_more = len(ordered) > page.stop
     return SearchResults(
         query=query.text,
@@ -66,27 +71,20 @@ def discovery(
     )
 
 
-def _hits(
-    passages: Passages, wanted: Iterable[MessageMatch], marker: Highlighter
-) -> tuple[dict[int, Hit], dict[int, Session]]:
-    """What was found, with its text, and its sessions; both by id."""
-    scores = {match.message_id: match.score for match in wanted}
-    hits: dict[int, Hit] = {}
-    sessions: dict[int, Session] = {}
-    for session, (message_id, role, created_at, external_id, text, tools, link) in passages.matching(scores):
-        sessions[session.id] = session
-        is_of_tools = tools and (not text or not marker.spans(text))
-        hits[message_id] = Hit(
-            message_id=message_id,
-            session_id=session.id,
-            role=role,
-            snippet=snippet(tools if is_of_tools else text, marker),
-            rank=scores[message_id],
-            created_at=moment(created_at),
-            external_id=external_id,
-            link=link,
-        )
-    return hits, sessions
+def _hit(session_id: int, fields: Sequence[Any], score: float, marker: Highlighter) -> Hit:
+    """What was found, with the match marked: in its text, or in its tool call where only that matches."""
+    message_id, role, created_at, external_id, text, tools, link = fields
+    is_of_tools = tools and (not text or not marker.spans(text))
+    return Hit(
+        message_id=message_id,
+        session_id=session_id,
+        role=role,
+        snippet=snippet(tools if is_of_tools else text, marker),
+        rank=score,
+        created_at=moment(created_at),
+        external_id=external_id,
+        link=link,
+    )
 
 
 def scroll(passages: Passages, query: SearchQuery) -> SearchResults:
@@ -127,6 +125,44 @@ def _is_named(passages: Passages, session: Session, wanted: int | None) -> bool:
 
 def _ending(has_more: bool, query: SearchQuery) -> str | None:
     return LAST_PAGE if has_more and query.page == PAGES_MAX else None
+
+
+def within(results: SearchResults, budget_chars: int) -> SearchResults:
+    """The same results with their messages cut, so that all texts together have about `budget_chars`: short ones stay
+    whole, long ones are cut to one common length with a mark, at a blank; the anchor may be four times as long."""
+    items = [item for found in results.sessions for item in (*found.bookend_start, *found.window, *found.bookend_end)]
+    if sum(len(item.text) for item in items) <= budget_chars:
+        return results
+
+    def is_over(limit_chars: int) -> bool:
+        return sum(min(len(item.text), _limit(item, limit_chars)) for item in items) > budget_chars
+
+    limit_chars = max(20, bisect_left(range(budget_chars), True, key=is_over) - 1)
+    return replace(results, sessions=tuple(_shortened(found, limit_chars) for found in results.sessions))
+
+
+def _limit(item: ShownMessage, limit_chars: int) -> int:
+    return 4 * limit_chars if item.is_anchor else limit_chars
+
+
+def _shortened(found: FoundSession, limit_chars: int) -> FoundSession:
+    marked = MARKED.search(found.matches[0].snippet) if found.matches else None
+
+    def cut(item: ShownMessage) -> ShownMessage:
+        """The beginning of a long message; of the anchor, the part around the match."""
+        text, width = item.text, _limit(item, limit_chars)
+        if len(text) <= width:
+            return item
+        place = text.find(marked[1]) if item.is_anchor and marked else -1
+        start, end = excerpt(text, [(place, place + len(marked[1]))] if marked and place >= 0 else [], width)
+        return replace(item, text=(CUT if start > 0 else "") + text[start:end] + (CUT if end < len(text) else ""))
+
+    return replace(
+        found,
+        bookend_start=tuple(map(cut, found.bookend_start)),
+        window=tuple(map(cut, found.window)),
+        bookend_end=tuple(map(cut, found.bookend_end)),
+    )
 
 
 LOOK_CHARS = 50_000

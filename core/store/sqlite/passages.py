@@ -7,7 +7,7 @@ that is not shown is never read. Every statement goes through the scope predicat
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -106,14 +106,19 @@ class Passages:
         self._query = query
         self._scopes = scope_parameter(query.scopes)
 
-    def matching(self, ids: Iterable[int]) -> Iterable[tuple[Session, Sequence[Any]]]:
-        """The messages of these ids with their sessions: id, role, time, external id, text, tools, link."""
+    def matching(
+        self, ids: Iterable[int], shown: Collection[int]
+    ) -> tuple[list[tuple[int, Sequence[Any]]], dict[int, Session]]:
+        """The messages of these ids, each behind the id of its session: id, role, time, external id, text, tools, link;
+        and of their sessions those whose ids are among the `shown`."""
+        messages: list[tuple[int, Sequence[Any]]] = []
         sessions: dict[int, Session] = {}
         for row in self._connection.execute(_MATCHING, {"ids": json.dumps(list(ids)), "scopes": self._scopes}):
-            if row[0] not in sessions:
+            if row[0] in shown and row[0] not in sessions:
                 sessions[row[0]] = _session_of(row)
             *fields, platform_id, link_base = row[SESSION_COLUMNS:]
-            yield sessions[row[0]], [*fields, link(link_base, platform_id)]
+            messages.append((row[0], [*fields, link(link_base, platform_id)]))
+        return messages, sessions
 
     def sessions(self, ids: Iterable[int]) -> dict[int, Session]:
         """The sessions of these ids."""
