@@ -26,7 +26,6 @@ SAID_CHARS = 300
 BUTTONS = 8
 """So many of what waits get buttons."""
 _CHANGING = ("add", "replace", "remove", "undo", "approve", "reject")
-_NOTE_ACTIONS = (*_CHANGING, "pending", "history", "why")
 _REPLACEMENT = re.compile(r"""\s*(?:["“„](?P<quoted>[^"”“]+)["”“]\s*(?:=>)?|(?P<plain>.*?)=>)(?P<new>.*)""", re.DOTALL)
 
 
