@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import pairwise
 from urllib.parse import unquote
@@ -32,15 +32,21 @@ class Quoting:
     what was said, of which any longer stretch counts as well."""
 
     def __init__(self, terms: Sequence[str], texts: Iterable[str] = (), *, is_any: bool = False) -> None:
+        self._terms = tuple(terms)
         self._patterns = [re.compile(pattern) for term in terms if (pattern := _pattern(term))]
         self._is_any = is_any
-        self._learn(list(texts))
+        tokens = [tuple(_tokens(text)) for text in texts]
+        self._runs = {run for said in tokens for start in range(len(said)) if (run := _run(said, start))}
+        self._pairs = {run[:2] for run in self._runs}
+        self._short = {
+            said
+            for said in tokens
+            if len(said) < RUN_TOKENS and COPIED_CHARS <= sum(map(len, said)) <= COPIED_CHARS_MOST
+        }
 
     def over(self, texts: Iterable[str]) -> Quoting:
         """The same words with other texts."""
-        other = Quoting((), texts, is_any=self._is_any)
-        other._patterns = self._patterns
-        return other
+        return Quoting(self._terms, texts, is_any=self._is_any)
 
     def has_words(self, *texts: str | None) -> bool:
         """Whether the words stand in the texts together; JSON is read past its escapes. Without words: False."""
@@ -52,30 +58,23 @@ class Quoting:
 
     def repeats(self, *texts: str | None) -> bool:
         """Whether a stretch of what was said stands in one of the texts."""
-        return bool(self._runs) and any(self._is_repeated(text) for text in texts if text)
+        return bool(self._runs) and any(self._is_repeated(_tokens(_read(text))) for text in texts if text)
 
     def copies(self, *texts: str | None) -> bool:
         """Whether one of the texts repeats, or holds, as a copy does, something short that was said, all of it."""
-        return self.repeats(*texts) or any(self._has_short(text) for text in texts if text and self._short)
-
-    def _learn(self, texts: list[str]) -> None:
-        self._runs = {run for text in texts for run in _runs(_tokens(text))}
-        self._pairs = {run[:2] for run in self._runs}
-        shorts = (tuple(_tokens(text)) for text in texts if len(text) <= COPIED_CHARS_MOST)
-        self._short = {short for short in shorts if len(short) < RUN_TOKENS and sum(map(len, short)) >= COPIED_CHARS}
-
-    def _has_short(self, text: str) -> bool:
-        tokens = _tokens(_read(text))
         sizes = {len(short) for short in self._short}
-        return any(tuple(tokens[start : start + size]) in self._short for size in sizes for start in range(len(tokens)))
+        return self.repeats(*texts) or any(
+            tuple(tokens[start : start + size]) in self._short
+            for tokens in (_tokens(_read(text)) for text in texts if text and sizes)
+            for size in sizes
+            for start in range(len(tokens))
+        )
 
-    def _is_repeated(self, text: str) -> bool:
-        tokens = _tokens(_read(text))
-        if self._pairs.isdisjoint(pairwise(tokens)):
-            # Most texts have not even two of the words in a row.
-            return False
-        starts = [place for place, pair in enumerate(pairwise(tokens)) if pair in self._pairs]
-        return any(_run(tokens, start) in self._runs for start in starts)
+    def _is_repeated(self, tokens: Sequence[str]) -> bool:
+        # Most texts have not even two of the words in a row.
+        return any(
+            pair in self._pairs and _run(tokens, start) in self._runs for start, pair in enumerate(pairwise(tokens))
+        )
 
 
 def digest(text: str) -> str:
@@ -119,22 +118,12 @@ def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(bare(text))
 
 
-def _runs(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Every stretch that is just long enough, from each word on."""
-    for start in range(len(tokens) - RUN_TOKENS + 1):
-        run = _run(tokens, start)
-        if run:
-            yield run
-
-
 def _run(tokens: Sequence[str], start: int) -> tuple[str, ...]:
     """The shortest stretch from a word on that is a quotation; empty where the text ends before."""
-    end = start + RUN_TOKENS
-    while end <= len(tokens):
+    for end in range(start + RUN_TOKENS, len(tokens) + 1):
         run = tuple(tokens[start:end])
         if sum(map(len, run)) >= RUN_CHARS:
             return run
-        end += 1
     return ()
 
 

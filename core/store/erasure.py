@@ -100,13 +100,14 @@ class ErasureList:
     @property
     def counts(self) -> tuple[tuple[str, int], ...]:
         """How many of what a person knows by name."""
-        numbers = {
-            "message": len(self.ids["messages"]) + self.unread,
-            "fact": len(self.ids["facts"]),
-            "note": self.notes,
-            "job": len(self.ids["jobs"]),
-        }
-        return tuple((name, number) for name, number in numbers.items() if number)
+        facts, jobs = len(self.ids["facts"]), len(self.ids["jobs"])
+        numbers = (
+            ("message", len(self.ids["messages"]) + self.unread),
+            ("fact", facts),
+            ("note", self.notes),
+            ("job", jobs),
+        )
+        return tuple((name, number) for name, number in numbers if number)
 
     @property
     def is_empty(self) -> bool:
@@ -123,7 +124,6 @@ class _Copies:
     erase: str
 
 
-_OF_ASKER = "(NOT :limited OR account = :account)"
 SENDER = """
 CAST(COALESCE(
     json_extract(raw, '$.message.from.id'), json_extract(raw, '$.edited_message.from.id'),
@@ -137,11 +137,21 @@ SELECT addresses.platform || ':' || addresses.chat_id
 FROM addresses WHERE id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
 """
 
+
+def _made(table: str, texts: str, message_id: str = "message_id", at: str = "created_at") -> str:
+    """Rows that are the asker's, or in a direct chat of the asker's scopes."""
+    return f"""
+        SELECT id, {message_id}, {at}, {texts} FROM {table}
+        WHERE {visible(f"{table}.scope_id")} AND (NOT :limited OR account = :account)
+    """
+
+
+def _of_sessions(column: str) -> str:
+    return f"SELECT id, NULL, NULL, {column} FROM sessions WHERE {visible()} AND {column} <> ''"
+
+
 COPIES: Mapping[str, _Copies] = {
-    "facts": _Copies(
-        f"SELECT id, message_id, created_at, content FROM facts WHERE {visible('facts.scope_id')} AND {_OF_ASKER}",
-        "DELETE FROM facts",
-    ),
+    "facts": _Copies(_made("facts", "content"), "DELETE FROM facts"),
     "fact_changes": _Copies(
         f"""
         SELECT id, NULL, at, before, after, reason FROM fact_changes
@@ -149,40 +159,23 @@ COPIES: Mapping[str, _Copies] = {
         """,
         "DELETE FROM fact_changes",
     ),
-    "note_changes": _Copies(
-        f"SELECT id, message_id, at, before, after FROM notes WHERE {visible('notes.scope_id')} AND {_OF_ASKER}",
-        "DELETE FROM notes",
-    ),
-    "pending_notes": _Copies(
-        f"""
-        SELECT id, message_id, NULL, operations FROM pending_notes
-        WHERE {visible("pending_notes.scope_id")} AND {_OF_ASKER}
-        """,
-        "DELETE FROM pending_notes",
-    ),
+    "note_changes": _Copies(_made("notes", "before, after", at="at"), "DELETE FROM notes"),
+    "pending_notes": _Copies(_made("pending_notes", "operations", at="at"), "DELETE FROM pending_notes"),
     "jobs": _Copies(
-        f"SELECT id, NULL, created_at, text FROM jobs WHERE {visible('jobs.scope_id')} AND {_OF_ASKER}",
+        _made("jobs", "text", message_id="NULL"),
         "UPDATE jobs SET text = '', next_at = NULL, ended_at = COALESCE(ended_at, :now)",
     ),
-    "titles": _Copies(
-        f"SELECT id, NULL, NULL, title FROM sessions WHERE {visible()} AND title <> ''",
-        "UPDATE sessions SET title = NULL",
-    ),
-    "prompts": _Copies(
-        f"SELECT id, NULL, NULL, system_prompt FROM sessions WHERE {visible()} AND system_prompt <> ''",
-        "UPDATE sessions SET system_prompt = ''",
-    ),
-    "sources": _Copies(
-        f"SELECT id, NULL, NULL, external_id FROM sessions WHERE {visible()} AND external_id <> ''",
-        "UPDATE sessions SET external_id = NULL",
-    ),
+    "titles": _Copies(_of_sessions("title"), "UPDATE sessions SET title = NULL"),
+    "prompts": _Copies(_of_sessions("system_prompt"), "UPDATE sessions SET system_prompt = ''"),
+    "sources": _Copies(_of_sessions("external_id"), "UPDATE sessions SET external_id = NULL"),
     "names": _Copies(
         f"""
         SELECT messages.id, NULL, NULL, messages.external_id
         FROM sessions JOIN messages ON messages.session_id = sessions.id
-        WHERE ({in_list("sessions.id", "sources")}
-                OR sessions.id IN (SELECT session_id FROM messages WHERE {in_list("id", "touched")}))
-            AND sessions.external_id IS NOT NULL AND messages.external_id GLOB '*[^0-9]*'
+        WHERE sessions.external_id IS NOT NULL AND messages.external_id GLOB '*[^0-9]*' AND (
+            {in_list("sessions.id", "sources")}
+            OR sessions.id IN (SELECT session_id FROM messages WHERE {in_list("id", "touched")})
+        )
         """,
         "UPDATE messages SET external_id = NULL",
     ),
@@ -192,16 +185,11 @@ COPIES: Mapping[str, _Copies] = {
         "WHERE done_at IS NULL",
     ),
     "actions": _Copies(
-        f"""
-        SELECT id, NULL, NULL, arguments FROM actions
-        WHERE {visible("actions.scope_id")} AND address IS NULL AND {_OF_ASKER}
-        """,
-        "DELETE FROM actions",
+        f"{_made('actions', 'arguments', message_id='NULL', at='NULL')} AND address IS NULL", "DELETE FROM actions"
     ),
     "updates": _Copies(
         f"""
-        SELECT update_id AS id, NULL, NULL, raw FROM raw_updates
-        WHERE failed_at IS NOT NULL
+        SELECT update_id, NULL, NULL, raw FROM raw_updates WHERE failed_at IS NOT NULL
             AND (:owner OR {in_list(f"platform || ':' || CASE WHEN json_valid(raw) THEN {SENDER} END", "own")})
         """,
         "DELETE FROM raw_updates",
@@ -231,6 +219,9 @@ WHERE {in_list("messages.id", "messages")} AND messages.role = 'user' AND NOT EX
 """
 """Sessions that begin with one of these messages: their titles were made from it."""
 SESSIONS_OF = f"SELECT DISTINCT session_id FROM messages WHERE {in_list('id', 'messages')}"
+_SAID = f"""
+SELECT text, role, sender_name, created_at FROM messages WHERE {in_list("id", "messages")} AND text <> '' ORDER BY id
+"""
 _WAITING = f"""
 SELECT inbox.address_id, inbox.external_id, inbox.inbound, messages.id AS message_id
 FROM inbox LEFT JOIN messages
@@ -251,15 +242,7 @@ def copies(
 
 def said(connection: Connection, message_ids: list[int]) -> Iterator[Row]:
     """Role, sender, text and moment of these messages, oldest first."""
-    return iter(
-        connection.execute(
-            f"""
-            SELECT text, role, sender_name, created_at FROM messages
-            WHERE {in_list("id", "messages")} AND text <> '' ORDER BY id
-            """,
-            {"messages": list_value(message_ids)},
-        )
-    )
+    return iter(connection.execute(_SAID, {"messages": list_value(message_ids)}))
 
 
 def waiting(connection: Connection, scopes: list[str]) -> Iterator[tuple[str, Inbound, int | None]]:
