@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 import discord
 import yarl
 
-from adapters.discord.channels import PLATFORM
 from adapters.discord.client import DiscordClient
 from adapters.discord.commands import announce
 from adapters.discord.errors import UNREACHABLE, UNREADABLE
 from adapters.discord.events import DEFER_AFTER_S, DiscordEvents
 from adapters.discord.interactions import DiscordReply
 from adapters.discord.messages import DiscordMessages
+from adapters.discord.normalize import PLATFORM
 from adapters.streaming import StreamedReply
 from core.errors import ConfigError, DeliveryError
 from core.ports import Clock, Reply, Sink
@@ -98,7 +98,7 @@ class Discord:
     async def open(self) -> None:
         """Raises ConfigError when the token or an address is refused. Discord out of reach is no reason to fail:
         `listen` waits."""
-        _hush()
+        _quiet_logs()
         self._redirect()
         try:
             await self._ready()
@@ -267,7 +267,7 @@ def _loopback(url: str | None, name: str, schemes: tuple[str, str]) -> str | Non
     return url.rstrip("/")
 
 
-def _hush() -> None:
-    """The library tells of every reconnection; what matters is told here."""
+def _quiet_logs() -> None:
+    """The library logs every reconnection; what matters is logged here."""
     logger = logging.getLogger("discord")
     logger.setLevel(max(logger.level, logging.WARNING))

@@ -35,8 +35,8 @@ def entry(spec: CommandSpec) -> dict[str, Any]:
     return {
         "type": MESSAGE,
         "name": spec.menu[:LIMIT_ENTRY],
-        "contexts": [0, 1],
-        "integration_types": [0],
+        "contexts": [IN_GUILDS, IN_DIRECT_CHATS],
+        "integration_types": [FOR_GUILDS],
     }
 
 
@@ -50,18 +50,16 @@ def chosen(data: Mapping[str, Any], specs: Mapping[str, CommandSpec]) -> Command
 def said(data: Mapping[str, Any], caller_id: str) -> tuple[str, str]:
     """Text and id of the message that was chosen."""
     message_id = str(data.get("target_id") or "")
-    messages = (data.get("resolved") or {}).get("messages") or {}
-    message = messages.get(message_id) or {}
+    message = data.get("resolved", {}).get("messages", {}).get(message_id) or {}
+    snapshots = message.get("message_snapshots") or []
+    forwarded = "\n\n".join(filter(None, (snapshot.get("message", {}).get("content") for snapshot in snapshots)))
     names = {str(user["id"]): _name(user) for user in message.get("mentions") or []}
-    forwarded = message.get("message_snapshots") or []
-    snapshots = [(snapshot.get("message") or {}).get("content", "") for snapshot in forwarded]
-    content = message.get("content") or "\n\n".join(filter(None, snapshots))
+    content = message.get("content") or forwarded
     text = _MENTION.sub(lambda match: f"@{names[match[1]]}" if match[1] in names else match[0], content).strip()
     author = message.get("author") or {}
-    if text and forwarded:
-        return f"Forwarded: {text}", message_id
     is_own = str(author.get("id")) == caller_id and not message.get("webhook_id")
-    return (text if is_own or not text else f"{_name(author)}: {text}"), message_id
+    lead = "Forwarded: " if snapshots else "" if is_own else f"{_name(author)}: "
+    return (lead + text if text else ""), message_id
 
 
 def _name(user: Mapping[str, Any]) -> str:

@@ -13,10 +13,19 @@ from weakref import WeakValueDictionary
 
 import discord
 
-from adapters.discord.channels import DiscordChannel, channel_of, direct, room
 from adapters.discord.errors import UNREACHABLE, UNREADABLE
 from adapters.discord.interactions import DiscordInteraction, DiscordReply
-from adapters.discord.normalize import from_command, from_delete, from_edit, from_message, from_press
+from adapters.discord.normalize import (
+    DiscordChannel,
+    channel_of,
+    direct,
+    from_command,
+    from_delete,
+    from_edit,
+    from_message,
+    from_press,
+    room,
+)
 from adapters.streaming import StreamedReply
 from core.errors import DeliveryError, MnemeError
 from core.ports import Clock, Reply, Sink

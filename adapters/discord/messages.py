@@ -51,7 +51,7 @@ class DiscordMessages:
         return measure(markdown)
 
     async def typing(self) -> None:
-        """Failure is ignored: the message itself will tell."""
+        """Failure is ignored: the message itself will show it."""
         try:
             with delivered():
                 await (await self._channel()).typing()

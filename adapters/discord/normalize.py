@@ -1,21 +1,81 @@
-"""Turns events of Discord into Inbound. Pure: no call, no state, no decision about who is served."""
+"""Turns Discord's channels and events into `Address`, `Scope` and `Inbound`. Pure: no call, no state.
+
+Fails closed: a channel whose kind is not certain gives none at all.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import discord
 
 from adapters.discord import commands
-from adapters.discord.channels import DiscordChannel
-from core.types import Attachment, Command, CommandSpec, Inbound, Sender
+from core.types import Address, Attachment, Command, CommandSpec, Inbound, Scope, Sender
 
-SPOKEN = (discord.MessageType.default, discord.MessageType.reply)
+PLATFORM = "discord"
+WRITTEN_TYPES = (discord.MessageType.default, discord.MessageType.reply)
 """Kinds of messages that a person has written; all others are notes of the system."""
 MENTION = re.compile(r"<(@!?|@&|#)([0-9]{15,20})>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscordChannel:
+    """`user_id`: the person of a direct channel. `guild_id`: None outside of guilds."""
+
+    address: Address
+    scope: Scope
+    is_direct: bool
+    user_id: str | None = None
+    guild_id: int | None = None
+
+    @property
+    def link_base(self) -> str:
+        """What with a message id behind it opens that message; of channels outside of guilds for their people."""
+        channel_id = self.address.thread_id or self.address.chat_id
+        return f"https://discord.com/channels/{self.guild_id or '@me'}/{channel_id}/"
+
+
+def channel_of(channel: Any) -> DiscordChannel | None:
+    """A channel object of the library; None when only an id is known, so that it has to be fetched."""
+    if isinstance(channel, discord.DMChannel):
+        return direct(channel.id, channel.recipient.id) if channel.recipient is not None else None
+    if isinstance(channel, discord.GroupChannel):
+        return room(channel.id)
+    if isinstance(channel, discord.Thread):
+        owner_id = channel.id if channel.is_private() else channel.parent_id
+        return DiscordChannel(
+            address=Address(platform=PLATFORM, chat_id=str(channel.parent_id), thread_id=str(channel.id)),
+            scope=Scope.room(PLATFORM, str(owner_id)),
+            is_direct=False,
+            guild_id=channel.guild.id,
+        )
+    if isinstance(channel, discord.abc.GuildChannel):
+        return room(channel.id, channel.guild.id)
+    return None
+
+
+def direct(channel_id: int, user_id: int) -> DiscordChannel:
+    """The direct channel of the bot with one person."""
+    return DiscordChannel(
+        address=Address(platform=PLATFORM, chat_id=str(channel_id)),
+        scope=Scope.account(PLATFORM, str(user_id)),
+        is_direct=True,
+        user_id=str(user_id),
+    )
+
+
+def room(channel_id: int, guild_id: int | None = None) -> DiscordChannel:
+    """A channel that several people see."""
+    return DiscordChannel(
+        address=Address(platform=PLATFORM, chat_id=str(channel_id)),
+        scope=Scope.room(PLATFORM, str(channel_id)),
+        is_direct=False,
+        guild_id=guild_id,
+    )
 
 
 def from_message(
@@ -116,7 +176,7 @@ def _inbound(channel: DiscordChannel, **fields: Any) -> Inbound:
 
 
 def _sender(message: discord.Message) -> Sender:
-    is_person = message.webhook_id is None and message.type in SPOKEN
+    is_person = message.webhook_id is None and message.type in WRITTEN_TYPES
     sender = _user(message.author)
     return sender if is_person else Sender(id=sender.id, name=sender.name, is_nobody=True)
 
@@ -141,7 +201,7 @@ def _reply_to(message: discord.Message) -> str | None:
 
 def _text(message: discord.Message, bot: discord.ClientUser) -> str:
     """What was written: without the leading mention of the bot, mentions as names; for a forward what it shows."""
-    if message.type not in SPOKEN:
+    if message.type not in WRITTEN_TYPES:
         return message.system_content or ""
     content = message.content or "\n\n".join(snapshot.content for snapshot in message.message_snapshots)
     text = _without_address(content, bot.id)

@@ -65,7 +65,7 @@ class TelegramMessages:
         return utf16_length(to_telegram(markdown)[0])
 
     async def typing(self) -> None:
-        """Failure is ignored: the message itself will tell."""
+        """Failure is ignored: the message itself will show it."""
         try:
             await self._bot.send_chat_action(self._chat_id, ChatAction.TYPING, message_thread_id=self._thread_id)
         except TelegramError as error:

@@ -34,10 +34,9 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
         return None
     is_direct = message.chat.type == Chat.PRIVATE
     answered = _answered(message)
-    is_mentioned = _is_mentioned(text, entities, me)
     lead = _lead(text, entities, me)
     is_other, command = _command(text, entities, me, lead)
-    is_to_us = is_mentioned or command is not None or (answered is not None and _is_from(answered, me))
+    is_to_us = command is not None or _is_mentioned(text, entities, me) or _is_from(answered, me)
     sender = _sender(message)
     address = _address(message)
     return Inbound(
@@ -59,7 +58,7 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
 
 
 def moved(update: Update) -> tuple[str, str] | None:
-    """(old, new) chat id when the update tells that a group became a supergroup."""
+    """(old, new) chat id when the update says that a group became a supergroup."""
     message = update.message
     if message and message.migrate_to_chat_id:
         return str(message.chat.id), str(message.migrate_to_chat_id)
@@ -69,7 +68,7 @@ def moved(update: Update) -> tuple[str, str] | None:
 
 
 def _sent_at(update: Update, message: Message) -> datetime:
-    """For an edit the moment of the edit: it tells one edit of a message from the next."""
+    """For an edit the moment of the edit: it distinguishes one edit of a message from the next."""
     return (update.edited_message and message.edit_date) or message.date
 
 
@@ -110,9 +109,9 @@ def _link_base(chat: Chat, address: Address) -> str | None:
     """Only supergroups have links to their messages: with a public name for everybody, without for the members."""
     if chat.type != Chat.SUPERGROUP:
         return None
-    place = chat.username or f"c/{-chat.id - _FIRST_SUPERGROUP}"
+    name = chat.username or f"c/{-chat.id - _FIRST_SUPERGROUP}"
     topic = f"{address.thread_id}/" if address.thread_id is not None else ""
-    return f"https://t.me/{place}/{topic}"
+    return f"https://t.me/{name}/{topic}"
 
 
 def _scope(chat: Chat, sender: Sender) -> Scope:
@@ -146,8 +145,8 @@ def _answered(message: Message) -> Message | None:
     return None if answered is None or answered.forum_topic_created else answered
 
 
-def _is_from(message: Message, me: User) -> bool:
-    return message.from_user is not None and message.from_user.id == me.id
+def _is_from(message: Message | None, me: User) -> bool:
+    return message is not None and message.from_user is not None and message.from_user.id == me.id
 
 
 def _is_mentioned(text: str, entities: tuple[MessageEntity, ...], me: User) -> bool:
