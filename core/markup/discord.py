@@ -32,9 +32,7 @@ def _blocks(nodes: Sequence[MarkupNode], is_tight: bool = False) -> list[tuple[s
 def _block(node: MarkupNode) -> list[tuple[str, bool]]:
     match node.kind:
         case "heading":
-            line = _inlines(node.children).replace("\n", " ")
-            mark = "#" * node.level + " "
-            return [((mark + line) if node.level <= 3 or not line else f"**{line}**", False)]
+            return [(_heading(node), False)]
         case "list":
             return _items(node)
         case "quote":
@@ -48,6 +46,11 @@ def _block(node: MarkupNode) -> list[tuple[str, bool]]:
             return [("———", False)]
         case _:
             return [(_line(line), False) for line in _inlines(node.children).split("\n")]
+
+
+def _heading(node: MarkupNode) -> str:
+    line = _inlines(node.children).replace("\n", " ")
+    return f"{'#' * node.level} {line}" if node.level <= 3 or not line else f"**{line}**"
 
 
 def _fenced(text: str, language: str) -> list[tuple[str, bool]]:
@@ -126,18 +129,24 @@ def _is_word(character: str) -> bool:
 
 
 def _escaped(text: str) -> str:
-    pieces: list[str] = []
     last_bracket = text.rfind("](")
-    for index, character in enumerate(text):
-        before = text[index - 1] if index else " "
-        after = text[index + 1] if index + 1 < len(text) else " "
-        if (
-            character in _ESCAPED
-            or (character == "_" and not (_is_word(before) and _is_word(after)))
-            or (character == "\\" and not (_is_word(after) or (after.isspace() and index + 1 < len(text))))
-            or (character == "[" and index < last_bracket)
-            or (character == "<" and not after.isspace())
-        ):
-            pieces.append("\\")
-        pieces.append(character)
+    pieces = [
+        f"\\{character}" if _is_mark(text, index) or (character == "[" and index < last_bracket) else character
+        for index, character in enumerate(text)
+    ]
     return "".join(pieces).replace("@everyone", f"@{_GAP}everyone").replace("@here", f"@{_GAP}here")
+
+
+def _is_mark(text: str, index: int) -> bool:
+    """Whether Discord would read a character as a mark of its own."""
+    character = text[index]
+    before, after = text[index - 1] if index else " ", text[index + 1 : index + 2]
+    match character:
+        case "_":
+            return not (_is_word(before) and _is_word(after))
+        case "\\":
+            return not (_is_word(after) or after.isspace())
+        case "<":
+            return after != "" and not after.isspace()
+        case _:
+            return character in _ESCAPED

@@ -148,17 +148,14 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
     from markdown_it.rules_inline.state_inline import Delimiter
 
     scanned = state.scanDelims(state.pos, marker == "*")
-    length, can_open, can_close = scanned.length, scanned.can_open, scanned.can_close
     before = state.src[state.pos - 1] if state.pos else " "
-    after = state.src[state.pos + length] if state.pos + length < state.posMax else " "
-    if marker == "*" and before.isalnum() and after.isalnum() and not (is_cjk(before) or is_cjk(after)):
-        can_open = can_open and length > 1 and not (before.isdigit() or after.isdigit())
-    elif marker == "*" and (is_cjk(before) or is_cjk(after)):
-        can_open, can_close = not after.isspace(), not before.isspace()
-    elif marker == "_" and (
-        after == "(" or (after == "." and state.src[state.pos + length + 1 : state.pos + length + 2].isalnum())
-    ):
+    after = state.src[state.pos + scanned.length : state.posMax][:2] or " "
+    can_open, can_close = scanned.can_open, scanned.can_close
+    if marker == "*":
+        can_open, can_close = _star(before, after[0], scanned.length, can_open, can_close)
+    elif after[0] == "(" or (after[0] == "." and after[1:].isalnum()):
         can_close = False
+    length = scanned.length
     for _ in range(length):
         state.push("text", "", 0).content = marker
         state.delimiters.append(
@@ -173,6 +170,15 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
         )
     state.pos += length
     return True
+
+
+def _star(before: str, after: str, length: int, can_open: bool, can_close: bool) -> tuple[bool, bool]:
+    """Whether a run of stars between two characters may open and close a style."""
+    if is_cjk(before) or is_cjk(after):
+        return not after.isspace(), not before.isspace()
+    if before.isalnum() and after.isalnum():
+        return can_open and length > 1 and not (before.isdigit() or after.isdigit()), can_close
+    return can_open, can_close
 
 
 def _blocks(tokens: Sequence[Token], lines: Sequence[str]) -> tuple[MarkupNode, ...]:

@@ -34,28 +34,32 @@ def well_formed(text: str) -> str:
 
 def url_end(text: str, colon: int, limit: int) -> int:
     """Where the bare web address ends whose ``://`` is at `colon`; 0 when there is none. `limit` is the text's end."""
-    for scheme in ("https", "http"):
-        begin = colon - len(scheme)
-        if begin >= 0 and text[begin:colon].lower() == scheme:
-            break
-    else:
-        return 0
-    if begin and (text[begin - 1].isalnum() or text[begin - 1] == "\\"):
+    before = text[max(colon - 5, 0) : colon].lower()
+    scheme = next((name for name in ("https", "http") if before.endswith(name)), None)
+    begin = colon - len(scheme or "")
+    if scheme is None or (begin and (text[begin - 1].isalnum() or text[begin - 1] == "\\")):
         return 0
     start = end = colon + 3
     limit = min(limit, start + URL_CHARS)
     while end < limit and text[end] > " " and text[end] not in _URL_STOPS and not text[end].isspace():
-        if text[end] in "*~" and text[end : end + 2] in ("**", "~~"):
+        if text[end : end + 2] in ("**", "~~"):
             break
         end += 1
-    opened, closed = text.count("(", start, end), text.count(")", start, end)
+    end = _trimmed(text, start, end, is_underscored=begin > 0 and text[begin - 1] == "_")
+    return end if end > start else 0
+
+
+def _trimmed(text: str, start: int, end: int, is_underscored: bool) -> int:
+    """The end of an address without the punctuation and closing brackets that belong to the sentence around it."""
+    surplus = text.count(")", start, end) - text.count("(", start, end)
     while end > start:
-        if text[end - 1] == ")" and closed > opened:
-            closed -= 1
-        elif text[end - 1] not in _URL_TRAIL and not (text[end - 1] == "_" and begin and text[begin - 1] == "_"):
+        last = text[end - 1]
+        if last == ")" and surplus > 0:
+            surplus -= 1
+        elif last not in _URL_TRAIL and not (last == "_" and is_underscored):
             break
         end -= 1
-    return end if end > start else 0
+    return end
 
 
 def addresses(text: str) -> Iterator[tuple[str, bool]]:
