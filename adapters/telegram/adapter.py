@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import structlog
@@ -24,8 +24,10 @@ from adapters.telegram.messages import TelegramMessages
 from adapters.telegram.normalize import PLATFORM, moved, normalize
 from core.errors import ConfigError, DeliveryError
 from core.ports import Clock, Reply, Sink
-from core.store.inbox import Inbox
 from core.types import Address, CommandSpec, Inbound, Json, RawUpdate
+
+if TYPE_CHECKING:
+    from core.store.inbox import Inbox
 
 API_URL = "https://api.telegram.org"
 KINDS = ("message", "edited_message", "callback_query", "my_chat_member")
