@@ -3,7 +3,7 @@
 MnemeError
 ├── ConfigError      settings are wrong: all problems in one message, each with its dotted path
 ├── StoreError       state.db cannot be read or written
-│   └── Overtaken    what was to be written may have been made of what was forgotten meanwhile
+│   └── StaleReadError  what was to be written may have been made of what was forgotten meanwhile
 ├── HistoryError     a file to import is of no known kind, or broken
 ├── ModelError       the model did not answer; `is_retryable` says whether trying again can help
 ├── ToolError        a tool refused; the text goes back to the model

@@ -1,4 +1,4 @@
-"""The currency of the house: small frozen values that every floor passes on and none of them changes.
+"""Small frozen values that every layer passes on and none of them changes.
 
 Times are aware UTC datetimes. Ids of ours are integers (rows of state.db); ids of a platform are strings.
 Nothing here knows a vendor, a database or a file.
@@ -40,7 +40,7 @@ EndReason = Literal["new", "length", "resumed", "rights", "cron", "import"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a conversation takes place; a lane and the open session belong to it."""
+    """Where a conversation takes place; a queue and the open session belong to it."""
 
     platform: str
     chat_id: str
@@ -307,14 +307,14 @@ class Payer:
 
 
 NOBODY = Payer()
-"""Of such a call there is nothing to enter in the books."""
+"""Such a call is not logged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One model call. `messages` are ``{"role", "content": [blocks]}`` with ``cache_control`` marks already placed;
     `system` likewise is a list of text blocks. `tools` are name, description, input_schema objects. `kind` and `payer`
-    are for the books. `previous_id`: the answer to the request that this one extends; the server compares the two."""
+    are for the usage log. `previous_id`: the answer to the request that this one extends; the server compares."""
 
     system: tuple[Json, ...]
     messages: tuple[Json, ...]

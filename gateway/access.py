@@ -74,7 +74,7 @@ class Access:
         account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
         pairing = await self._directory.ask(account, inbound.sender.name[:100], self._clock.now())
         if pairing is not None:
-            await self._owner_notices.ring(pairing)
+            await self._owner_notices.announce(pairing)
         return pairing
 
     async def scope(self, inbound: Inbound) -> Scope:

@@ -120,7 +120,9 @@ class _Process:
             self._scheduler.plan_chore("curator", every_s, _curation(services, self._outbox_worker.wake).run)
         self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._scheduler)}
         chores = (services.forgetting.tend, FactIndex(services.database).tend)
-        self._maintenance = Maintenance(services.database, services.recall, changed, self._on_change, chores)
+        self._maintenance = Maintenance(
+            services.database.data_version, services.recall, changed, self._on_change, chores
+        )
         self._stop = asyncio.Event()
         self._log = structlog.get_logger("app")
 

@@ -96,7 +96,7 @@ class Delivery:
 
     @staticmethod
     def draft(inbound: Inbound) -> OutboxItem:
-        """The parcel that the answer to an event will leave in; nothing is stored."""
+        """The outbox item that the answer to an event will leave in; nothing is stored."""
         is_quoting = not inbound.is_direct and inbound.kind == "message"
         return OutboxItem(
             key=f"turn:{inbound.address.key}:{inbound.kind}:{inbound.message_id}",
@@ -118,7 +118,7 @@ class Delivery:
         reply.begin(_Record(outbox_item.key, outbox_item.posted, keep))
 
     async def fill(self, outbox_item: OutboxItem, answer: Answer) -> None:
-        """Stores what the parcel holds, in the hands of this process."""
+        """Stores the content of the item, in the hands of this process."""
         await self._outbox.fill(outbox_item.key, answer, None)
 
     async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:

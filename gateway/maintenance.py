@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
 
 import structlog
 
@@ -29,23 +28,19 @@ STEP_REST_S = 0.05
 SAY_EVERY_S = 2.0
 
 
-class _Versioned(Protocol):
-    async def data_version(self) -> int: ...
-
-
 class Maintenance:
-    """`on_change` is awaited when another process has written, or when `changed` is set by this one. `chores` do one
-    small step a call, besides the indexes, and say whether there is more to do now."""
+    """`data_version` changes with every write of another process. `on_change` is awaited when it did, or when `changed`
+    is set by this one. `chores` do one small step a call, besides the indexes, and say whether there is more to do."""
 
     def __init__(
         self,
-        database: _Versioned,
+        data_version: Callable[[], Awaitable[int]],
         recall: Recall,
         changed: asyncio.Event,
         on_change: Callable[[], Awaitable[None]],
         chores: Sequence[Callable[[], Awaitable[bool]]] = (),
     ) -> None:
-        self._database = database
+        self._data_version = data_version
         self._changed = changed
         self._on_change = on_change
         self._chores = (recall.tend, *chores)
@@ -58,7 +53,7 @@ class Maintenance:
         is_changed = False
         while True:
             try:
-                version = await self._database.data_version()
+                version = await self._data_version()
                 is_changed = is_changed or (known is not None and version != known)
                 known = version
                 if is_changed:

@@ -1,7 +1,5 @@
-"""Tells the owner what he has to know, where he talks to us: that a stranger asks to be let in, so that he sees who it
-is before he is given a code; that a memory is out of order, or something is put aside until he decides.
-
-Tells who decides about it that something which reads like an order was put aside: once, while anything waits there.
+"""Notices to the owner, or to the person whose notes they are: somebody asks to be let in, a memory is out of order,
+something waits for a decision. Each is left once, where that person talked last in private.
 """
 
 from __future__ import annotations
@@ -26,8 +24,8 @@ LOOKED_AT = 20
 
 
 class OwnerNotices:
-    """Rings where the owner talked last, in private; at the terminal only when there is no other place. `on_wake` tells
-    the courier."""
+    """Leaves notices where a person talked last, in private; at the terminal only when there is no other place.
+    `on_wake` calls the outbox worker."""
 
     def __init__(
         self, people: People, transcripts: Transcripts, outbox: Outbox, clock: Clock, on_wake: Callable[[], None]
@@ -38,7 +36,7 @@ class OwnerNotices:
         self._clock = clock
         self._on_wake = on_wake
 
-    async def ring(self, pairing: Pairing) -> None:
+    async def announce(self, pairing: Pairing) -> None:
         """Leaves a notice with platform, name and id in the outbox, without the code: the stranger has to pass it on.
         Nobody to tell is no error: `mneme approve` lists who waits."""
         key = f"pairing:{pairing.account.key}:{pairing.expires_at.isoformat()}"

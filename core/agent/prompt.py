@@ -37,10 +37,10 @@ and time it answers with.
 
 
 class Prompt:
-    """Writes system prompts. `soul`: the shipped identity, unless the `charter` has a SOUL.md; `zone`: IANA name."""
+    """Writes system prompts. `soul`: the shipped identity, for want of a SOUL.md; `zone`: IANA name."""
 
-    def __init__(self, charter: OwnerFiles, soul: str, zone: str, memory: MemoryProvider) -> None:
-        self._charter = charter
+    def __init__(self, owner_files: OwnerFiles, soul: str, zone: str, memory: MemoryProvider) -> None:
+        self._owner_files = owner_files
         self._soul = soul
         self._zone = zone
         self._memory = memory
@@ -48,8 +48,8 @@ class Prompt:
     async def write(self, context: ToolContext, hint: str, kept: str = "") -> str:
         """The prompt of a session that starts at `context.now`; `kept` is what a memory wants to survive of the longer
         one that it goes on with. Without a SOUL.md the assistant is who it was shipped as."""
-        soul = await self._charter.text("SOUL.md", SOUL_CHARS)
-        agents = await self._charter.text("AGENTS.md", AGENTS_CHARS)
+        soul = await self._owner_files.text("SOUL.md", SOUL_CHARS)
+        agents = await self._owner_files.text("AGENTS.md", AGENTS_CHARS)
         memory = await self._memory.system_prompt_block(context)
         local = context.now.astimezone(ZoneInfo(self._zone))
         started = f"This conversation began on {local:%A} {local.day} {local:%B %Y} at {local:%H:%M} ({self._zone})."

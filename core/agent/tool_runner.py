@@ -19,14 +19,14 @@ RAN = "It was done. What it gave is not kept, since something was forgotten mean
 
 
 class ToolRunner:
-    """The tools of the house by name; `timeout_s` is the limit of one call, unless its tool asks for more."""
+    """All tools by name; `timeout_s` is the limit of one call, unless its tool asks for more."""
 
     def __init__(self, tools: Sequence[Tool], timeout_s: float) -> None:
         self._tools = {tool.name: tool for tool in tools}
         if len(self._tools) != len(tools):
             raise ValueError("two tools have the same name")
         self._timeout_s = timeout_s
-        self._log = structlog.get_logger("toolbox")
+        self._log = structlog.get_logger("tools")
 
     def described(self, session: Session) -> tuple[Json, ...]:
         """The tools of a session as the model is told of them, in a fixed order: they stand first in the cached prefix,

@@ -354,7 +354,7 @@ def _asked_pause_s(headers: Mapping[str, str], clock: Clock) -> float | None:
 def _failure(state: RetryCallState) -> ModelFailure:
     failure = state.outcome.exception() if state.outcome else None
     if not isinstance(failure, ModelFailure):
-        raise TypeError("only mishaps are tried again")
+        raise TypeError("only failures of ours are tried again")
     return failure
 
 
@@ -369,7 +369,7 @@ def _cause(error: Exception) -> BaseException | None:
 
 
 def _origin(error: Exception) -> Exception | None:
-    """What a mishap was raised from; nothing when the words of the original hold the key, as a traceback shows them."""
+    """What a failure was raised from; nothing when its words hold the key, as a traceback shows them."""
     return None if isinstance(_cause(error), httpx2.LocalProtocolError) else error
 
 

@@ -25,7 +25,7 @@ MissCause = Literal[
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
     """One model call that was paid for. `missed` counts the tokens that might have been read from the cache and were
-    not, for the cause `miss`. `reply_id` is the server's name for the answer, `imprint` what the request was like."""
+    not, for the cause `miss`. `reply_id` is the server's name for the answer, `fingerprint` that of the request."""
 
     kind: CallKind
     model: str
@@ -35,7 +35,7 @@ class ModelCall:
     miss: MissCause | None = None
     missed: int = 0
     reply_id: str | None = None
-    imprint: str | None = None
+    fingerprint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ class UsageLog:
                 "miss": call.miss,
                 "missed": call.missed,
                 "reply_id": None if session_id is None else rows.maybe_clean(call.reply_id),
-                "imprint": None if session_id is None else rows.maybe_clean(call.imprint),
+                "imprint": None if session_id is None else rows.maybe_clean(call.fingerprint),
             }
             connection.execute(_INSERT, values)
             connection.execute(
@@ -206,7 +206,7 @@ def _previous(connection: sqlite3.Connection, values: dict[str, int]) -> Previou
         miss=row["miss"],
         missed=row["missed_tokens"],
         reply_id=row["reply_id"],
-        imprint=row["imprint"],
+        fingerprint=row["imprint"],
     )
     disturbance = connection.execute("SELECT cause FROM disturbances WHERE session_id = :session", values).fetchone()
     return PreviousCall(call=call, disturbance=None if disturbance is None else disturbance["cause"])

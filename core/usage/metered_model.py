@@ -96,7 +96,7 @@ class MeteredModel:
             miss=cause,
             missed=missed,
             reply_id=completion.id if is_chat else None,
-            imprint=fingerprint(request) if is_chat else None,
+            fingerprint=fingerprint(request) if is_chat else None,
         )
         try:
             await self._usage_log.keep(call, before.disturbance)
@@ -118,6 +118,6 @@ class MeteredModel:
         if used.cache_read >= WHOLE * (missed + used.cache_read):
             return None, 0
         told = next((part for part in _PARTS if part == completion.miss), None)
-        imprint = before.call.imprint
-        found = before.disturbance or told or (changed_part(imprint, request) if imprint else None)
+        before_print = before.call.fingerprint
+        found = before.disturbance or told or (changed_part(before_print, request) if before_print else None)
         return found or ("idle" if asked_at - before.call.at > self._lifetime else "evicted"), missed

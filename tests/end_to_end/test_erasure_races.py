@@ -65,7 +65,7 @@ async def test_a_stop_does_not_wait_until_it_is_forgotten(home: Path) -> None:
             lambda connection: connection.execute("UPDATE erasures SET begun_at = 1")
         )
         stop = asyncio.create_task(corridor.say("/stop", **ELSEWHERE))
-        lane = corridor.router._queues._lanes["telegram:42/9"]
+        lane = corridor.router._queues._queues["telegram:42/9"]
         while lane.running is not None:
             await asyncio.wait({stop}, timeout=0.01)
         assert not stop.done(), "what is said of it waits"
@@ -173,14 +173,12 @@ async def test_a_question_that_is_put_again_is_one_question(home: Path) -> None:
         agent, times = corridor.router._agent, 0
         keep = agent.keep
 
-        async def interrupted(
-            turn: Turn, session: Session, text: str, answer: Answer, *, has_outbox_item: bool
-        ) -> None:
+        async def interrupted(turn: Turn, session: Session, text: str, answer: Answer, **options: bool) -> None:
             nonlocal times
             times += 1
             if times == 1:
                 raise StaleReadError("between the question and its answer")
-            await keep(turn, session, text, answer, has_outbox_item=has_outbox_item)
+            await keep(turn, session, text, answer, **options)
 
         await corridor.say("I moved to Zanzibar in May.")
         agent.keep = interrupted  # type: ignore[method-assign]

@@ -79,7 +79,7 @@ def write_beside(database: Database) -> None:
 
 async def test_what_another_process_wrote_is_noticed_within_a_second(database: Database) -> None:
     witness, changed = Witness(), asyncio.Event()
-    maintenance = Maintenance(database, Recall(database, SteadyClock()), changed, witness)
+    maintenance = Maintenance(database.data_version, Recall(database, SteadyClock()), changed, witness)
     async with at_work(maintenance.watch):
         changed.set()
         await witness.was_called(1)
@@ -92,7 +92,7 @@ async def test_what_another_process_wrote_is_noticed_within_a_second(database: D
 
 async def test_a_change_that_was_not_heard_is_told_again(database: Database) -> None:
     witness, changed = Witness(StoreError("locked"), StoreError("locked")), asyncio.Event()
-    maintenance = Maintenance(database, Recall(database, SteadyClock()), changed, witness)
+    maintenance = Maintenance(database.data_version, Recall(database, SteadyClock()), changed, witness)
     async with at_work(maintenance.watch):
         changed.set()
         await witness.was_called(3)
@@ -100,7 +100,9 @@ async def test_a_change_that_was_not_heard_is_told_again(database: Database) -> 
 
 async def test_a_store_that_cannot_be_read_ends_nothing_and_hides_nothing(database: Database) -> None:
     witness = Witness()
-    maintenance = Maintenance(Moody(database, 1), Recall(database, SteadyClock()), asyncio.Event(), witness)
+    maintenance = Maintenance(
+        Moody(database, 1).data_version, Recall(database, SteadyClock()), asyncio.Event(), witness
+    )
     async with at_work(maintenance.watch):
         write_beside(database)
         await witness.was_called(1)
@@ -120,7 +122,7 @@ async def test_the_indexes_are_tended_until_there_is_nothing_to_do_and_a_failure
                 return True
             raise StoreError("locked")
 
-    maintenance = Maintenance(database, TendedRecall(database, SteadyClock()), asyncio.Event(), Witness())
+    maintenance = Maintenance(database.data_version, TendedRecall(database, SteadyClock()), asyncio.Event(), Witness())
     async with at_work(maintenance.tend):
         await watch.until(lambda: len(steps) == 2)
 
@@ -140,7 +142,9 @@ async def test_a_rebuild_says_how_far_it_is_and_when_it_is_done(
     await Annals(database).session(["the ferry", "at nine"])
     await database.write(index_maintenance.flag)
     with capture_logs() as lines:
-        maintenance = Maintenance(database, TendedRecall(database, SteadyClock()), asyncio.Event(), Witness())
+        maintenance = Maintenance(
+            database.data_version, TendedRecall(database, SteadyClock()), asyncio.Event(), Witness()
+        )
         async with at_work(maintenance.tend):
             await watch.until(lambda: any(line["event"] == "the text indexes are built" for line in lines))
     assert [(line["done"], line["messages"]) for line in lines if "messages" in line] == [(2, 2)]
@@ -155,6 +159,6 @@ async def test_other_chores_are_done_step_by_step_beside_the_indexes(database: D
         return len(steps) < 3
 
     recall = Recall(database, SteadyClock())
-    maintenance = Maintenance(database, recall, asyncio.Event(), Witness(), (chore,))
+    maintenance = Maintenance(database.data_version, recall, asyncio.Event(), Witness(), (chore,))
     async with at_work(maintenance.tend):
         await watch.until(lambda: len(steps) == 3)
