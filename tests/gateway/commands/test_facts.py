@@ -68,6 +68,9 @@ async def test_a_fact_says_why_and_can_be_pinned_and_corrected(home: Path) -> No
         assert "I live in Braga" in (await corridor.say("/memory why F1")).text
         assert "pinned" in (await corridor.say("/memory changes")).text
         assert "changed again since" in (await corridor.say("/memory undo c2")).text
+        refused = (await corridor.say("/memory undo c1")).text
+        assert "changed again since: c3 (corrected), c2 (pinned)" in refused, "nothing is gone unasked"
+        assert "I live in Braga" in (await corridor.say("/memory why f1")).text
         assert "It is again:\n\n- **f1** 📌 I live in Porto" in (await corridor.say("/memory undo f1")).text
         assert "📌" not in (await corridor.say("/memory undo c2")).text
         assert "no change c99" in (await corridor.say("/memory undo c99")).text
