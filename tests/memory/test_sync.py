@@ -85,14 +85,14 @@ async def test_the_past_is_told_on_demand_in_portions_and_once(home: Path, servi
         await one.memory.start()
         await one.carried(1)
         assert asked(service) == ["lately"], "what was said before is told to nobody unasked"
-        assert await one.errands.request_backfill("jotter", EVER) == many + 1
+        assert await one.queue.request_backfill("jotter", EVER) == many + 1
         await one.memory.notes_changed()
         await one.carried(1 + many)
         assert sorted(asked(service)) == sorted(["lately", *(f"long ago {number}" for number in range(many))])
-        assert await one.errands.backfill("jotter") is None
-        await one.errands.request_backfill("jotter", EVER)
+        assert await one.queue.backfill("jotter") is None
+        await one.queue.request_backfill("jotter", EVER)
         await one.memory.notes_changed()
-        assert (await one.errands.counts("jotter")).waiting == 0, "all of it is known"
+        assert (await one.queue.counts("jotter")).waiting == 0, "all of it is known"
     assert len(service.told) == len(service.held) == many + 1
 
 
@@ -102,7 +102,7 @@ async def test_a_past_that_was_cut_short_goes_on_after_a_restart(home: Path, ser
             await one.turn(f"long ago {number}", scope=Scope.account("telegram", str(100 + number)))
         await Annals(one.database).execute("DELETE FROM outbox")
         await Annals(one.database).execute("DELETE FROM told")
-        await one.errands.request_backfill("jotter", EVER)
+        await one.queue.request_backfill("jotter", EVER)
     async with life(home, service) as one, one.working():
         one.clock.advance(days=3)
         await one.memory.start()
@@ -116,12 +116,12 @@ async def test_what_was_given_up_is_told_when_it_is_asked_for(home: Path, servic
         await one.turn("one")
         await one.carried(1)
         assert one.ends == ["buried"]
-        arrears = await one.errands.counts("jotter")
-        assert (arrears.waiting, arrears.dead) == (0, 1)
-        assert "the service says 422" in arrears.reason
+        counts = await one.queue.counts("jotter")
+        assert (counts.waiting, counts.dead) == (0, 1)
+        assert "the service says 422" in counts.reason
         service.mood = "well"
-        assert await one.errands.retry_dead("jotter") == 1
-        one.courier.wake()
+        assert await one.queue.retry_dead("jotter") == 1
+        one.worker.wake()
         await one.carried(2)
         assert asked(service) == ["one"]
-        assert (await one.errands.counts("jotter")).dead == 0
+        assert (await one.queue.counts("jotter")).dead == 0

@@ -43,17 +43,17 @@ async def ids(one: Remembrance, *texts: str) -> list[int]:
 async def erase(one: Remembrance, *texts: str) -> str | None:
     """As /forget does it: the services are asked, then the rows go."""
     gone = await ids(one, *texts)
-    said = await one.copies.forget(frozenset({ANA}), gone)
+    said = await one.sync.forget(frozenset({ANA}), gone)
     for number in gone:
         await Annals(one.database).execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=number)
     return said
 
 
 def test_what_is_to_go_is_in_the_parcel_by_ids_and_read_back() -> None:
-    errand = forget_task("jotter", "12", ANA, [3, 4])
-    assert errand == forget_task("jotter", "12", ANA, [3, 4]), "asked again it is the same parcel"
-    assert errand.key != forget_task("jotter", "12", ANA, [3, 4], "later").key
-    assert SyncTask.parse(errand.key, errand.payload) == errand
+    task = forget_task("jotter", "12", ANA, [3, 4])
+    assert task == forget_task("jotter", "12", ANA, [3, 4]), "asked again it is the same outbox item"
+    assert task.key != forget_task("jotter", "12", ANA, [3, 4], "later").key
+    assert SyncTask.parse(task.key, task.payload) == task
 
 
 async def test_nobody_was_told_so_nobody_is_asked(home: Path) -> None:
@@ -72,7 +72,7 @@ async def test_what_was_erased_goes_there_and_what_was_told_with_it_stays(home: 
         said = await erase(one, "my secret is blue")
         assert said is not None
         assert said.startswith("jotter was told of it and is being asked to erase it")
-        one.courier.wake()
+        one.worker.wake()
         await one.carried(3)
         assert one.ends == ["done"] * 3
         assert ["secret" in text for _, text in service.held.values()] == [False]
@@ -85,12 +85,12 @@ async def test_it_is_asked_while_nobody_runs_and_after_failures(home: Path, serv
         await one.carried(1)
     async with remembrance(home) as one:
         assert await erase(one, "my secret is blue"), "from the command line, say: no service is loaded there"
-        parcels = await Annals(one.database).execute("SELECT key, payload FROM outbox WHERE payload NOT NULL")
-        assert len(parcels) == 2
-        assert "secret" not in str(parcels)
+        items = await Annals(one.database).execute("SELECT key, payload FROM outbox WHERE payload NOT NULL")
+        assert len(items) == 2
+        assert "secret" not in str(items)
     async with life(home, service) as one, one.working():
         service.mood = "failing"
-        one.courier.wake()
+        one.worker.wake()
         await one.carried(1)
         service.mood = "well"
         await one.later(seconds=2)
@@ -137,7 +137,7 @@ async def test_what_was_not_told_yet_is_not_forgotten_and_nothing_is_told_twice(
             await one.conversations.amend(session.address, "9", text)
             await one.memory.amended(session.address, "9")
         assert await erase(one, "the cat is Tom") is None
-        assert (await one.errands.counts("jotter")).waiting == 0
+        assert (await one.queue.counts("jotter")).waiting == 0
         assert len(service.told) == 1
 
 
@@ -178,8 +178,8 @@ async def test_changes_of_notes_are_forgotten_by_their_names(home: Path) -> None
             await one.notes.log(change)
         await one.memory.notes_changed()
         await one.carried(2)
-        assert await one.copies.forget(frozenset({ANA, BEN}), [], scribe.noted)
-        one.courier.wake()
+        assert await one.sync.forget(frozenset({ANA, BEN}), [], scribe.noted)
+        one.worker.wake()
         await one.carried(4)
     assert scribe.forgotten == [
         Forgotten(scope=ANA, notes=(scribe.noted[0],)),
@@ -200,13 +200,13 @@ async def test_one_that_cannot_forget_is_told_to_the_owner_once(home: Path) -> N
         await one.carried(2)
         await erase(one, "my secret is blue")
         await erase(one, "my secret is red")
-        one.courier.wake()
+        one.worker.wake()
         await one.watch.until(lambda: len(one.ends) >= 4)
         assert "buried" in one.ends
         assert len({key for key, _ in one.notices}) == 1
         assert "My memory “scribe” did not erase what it was asked to" in one.notices[0][1]
-        arrears = await one.errands.counts("scribe")
-        assert "has no way to erase what it was told" in arrears.reason
+        counts = await one.queue.counts("scribe")
+        assert "has no way to erase what it was told" in counts.reason
 
 
 @pytest.mark.parametrize(("kind", "told"), [(Keeper, ["the dog is Rex"]), (Scribe, ["the dog is Rex"] * 2)])
@@ -220,7 +220,7 @@ async def test_what_was_told_with_it_is_told_anew_only_to_one_that_forgets(
         await one.turn("the dog is Rex")
         await one.carried(1)
         await erase(one, "my secret is blue")
-        one.courier.wake()
+        one.worker.wake()
         await one.carried(3)
     assert scribe.told == ["my secret is blue", *told]
 
@@ -229,8 +229,8 @@ async def delivered(corridor: Corridor) -> None:
     """All that waits for a memory is brought to it."""
     services, door = corridor.services, ProviderDelivery(corridor.memory)
     post = Delivery(services.inbox, services.outbox, services.clock)
-    while parcels := await services.outbox.due(services.clock.now(), ["memory"]):
-        for outbox_item in parcels:
+    while items := await services.outbox.due(services.clock.now(), ["memory"]):
+        for outbox_item in items:
             assert outbox_item.answer is not None
             reply = door.reply(outbox_item.address)
             post.begin(outbox_item, reply)

@@ -1,4 +1,4 @@
-"""What stands in the key of a parcel to a memory, and what the store has for it."""
+"""What stands in the key of an outbox item to a memory, and what the store has for it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ AT = SteadyClock().now()
 
 
 def test_a_key_says_everything_and_is_read_back() -> None:
-    errand = SyncTask(provider="jotter", session="12", turn="3-9", hook="sync_turn")
-    assert errand.key == "memory:jotter:12:3-9:sync_turn"
-    assert SyncTask.parse(errand.key) == errand
-    assert errand.address == Address(platform="memory", chat_id="jotter", thread_id="12")
-    assert Address.parse(errand.address.key) == errand.address
+    task = SyncTask(provider="jotter", session="12", turn="3-9", hook="sync_turn")
+    assert task.key == "memory:jotter:12:3-9:sync_turn"
+    assert SyncTask.parse(task.key) == task
+    assert task.address == Address(platform="memory", chat_id="jotter", thread_id="12")
+    assert Address.parse(task.address.key) == task.address
 
 
 @pytest.mark.parametrize("key", ["", "turn:telegram:1:message:2", "memory:a:1:2:prefetch", "memory:a:1:2"])
