@@ -1,8 +1,8 @@
 """The curated notes: a MEMORY.md and a USER.md for each scope, small enough to stand in every system prompt.
 
 A write is durable when it returns and is logged with what stood there before, also when whoever asked for it is
-cancelled. Files are read anew each time; one that was edited by hand is honoured, and the edit is logged as well.
-Nothing here decides who may see which scope.
+cancelled. Files are read anew each time; what was edited by hand stands, and is logged as well. Nothing here decides
+who may see which scope.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from pathlib import Path
 
 from core.errors import Refused
 from core.guard.guard import LIMIT_CHARS
-from core.notes.edits import UNSAID, NoteEdit, containing, size, unclear
 from core.notes.files import FILES as FILES
 from core.notes.files import SEPARATOR as SEPARATOR
-from core.notes.files import HandEdits, NoteFiles, finished
+from core.notes.files import HandEdits, NoteFiles, finished, has_separator, with_plain_lines
 from core.ports import Clock
 from core.review.review import Review, reason_to_wait, typed
 from core.store.notes import FACT, Author, NoteChange, Notes, Operation, PendingNote, PendingNotes, Provenance
@@ -25,11 +24,74 @@ from core.types import Scope, Session
 
 NEARLY_FULL = 0.8
 """Notes that are fuller than this part of their limit should be put together."""
+UNSAID = "Say which note: give a part of its text that no other note has."
 
 _NOBODY = Author(origin="typed")
 """For what is done by the program on nobody's behalf."""
 KeepFact = Callable[[PendingNote], Awaitable[str]]
 """Keeps what waited to be remembered as a fact; a sentence on it."""
+
+
+class NoteEdit:
+    """A change while it is worked out, without touching a file: what goes, what comes, and whether it fits in the end.
+
+    `held` are the entries of one target by the scope whose file they stand in; `scope` is where new ones go. Raises
+    Refused with a sentence that says what to do.
+    """
+
+    def __init__(self, held: dict[Scope, list[str]], scope: Scope, target: str) -> None:
+        self.held = {place: list(entries) for place, entries in held.items()}
+        self.swaps: list[tuple[str | None, str | None, list[Scope]]] = []
+        """What went, what came, and in which files, in order."""
+        self._scope = scope
+        self._target = target
+        self._size_before = _size(self.shown)
+
+    @property
+    def shown(self) -> list[str]:
+        """All entries as they are shown: each once."""
+        return list(dict.fromkeys(entry for entries in self.held.values() for entry in entries))
+
+    @property
+    def places(self) -> list[Scope]:
+        """Whose files are changed."""
+        return list(dict.fromkeys(place for _, _, places in self.swaps for place in places))
+
+    def do(self, operation: Operation) -> None:
+        """Works out one operation after those before it."""
+        if operation.action == "add":
+            self.swap(None, _note(operation.content), self._scope)
+        else:
+            content = _note(operation.content) if operation.action == "replace" else None
+            self.swap(self._one(operation.old_text), content, self._scope)
+
+    def swap(self, before: str | None, after: str | None, scope: Scope) -> None:
+        """An entry that goes, goes from every scope that has it: it is shown once, so it must not stay behind under
+        another account. One that only comes, comes to `scope`."""
+        if before is None and after in self.shown:
+            raise Refused(f"That is noted already: “{after}”.")
+        places = [scope] if before is None else [place for place, entries in self.held.items() if before in entries]
+        for place in places:
+            self.held[place] = _changed(self.held[place], before, after)
+        self.swaps.append((before, after, places))
+
+    def fit(self, limit: int) -> None:
+        """Only the final size counts; and what was too long already may get shorter."""
+        used = _size(self.shown)
+        if used <= limit or used < self._size_before:
+            return
+        new = {after for _, after, _ in self.swaps}
+        others = [entry for entry in self.shown if entry not in new]
+        listed = "\n".join(f"- {len(entry)} characters: {entry}" for entry in others)
+        left = max(0, limit - _size(others) - (len(SEPARATOR) if others else 0))
+        raise Refused(
+            f"That would make {FILES[self._target]} {used:,} characters, over its limit of {limit:,}; "
+            f"{left:,} would fit. Shorten, replace or remove entries first:\n{listed}"
+        )
+
+    def _one(self, old_text: str) -> str:
+        others = [entry for place, entries in self.held.items() if place != self._scope for entry in entries]
+        return _only(old_text, self.held[self._scope], list(dict.fromkeys(others)))
 
 
 class Notebook:
@@ -45,13 +107,13 @@ class Notebook:
         pending: PendingNotes | None = None,
         keep_fact: KeepFact | None = None,
     ) -> None:
-        self._pages = NoteFiles(home / "memories")
+        self._files = NoteFiles(home / "memories")
         self._notes = notes
         self._clock = clock
         self._limits = limits
         self.review = Review(pending, clock)
         self._keep_fact = keep_fact
-        self._handwriting = HandEdits(self._pages, notes, self.review, clock)
+        self._hand_edits = HandEdits(self._files, notes, self.review, clock)
         self._tell: Callable[[NoteChange], Awaitable[None]] | None = None
 
     def connect(self, tell: Callable[[NoteChange], Awaitable[None]]) -> None:
@@ -65,18 +127,18 @@ class Notebook:
 
     async def holders(self) -> list[Scope]:
         """Everybody who has notes."""
-        return await asyncio.to_thread(self._pages.holders)
+        return await asyncio.to_thread(self._files.holders)
 
     async def heading(self, scopes: frozenset[Scope], target: str) -> str:
         """``37 % full, 814/2,200 characters``."""
-        used, limit = size(await self.entries(scopes, target)), self._limits[target]
+        used, limit = _size(await self.entries(scopes, target)), self._limits[target]
         return f"{round(100 * used / limit)} % full, {used:,}/{limit:,} characters"
 
     async def troubles(self, scopes: frozenset[Scope]) -> list[str]:
         """A sentence on each file of these scopes that cannot be read as notes."""
 
         def look() -> list[str]:
-            found = (self._pages.trouble(scope, target) for scope in sorted(scopes) for target in FILES)
+            found = (self._files.trouble(scope, target) for scope in sorted(scopes) for target in FILES)
             return [sentence for sentence in found if sentence]
 
         return await asyncio.to_thread(look)
@@ -88,24 +150,11 @@ class Notebook:
         when it is empty, has to be asked about, is there already, or does not fit."""
         return await self.apply(scope, scopes, target, [Operation(action="add", content=content)], author)
 
-    async def replace(
-        self,
-        scope: Scope,
-        scopes: frozenset[Scope],
-        target: str,
-        old_text: str,
-        content: str,
-        author: Author | None = None,
-    ) -> str:
-        """Replaces the one entry that contains `old_text`, in the notes of `scope` or else of the others.
-        Raises Refused, with the candidates, when there is not exactly one."""
-        operation = Operation(action="replace", content=content, old_text=old_text)
-        return await self.apply(scope, scopes, target, [operation], author)
-
     async def remove(
         self, scope: Scope, scopes: frozenset[Scope], target: str, old_text: str, author: Author | None = None
     ) -> str:
-        """Removes the one entry that contains `old_text`. Finds it and raises Refused as `replace` does."""
+        """Removes the one entry that contains `old_text`. Raises
+        Refused, with the candidates, when there is not exactly one."""
         return await self.apply(scope, scopes, target, [Operation(action="remove", old_text=old_text)], author)
 
     async def apply(
@@ -123,16 +172,14 @@ class Notebook:
         if author.origin != "typed":
             reason = reason_to_wait(operations) or author.reason
             return await self.review.put_aside(scope, target, operations, author, reason)
-        kept, left_out = [], ""
-        for one in operations:
-            content, sentence = typed(one.content, LIMIT_CHARS, is_insisting=author.is_insisting)
-            kept.append(replace(one, content=content))
-            left_out = left_out or sentence
+        cleaned = [typed(one.content, LIMIT_CHARS, is_insisting=author.is_insisting) for one in operations]
+        kept = [replace(one, content=content) for one, (content, _) in zip(operations, cleaned, strict=True)]
+        left_out = next((sentence for _, sentence in cleaned if sentence), "")
 
-        def work(revision: NoteEdit) -> None:
+        def work(edit: NoteEdit) -> None:
             for number, operation in enumerate(kept, 1):
                 try:
-                    revision.do(operation)
+                    edit.do(operation)
                 except Refused as refusal:
                     if len(kept) == 1:
                         raise
@@ -189,10 +236,10 @@ class Notebook:
     ) -> str:
         """Puts back what stood there before a change of these scopes. Raises Refused when it is not so any more."""
 
-        def work(revision: NoteEdit) -> None:
-            if change.after is not None and change.after not in revision.shown:
+        def work(edit: NoteEdit) -> None:
+            if change.after is not None and change.after not in edit.shown:
                 raise Refused(f"“{change.after}” is not noted any more, so change {change.id} cannot be undone.")
-            revision.swap(change.after, change.before, change.scope)
+            edit.swap(change.after, change.before, change.scope)
 
         undoing, scopes = [("undo", change.id)], scopes | {change.scope}
         said = await self._write(scope, scopes, change.target, work, undoing, author or _NOBODY)
@@ -232,14 +279,8 @@ class Notebook:
     async def origin(self, scopes: frozenset[Scope], text: str) -> Provenance:
         """Where the one note with `text` in it comes from. Raises Refused, with the candidates."""
         await self.notice(scopes)
-        wanted = text.strip()
         shown = [entry for target in FILES for entry in await self.entries(scopes, target)]
-        if not wanted:
-            raise Refused(UNSAID)
-        found = [wanted] if wanted in shown else containing(shown, wanted)
-        if len(found) != 1:
-            raise Refused(unclear(wanted, found, shown))
-        return await self._notes.origin(scopes, found[0])
+        return await self._notes.origin(scopes, _only(text, shown))
 
     async def news(self, scopes: frozenset[Scope], session: Session) -> Sequence[NoteChange]:
         """What was changed since the session started, oldest first, and not by the session itself."""
@@ -253,18 +294,18 @@ class Notebook:
     async def notice(self, scopes: frozenset[Scope]) -> None:
         """Logs what was edited by hand since the last look, as changes by nobody."""
         places = [(scope, target) for scope in sorted(scopes) for target in FILES]
-        if await self._handwriting.is_seen(places):
+        if await self._hand_edits.is_seen(places):
             return
 
         async def look() -> list[NoteChange]:
-            async with self._pages.lock():
-                return [change for place in places for change in await self._handwriting.edits(*place)]
+            async with self._files.lock():
+                return [change for place in places for change in await self._hand_edits.edits(*place)]
 
-        await self._told(await finished(look()))
+        await self._tell_all(await finished(look()))
 
     async def settle(self) -> None:
         """Returns when whatever was being written has been."""
-        async with self._pages.lock():
+        async with self._files.lock():
             return
 
     async def target_of(self, scopes: frozenset[Scope], old_text: str) -> str:
@@ -287,40 +328,50 @@ class Notebook:
         """`names`: of each swap that `work` makes, the action it is logged as, and the change that it undoes."""
         scopes = scopes | {scope}
 
-        def revise() -> NoteEdit:
-            revision = NoteEdit(self._read(scopes, target), scope, target)
-            work(revision)
-            revision.fit(self._limits[target])
-            for place in revision.places:
-                if sentence := self._pages.trouble(place, target):
+        def write_files() -> NoteEdit:
+            edit = NoteEdit(self._read(scopes, target), scope, target)
+            work(edit)
+            edit.fit(self._limits[target])
+            for place in edit.places:
+                if sentence := self._files.trouble(place, target):
                     raise Refused(sentence)
-            for place in revision.places:
-                self._pages.keep(place, target, revision.held[place])
-            return revision
+            for place in edit.places:
+                self._files.keep(place, target, edit.held[place])
+            return edit
 
         async def write() -> tuple[NoteEdit, list[NoteChange]]:
-            async with self._pages.lock():
+            async with self._files.lock():
                 await self._notes.check()
-                made = [change for place in sorted(scopes) for change in await self._handwriting.edits(place, target)]
-                revision = await asyncio.to_thread(revise)
+                made = [change for place in sorted(scopes) for change in await self._hand_edits.edits(place, target)]
+                edit = await asyncio.to_thread(write_files)
                 # One moment for all: what is changed in several files is one change.
                 at = self._clock.now()
-                for (before, after, places), (action, undoes) in zip(revision.swaps, names, strict=True):
+                for (before, after, places), (action, undoes) in zip(edit.swaps, names, strict=True):
                     for place in places:
-                        change = replace(self._change(place, target, action, before, after), at=at)
-                        made.append(_by(author, replace(change, undoes=undoes, is_insisted=author.is_insisting)))
-                        await self._notes.log(made[-1])
-            return revision, made
+                        change = NoteChange(
+                            scope=place,
+                            target=target,
+                            action=action,
+                            before=before,
+                            after=after,
+                            at=at,
+                            account=author.account,
+                            message_id=author.message_id,
+                            address=author.address,
+                            external_id=author.external_id,
+                            undoes=undoes,
+                            is_insisted=author.is_insisting,
+                        )
+                        await self._notes.log(change)
+                        made.append(change)
+            return edit, made
 
-        revision, made = await finished(write())
-        await self._told(made)
-        done = " ".join(_sentence(before, after) for before, after, _ in revision.swaps)
+        edit, made = await finished(write())
+        await self._tell_all(made)
+        done = " ".join(_sentence(before, after) for before, after, _ in edit.swaps)
         return f"{done} {await self._state(scopes, target)}"
 
-    def _change(self, scope: Scope, target: str, action: str, before: str | None, after: str | None) -> NoteChange:
-        return NoteChange(scope=scope, target=target, action=action, before=before, after=after, at=self._clock.now())
-
-    async def _told(self, changes: Sequence[NoteChange]) -> None:
+    async def _tell_all(self, changes: Sequence[NoteChange]) -> None:
         if self._tell is not None:
             for change in changes:
                 await self._tell(change)
@@ -328,13 +379,13 @@ class Notebook:
     async def _state(self, scopes: frozenset[Scope], target: str) -> str:
         entries = await self.entries(scopes, target)
         said = f"{FILES[target]} is {await self.heading(scopes, target)}."
-        if size(entries) > NEARLY_FULL * self._limits[target]:
+        if _size(entries) > NEARLY_FULL * self._limits[target]:
             listed = "\n".join(f"- {len(entry)} characters: {entry}" for entry in entries)
             said = f"{said} It is nearly full: merge, shorten or remove entries now.\n{listed}"
         return "\n".join([said, *await self.troubles(scopes)])
 
     def _read(self, scopes: frozenset[Scope], target: str) -> dict[Scope, list[str]]:
-        return {scope: self._pages.read(scope, target) for scope in sorted(scopes)}
+        return {scope: self._files.read(scope, target) for scope in sorted(scopes)}
 
 
 def _check(target: str) -> None:
@@ -342,17 +393,48 @@ def _check(target: str) -> None:
         raise Refused(f"There is no “{target}” to note in; use memory (what was learned) or user (the person).")
 
 
-def _by(author: Author, change: NoteChange) -> NoteChange:
-    return replace(
-        change,
-        account=author.account,
-        message_id=author.message_id,
-        address=author.address,
-        external_id=author.external_id,
-    )
-
-
 def _sentence(before: str | None, after: str | None) -> str:
     if after is None:
         return f"Removed: “{before}”."
     return f"Noted: “{after}”." if before is None else f"Now noted: “{after}”."
+
+
+def _note(content: str) -> str:
+    """A note as it is kept. Raises Refused when it cannot be one."""
+    content = with_plain_lines(content.encode("utf-8", "replace").decode("utf-8")).replace("\0", "").strip()
+    if not content:
+        raise Refused("There is nothing to note: give the text.")
+    if has_separator(content):
+        raise Refused("A note cannot contain a line with § alone: that is what separates the notes.")
+    return content
+
+
+def _only(text: str, *shelves: Sequence[str]) -> str:
+    """The entry that is exactly `text`, else the only one with it in the first of the lists that has any: as written,
+    or else in any case. Raises Refused, with the candidates, when there is not exactly one."""
+    wanted, shown = text.strip(), list(dict.fromkeys(entry for entries in shelves for entry in entries))
+    if not wanted:
+        raise Refused(UNSAID)
+    if wanted in shown:
+        return wanted
+    found: Sequence[str] = ()
+    for entries in shelves:
+        found = found or [entry for entry in entries if wanted in entry]
+        found = found or [entry for entry in entries if wanted.casefold() in entry.casefold()]
+    if len(found) == 1:
+        return found[0]
+    listed = "\n".join(f"- {entry}" for entry in found or shown) or "(there are no notes yet)"
+    reason = f"{len(found)} notes contain" if found else "No note contains"
+    raise Refused(f"{reason} “{wanted}”. The notes are:\n{listed}")
+
+
+def _size(entries: Sequence[str]) -> int:
+    """In characters, as they are shown."""
+    return len(SEPARATOR.join(entries))
+
+
+def _changed(entries: Sequence[str], before: str | None, after: str | None) -> list[str]:
+    if before is None:
+        return [*entries, *([] if after is None else [after])]
+    changed = (after if entry == before else entry for entry in entries)
+    return list(dict.fromkeys(entry for entry in changed if entry is not None))

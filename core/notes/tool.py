@@ -70,19 +70,18 @@ def memory_note(notebook: Notebook, evidence: EvidenceSearch) -> Tool:
 
 
 async def _act(notebook: Notebook, evidence: EvidenceSearch, asked: _Arguments, context: ToolContext) -> str:
-    if asked.operations:
-        if asked.action is not None:
-            raise ToolError("Give either an action or operations, not both.")
-        wanted = [Operation(action=one.action, content=one.content, old_text=one.old_text) for one in asked.operations]
-        return await _apply(notebook, evidence, asked.target, wanted, context)
-    if asked.action is None:
+    if asked.operations and asked.action is not None:
+        raise ToolError("Give either an action or operations, not both.")
+    if not asked.operations and asked.action is None:
         raise ToolError("Say what to do: an action, or several operations.")
     if asked.action == "list":
         entries = await notebook.entries(context.scopes, asked.target)
         fullness = await notebook.heading(context.scopes, asked.target)
         return "\n".join([fullness, *(f"- {entry}" for entry in entries), *await notebook.troubles(context.scopes)])
-    operation = Operation(action=asked.action, content=asked.content, old_text=asked.old_text)
-    return await _apply(notebook, evidence, asked.target, [operation], context)
+    wanted = [Operation(**one.model_dump()) for one in asked.operations]
+    if asked.action is not None:
+        wanted = [Operation(action=asked.action, content=asked.content, old_text=asked.old_text)]
+    return await _apply(notebook, evidence, asked.target, wanted, context)
 
 
 async def _apply(

@@ -14,6 +14,7 @@ from core.store.notes import Notes
 from core.store.sqlite.database import Database
 from core.types import Scope
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import replacing
 
 ANA = Scope.account("telegram", "1")
 ANA_TOO = Scope.account("discord", "2")
@@ -51,7 +52,7 @@ async def test_edits_by_hand_are_logged_as_nobodys(notebook: Notebook, home: Pat
 async def test_an_edit_is_logged_before_the_change_that_follows_it(notebook: Notebook, home: Path) -> None:
     await notebook.add(ANA, HERS, "memory", "one")
     page(home).write_text("two\n")
-    await notebook.replace(ANA, HERS, "memory", "two", "three")
+    await notebook.apply(ANA, HERS, "memory", [replacing("two", "three")])
     assert (await logged(notebook))[1:] == [("edited", "one", "two"), ("replace", "two", "three")]
     before = len(await logged(notebook))
     assert len(await logged(notebook)) == before, "what is known is not logged again"

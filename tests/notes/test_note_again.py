@@ -11,6 +11,7 @@ from core.store.notes import Author, Notes
 from core.types import Account, Address, Scope
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
 from tests.fixtures.forgetful import left_of
+from tests.fixtures.samples import replacing
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +33,7 @@ async def test_what_was_noted_before_a_crash_is_said_to_be_noted(home: Path) -> 
         await notebook.add(OWNER, OWNERS, "memory", "likes tea", typed("77"))
         said = (await corridor.say("/memory add likes tea", message_id="77")).text
         assert said == "Noted: “likes tea”. MEMORY.md is 0 % full, 9/2,200 characters."
-        await notebook.replace(OWNER, OWNERS, "memory", "tea", "likes mate", typed("78"))
+        await notebook.apply(OWNER, OWNERS, "memory", [replacing("tea", "likes mate")], typed("78"))
         said = (await corridor.say("/memory replace tea => likes mate", message_id="78")).text
         assert said.startswith("Now noted: “likes mate”.")
         assert "noted already" in (await corridor.say("/memory add likes mate", message_id="79")).text

@@ -16,6 +16,7 @@ from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.keepsake import evidence_of
+from tests.fixtures.samples import replacing
 
 ANA = Scope.account("telegram", "1")
 ANA_TOO = Scope.account("discord", "2")
@@ -71,8 +72,8 @@ async def test_replace_and_remove_want_exactly_one_note(notebook: Notebook) -> N
         await notebook.remove(ANA, only(ANA), "memory", "Lisbon")
     assert "- Ana lives in Lisbon\n- Bea lives in Lisbon" in str(refusal.value)
     with pytest.raises(Refused, match="No note contains"):
-        await notebook.replace(ANA, only(ANA), "memory", "Madrid", "x")
-    await notebook.replace(ANA, only(ANA), "memory", "ana lives", "Ana lives in Porto")
+        await notebook.apply(ANA, only(ANA), "memory", [replacing("Madrid", "x")])
+    await notebook.apply(ANA, only(ANA), "memory", [replacing("ana lives", "Ana lives in Porto")])
     await notebook.remove(ANA, only(ANA), "memory", "Cy")
     assert await notebook.entries(only(ANA), "memory") == ["Ana lives in Porto", "Bea lives in Lisbon"]
 
@@ -81,7 +82,7 @@ async def test_a_note_of_another_account_of_the_person_is_reached(notebook: Note
     both = frozenset((ANA, ANA_TOO))
     await notebook.add(ANA_TOO, both, "memory", "Ana lives in Lisbon")
     await notebook.add(ANA_TOO, both, "memory", "Cy is away")
-    said = await notebook.replace(ANA, both, "memory", "LISBON", "Ana lives in Porto")
+    said = await notebook.apply(ANA, both, "memory", [replacing("LISBON", "Ana lives in Porto")])
     assert "Now noted: “Ana lives in Porto”. MEMORY.md is" in said
     assert await notebook.entries(only(ANA_TOO), "memory") == ["Ana lives in Porto", "Cy is away"]
     assert await notebook.entries(only(ANA), "memory") == []
@@ -123,7 +124,7 @@ async def test_notes_of_another_person_are_out_of_reach(notebook: Notebook) -> N
     await notebook.add(BOB, only(BOB), "memory", "Bob has a secret")
     for scopes in (only(ANA), frozenset((ANA, ANA_TOO))):
         with pytest.raises(Refused, match="No note contains") as refusal:
-            await notebook.replace(ANA, scopes, "memory", "secret", "none")
+            await notebook.apply(ANA, scopes, "memory", [replacing("secret", "none")])
         assert "Bob" not in str(refusal.value)
     assert await notebook.entries(only(BOB), "memory") == ["Bob has a secret"]
 
@@ -132,7 +133,7 @@ async def test_a_note_that_two_accounts_have_goes_from_both(notebook: Notebook, 
     for scope in (ANA, ANA_TOO):  # noted before the accounts were linked
         await notebook.add(scope, only(scope), "memory", "Ana lives in Lisbon")
     both = frozenset((ANA, ANA_TOO))
-    await notebook.replace(ANA, both, "memory", "Lisbon", "Ana lives in Porto")
+    await notebook.apply(ANA, both, "memory", [replacing("Lisbon", "Ana lives in Porto")])
     assert await notebook.entries(both, "memory") == ["Ana lives in Porto"]
     await notebook.remove(ANA, both, "memory", "Porto")
     assert await notebook.entries(both, "memory") == []
@@ -145,7 +146,7 @@ async def test_the_limit_holds_for_a_note_that_is_replaced_elsewhere(notebook: N
     await notebook.add(ANA, both, "user", "a" * 60)
     await notebook.add(ANA_TOO, both, "user", "b" * 20)
     with pytest.raises(Refused, match="over its limit of 100"):
-        await notebook.replace(ANA, both, "user", "bbb", "b" * 50)
+        await notebook.apply(ANA, both, "user", [replacing("bbb", "b" * 50)])
     assert await notebook.entries(only(ANA_TOO), "user") == ["b" * 20]
 
 
@@ -162,7 +163,7 @@ async def test_cancelled_while_the_file_is_written_the_change_is_whole(
 ) -> None:
     await notebook.add(ANA, only(ANA), "memory", "old")
     with FileLock(home / "memories" / ".lock"):
-        change = asyncio.create_task(notebook.replace(ANA, only(ANA), "memory", "old", "new"))
+        change = asyncio.create_task(notebook.apply(ANA, only(ANA), "memory", [replacing("old", "new")]))
         await asyncio.wait([change], timeout=0.05)
         change.cancel()
         await asyncio.wait([change], timeout=0.05)
@@ -221,7 +222,7 @@ async def test_a_byte_order_mark_is_no_part_of_the_first_note(notebook: Notebook
 async def test_every_change_is_logged_with_who_and_what_stood_there(notebook: Notebook, notes: Notes) -> None:
     author = Author(account=Account(platform="telegram", user_id="1"), message_id=7, origin="typed")
     await notebook.add(ANA, only(ANA), "memory", "old", author)
-    await notebook.replace(ANA, only(ANA), "memory", "old", "new", author)
+    await notebook.apply(ANA, only(ANA), "memory", [replacing("old", "new")], author)
     await notebook.remove(ANA, only(ANA), "memory", "new")
     changes: list[NoteChange] = await notes.changes(only(ANA))
     assert [(change.action, change.before, change.after) for change in changes] == [
