@@ -9,22 +9,20 @@ from dataclasses import replace
 from typing import Annotated, cast, get_args
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from core.errors import MnemeError
 from core.search import filters
 from core.search.recall import HistorySearch
-from core.search.rendering import NO_MESSAGE, NO_SESSION, NO_SESSIONS, to_json
+from core.search.rendering import CLOSE, OPEN, to_json, to_markdown
 from core.store.query import FoundSession, SearchQuery, SearchResults
 from core.text.sanitize import on_one_line
 from core.types import Payer, Role
 from gateway import texts
-from gateway.cli.runtime import OWN, AsJson, InScope, console, joined, say_json, seen, tell, visit, zone_of
+from gateway.cli.runtime import OWN, AsJson, InScope, console, joined, say_json, seen, show, tell, visit, zone_of
 from gateway.services import Services
 
 STREAM = "-"
-MARKS = (">>>", "<<<")
 
 
 def recall(  # noqa: PLR0913  The options are read off the signature.
@@ -139,38 +137,14 @@ def _roles(text: str) -> tuple[Role, ...]:
 
 
 def _show(services: Services, results: SearchResults) -> None:
-    if not results.sessions:
-        nothing = {"scroll": NO_MESSAGE, "read": NO_SESSION}.get(results.shape, "Nothing was found.")
-        if results.shape == "browse" and not results.note:
-            nothing = NO_SESSIONS
-        tell(" ".join(filter(None, [nothing, results.note])))
-        return
-    if results.note:
-        tell(results.note)
-    if results.shape in ("scroll", "read"):
+    if results.sessions and results.shape in ("scroll", "read"):
+        if results.note:
+            tell(results.note)
         _show_messages(services, results.sessions[0])
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("Session", justify="right")
-    table.add_column("When", no_wrap=True)
-    table.add_column("Platform")
-    table.add_column("Title", ratio=1, overflow="fold")
-    table.add_column("What was said", ratio=3, overflow="fold")
-    for found in results.sessions:
-        session = found.session
-        at = found.matches[0].created_at if found.matches else session.last_at or session.started_at
-        table.add_row(
-            str(session.id),
-            texts.moment(at, zone_of(services)),
-            session.address.platform,
-            Text(on_one_line(session.title or "")),
-            _marked(found.matches[0].snippet) if found.matches else Text(found.preview or ""),
-        )
-        if found.summary is not None:
-            table.add_row("", "", "", "", Text(found.summary, style="italic"))
-    console().print(table)
+    show(to_markdown(results, zone_of(services), is_wide=True))
     for hit in results.messages:
-        console().print(Text.assemble((f"{hit.message_id} ", "dim"), _marked(hit.snippet)))
+        tell(f"{hit.message_id} {hit.snippet.replace(OPEN, '').replace(CLOSE, '')}")
 
 
 def _show_messages(services: Services, found: FoundSession) -> None:
@@ -183,14 +157,3 @@ def _show_messages(services: Services, found: FoundSession) -> None:
         name = on_one_line(item.sender or "") or ("you" if item.role == "user" else item.role)
         head = f"{item.message_id}  {texts.moment(item.at, zone)}  {name}: "
         console().print(Text.assemble((head, "bold" if item.is_anchor else "dim"), item.text))
-
-
-def _marked(snippet: str) -> Text:
-    """A snippet with the match in bold instead of between its marks."""
-    text = Text()
-    opened, closed = MARKS
-    for position, part in enumerate(snippet.split(opened)):
-        inside, mark, outside = part.partition(closed)
-        text.append(inside, style="bold" if position and mark else "")
-        text.append(outside)
-    return text

@@ -57,7 +57,7 @@ def test_options_filter_and_typed_filters_do_the_same(home: Path) -> None:
 def test_a_person_reads_what_was_tried(home: Path) -> None:
     imported(home, LINES)
     assert good(home, "recall", "zeppelin", "--title", "dinner") == (
-        "Nothing was found. I looked for “zeppelin”, in conversations with “dinner” in their title.\n"
+        "Nothing found. I looked for “zeppelin”, in conversations with “dinner” in their title.\n"
     )
     done = mneme(home, "chat", stdin="/recall ferry from:borje\n/recall fery role:banana\n/help recall\n")
     assert "eat soup" in done.stdout
@@ -108,7 +108,7 @@ async def test_with_a_model_summaries_stand_below_their_rows(home: Path) -> None
         assert "I also searched for “soup on board”." in done.stdout
         rows = done.stdout.splitlines()
         noon, settled = (next(n for n, row in enumerate(rows) if word in row) for word in ("at noon", "They settled"))
-        assert settled == noon + 1
+        assert settled > noon
         session = await asyncio.to_thread(mneme, home, "recall", "in:1", "--summary", **options)
         assert "They settled on noon." in session.stdout.splitlines()[1]
         stream = await asyncio.to_thread(
