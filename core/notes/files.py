@@ -1,10 +1,7 @@
 """The files of the curated notes: a MEMORY.md and a USER.md in a folder a scope, entries separated by a ``§`` line.
 
 Read anew each time; written beside, forced to the disk and renamed. A file that cannot be read as notes is copied with
-a time stamp and left alone. Knows nothing of limits, of versions, or of who may see what.
-
-Finds what was edited by hand in the files of notes, and logs it as changes by nobody.
-Work on files that is done to its end although whoever waits for it is cancelled.
+a time stamp and left alone. Knows nothing of limits, or of who may see what.
 """
 
 from __future__ import annotations
@@ -14,7 +11,6 @@ import re
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
@@ -39,11 +35,13 @@ LIMIT_BYTES = 200_000
 _LOCK_TIMEOUT_S = 10.0
 _COPY = ".unreadable-"
 
-_log = structlog.get_logger("pages")
+T = TypeVar("T")
+
+_log = structlog.get_logger("notes")
 
 
 class NoteFiles:
-    """Pages under `folder`. All methods but `lock` block: they are called in a thread."""
+    """The files under `folder`. All methods but `lock` block: they are called in a thread."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -75,11 +73,11 @@ class NoteFiles:
 
     def read(self, scope: Scope, target: str) -> list[str]:
         """The entries, each once; none of a file that is not there or cannot be read."""
-        return self._parsed(scope, target)[0]
+        return self.parsed(scope, target)[0]
 
     def trouble(self, scope: Scope, target: str) -> str | None:
         """Why the file cannot be read, and what to do, as a sentence; None when it can, or is not there."""
-        return self._parsed(scope, target)[1]
+        return self.parsed(scope, target)[1]
 
     def keep(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
         """Puts these entries in place of those there are. Raises Refused where they cannot be written."""
@@ -107,7 +105,9 @@ class NoteFiles:
     def _path(self, scope: Scope, target: str) -> Path:
         return self._folder / quote(scope.key, safe="") / FILES[target]
 
-    def _parsed(self, scope: Scope, target: str) -> tuple[list[str], str | None]:
+    def parsed(self, scope: Scope, target: str) -> tuple[list[str], str | None]:
+        """The entries, each once, none of a file that is not there or cannot be read; and why it cannot, and what to
+        do, as a sentence."""
         path = self._path(scope, target)
         try:
             content = path.read_bytes()
@@ -164,11 +164,12 @@ def _shown(path: Path) -> str:
 
 
 class HandEdits:
-    """Compares `pages` with what their `versions` come to; `review` is shown what was written there."""
+    """Finds what was edited by hand: where `files` differ from what the versions in `notes` come to. `review` warns of
+    what stands there."""
 
-    def __init__(self, pages: NoteFiles, versions: Notes, review: Review, clock: Clock) -> None:
-        self._pages = pages
-        self._versions = versions
+    def __init__(self, files: NoteFiles, notes: Notes, review: Review, clock: Clock) -> None:
+        self._files = files
+        self._notes = notes
         self._review = review
         self._clock = clock
         self._seen: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
@@ -177,39 +178,38 @@ class HandEdits:
         """Whether all of these files are as they were at the last look. Needs no lock."""
         if not all(place in self._seen for place in places):
             return False
-        states = await asyncio.to_thread(lambda: [self._pages.state(*place) for place in places])
+        states = await asyncio.to_thread(lambda: [self._files.state(*place) for place in places])
         return states == [self._seen[place] for place in places]
 
     async def edits(self, scope: Scope, target: str) -> list[NoteChange]:
-        """Logs where a file differs from what its versions come to; nothing while it cannot be read."""
-        state = await asyncio.to_thread(self._pages.state, scope, target)
+        """Logs where a file differs from its versions, as changes by nobody; nothing while it cannot be read."""
+
+        def look() -> tuple[list[str], str | None]:
+            self._files.sweep(scope, target)
+            return self._files.parsed(scope, target)
+
+        state = await asyncio.to_thread(self._files.state, scope, target)
         if (scope, target) in self._seen and self._seen[scope, target] == state:
             return []
-        await asyncio.to_thread(self._pages.sweep, scope, target)
-        if await asyncio.to_thread(self._pages.trouble, scope, target) is not None:
+        there, trouble = await asyncio.to_thread(look)
+        if trouble is not None:
             return []
-        there = await asyncio.to_thread(self._pages.read, scope, target)
-        known = await self._versions.standing(scope, target)
+        known = await self._notes.standing(scope, target)
         gone = [entry for entry in known if entry not in there]
         new = [entry for entry in there if entry not in known]
         # As many gone as came: notes that were reworded, in their order.
-        pairs = (
-            zip_longest(gone, new) if len(gone) == len(new) else [*((e, None) for e in gone), *((None, e) for e in new)]
-        )
-        made = [self._edited(scope, target, before, after) for before, after in pairs]
+        pairs: list[tuple[str | None, str | None]] = list(zip(gone, new, strict=True)) if len(gone) == len(new) else []
+        pairs = pairs or [*((entry, None) for entry in gone), *((None, entry) for entry in new)]
+        at = self._clock.now()
+        made = [
+            NoteChange(scope=scope, target=target, action="edited", before=before, after=after, at=at)
+            for before, after in pairs
+        ]
         for change in made:
-            await self._versions.log(change)
+            await self._notes.log(change)
         await self._review.warn(scope, target, new)
         self._seen[scope, target] = state
         return made
-
-    def _edited(self, scope: Scope, target: str, before: str | None, after: str | None) -> NoteChange:
-        return NoteChange(scope=scope, target=target, action="edited", before=before, after=after, at=self._clock.now())
-
-
-T = TypeVar("T")
-
-_shielded_log = structlog.get_logger("notebook")
 
 
 async def finished(write: Coroutine[Any, Any, T]) -> T:
@@ -221,5 +221,5 @@ async def finished(write: Coroutine[Any, Any, T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait([task])
         if not task.cancelled() and (error := task.exception()) is not None:
-            _shielded_log.warning("a note failed after its caller was gone", error=str(error))
+            _log.warning("a note failed after its caller was gone", error=str(error))
         raise
