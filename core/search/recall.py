@@ -98,7 +98,7 @@ class Recall:
         if (found := await self._indexed(query, may_wait=True)) is not None:
             return found
         with contextlib.suppress(StoreError):
-            await self._mend()
+            await self._repair()
             for _ in range(STEPS_BEFORE_SEARCH):
                 if not await self._worked(chunk_index.advance):
                     break
@@ -113,7 +113,7 @@ class Recall:
         except StoreError:
             return None
 
-    async def _mend(self) -> None:
+    async def _repair(self) -> None:
         if not await self._database.read(index_maintenance.is_stale):
             if await self._database.read(_is_far_behind) or not await self._database.write(index_maintenance.wrong):
                 return

@@ -113,7 +113,7 @@ def _apart(match: re.Match[str]) -> str:
 
 def signed_terms(text: str) -> list[str]:
     """A term for each word of folded text that has a sign of its own: ``C++`` gives ``cu2bu2b``, ``#12`` ``u2312``."""
-    if "#" not in text and "++" not in text and " ." not in text and not text.startswith("."):
+    if "#" not in text and not ("+" in text and "++" in text) and " ." not in text and text[:1] != ".":
         return []
     return [
         "".join("".join(map(symbol_token, part)) if part in ("#", ".", "++") else part for part in match.groups(""))

@@ -49,7 +49,7 @@ NUMBERS_MOST = 60
 
 
 def other_writings(text: str) -> list[Way]:
-    """Other ways to write the identifiers, Kana and East Asian numbers of a text as `query.clean` leaves it."""
+    """Other ways to write the identifiers, Kana and East Asian numbers of a text as `terms.clean` leaves it."""
     return [way for way in dict.fromkeys(islice(_ways(text[:LOOK_CHARS]), MOST)) if way]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -13,7 +14,7 @@ from core.models.content_blocks import parsed
 from core.search import filters
 from core.search.recall import HistorySearch
 from core.search.rendering import to_json
-from core.store.query import FoundSession, SearchQuery
+from core.store.query import DEFAULT_ROLES, FoundSession, SearchQuery
 from core.types import Account, Json, Payer, Role, Scope, Tool, ToolContext
 
 BUDGET_CHARS = 6_000
@@ -128,18 +129,15 @@ def _query(asked: _Arguments, context: ToolContext, zone: ZoneInfo) -> SearchQue
 
 
 def _roles(asked: list[Literal["user", "assistant", "tool"]] | str | None) -> tuple[Role, ...]:
-    """Models write a list or a comma-separated line; both are understood."""
-    if asked is None or not asked:
-        return ("user", "assistant")
-    names = [name.strip().lower() for name in asked.split(",") if name.strip()] if isinstance(asked, str) else asked
     known: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
-    unknown = [name for name in names if name not in known]
-    if unknown:
+    names = _names(asked) or DEFAULT_ROLES
+    if unknown := [name for name in names if name not in known]:
         raise ToolError(f"role_filter: there is no role {unknown[0]!r}; use user, assistant or tool.")
     return tuple(known[name] for name in names)
 
 
-def _names(asked: list[str] | str | None) -> tuple[str, ...]:
+def _names(asked: Sequence[str] | None) -> tuple[str, ...]:
+    """Models write a list or a comma-separated line; both are understood."""
     names = asked.split(",") if isinstance(asked, str) else asked or []
     return tuple(name.strip().casefold() for name in names if name.strip())
 

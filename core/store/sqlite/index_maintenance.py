@@ -64,12 +64,7 @@ def rebuild(connection: sqlite3.Connection, count: int = REBUILD_MESSAGES) -> in
         keep_meta(connection, _VERSION_KEY, str(VERSION))
         connection.execute("DELETE FROM state_meta WHERE key IN (:stale, :cursor)", {"stale": STALE, "cursor": CURSOR})
         return 0
-    for table, view, columns in INDEXED:
-        connection.execute(
-            f"INSERT INTO {table} (rowid, {columns}) SELECT id, {columns} FROM {view} "
-            "WHERE id > :cursor AND id <= :last ORDER BY id",
-            {"cursor": cursor, "last": last},
-        )
+    _index(connection, "id > :cursor AND id <= :last", {"cursor": cursor, "last": last})
     keep_meta(connection, CURSOR, str(last))
     return int(found)
 

@@ -170,16 +170,10 @@ class TextIndex:
 
     def latest_terms(self) -> Counter[str]:
         """The terms of what is in no chunk yet, of who said it and when, and how often each was said."""
-        rows = self._connection.execute(
-            f"""
-            SELECT {_CANDIDATE_TEXT} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
-            WHERE messages.id > :until AND {SHOWN} AND {visible("sessions.scope_id")}
-            ORDER BY messages.id DESC LIMIT {TAIL_MESSAGES}
-            """,
-            {"until": self.until(), "scopes": self._parameters["scopes"]},
-        )
         return Counter(
-            term for text, name, at in rows for term in (*terms_of(text), *name_terms(name or ""), *day_of(at))
+            term
+            for *_, text, name, at, _ in self._tail()
+            for term in (*terms_of(text), *name_terms(name or ""), *day_of(at))
         )
 
     def until(self) -> int:
