@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from config.settings import Settings
 from core.errors import ConfigError
-from core.facts.dictation import Dictation
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from core.memory.sync import Sync
@@ -29,7 +28,7 @@ from core.store.inbox import Inbox
 from core.store.incognito import IncognitoMarks, IncognitoRegistry
 from core.store.jobs import Jobs
 from core.store.links import Links
-from core.store.notes import Notes, PendingNotes
+from core.store.notes import Notes, PendingNote, PendingNotes
 from core.store.outbox import Outbox
 from core.store.people import People
 from core.store.personal_data import PersonalData
@@ -75,8 +74,7 @@ class Services:
         self.facts = Facts(database, clock)
         self.fact_search = FactSearch(database)
         self.notes = Notes(database)
-        dictation = Dictation(self.facts, zone)
-        self.notebook = Notebook(settings.home, self.notes, clock, limits, PendingNotes(database), dictation.approve)
+        self.notebook = Notebook(settings.home, self.notes, clock, limits, PendingNotes(database), self._keep_fact)
         self.owner_files = OwnerFiles(settings.home)
         self.home_files = HomeFiles(settings.home)
         self.inbox = Inbox(database, clock, registry)
@@ -90,6 +88,12 @@ class Services:
         sync = Sync(SyncQueue(database, clock), SyncSource(database), clock, on_change)
         self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, [sync])
         self.epoch_guard = EpochGuard(database, self.forgetting.invalidate)
+
+    async def _keep_fact(self, note: PendingNote) -> str:
+        # Its rules take a while to load, which few commands need.
+        from core.facts.dictation import Dictation
+
+        return await Dictation(self.facts, self.settings.general.zone).approve(note)
 
     @classmethod
     @asynccontextmanager

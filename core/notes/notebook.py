@@ -169,6 +169,9 @@ class Notebook:
         has not typed waits for a yes. Returns what was done, with the live state; raises Refused."""
         _check(target)
         author = author or _NOBODY
+        longest = max((len(one.content) for one in operations), default=0)
+        if author.origin != "typed" and longest > self._limits[target]:
+            raise Refused(f"That is too long: {longest:,} characters, and {self._limits[target]:,} are all there is.")
         if author.origin != "typed":
             reason = reason_to_wait(operations) or author.reason
             return await self.review.put_aside(scope, target, operations, author, reason)
@@ -191,6 +194,7 @@ class Notebook:
 
     async def pending(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
         """What waits for a yes in these scopes, oldest first."""
+        await self.notice(scopes)
         return await self.review.waiting(scopes)
 
     async def waiting(self, scopes: frozenset[Scope], number: int) -> PendingNote:

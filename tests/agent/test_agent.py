@@ -107,13 +107,15 @@ async def test_every_request_extends_the_one_before_over_thirty_turns_with_tools
             model.script.append(calls(("memory", {"target": "memory", "action": "add", "content": f"fact {number}"})))
         model.script.append(says(f"Answer {number} about the ferry."))
     async with open_corridor(home, model) as corridor:
-        await corridor.say("The ferry to Lisbon leaves at nine.")
+        await corridor.say("The ferry to Lisbon leaves at nine. Keep fact 0.")
         await corridor.say("/new")
         for number in range(14):
-            await corridor.say(f"When does the ferry leave, {number}?")
+            await corridor.say(f"When does the ferry leave, {number}? Keep fact {number + 1}.")
     async with open_corridor(home, model) as corridor:
         for number in range(14, 29):
-            reply = await corridor.say(f"When does the ferry leave, {number}?", message_id=f"again{number}")
+            reply = await corridor.say(
+                f"When does the ferry leave, {number}? Keep fact {number + 1}.", message_id=f"again{number}"
+            )
             assert reply.text.endswith("about the ferry.")
     requests = [bare(request) for request in model.requests]
     starts = [index for index, request in enumerate(model.requests) if len(request.messages) == 1]
