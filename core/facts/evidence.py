@@ -25,9 +25,10 @@ from core.text.normalize import fold, is_unspaced, plain, words_of
 from core.text.terms import stop_words, terms_of
 from core.types import Message
 
-WORDS, WORDS_BESIDE = 0.62, 0.3
+WORDS, WORDS_BESIDE, WORDS_OF_FEW = 0.62, 0.3, 0.85
 """At least this part of the words of a statement, by weight, must have been said; where its names and figures were, the
-second."""
+second; without those and of no more than `FEW` words, the third."""
+FEW = 5
 LOOKED_AT = 100
 """So many messages of people are looked at, the latest."""
 EARLIER = 30
@@ -111,12 +112,13 @@ class _Statement:
         strict = [name for name in (*names, *found) if not _FIGURE.search(name)]
         figures = _FIGURE.findall(fold(" ".join((text, *names))))
         named = {term for name in strict for term in terms_of(name)}
-        words = [term for term in terms_of(text) if term not in named and not term.isdecimal() and not month_of(term)]
-        months = [str(month) for word in words_of(plain(text)[0]) if (month := month_of(word))]
+        months = {word: str(month) for word in words_of(plain(text)[0]) if (month := month_of(word))}
+        named |= {term for word in months for term in terms_of(word)}
+        words = [term for term in terms_of(text) if term not in named and not term.isdecimal()]
         nobody = ("", *_data()["words"]["nobody"])
         return cls(
             tuple(dict.fromkeys(name for name in strict if entity_key(name) not in nobody)),
-            tuple(dict.fromkeys([*figures, *months])),
+            tuple(dict.fromkeys([*figures, *months.values()])),
             tuple(term for term in dict.fromkeys(words) if term not in nobody),
             text,
             _Text.of(text),
@@ -183,7 +185,7 @@ class Evidence:
             for term in words
             if own.speaks_of(term) or frame.has_word(term) or (is_naming and term in _data()["words"]["naming"])
         ]
-        share = WORDS_BESIDE if anchors else WORDS
+        share = WORDS_BESIDE if anchors else WORDS_OF_FEW if len(words) <= FEW else WORDS
         # Of other languages it is not known which words are said of the same thing; that it is told of oneself is.
         is_foreign = not _is_english(text) and (is_first_person(text) or not is_own_affair)
         is_foreign = is_foreign and len(words) - len(meant) <= FOREIGN_WORDS * anchors

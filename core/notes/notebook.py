@@ -171,7 +171,7 @@ class Notebook:
         author = author or _NOBODY
         longest = max((len(one.content) for one in operations), default=0)
         if author.origin != "typed" and longest > self._limits[target]:
-            raise Refused(f"That is too long: {longest:,} characters, and {self._limits[target]:,} are all there is.")
+            raise Refused(f"That is too long: {longest:,} characters, over its limit of {self._limits[target]:,}.")
         if author.origin != "typed":
             reason = reason_to_wait(operations) or author.reason
             return await self.review.put_aside(scope, target, operations, author, reason)
