@@ -9,7 +9,9 @@ asked once more, and then the rules read.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated
@@ -71,6 +73,7 @@ class _Item(BaseModel):
 
 MOST_ANSWERED = 40
 """A longer list is no answer to what was asked."""
+_OBJECT = re.compile(r"\{[^{}]*\}")
 
 
 class Extraction:
@@ -165,31 +168,16 @@ class Extraction:
 def _read(answer: str) -> tuple[list[_Item], bool]:
     """The items of an answer that are facts, and whether that is all of it. A list that was cut off is read up to
     there."""
-    begin = answer.find("[")
-    decoder = json.JSONDecoder()
-    items: list[object] = []
-    place, is_whole = begin + 1, False
-    while begin >= 0 and len(items) <= MOST_ANSWERED:
-        rest = answer[place:].lstrip(" \t\r\n,")
-        place = len(answer) - len(rest)
-        is_whole = rest.startswith("]")
-        try:
-            item, length = (None, 0) if is_whole else decoder.raw_decode(rest)
-        except (json.JSONDecodeError, RecursionError):
-            break
-        if is_whole:
-            break
-        items.append(item)
-        place += length
-    if len(items) > MOST_ANSWERED:
+    begin, end = answer.find("["), answer.rfind("]")
+    texts = _OBJECT.findall(answer, max(begin, 0))
+    if len(texts) > MOST_ANSWERED:
         return [], False
     found = []
-    for item in items:
-        try:
-            found.append(_Item.model_validate(item))
-        except ValidationError:
-            is_whole = False
-    return found, is_whole
+    for text in texts:
+        with contextlib.suppress(ValidationError):
+            found.append(_Item.model_validate_json(text))
+    shape = "".join(_OBJECT.sub("#", answer[begin : end + 1]).split())
+    return found, shape == f"[{','.join('#' * len(found))}]"
 
 
 LOOKS_BACK = timedelta(days=3)

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import structlog
 
@@ -122,12 +122,6 @@ class CircuitBreaker:
         self._is_probing = False
 
 
-class _Spawn(Protocol):
-    """Starts a task that its owner cancels at the end."""
-
-    def __call__(self, work: Coroutine[Any, Any, T], /) -> asyncio.Task[T]: ...
-
-
 @dataclass(slots=True)
 class _Search:
     """What is looked for beside the turns of a conversation, for whoever sees `scopes`. `is_late`: a turn has waited
@@ -139,8 +133,8 @@ class _Search:
 
 
 class GuardedProvider:
-    """`provider`, asked within `timeout_s`; one with a `folder` is a service of the user's choice. `on_open` is given
-    its name and a reason when its circuit breaker opens."""
+    """`provider`, asked within `timeout_s`; with a `folder` it is a service of the user's choice. `spawn` starts a task
+    that is cancelled at the end; `on_open` is given a name and a reason when the circuit breaker opens."""
 
     def __init__(
         self,
@@ -148,7 +142,7 @@ class GuardedProvider:
         folder: Path | None,
         clock: Clock,
         timeout_s: float,
-        spawn: _Spawn,
+        spawn: Callable[[Coroutine[Any, Any, list[str]]], asyncio.Task[list[str]]],
         on_open: Callable[[str, str], None],
     ) -> None:
         self.provider = provider
