@@ -241,10 +241,13 @@ class _CopySearch:
             is_answer = row["session_id"] in near and row["id"] > first
             if (is_apart or is_answer) and self._is_repeat(row, is_apart=is_apart):
                 self._ids["repeats"].append(row["id"])
-            elif row["sent"]:
-                beside = "\n".join(str(block.get("text", "")) for block in json.loads(row["sent"])[2:])
-                if beside and (self._is_meant(beside) or any(line in beside for line in lines)):
-                    self._ids["fences"].append(row["id"])
+            elif row["sent"] and self._is_in_context(row["sent"], lines):
+                self._ids["fences"].append(row["id"])
+
+    def _is_in_context(self, sent: str, lines: list[str]) -> bool:
+        """Whether what was sent below the question repeats it, or names it by its number."""
+        context = "\n".join(str(block.get("text", "")) for block in json.loads(sent)[2:])
+        return bool(context) and (self._is_meant(context) or any(line in context for line in lines))
 
     def _is_repeat(self, row: Row, *, is_apart: bool) -> bool:
         """Of an answer a longer stretch counts; what is no part of the talk itself (commands, results of tools) goes

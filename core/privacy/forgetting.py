@@ -13,6 +13,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
@@ -287,21 +288,19 @@ class HomeFiles:
         def is_meant(text: str) -> bool:
             return text.strip() in whole or quoting.repeats(text) or quoting.has_words(text)
 
-        # What people say is logged by a slip only, and a single word of theirs may be one of ours.
-        kept = {
-            path: [line for line in _lines(path) if not quoting.repeats(line)]
-            for path in sorted(self._home.glob(f"{LOG}*"))
-        }
+        stuck = []
+        for path in sorted(self._home.glob(f"{LOG}*")):
+            # What people say is logged by a slip only, and a single word of theirs may be one of ours.
+            if not _did(_rewrite, path, [line for line in _lines(path) if not quoting.repeats(line)]):
+                stuck.append(path)
         if _TERMINAL in scopes:
-            kept[self._home / HISTORY] = [
-                line
-                for lines, typed in self._typed(scopes)
-                if not is_meant(typed) and digest(typed) not in digests
-                for line in lines
+            entries = [
+                lines for lines, typed in self._typed(scopes) if not is_meant(typed) and digest(typed) not in digests
             ]
-        stuck = [path for path, lines in kept.items() if not _did(_rewrite, path, lines)]
+            if not _did(_rewrite, self._home / HISTORY, list(chain.from_iterable(entries))):
+                stuck.append(self._home / HISTORY)
         for path in self._copies(scopes):
-            if any(map(is_meant, _SEPARATOR.split("".join(_lines(path))))) and not _did(_remove, path):
+            if any(map(is_meant, _SEPARATOR.split("".join(_lines(path))))) and not _did(Path.unlink, path, True):
                 stuck.append(path)
         return [str(path.relative_to(self._home)) for path in stuck]
 
@@ -348,10 +347,6 @@ def _rewrite(path: Path, lines: Sequence[str]) -> None:
             file.truncate()
             file.flush()
             os.fsync(file.fileno())
-
-
-def _remove(path: Path) -> None:
-    path.unlink(missing_ok=True)
 
 
 def _did(work: Callable[..., None], *arguments: object) -> bool:

@@ -204,7 +204,7 @@ class Archive:
                 report.sessions.add(one.session_id)
                 if not one.is_new:
                     pieced.add(one.session_id)
-                if one.unnamed:
+                if one.session_id in unnamed:
                     unnamed[one.session_id] -= one.unnamed
                 report.taken += one.taken
                 report.known += one.lines - one.taken
@@ -328,7 +328,7 @@ def _store_piece(
     connection: Connection, lines: Sequence[TransferRecord], unnamed: Mapping[int, Counter[bytes]]
 ) -> _Stored:
     """Stores lines of one session that are not known."""
-    own_store, first = rows.meta(connection, _STORE_NAME), lines[0]
+    first = lines[0]
     row = _found(connection, first.scope, first.session)
     session_id = _new_session(connection, lines) if row is None else int(row["id"])
     if row is not None and row["external_id"] is None:
@@ -338,37 +338,38 @@ def _store_piece(
         address_id = rows.keep_address(connection, Address(platform="import", chat_id=str(session_id)))
     known = set() if row is None else _known(connection, address_id, lines)
     stored, used = unnamed.get(session_id, Counter()), Counter[bytes]()
-    taken: list[Message] = []
+    own_store, taken = rows.meta(connection, _STORE_NAME), list[Message]()
     for line in lines:
-        external_id = rows.maybe_clean(line.id)
-        quote = _QUOTE_ID.fullmatch(external_id or "") if line.role == "assistant" else None
-        if quote is not None and quote["store"] == own_store:
-            # Here such an answer has no id.
-            external_id = None
-        if external_id is None:
+        message = _message(line, session_id, own_store)
+        if message.external_id is None:
             digest = _digest(rows.timestamp(line.at), line.role, rows.clean(line.text))
-            if used[digest] < stored[digest]:
-                used[digest] += 1
-                continue
-        elif external_id in known:
-            continue
+            used[digest] += 1
+            is_known = used[digest] <= stored[digest]
         else:
-            known.add(external_id)
-        message = Message(
-            role=line.role,
-            kind="chat" if quote is None else "quote",
-            text=line.text,
-            session_id=session_id,
-            created_at=line.at,
-            external_id=external_id,
-            sender=None if line.sender is None else Sender(id="", name=line.sender),
-            origin=line.origin,
-        )
-        taken.append(message)
+            is_known = message.external_id in known
+            known.add(message.external_id)
+        if not is_known:
+            taken.append(message)
     message_rows.add(connection, taken, address_id)
     if taken or row is None:
         _count(connection, session_id, lines, sum(message.kind == "chat" for message in taken))
     return _Stored(session_id, row is None, first.scope, len(lines), len(taken), used)
+
+
+def _message(line: TransferRecord, session_id: int, own_store: str | None) -> Message:
+    external_id = rows.maybe_clean(line.id)
+    quote = _QUOTE_ID.fullmatch(external_id or "") if line.role == "assistant" else None
+    return Message(
+        role=line.role,
+        kind="chat" if quote is None else "quote",
+        text=line.text,
+        session_id=session_id,
+        created_at=line.at,
+        # Here such an answer has no id.
+        external_id=None if quote is not None and quote["store"] == own_store else external_id,
+        sender=None if line.sender is None else Sender(id="", name=line.sender),
+        origin=line.origin,
+    )
 
 
 def _known(connection: Connection, address_id: int, lines: Sequence[TransferRecord]) -> set[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from typing import Any, BinaryIO, cast, get_args
@@ -74,7 +74,7 @@ class Conversation:
     parent: str | None = None
 
     def record(
-        self, role: Role, text: str, at: datetime | None, message_id: str, sender: str | None = None
+        self, role: Role, text: str, at: datetime | None, message_id: str | None, sender: str | None = None
     ) -> TransferRecord | Skipped:
         """A message of it; one without words or a time is left out."""
         if not text.strip():
@@ -153,40 +153,41 @@ def read_lines(
             yield Skipped(reason=str(error), line=number)
 
 
+_FIELDS = ("session", "parent", "title", "platform", "chat", "scope", "role", "sender", "text", "at", "id")
+
+
 def parse_line(line: str | bytes, choices: Choices | None = None) -> TransferRecord:
     """Reads one line; raises ValueError with a reason for a person."""
-    choices = choices or Choices()
-    values = _object(line)
-    fields = ("session", "parent", "title", "platform", "chat", "scope", "role", "sender", "text", "at", "id")
-    for key in fields:
-        if not isinstance(values.get(key), str | None):
-            raise ValueError(f'"{key}" is not a string')
-    said = {key: values.get(key) or "" for key in fields}
-    if not said["session"]:
-        raise ValueError('"session" is missing')
-    if said["role"] not in get_args(Role):
-        raise ValueError('"role" is not user, assistant or tool')
-    if not said["text"].strip():
-        raise ValueError('"text" is missing or empty')
-    if not said["at"]:
-        raise ValueError('"at" is missing')
+    choices, said = choices or Choices(), _fields(line)
     at = from_text(said["at"])
     if at is None:
         raise ValueError(f'"at" is not a moment in ISO 8601: {said["at"][:40]!r}')
-    is_own = said["role"] == "user" and choices.is_own(said["sender"])
-    return TransferRecord(
-        session=said["session"],
+    conversation = Conversation(
+        name=said["session"],
         parent=said["parent"] or None,
-        role=cast(Role, said["role"]),
-        text=said["text"],
-        at=at,
+        title=said["title"],
         address=_address(said["platform"] or "terminal", said["chat"], said["session"]),
-        scope=_scope(said["scope"]) if said["scope"] else choices.scope,
-        title=said["title"].strip()[:TITLE_CHARS] or None,
-        sender=said["sender"] or None,
-        id=said["id"] or None,
-        origin="typed" if is_own else "imported",
+        choices=replace(choices, scope=_scope(said["scope"])) if said["scope"] else choices,
     )
+    record = conversation.record(cast(Role, said["role"]), said["text"], at, said["id"] or None, said["sender"] or None)
+    if isinstance(record, Skipped):
+        raise ValueError('"text" is missing or empty')
+    return record
+
+
+def _fields(line: str | bytes) -> dict[str, str]:
+    """The texts of a line, empty where they are absent."""
+    values = _object(line)
+    for key in _FIELDS:
+        if not isinstance(values.get(key), str | None):
+            raise ValueError(f'"{key}" is not a string')
+    said = {key: values.get(key) or "" for key in _FIELDS}
+    for key in ("session", "at"):
+        if not said[key]:
+            raise ValueError(f'"{key}" is missing')
+    if said["role"] not in get_args(Role):
+        raise ValueError('"role" is not user, assistant or tool')
+    return said
 
 
 def to_line(record: TransferRecord) -> str:

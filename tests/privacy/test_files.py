@@ -70,7 +70,7 @@ def test_a_file_that_cannot_be_changed_is_named(home: Path, monkeypatch: pytest.
     (home / "mneme.log").write_text("bad row: I moved to Porto in May of last year\n")
     (home / "terminal_history").write_text(HISTORY)
     monkeypatch.setattr(Path, "open", locked)
-    monkeypatch.setattr(Path, "unlink", lambda path, missing_ok: locked(path, "w"))
+    monkeypatch.setattr(Path, "unlink", lambda path, missing_ok=False: locked(path, "w"))
     said = ["Lives in Porto", "My flat is in Porto", "I moved to Porto in May of last year"]
     stuck = HomeFiles(home).erase(frozenset({TERMINAL}), said, Quoting(()), ())
     assert stuck == ["mneme.log", "terminal_history", "memories/account%3Aterminal%3Alocal/USER.md.bak"]
