@@ -51,8 +51,8 @@ async def carried(corridor: Corridor, many: int) -> list[tuple[object, ...]]:
     watcher = sys.modules["mneme_plugin_watcher"]
     services = corridor.services
     door = ProviderDelivery(corridor.memory)
-    courier = asyncio.create_task(
-        OutboxWorker(services.outbox, corridor.post, {door.platform: door}, services.clock).run()
+    worker = asyncio.create_task(
+        OutboxWorker(services.outbox, corridor.delivery, {door.platform: door}, services.clock).run()
     )
 
     def heard() -> list[tuple[object, ...]]:
@@ -62,8 +62,8 @@ async def carried(corridor: Corridor, many: int) -> list[tuple[object, ...]]:
         while len(heard()) < many:
             watcher.TOLD.clear()
             await asyncio.to_thread(watcher.TOLD.wait, 10)
-    courier.cancel()
-    await asyncio.wait([courier])
+    worker.cancel()
+    await asyncio.wait([worker])
     return heard()
 
 

@@ -44,7 +44,7 @@ async def test_a_second_stop_is_an_answer_and_not_an_error(home: Path) -> None:
         turn = tasks.create_task(corridor.say("tell me"))
         await model.began.wait()
         await asyncio.gather(corridor.say("/stop"), corridor.say("/stop"))
-        # One of them may be left to the courier, to leave after the answer that it stopped.
+        # One of them may be left to the worker, to leave after the answer that it stopped.
         stopped = "SELECT text FROM messages WHERE kind = 'command' AND role = 'assistant'"
         rows = await corridor.services.database.read(lambda connection: connection.execute(stopped).fetchall())
         assert {row["text"] for row in rows} <= {"Stopped.", "There is nothing to stop."}

@@ -50,11 +50,11 @@ async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(room:
     await room.answer(await room.drafted("a"))
     outbox_item = await room.drafted("b")
     live = room.telegram.staged_reply(outbox_item.address)
-    room.post.begin(outbox_item, live)
+    room.delivery.begin(outbox_item, live)
     assert live.receipt is not None
     await live.receipt.record("501")
-    await room.post.fill(outbox_item, Answer(text="b"))
-    assert not await room.post.deliver(outbox_item, live, Answer(text="b"))
+    await room.delivery.fill(outbox_item, Answer(text="b"))
+    assert not await room.delivery.deliver(outbox_item, live, Answer(text="b"))
     async with room.working():
         await room.later(seconds=30)
         await room.watch.until(lambda: room.outbox.ends[-1] == ("b", "done"))
@@ -130,10 +130,10 @@ async def test_a_mistake_of_a_platform_is_no_failed_turn(room: Mailroom) -> None
 async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(room: Mailroom) -> None:
     outbox_item = await room.drafted("a")
     reply = room.telegram.staged_reply(outbox_item.address)
-    room.post.begin(outbox_item, reply)
-    await room.post.fill(outbox_item, Answer(text="a"))
+    room.delivery.begin(outbox_item, reply)
+    await room.delivery.fill(outbox_item, Answer(text="a"))
     with room.locked():
-        assert await room.post.deliver(outbox_item, reply, Answer(text="a"))
+        assert await room.delivery.deliver(outbox_item, reply, Answer(text="a"))
     assert reply.text == "a"
     assert await room.outbox.counts() == {"held": 1, "due": 0, "dead": 0}
     await room.answer(await room.drafted("b"))
@@ -148,21 +148,21 @@ async def test_a_stranger_is_told_or_not_and_nothing_is_kept(room: Mailroom) -> 
     event = inbound()
     room.telegram.stage("42", None, DeliveryError("blocked", is_permanent=True), TypeError("a mistake"))
     told = room.telegram.staged_reply(event.address)
-    await room.post.tell(event, told, Answer(text="your code"))
+    await room.delivery.tell(event, told, Answer(text="your code"))
     assert told.text == "your code"
     for _ in range(2):
-        await room.post.tell(event, room.telegram.staged_reply(event.address), Answer(text="your code"))
+        await room.delivery.tell(event, room.telegram.staged_reply(event.address), Answer(text="your code"))
     assert room.telegram.said == [("42", "your code")]
     assert await room.outbox.counts() == NOTHING
 
 
 async def test_an_event_is_accepted_once_and_a_lost_interaction_expires(room: Mailroom) -> None:
     event = inbound(is_interaction=True)
-    entry = await room.post.accept(event, event)
+    entry = await room.delivery.accept(event, event)
     assert entry is not None
-    assert await room.post.accept(event, event) is None
-    assert await room.post.waiting() == [entry]
-    await room.post.expire(entry)
-    assert await room.post.waiting() == []
-    assert await room.post.accept(event, event) is None
-    assert (await room.post.hold(room.post.draft(event))).is_over
+    assert await room.delivery.accept(event, event) is None
+    assert await room.delivery.waiting() == [entry]
+    await room.delivery.expire(entry)
+    assert await room.delivery.waiting() == []
+    assert await room.delivery.accept(event, event) is None
+    assert (await room.delivery.hold(room.delivery.draft(event))).is_over

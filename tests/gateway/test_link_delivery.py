@@ -42,16 +42,19 @@ async def ask(corridor: Corridor) -> None:
 
 
 async def carried(corridor: Corridor, platform: KeptPlatform, state: str) -> None:
-    """The courier works until the SQL condition `state` holds for all of the outbox; `platform` stands for Telegram."""
-    courier = OutboxWorker(
-        corridor.services.outbox, corridor.post, {**corridor.platforms, "telegram": platform}, corridor.services.clock
+    """The worker works until the SQL condition `state` holds for all of the outbox; `platform` stands for Telegram."""
+    worker = OutboxWorker(
+        corridor.services.outbox,
+        corridor.delivery,
+        {**corridor.platforms, "telegram": platform},
+        corridor.services.clock,
     )
 
     def is_reached(connection: sqlite3.Connection) -> bool:
         return bool(connection.execute(f"SELECT MIN({state}) FROM outbox").fetchone()[0])
 
     async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(courier.run())
+        running = tasks.create_task(worker.run())
         async with asyncio.timeout(10):
             while not await corridor.services.database.read(is_reached):
                 continue
@@ -93,7 +96,7 @@ async def test_whoever_may_not_be_told_any_more_is_told_once(home: Path) -> None
             p for p in await corridor.services.outbox.due(corridor.services.clock.now()) if p.key.startswith(ASKED)
         ]
         for _ in range(2):
-            await corridor.post.fail(question, DeliveryError("gone", is_permanent=True))
+            await corridor.delivery.fail(question, DeliveryError("gone", is_permanent=True))
         assert [address.chat_id for address, _ in await notices(corridor)] == ["dm77"]
 
 
@@ -104,7 +107,7 @@ async def test_a_question_given_up_after_its_ten_minutes_is_still_told_of(home: 
             lambda connection: connection.execute("UPDATE links SET expires_at = expires_at - 3600").close()
         )
         [question] = await corridor.services.outbox.due(corridor.services.clock.now())
-        await corridor.post.fail(question, DeliveryError("gone", is_permanent=True))
+        await corridor.delivery.fail(question, DeliveryError("gone", is_permanent=True))
         [(_, told)] = await notices(corridor)
         assert "I could not ask" in told.text
 
@@ -114,7 +117,7 @@ async def test_other_parcels_that_are_given_up_concern_no_link(home: Path) -> No
         await ask(corridor)
         for key in (f"{ASKED}", f"{ASKED}x:1", f"{ASKED}99:1", "turn:telegram:7:message:1"):
             outbox_item = OutboxItem(key=key, kind="notice", address=Address(platform="telegram", chat_id="7"))
-            await corridor.post.fail(outbox_item, DeliveryError("gone", is_permanent=True))
+            await corridor.delivery.fail(outbox_item, DeliveryError("gone", is_permanent=True))
         assert [address.chat_id for address, _ in await notices(corridor)] == ["7"], "the question itself, still there"
 
 

@@ -194,7 +194,7 @@ async def test_killed_before_a_run_is_finished(tmp_path: Path, is_prompt: bool) 
 
 
 async def test_a_parcel_that_is_on_its_way_is_not_made_due_again(life: Lifetime) -> None:
-    """The courier has claimed it when the run that was cut short is done again."""
+    """The worker has claimed it when the run that was cut short is done again."""
     job = await life.add()
     key = f"job:{job.id}:2026-11-20T11:59:50+00:00"
     await life.outbox.hold(OutboxItem(key=key, kind="reminder", address=CHAT))

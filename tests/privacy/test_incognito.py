@@ -195,11 +195,11 @@ async def test_a_reminder_still_arrives_meanwhile(home: Path) -> None:
         await corridor.say("/incognito")
         address = corridor.inbound("x").address
         outbox_item = OutboxItem(key="job:1", kind="reminder", address=address, answer=Answer(text="tea"))
-        await corridor.post.hold(outbox_item)
-        await corridor.post.fill(outbox_item, Answer(text="tea"))
+        await corridor.delivery.hold(outbox_item)
+        await corridor.delivery.fill(outbox_item, Answer(text="tea"))
         reply = KeptReply(DeliveryError("away"))
-        corridor.post.begin(outbox_item, reply)
-        assert not await corridor.post.deliver(outbox_item, reply, Answer(text="tea"))
+        corridor.delivery.begin(outbox_item, reply)
+        assert not await corridor.delivery.deliver(outbox_item, reply, Answer(text="tea"))
         assert await corridor.services.outbox.next_at() is not None, "it is tried again"
 
 
