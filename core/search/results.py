@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from core.search.rendering import CLOSE, CUT, LAST_PAGE, MARKED, OPEN, joined
@@ -171,7 +170,6 @@ MARKS = 200
 """At most so many places are compared to find the densest."""
 
 _WORD = re.compile(f"{LETTER}+")
-_LETTER = re.compile(LETTER)
 
 
 class Highlighter:
@@ -201,11 +199,14 @@ class Highlighter:
         compared, origins = plain(text[:LOOK_CHARS])
         # To look for each term is five times as fast as to look at each word.
         found = sorted(
-            {span for word in self._words if word in compared for span in _whole(word, compared)}
-            | {span for start in self._beginnings if start in compared for span in _beginning(start, compared)}
+            {span for word in self._words for span in _places(word, compared, is_open=False)}
+            | {span for beginning in self._beginnings for span in _places(beginning, compared, is_open=True)}
         )
         if self._phrases is not None:
-            found = sorted(_outside(_merged(islice(_overlapping(self._phrases, compared), 2 * MARKS)), found))
+            phrases = _phrase_places(self._phrases, compared)
+            covered = {place for start, end in phrases for place in range(start, end)}
+            found = [span for span in found if span[0] not in covered and span[1] - 1 not in covered]
+            found = sorted([*phrases, *found])
         found = found[:MARKS]
         if origins is None:
             return found
@@ -213,57 +214,31 @@ class Highlighter:
         return [(origins[start], max(origins[end - 1] + 1, behind[end - 1])) for start, end in found]
 
 
-def _whole(word: str, text: str) -> Iterator[tuple[int, int]]:
-    """Where a word stands as a word of its own."""
-    for start, end in _places(word, text):
-        if not _is_letter(text, end):
-            yield start, end
-
-
-def _beginning(part: str, text: str) -> Iterator[tuple[int, int]]:
-    """The words that begin so, as far as they go."""
-    for start, end in _places(part, text):
-        rest = _WORD.match(text, end)
-        yield start, end if rest is None else rest.end()
-
-
-def _places(part: str, text: str) -> Iterator[tuple[int, int]]:
-    """Where the part begins a word."""
+def _places(part: str, text: str, *, is_open: bool) -> Iterator[tuple[int, int]]:
+    """Where the part stands as a word of its own, or, if it `is_open`, begins a word, as far as that goes."""
     start = text.find(part)
     while start >= 0:
         end = start + len(part)
-        if start == 0 or not _is_letter(text, start - 1):
-            yield start, end
+        rest = _WORD.match(text, end)
+        if (is_open or rest is None) and (start == 0 or _WORD.match(text, start - 1) is None):
+            yield start, end if rest is None else rest.end()
         start = text.find(part, end)
 
 
-def _is_letter(text: str, place: int) -> bool:
-    return _LETTER.match(text, place) is not None
-
-
-def _overlapping(phrases: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Where phrases stand, also one within another: in 資料庫 both 資料 and 料庫."""
-    match = phrases.search(text)
-    while match is not None:
-        yield match.span()
-        match = phrases.search(text, match.start() + 1)
-
-
-def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ascending spans, those that touch as one."""
+def _phrase_places(phrases: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    """Where phrases stand, also one within another (in 資料庫 both 資料 and 料庫); those that touch as one."""
     found: list[tuple[int, int]] = []
-    for start, end in spans:
+    match = phrases.search(text)
+    for _ in range(2 * MARKS):
+        if match is None:
+            break
+        start, end = match.span()
         if found and start <= found[-1][1]:
             found[-1] = (found[-1][0], max(end, found[-1][1]))
         else:
             found.append((start, end))
-    return found
-
-
-def _outside(phrases: list[tuple[int, int]], words: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
-    """All phrases, and the words outside of them."""
-    covered = {place for start, end in phrases[:MARKS] for place in range(start, end)}
-    return [*phrases[:MARKS], *(span for span in words if span[0] not in covered and span[1] - 1 not in covered)]
+        match = phrases.search(text, start + 1)
+    return found[:MARKS]
 
 
 WIDTH_CHARS = 200
