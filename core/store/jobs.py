@@ -5,14 +5,13 @@ Knows when a job is due next because it is told; the arithmetic of schedules is 
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
 from datetime import datetime
 
 from core.dates.schedule import Schedule
 from core.errors import Refused
 from core.store import rows
-from core.store.engine import Row
+from core.store.engine import Connection, Row
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
@@ -59,7 +58,7 @@ class Jobs:
         """Stores a job; one with the same origin is returned as it stands. Raises Refused when the scope is not the
         target's: what is due here would be said there."""
 
-        def work(connection: sqlite3.Connection) -> Job:
+        def work(connection: Connection) -> Job:
             if job.origin is not None:
                 known = connection.execute(
                     f"{JOBS} WHERE jobs.origin = :origin AND scopes.key = :scope",
@@ -141,7 +140,7 @@ class Jobs:
         """
         values = {"id": job_id, "due_at": rows.timestamp(due_at), "now": rows.timestamp(now)}
 
-        def work(connection: sqlite3.Connection) -> bool:
+        def work(connection: Connection) -> bool:
             row = connection.execute(f"{JOBS} WHERE jobs.id = :id AND jobs.ended_at IS NULL", values).fetchone()
             if row is None:
                 return False
@@ -171,7 +170,7 @@ class Jobs:
             "next_at": rows.maybe_timestamp(next_at),
         }
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             connection.execute(
                 "UPDATE runs SET finished_at = COALESCE(finished_at, :now) WHERE job_id = :id AND due_at = :due_at",
                 values,
@@ -188,7 +187,7 @@ class Jobs:
         await self._database.write(work)
 
 
-def _check(connection: sqlite3.Connection, target: Address, scope: Scope) -> None:
+def _check(connection: Connection, target: Address, scope: Scope) -> None:
     """The scope of a target is that of its open session, or of the last one. Imported ones say nothing about it: their
     scope was chosen by whoever imported."""
     row = connection.execute(

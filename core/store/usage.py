@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Literal
@@ -124,7 +123,7 @@ class UsageLog:
     async def keep(self, call: ModelCall, seen: MissCause | None = None) -> None:
         """Enters a call; the disturbance that was `seen` is accounted for by it. One of no known scope is left out."""
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             scope_id, session_id = _payer(connection, call.payer)
             if scope_id is None:
                 return
@@ -190,7 +189,7 @@ def disturb(connection: Connection, session_id: int, cause: MissCause) -> None:
     connection.execute("UPDATE calls SET imprint = NULL WHERE session_id = :session AND imprint IS NOT NULL", values)
 
 
-def _previous(connection: sqlite3.Connection, values: dict[str, int]) -> PreviousCall:
+def _previous(connection: Connection, values: dict[str, int]) -> PreviousCall:
     row = connection.execute(
         "SELECT * FROM calls WHERE session_id = :session AND kind = 'chat' ORDER BY id DESC LIMIT 1", values
     ).fetchone()
@@ -212,7 +211,7 @@ def _previous(connection: sqlite3.Connection, values: dict[str, int]) -> Previou
     return PreviousCall(call=call, disturbance=None if disturbance is None else disturbance["cause"])
 
 
-def _payer(connection: sqlite3.Connection, payer: Payer) -> tuple[int | None, int | None]:
+def _payer(connection: Connection, payer: Payer) -> tuple[int | None, int | None]:
     """The scope that pays, and its session. One that is not written down (incognito) is not named here either."""
     if payer.session_id is not None:
         row = connection.execute("SELECT scope_id FROM sessions WHERE id = :id", {"id": payer.session_id}).fetchone()

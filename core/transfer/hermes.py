@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.errors import HistoryError
 from core.store.archive import Skipped, TransferRecord
+from core.store.engine import Row
 from core.store.sqlite.hermes import HermesStore
 from core.transfer.archive_files import ArchiveFiles
 from core.transfer.formats import Choices, Conversation, from_seconds, mapping
@@ -107,7 +107,7 @@ def _member(files: ArchiveFiles, name: str) -> str:
         return ""
 
 
-def _hidden(session: sqlite3.Row, row: sqlite3.Row) -> str | None:
+def _hidden(session: Row, row: Row) -> str | None:
     """Why Hermes does not show a message; None when it does."""
     if row["active"] == 0 and not row["compacted"]:
         return UNDONE
@@ -129,7 +129,7 @@ class _Copies:
         self._summarized = {row["timestamp"] for row in rows if str(row["content"]).startswith(_SUMMARY_STARTS)}
         self._archived: dict[bytes, set[object]] = {}
 
-    def has(self, row: sqlite3.Row) -> bool:
+    def has(self, row: Row) -> bool:
         """Whether the row repeats one archived before it; rows come in the order of their ids."""
         digest = hashlib.blake2b(f"{row['role']} {row['content']}".encode(errors="replace"), digest_size=12).digest()
         times = self._archived.get(digest)

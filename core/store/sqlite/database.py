@@ -20,7 +20,7 @@ import aiosqlite
 
 from core.errors import StoreError
 from core.store import epoch
-from core.store.engine import Row, T, Values
+from core.store.engine import Connection, Row, T, Values
 from core.store.epoch import ErasureEpoch
 from core.store.sqlite.index_schema import register
 from core.store.sqlite.schema import MIGRATIONS
@@ -71,7 +71,7 @@ class Database:
                 near.execute("PRAGMA busy_timeout = 0")
             yield cls(path, writer, connections, near)
 
-    async def write(self, work: Callable[[sqlite3.Connection], T], *, has_words: bool = True) -> T:
+    async def write(self, work: Callable[[Connection], T], *, has_words: bool = True) -> T:
         """Runs `work` in one write transaction; what it returns is durable when this returns.
 
         An exception rolls everything back and is raised here. Raises StoreError for what SQLite refuses; Overtaken when
@@ -82,7 +82,7 @@ class Database:
         with _translated(self.path):
             return await _run(self._writer, lambda connection: _transact(connection, "BEGIN IMMEDIATE", whole))
 
-    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def read(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` on a reader, in one read transaction: all its statements see the same moment."""
         reader = await self._readers.get()
         try:
@@ -91,7 +91,7 @@ class Database:
         finally:
             self._readers.put_nowait(reader)
 
-    async def glance(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def glance(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` at once, without a hop to another thread, which would take longer than a few rows that an index
         leads to. Where it is not so short after all (a cold disk, a long session, a file that is locked) it is broken
         off after 2 ms and done by a reader: nobody else waits."""
@@ -117,7 +117,7 @@ class Database:
     async def fetch_one(self, statement: str, values: Values | None = None) -> Row | None:
         """The first row of one statement; None when it gives none."""
 
-        def work(connection: sqlite3.Connection) -> Row | None:
+        def work(connection: Connection) -> Row | None:
             row: Row | None = connection.execute(statement, values or {}).fetchone()
             return row
 
@@ -195,7 +195,7 @@ async def _run(connection: aiosqlite.Connection, work: Callable[[sqlite3.Connect
     return result
 
 
-def _checked(held: ErasureEpoch, work: Callable[[sqlite3.Connection], T], connection: sqlite3.Connection) -> T:
+def _checked(held: ErasureEpoch, work: Callable[[Connection], T], connection: Connection) -> T:
     epoch.check(connection, held)
     return work(connection)
 
@@ -305,9 +305,9 @@ def missing_features() -> list[str]:
 async def damage(database: Database) -> list[str]:
     """What `PRAGMA quick_check` and the foreign keys say is wrong with the file; empty when it is whole."""
 
-    def work(connection: sqlite3.Connection) -> list[str]:
+    def work(connection: Connection) -> list[str]:
         found = [str(row[0]) for row in connection.execute(f"PRAGMA quick_check({REPORTED})")]
-        broken = connection.execute("PRAGMA foreign_key_check").fetchmany(REPORTED)
+        broken = connection.execute("PRAGMA foreign_key_check").fetchall()[:REPORTED]
         return [line for line in found if line != "ok"] + [f"a row of {row[0]} refers to nothing" for row in broken]
 
     return await database.read(work)

@@ -8,14 +8,13 @@ an old state keeps the bytes until it is done.
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable
 
 from core.store.engine import Connection
 from core.store.rows import keep_meta, meta
 from core.store.sqlite.database import Database
-from core.store.sqlite.index_schema import TABLES
+from core.store.sqlite.index_schema import TABLES, merge_table
 
 STAGE = "erasure_compaction"
 """Key of `state_meta`: how far it is. Every erasure sets it to the first stage."""
@@ -71,29 +70,23 @@ def want_pages(connection: Connection) -> None:
         keep_meta(connection, STAGE, "zeroing")
 
 
-def _begin(connection: sqlite3.Connection) -> str:
+def _begin(connection: Connection) -> str:
     """All segments of every index are to become one."""
     for table in _INDEXES:
-        _merge(connection, table, -STEP_PAGES)
+        merge_table(connection, table, -STEP_PAGES)
     return "merging"
 
 
-def _go_on(connection: sqlite3.Connection) -> str:
+def _go_on(connection: Connection) -> str:
     until = time.monotonic() + STEP_S
     for table in _INDEXES:
-        while _merge(connection, table, STEP_PAGES):
+        while merge_table(connection, table, STEP_PAGES):
             if time.monotonic() > until:
                 return "merging"
     return "zeroing"
 
 
-def _merge(connection: sqlite3.Connection, table: str, pages: int) -> bool:
-    before = connection.total_changes
-    connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', :pages)", {"pages": pages})
-    return connection.total_changes - before >= 2
-
-
-def _fill(connection: sqlite3.Connection) -> str:
+def _fill(connection: Connection) -> str:
     """Takes free pages until there are none."""
     free, page_bytes = (
         int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("freelist_count", "page_size")
@@ -106,7 +99,7 @@ def _fill(connection: sqlite3.Connection) -> str:
     return "zeroing"
 
 
-def _empty(connection: sqlite3.Connection) -> str:
+def _empty(connection: Connection) -> str:
     """Gives them back, overwritten to their last byte."""
     connection.execute("PRAGMA secure_delete = ON")
     gone = connection.execute("DELETE FROM zeros WHERE id = (SELECT MAX(id) FROM zeros)").rowcount
@@ -114,11 +107,11 @@ def _empty(connection: sqlite3.Connection) -> str:
     return "emptying" if gone else "log"
 
 
-def _finish(connection: sqlite3.Connection) -> None:
+def _finish(connection: Connection) -> None:
     connection.execute("DELETE FROM state_meta WHERE key = :key AND value = 'log'", {"key": STAGE})
 
 
-_STEPS: dict[str, Callable[[sqlite3.Connection], str]] = {
+_STEPS: dict[str, Callable[[Connection], str]] = {
     "all": _begin,
     "merging": _go_on,
     "zeroing": _fill,

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from core.errors import HistoryError
+from core.store.engine import Row
 
 _NEEDED = {
     "sessions": {"id", "source", "started_at"},
@@ -63,15 +64,15 @@ class HermesStore:
                 f"{title} cannot be read ({error}). Close Hermes, or copy its state.db and import the copy."
             ) from error
 
-    def sessions(self) -> Iterator[sqlite3.Row]:
+    def sessions(self) -> Iterator[Row]:
         """All sessions, oldest first."""
         return self._rows("sessions", {})
 
-    def messages(self, session_id: object) -> Iterator[sqlite3.Row]:
+    def messages(self, session_id: object) -> Iterator[Row]:
         """All messages of a session in their order, one in memory at a time."""
         return self._rows("messages", {"session": session_id})
 
-    def _rows(self, table: str, values: Mapping[str, object]) -> Iterator[sqlite3.Row]:
+    def _rows(self, table: str, values: Mapping[str, object]) -> Iterator[Row]:
         return iter(
             self._connection.execute(f"SELECT {', '.join(self._columns[table])} FROM {table} {_ORDER[table]}", values)
         )

@@ -18,7 +18,7 @@ from core.store.rows import keep_meta, meta
 from core.store.sqlite import chunk_index
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import mend
-from core.store.sqlite.index_schema import CURSOR, INDEXED, STALE, TABLES, blank
+from core.store.sqlite.index_schema import CURSOR, INDEXED, STALE, TABLES, blank, merge_table
 from core.text.normalize import VERSION
 
 T = TypeVar("T")
@@ -40,13 +40,13 @@ def is_stale(connection: Connection) -> bool:
     return connection.execute(_FRESH, values).fetchone() is None
 
 
-def flag(connection: sqlite3.Connection) -> None:
+def flag(connection: Connection) -> None:
     """Says that the indexes must be built anew, from the first message."""
     keep_meta(connection, STALE, "1")
     connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": CURSOR})
 
 
-def rebuild(connection: sqlite3.Connection, count: int = REBUILD_MESSAGES) -> int:
+def rebuild(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
     """Indexes the next `count` messages of a rebuild, which it begins when none is under way; returns how many were
     there to index, 0 when the rebuild is complete. Rows written meanwhile are reached in their turn."""
     if meta(connection, CURSOR) is None:
@@ -69,7 +69,7 @@ def rebuild(connection: sqlite3.Connection, count: int = REBUILD_MESSAGES) -> in
     return int(found)
 
 
-def progress(connection: sqlite3.Connection) -> tuple[int, int]:
+def progress(connection: Connection) -> tuple[int, int]:
     """How many messages a rebuild has indexed, and how many there are."""
     row = connection.execute(
         "SELECT COUNT(*) AS total, COALESCE(SUM(id <= :cursor), 0) AS done FROM messages",
@@ -78,24 +78,19 @@ def progress(connection: sqlite3.Connection) -> tuple[int, int]:
     return row["done"], row["total"]
 
 
-def _empty(connection: sqlite3.Connection, table: str) -> None:
+def _empty(connection: Connection, table: str) -> None:
     try:
         connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
     except sqlite3.DatabaseError:
         blank(connection, table)
 
 
-def merge(connection: sqlite3.Connection, pages: int = MERGE_PAGES) -> bool:
+def merge(connection: Connection, pages: int = MERGE_PAGES) -> bool:
     """One small step towards fewer segments in every index; False when there was nothing to merge."""
-    has_worked = False
-    for table in TABLES:
-        before = connection.total_changes
-        connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', :pages)", {"pages": pages})
-        has_worked |= connection.total_changes - before >= 2
-    return has_worked
+    return sum(merge_table(connection, table, pages) for table in TABLES) > 0
 
 
-def wrong(connection: sqlite3.Connection) -> list[str]:
+def wrong(connection: Connection) -> list[str]:
     """Sentences about each index that is damaged or does not agree with the messages; empty when all is well."""
     if is_stale(connection):
         return ["The search indexes are flagged for a rebuild, which has not been finished yet."]
@@ -173,7 +168,7 @@ def _unindex(connection: Connection, these: Mapping[str, object]) -> None:
     connection.execute(f"UPDATE chunks SET is_indexed = 0 WHERE id IN ({_CHUNKS_OF})", these)
 
 
-async def write_text(database: Database, work: Callable[[sqlite3.Connection], T]) -> T:
+async def write_text(database: Database, work: Callable[[Connection], T]) -> T:
     """`Database.write` for work that changes indexed text.
 
     Where SQLite reports what a damaged index looks like, the same work is tried again with the triggers at rest, and
@@ -194,19 +189,19 @@ async def write_text(database: Database, work: Callable[[sqlite3.Connection], T]
     return await database.write(lambda connection: _anew(connection, work))
 
 
-def empty_indexes(connection: sqlite3.Connection) -> None:
+def empty_indexes(connection: Connection) -> None:
     """Makes every index an empty one that can be opened, whatever became of it, and flags them all for a rebuild."""
     flag(connection)
     for table in TABLES:
         blank(connection, table)
 
 
-def _past(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+def _past(connection: Connection, work: Callable[[Connection], T]) -> T:
     flag(connection)
     return work(connection)
 
 
-def _anew(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+def _anew(connection: Connection, work: Callable[[Connection], T]) -> T:
     empty_indexes(connection)
     # What is taken from a message goes with it, so its index must be one that can be opened too.
     mend(connection)

@@ -81,6 +81,14 @@ def register(connection: sqlite3.Connection) -> None:
     connection.create_function("bare", 1, bare, deterministic=True)
 
 
+def merge_table(connection: Connection, table: str, pages: int) -> bool:
+    """Merges segments of a full-text index, `pages` at most, or all where negative; whether there was anything to do
+    (https://sqlite.org/fts5.html, "The 'merge' Command": the total changes grow by two or more)."""
+    before = connection.execute("SELECT total_changes()").fetchone()[0]
+    connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', :pages)", {"pages": pages})
+    return bool(connection.execute("SELECT total_changes()").fetchone()[0] - before >= 2)
+
+
 def blank(connection: Connection, table: str) -> None:
     """Makes an index an empty one that can be opened, whatever became of it: FTS5 refuses 'delete-all' and even DROP
     for one that it cannot open, so the tables behind it are set to what those of a new index hold."""
