@@ -66,7 +66,6 @@ class CircuitBreaker:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._failures = 0
-        self._rest = SHORTEST_REST
         self._until: datetime | None = None
         self._is_probing = False
         self.reason = ""
@@ -102,20 +101,20 @@ class CircuitBreaker:
 
     def succeed(self) -> None:
         """A call did what it should: closed."""
-        self._failures, self._rest, self._until, self._is_probing = 0, SHORTEST_REST, None, False
+        self._failures, self._until, self._is_probing = 0, None, False
 
     def fail(self, reason: str) -> bool:
         """A call failed; True when that opened it."""
         self.reason = reason
-        self._failures += 1
         was_open = self.is_open
         # Calls that began before it opened may fail after; only the probe tells something new.
-        if self._failures < FAILURES or (was_open and not self._is_probing):
+        if was_open and not self._is_probing:
             return False
-        if was_open:
-            self._rest = min(2 * self._rest, LONGEST_REST)
-        self._until, self._is_probing = self._clock.now() + self._rest, False
-        return not was_open
+        self._failures += 1
+        if self._failures >= FAILURES:
+            rest = min(SHORTEST_REST * 2 ** min(self._failures - FAILURES, 10), LONGEST_REST)
+            self._until, self._is_probing = self._clock.now() + rest, False
+        return self.is_open and not was_open
 
     def release(self) -> None:
         """A call was given up before it told anything."""

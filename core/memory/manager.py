@@ -63,11 +63,16 @@ class MemoryManager(MemoryProvider):
         self._services = services
         self._tasks: set[asyncio.Task[Any]] = set()
         self._own = [GuardedProvider(one, None, clock, timeout_s, self._spawn, self._opened) for one in builtins]
-        self._external = [
-            GuardedProvider(one, services.home / "providers" / one.name, clock, timeout_s, self._spawn, self._opened)
-            for one in (services.sync.providers if services else ())
+        self._external = (
+            [
+                GuardedProvider(
+                    one, services.home / "providers" / one.name, clock, timeout_s, self._spawn, self._opened
+                )
+                for one in services.sync.providers
+            ]
             if services
-        ]
+            else []
+        )
         self._all = [*self._own, *self._external]
         self._warnings: list[str] = []
         self._log = structlog.get_logger("memory")

@@ -54,11 +54,11 @@ class Sync:
 
     async def turns(self, session: Session, rows: Sequence[Message]) -> None:
         """Turns of `session` are over; `rows` are its own."""
-        await self._tell_session(self.providers, session, rows, is_over=False)
+        await self._tell_rows(self.providers, session, rows, is_over=False)
 
     async def end(self, session: Session, rows: Sequence[Message]) -> None:
         """`session` is over; `rows` are its own. What was not told yet is told before."""
-        await self._tell_session(self.providers, session, rows, is_over=True)
+        await self._tell_rows(self.providers, session, rows, is_over=True)
 
     async def switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
         """The conversation goes on in session `new_id`."""
@@ -79,7 +79,7 @@ class Sync:
         """Tells what a process before this one did not come to tell."""
         if self.providers:
             for session in await self._source.recent_sessions(self._clock.now() - LOOKS_BACK):
-                await self._tell_whole(self.providers, session)
+                await self._tell_session(self.providers, session)
             await self.notes()
             await self.backfill()
 
@@ -176,7 +176,7 @@ class Sync:
                 await self._put_changes(provider, await self._source.changes(past.since, 0))
             sessions = await self._source.backfill_sessions(past, PORTION)
             for session in sessions:
-                await self._tell_whole((provider,), session)
+                await self._tell_session((provider,), session)
             next_id = sessions[-1].id + 1 if sessions else past.last_id + 1
             past = await self._queue.advance_backfill(provider.name, next_id)
         if past is None:
@@ -184,16 +184,14 @@ class Sync:
         else:
             self._behind.add(provider.name)
 
-    async def _tell_whole(self, providers: Sequence[MemoryProvider], session: Session) -> None:
+    async def _tell_session(self, providers: Sequence[MemoryProvider], session: Session) -> None:
         rows = await self._source.rows(session.id)
-        await self._tell_session(providers, session, rows, is_over=session.ended_at is not None)
+        await self._tell_rows(providers, session, rows, is_over=session.ended_at is not None)
 
-    async def _tell_session(
+    async def _tell_rows(
         self, providers: Sequence[MemoryProvider], session: Session, rows: Sequence[Message], *, is_over: bool
     ) -> None:
-        if not is_remembered(session) or not rows:
-            return
-        for provider in providers:
+        for provider in providers if is_remembered(session) and rows else ():
             await self._put_turns(provider, session, turns_of(rows), is_over=is_over)
             subject, last = f"{session.id}.end", rows[-1].id
             if is_over and last > await self._last_told(provider, subject):
