@@ -118,7 +118,8 @@ def versions(connection: Connection, found: ErasureList) -> list[int]:
     gone = set(found.ids["entries"])
     values = {"scopes": list_value(found.scopes), "limited": False, "account": None}
     rows = erasure.copies(connection, "note_changes", values)
-    return [row_id for row_id, _, _, texts in rows if not gone.isdisjoint(map(digest, texts))]
+    later = {row_id for row_id, _, _, texts in rows if not gone.isdisjoint(map(digest, texts))}
+    return sorted(later.union(found.ids["note_changes"]))
 
 
 def _matching(connection: Connection, plan: SearchPlan, query: SearchQuery) -> list[int]:

@@ -191,7 +191,7 @@ class Forgetting:
         if found is None:
             raise Refused("That question is too old by now, so nothing was erased. Ask again.")
         try:
-            found, pending = await self._work(token) or (found, ())
+            derived, pending = await self._work(token) or (found.derived, ())
         except Refused as refusal:
             # Another program holds the notes; maintenance takes it up again.
             raise Refused(f"{refusal} {LATER}") from refusal
@@ -203,7 +203,7 @@ class Forgetting:
             # A damaged index is rebuilt by maintenance, which goes on with the bytes then.
             self._log.error("the bytes of what was erased are still there", error=str(error))
             is_clean = False
-        return ErasureReceipt(counts=found.counts, derived=found.derived, is_clean=is_clean, pending=pending)
+        return ErasureReceipt(counts=found.counts, derived=derived, is_clean=is_clean, pending=pending)
 
     async def _take_up(self, token: str) -> None:
         try:
@@ -211,9 +211,9 @@ class Forgetting:
         except (Refused, OSError) as error:
             self._log.warning("something is not erased yet", reason=str(error))
 
-    async def _work(self, token: str) -> tuple[ErasureList, tuple[str, ...]] | None:
-        """What went, and what is left to others; None when it is worked off already. Outside first, as long as the rows
-        can still say what to look for; each part can be done twice."""
+    async def _work(self, token: str) -> tuple[int, tuple[str, ...]] | None:
+        """How many copies went, and what is left to others; None when it is worked off already. Outside first, as long
+        as the rows can still say what to look for; each part can be done twice."""
         self._working.add(token)
         try:
             # A note that was being written when nothing more might be is in its file now, or never will be.
@@ -223,17 +223,17 @@ class Forgetting:
             if found is None:
                 return None
             await self._erasures.update(token, found)
-            pending = await self._erase_copies(found, words)
-            found.ids["note_changes"] += await self._database.read(
+            derived, pending = found.derived, await self._erase_copies(found, words)
+            found.ids["note_changes"] = await self._database.read(
                 lambda connection: erasure_search.versions(connection, found)
             )
             await self._erasures.update(token, found)
             while await self._erasures.step(token):
                 pass
             self.invalidate()
-            self._log.info("something was erased", messages=len(found.ids["messages"]), derived=found.derived)
+            self._log.info("something was erased", messages=len(found.ids["messages"]), derived=derived)
             self._asked.pop(token, None)
-            return found, pending
+            return derived, pending
         finally:
             self._working.discard(token)
 

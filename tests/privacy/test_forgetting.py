@@ -9,8 +9,10 @@ from filelock import FileLock
 
 from core.errors import Refused
 from core.notes import files
+from core.notes.notebook import Notebook
+from core.store.notes import Notes
 from core.store.sqlite.database import Database
-from tests.fixtures.annals import Annals
+from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.forgetful import claim_of, forgetting_of, left_of
 
@@ -40,3 +42,18 @@ async def test_notes_that_another_program_holds_are_waited_for(
     while await forgetting.tend():
         pass
     assert left_of("Zanzibar", database.path) == []
+
+
+async def test_the_receipt_counts_what_the_question_did(database: Database, clock: SteadyClock) -> None:
+    await Annals(database).session(["I moved to Zanzibar", "Fine"])
+    notebook = Notebook(database.path.parent, Notes(database), clock, {"memory": 2_200, "user": 1_375})
+    await notebook.add(ANA, frozenset({ANA}), "memory", "Lives in Zanzibar")
+    forgetting = forgetting_of(database, clock)
+    asked = await forgetting.look("Zanzibar", claim_of())
+    assert asked is not None
+    receipt = await forgetting.erase(asked.token, claim_of())
+    assert (receipt.counts, receipt.derived) == (asked.counts, asked.derived), "what erasing adds is no copy of it"
+    assert dict(receipt.counts) == {"message": 1, "note": 1}
+    assert await database.fetch_all("SELECT * FROM notes") == []
+    assert left_of("Zanzibar", database.path) == []
+    assert await notebook.entries(frozenset({ANA}), "memory") == []
