@@ -117,7 +117,7 @@ class Actions:
 def _values(connection: Connection, action: ButtonAction) -> dict[str, object]:
     return {
         "id": rows.clean(action.id),
-        "scope": rows.keep_scope(connection, action.scope),
+        "scope": rows.ensure_scope(connection, action.scope),
         "account": rows.account_key(action.account),
         "command": rows.clean(action.command.name),
         "arguments": rows.clean(action.command.arguments),

@@ -262,7 +262,7 @@ def _store_name(connection: Connection) -> str:
     name = rows.meta(connection, _STORE_NAME)
     if name is None:
         name = f"mneme-{secrets.token_hex(6)}"
-        rows.keep_meta(connection, _STORE_NAME, name)
+        rows.set_meta(connection, _STORE_NAME, name)
     return name
 
 
@@ -335,7 +335,7 @@ def _store_piece(
         address_id = row["address_id"]
     else:
         # Ids of imported messages are unique in their session only, so they have an address of their own there.
-        address_id = rows.keep_address(connection, Address(platform="import", chat_id=str(session_id)))
+        address_id = rows.ensure_address(connection, Address(platform="import", chat_id=str(session_id)))
     known = set() if row is None else _known(connection, address_id, lines)
     stored, used = unnamed.get(session_id, Counter()), Counter[bytes]()
     own_store, taken = rows.meta(connection, _STORE_NAME), list[Message]()
@@ -412,8 +412,8 @@ def _new_session(connection: Connection, lines: Sequence[TransferRecord]) -> int
         RETURNING id
         """,
         {
-            "address": rows.keep_address(connection, first.address),
-            "scope": rows.keep_scope(connection, first.scope),
+            "address": rows.ensure_address(connection, first.address),
+            "scope": rows.ensure_scope(connection, first.scope),
             "external": rows.clean(first.session),
             "parent": parent["id"] if parent else None,
             "title": _title(lines),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from core.errors import StaleReadError, StoreError
 from core.store.engine import Connection, Database
-from core.store.rows import keep_meta, meta, scope_parameter
+from core.store.rows import meta, scope_parameter, set_meta
 from core.store.sqlite.dialect import overlaps
 from core.types import Scope
 
@@ -84,7 +84,7 @@ def counted(connection: Connection) -> int:
 def count(connection: Connection) -> int:
     """It happened once more just now; the new number."""
     number = counted(connection) + 1
-    keep_meta(connection, COUNT, str(number))
+    set_meta(connection, COUNT, str(number))
     return number
 
 

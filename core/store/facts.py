@@ -352,7 +352,7 @@ class Facts:
         """`learn`, inside the caller's transaction."""
         if _is_source_gone(connection, fact, heard):
             return replace(fact, id=0)
-        scope_id = rows.keep_scope(connection, fact.scope)
+        scope_id = rows.ensure_scope(connection, fact.scope)
         values = _values(fact) | {"scope_id": scope_id}
         for statement in (_FROM_SAME_MESSAGE, _SAID_BEFORE):
             row = connection.execute(statement, values).fetchone()
@@ -408,7 +408,7 @@ class Facts:
                 return fact
             self._update(connection, fact, changed, action, by, reason)
             if changed.attribute != fact.attribute and changed.is_open:
-                scope_id = rows.keep_scope(connection, fact.scope)
+                scope_id = rows.ensure_scope(connection, fact.scope)
                 rivals = [other for other in _other_values(connection, changed, scope_id) if other.is_open]
                 self._close(connection, rivals, changed, by)
             return _find(connection, fact_id, scopes)
@@ -430,7 +430,7 @@ class Facts:
         if (state["content"], state["attribute"]) != (old.content, old.attribute):
             index_fact(connection, old.id)
         if state["content"] != old.content:
-            keep_names(connection, old.id, rows.keep_scope(connection, old.scope), names)
+            keep_names(connection, old.id, rows.ensure_scope(connection, old.scope), names)
 
     def _log(
         self,

@@ -108,8 +108,8 @@ class Inbox:
         """Stores an event and returns the id of its entry; None when it is known, waiting or answered."""
 
         def work(connection: Connection) -> int | None:
-            address_id = rows.keep_address(connection, inbound.address)
-            rows.keep_link_base(connection, address_id, inbound.link_base)
+            address_id = rows.ensure_address(connection, inbound.address)
+            rows.set_link_base(connection, address_id, inbound.link_base)
             values = {
                 "address": address_id,
                 "external": _external_id(inbound),

@@ -78,7 +78,7 @@ class IncognitoMarks:
         now = rows.timestamp(self._clock.now())
 
         def work(connection: Connection) -> None:
-            values = {"address": rows.keep_address(connection, address), "now": now}
+            values = {"address": rows.ensure_address(connection, address), "now": now}
             connection.execute(ADD, values)
             if connection.execute(EMPTY_INBOX, values).rowcount:
                 want_pages(connection)

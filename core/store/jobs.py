@@ -77,8 +77,8 @@ class Jobs:
                 """,
                 {
                     **_values(job),
-                    "scope": rows.keep_scope(connection, job.scope),
-                    "address": rows.keep_address(connection, job.target),
+                    "scope": rows.ensure_scope(connection, job.scope),
+                    "address": rows.ensure_address(connection, job.target),
                 },
             ).fetchall()[0]["id"]
             return _job(connection.execute(f"{JOBS} WHERE jobs.id = :id", {"id": job_id}).fetchone())

@@ -103,7 +103,7 @@ class Links:
             values = {
                 **account_values(account),
                 "digest": _digest(code),
-                "scope": rows.keep_scope(connection, scope),
+                "scope": rows.ensure_scope(connection, scope),
                 "address": rows.clean(address.key),
                 "expires_at": rows.timestamp(now + LIFE),
             }

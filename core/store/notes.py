@@ -342,11 +342,11 @@ def _pending(row: Row) -> PendingNote:
 def _who(connection: Connection, note: NoteChange | PendingNote) -> dict[str, Any]:
     """The columns that a version and a pending note share: of what, by whom, when."""
     return {
-        "scope": rows.keep_scope(connection, note.scope),
+        "scope": rows.ensure_scope(connection, note.scope),
         "target": rows.clean(note.target),
         "account": rows.account_key(note.account),
         "message": note.message_id,
-        "address": None if note.address is None else rows.keep_address(connection, note.address),
+        "address": None if note.address is None else rows.ensure_address(connection, note.address),
         "external": rows.maybe_clean(note.external_id),
         "at": rows.timestamp(note.at),
     }

@@ -217,7 +217,7 @@ class People:
                 "SELECT * FROM pairings WHERE code = :code AND used_at IS NULL AND expires_at > :now", values
             ).fetchone()
             if row is None:
-                rows.keep_meta(connection, WRONG_KEY, json.dumps([*wrong, values["now"]]))
+                rows.set_meta(connection, WRONG_KEY, json.dumps([*wrong, values["now"]]))
                 return None
             pairing = _pairing(row)
             connection.execute("UPDATE pairings SET used_at = :now WHERE code = :code", values)
@@ -247,7 +247,7 @@ class People:
             connection.execute("UPDATE OR REPLACE own_rooms SET scope_key = :first WHERE scope_key = :key", values)
             # What is planned there and where it is incognito follow the room; messages stay where they were said.
             addresses = {
-                "new": rows.keep_address(connection, Address(platform=platform, chat_id=new_chat_id)),
+                "new": rows.ensure_address(connection, Address(platform=platform, chat_id=new_chat_id)),
                 "old": rows.find_address(connection, Address(platform=platform, chat_id=old_chat_id)),
             }
             connection.execute("UPDATE jobs SET address_id = :new WHERE address_id = :old", addresses)

@@ -180,7 +180,7 @@ def find_address(connection: Connection, address: Address) -> int | None:
     return None if row is None else int(row["id"])
 
 
-def keep_address(connection: Connection, address: Address) -> int:
+def ensure_address(connection: Connection, address: Address) -> int:
     """The row id of an address, made when it is new."""
     known = find_address(connection, address)
     if known is not None:
@@ -192,7 +192,7 @@ def keep_address(connection: Connection, address: Address) -> int:
     )
 
 
-def keep_link_base(connection: Connection, address_id: int, link_base: str | None) -> None:
+def set_link_base(connection: Connection, address_id: int, link_base: str | None) -> None:
     """Where the messages of an address can be opened; what is known stays where nothing new is said."""
     if link_base:
         connection.execute(
@@ -201,7 +201,7 @@ def keep_link_base(connection: Connection, address_id: int, link_base: str | Non
         )
 
 
-def keep_scope(connection: Connection, scope: Scope) -> int:
+def ensure_scope(connection: Connection, scope: Scope) -> int:
     """The row id of a scope, made when it is new."""
     key = {"key": clean(scope.key)}
     row = connection.execute("SELECT id FROM scopes WHERE key = :key", key).fetchone()
@@ -236,7 +236,7 @@ def meta(connection: Connection, key: str) -> str | None:
     return None if row is None else str(row["value"])
 
 
-def keep_meta(connection: Connection, key: str, value: str) -> None:
+def set_meta(connection: Connection, key: str, value: str) -> None:
     """Sets a value of state_meta."""
     connection.execute(
         """

@@ -255,7 +255,7 @@ def _seen(row: Row, keys: set[str]) -> Message:
 
 
 def _create(connection: Connection, session: Session, ending: EndReason) -> Session:
-    scope_id = rows.keep_scope(connection, session.scope)
+    scope_id = rows.ensure_scope(connection, session.scope)
     external_id = rows.maybe_clean(session.external_id)
     if external_id is not None:
         known = connection.execute(
@@ -269,7 +269,7 @@ def _create(connection: Connection, session: Session, ending: EndReason) -> Sess
     if session.parent_id is not None:
         _load(connection, session.parent_id)
     values = {
-        "address": rows.keep_address(connection, session.address),
+        "address": rows.ensure_address(connection, session.address),
         "scope": scope_id,
         "external": external_id,
         "parent": session.parent_id,

@@ -217,7 +217,7 @@ def _payer(connection: Connection, payer: Payer) -> tuple[int | None, int | None
         row = connection.execute("SELECT scope_id FROM sessions WHERE id = :id", {"id": payer.session_id}).fetchone()
         if row is not None:
             return int(row["scope_id"]), payer.session_id
-    return None if payer.scope is None else rows.keep_scope(connection, payer.scope), None
+    return None if payer.scope is None else rows.ensure_scope(connection, payer.scope), None
 
 
 def _values(

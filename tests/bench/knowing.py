@@ -149,7 +149,7 @@ async def _measure(facts: Facts, search: FactSearch, database: Database, size: i
 
 def _fill(connection: sqlite3.Connection, made: Sequence[Fact]) -> None:
     """Many facts in one transaction, each as `learn` writes it."""
-    scope_id = rows.keep_scope(connection, SCOPE)
+    scope_id = rows.ensure_scope(connection, SCOPE)
     for fact in made:
         insert(connection, fact, scope_id)
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from core.store.engine import Connection, Row
-from core.store.rows import keep_meta, meta
+from core.store.rows import meta, set_meta
 from core.store.sqlite.index_schema import SHOWN, STALE
 
 CHUNK_MESSAGES = 8
@@ -47,7 +47,7 @@ def advance(connection: Connection, count: int = STEP_MESSAGES) -> int:
         shown = sorted((row["session_id"], row["scope_id"], row["id"]) for row in rows if row["is_shown"])
         for (session_id, scope_id), group in groupby(shown, key=lambda one: one[:2]):
             changed += _extend(connection, session_id, scope_id, [message_id for _, _, message_id in group])
-        keep_meta(connection, UNTIL, str(rows[-1]["id"]))
+        set_meta(connection, UNTIL, str(rows[-1]["id"]))
     _index(connection, changed)
     return len(waiting) + len(rows)
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from core.store.engine import Connection
-from core.store.rows import keep_meta, meta
+from core.store.rows import meta, set_meta
 from core.store.sqlite.database import Database
 from core.store.sqlite.index_schema import TABLES, merge_table
 
@@ -40,7 +40,7 @@ class ByteErasure:
             return False
         if stage != "log":
             work = _STEPS[stage]
-            await self._database.write(lambda connection: keep_meta(connection, STAGE, work(connection)))
+            await self._database.write(lambda connection: set_meta(connection, STAGE, work(connection)))
             return True
         if await self._database.checkpoint(PATIENCE_MS):
             await self._database.write(_finish)
@@ -61,13 +61,13 @@ class ByteErasure:
 
 def want(connection: Connection) -> None:
     """Notes that something was erased."""
-    keep_meta(connection, STAGE, "all")
+    set_meta(connection, STAGE, "all")
 
 
 def want_pages(connection: Connection) -> None:
     """Notes that something was deleted that no text index had: free pages and the log may hold it."""
     if meta(connection, STAGE) is None:
-        keep_meta(connection, STAGE, "zeroing")
+        set_meta(connection, STAGE, "zeroing")
 
 
 def _begin(connection: Connection) -> str:

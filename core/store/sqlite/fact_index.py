@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from core.errors import StoreError
 from core.store.engine import Connection, Row
-from core.store.rows import clean, keep_meta, meta
+from core.store.rows import clean, meta, set_meta
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.index_schema import blank, scoped
@@ -205,12 +205,12 @@ def _fold(connection: Connection) -> bool:
     if last is None:
         _finish(connection)
         return False
-    keep_meta(connection, _CURSOR, str(last))
+    set_meta(connection, _CURSOR, str(last))
     return True
 
 
 def _finish(connection: Connection) -> None:
-    keep_meta(connection, FACTS_VERSION, str(VERSION))
+    set_meta(connection, FACTS_VERSION, str(VERSION))
     connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": _CURSOR})
 
 

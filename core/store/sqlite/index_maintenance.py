@@ -14,7 +14,7 @@ from typing import TypeVar
 from core.errors import StoreError
 from core.store import rows
 from core.store.engine import Connection
-from core.store.rows import keep_meta, meta
+from core.store.rows import meta, set_meta
 from core.store.sqlite import chunk_index
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import mend
@@ -42,7 +42,7 @@ def is_stale(connection: Connection) -> bool:
 
 def flag(connection: Connection) -> None:
     """Says that the indexes must be built anew, from the first message."""
-    keep_meta(connection, STALE, "1")
+    set_meta(connection, STALE, "1")
     connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": CURSOR})
 
 
@@ -50,8 +50,8 @@ def rebuild(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
     """Indexes the next `count` messages of a rebuild, which it begins when none is under way; returns how many were
     there to index, 0 when the rebuild is complete. Rows written meanwhile are reached in their turn."""
     if meta(connection, CURSOR) is None:
-        keep_meta(connection, STALE, "1")
-        keep_meta(connection, CURSOR, "0")
+        set_meta(connection, STALE, "1")
+        set_meta(connection, CURSOR, "0")
         for table in TABLES:
             _empty(connection, table)
         chunk_index.clear(connection)
@@ -61,11 +61,11 @@ def rebuild(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
         {"cursor": cursor, "count": count},
     ).fetchone()
     if not found:
-        keep_meta(connection, _VERSION_KEY, str(VERSION))
+        set_meta(connection, _VERSION_KEY, str(VERSION))
         connection.execute("DELETE FROM state_meta WHERE key IN (:stale, :cursor)", {"stale": STALE, "cursor": CURSOR})
         return 0
     _index(connection, "id > :cursor AND id <= :last", {"cursor": cursor, "last": last})
-    keep_meta(connection, CURSOR, str(last))
+    set_meta(connection, CURSOR, str(last))
     return int(found)
 
 
@@ -139,7 +139,7 @@ def _resting(connection: Connection) -> Iterator[bool]:
     if meta(connection, STALE) is not None:
         yield False
         return
-    keep_meta(connection, STALE, "1")
+    set_meta(connection, STALE, "1")
     yield True
     connection.execute("DELETE FROM state_meta WHERE key = :stale", {"stale": STALE})
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoreError
-from core.store.rows import keep_meta, meta
+from core.store.rows import meta, set_meta
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import MIGRATIONS
 
@@ -20,7 +20,7 @@ from core.store.sqlite.schema import MIGRATIONS
 async def test_the_file_and_its_companions_are_for_the_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "home" / "state.db"
     async with Database.open(path) as database:
-        await database.write(lambda connection: keep_meta(connection, "a", "1"))
+        await database.write(lambda connection: set_meta(connection, "a", "1"))
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     assert modes == {"state.db": 0o600, "state.db-wal": 0o600, "state.db-shm": 0o600}
 
@@ -28,7 +28,7 @@ async def test_the_file_and_its_companions_are_for_the_owner_only(tmp_path: Path
 async def test_what_was_written_is_there_after_opening_again(tmp_path: Path) -> None:
     for _ in range(2):
         async with Database.open(tmp_path / "state.db") as database:
-            await database.write(lambda connection: keep_meta(connection, "a", "1"))
+            await database.write(lambda connection: set_meta(connection, "a", "1"))
     async with Database.open(tmp_path / "state.db") as database:
         assert await database.read(lambda connection: meta(connection, "a")) == "1"
         version = await database.read(lambda connection: connection.execute("PRAGMA user_version").fetchone()[0])
@@ -37,7 +37,7 @@ async def test_what_was_written_is_there_after_opening_again(tmp_path: Path) -> 
 
 async def test_a_checkpoint_leaves_no_log_behind(tmp_path: Path) -> None:
     async with Database.open(tmp_path / "state.db") as database:
-        await database.write(lambda connection: keep_meta(connection, "a", "1"))
+        await database.write(lambda connection: set_meta(connection, "a", "1"))
         log = tmp_path / "state.db-wal"
         assert log.stat().st_size > 0
         assert await database.checkpoint()
@@ -96,40 +96,40 @@ async def test_a_full_disk_is_told_and_the_store_goes_on(database: Database) -> 
 
     await database.write(pages(None))  # type: ignore[arg-type]
     with pytest.raises(StoreError, match=r"disk that holds .* is full"):
-        await database.write(lambda connection: keep_meta(connection, "big", "x" * 1_000_000))
+        await database.write(lambda connection: set_meta(connection, "big", "x" * 1_000_000))
     await database.write(pages(1_000_000))  # type: ignore[arg-type]
     assert await database.read(lambda connection: meta(connection, "big")) is None
-    await database.write(lambda connection: keep_meta(connection, "big", "x" * 1_000_000))
+    await database.write(lambda connection: set_meta(connection, "big", "x" * 1_000_000))
 
 
 async def test_readers_cannot_write(database: Database) -> None:
     with pytest.raises(StoreError, match="is read-only"):
-        await database.read(lambda connection: keep_meta(connection, "a", "1"))
+        await database.read(lambda connection: set_meta(connection, "a", "1"))
 
 
 async def test_an_exception_rolls_back_and_is_raised(database: Database) -> None:
     def work(connection: sqlite3.Connection) -> None:
-        keep_meta(connection, "a", "1")
+        set_meta(connection, "a", "1")
         raise LookupError("no")
 
     with pytest.raises(LookupError):
         await database.write(work)
     assert await database.read(lambda connection: meta(connection, "a")) is None
-    await database.write(lambda connection: keep_meta(connection, "a", "2"))
+    await database.write(lambda connection: set_meta(connection, "a", "2"))
 
 
 async def test_a_cancelled_caller_leaves_a_whole_transaction_or_none(database: Database) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def work(connection: sqlite3.Connection) -> None:
-        keep_meta(connection, "a", "1")
+        set_meta(connection, "a", "1")
         begun.set()
         assert go_on.wait(10)
-        keep_meta(connection, "b", "1")
+        set_meta(connection, "b", "1")
 
     writing = asyncio.create_task(database.write(work))
     assert await asyncio.to_thread(begun.wait, 10)
-    waiting = asyncio.create_task(database.write(lambda connection: keep_meta(connection, "c", "1")))
+    waiting = asyncio.create_task(database.write(lambda connection: set_meta(connection, "c", "1")))
     await asyncio.sleep(0)
     writing.cancel()
     go_on.set()
@@ -151,17 +151,17 @@ async def test_a_reader_sees_one_moment_while_another_writes(database: Database)
 
     reading = asyncio.create_task(database.read(look))
     assert await asyncio.to_thread(begun.wait, 10)
-    await database.write(lambda connection: keep_meta(connection, "a", "1"))
+    await database.write(lambda connection: set_meta(connection, "a", "1"))
     go_on.set()
     assert await reading == [None, None]
 
 
 async def test_a_glance_sees_what_was_written(database: Database) -> None:
     for value in ("1", "2"):
-        await database.write(lambda connection, value=value: keep_meta(connection, "a", value))  # type: ignore[misc]
+        await database.write(lambda connection, value=value: set_meta(connection, "a", value))  # type: ignore[misc]
         assert await database.glance(lambda connection: meta(connection, "a")) == value
     with pytest.raises(StoreError, match="is read-only"):
-        await database.glance(lambda connection: keep_meta(connection, "a", "3"))
+        await database.glance(lambda connection: set_meta(connection, "a", "3"))
     with pytest.raises(ZeroDivisionError):
         await database.glance(lambda connection: 1 / 0)
     assert await database.glance(lambda connection: meta(connection, "a")) == "2"
@@ -185,17 +185,17 @@ async def test_a_glance_that_takes_long_is_left_to_a_reader(database: Database) 
 
 async def test_a_change_by_another_process_is_noticed(database: Database) -> None:
     before = await database.data_version()
-    await database.write(lambda connection: keep_meta(connection, "a", "1"))
+    await database.write(lambda connection: set_meta(connection, "a", "1"))
     assert await database.data_version() == before
     async with Database.open(database.path) as other:
-        await other.write(lambda connection: keep_meta(connection, "a", "2"))
+        await other.write(lambda connection: set_meta(connection, "a", "2"))
     assert await database.data_version() != before
     assert await database.read(lambda connection: meta(connection, "a")) == "2"
 
 
 async def test_two_processes_write_in_turn(database: Database) -> None:
     def work(connection: sqlite3.Connection) -> None:
-        keep_meta(connection, "count", str(int(meta(connection, "count") or "0") + 1))
+        set_meta(connection, "count", str(int(meta(connection, "count") or "0") + 1))
 
     async with Database.open(database.path) as other, asyncio.TaskGroup() as group:
         for _ in range(20):

@@ -11,7 +11,7 @@ import pytest
 
 from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts
-from core.store.rows import keep_meta
+from core.store.rows import set_meta
 from core.store.sessions import Conversations
 from core.store.sqlite import fact_index
 from core.store.sqlite.database import Database
@@ -72,7 +72,7 @@ async def test_what_was_folded_otherwise_is_folded_anew_step_by_step(
     chore = FactIndex(database)
     assert not await chore.tend(), "all is as it should be"
     await database.write(lambda connection: connection.execute("UPDATE facts_fts SET terms = 'old'").close())
-    await database.write(lambda connection: keep_meta(connection, "facts_version", "0"))
+    await database.write(lambda connection: set_meta(connection, "facts_version", "0"))
     monkeypatch.setattr(fact_index, "STEP_FACTS", 2)
     assert await found(database, "oliv", "honei") == []
     steps = [await chore.tend() for _ in range(3)]
