@@ -205,8 +205,8 @@ class Expansion:
             self._log.info("the question is searched as it stands", why=type(error).__name__)
             return None
         self._log.info("a question was expanded", tokens=completion.usage.sent + completion.usage.output)
-        told = dict.fromkeys(" ".join(search.split()) for search in read)
-        searches = tuple(search for search in told if search.casefold() != question.casefold())[:SEARCHES]
+        read_once = dict.fromkeys(" ".join(search.split()) for search in read)
+        searches = tuple(search for search in read_once if search.casefold() != question.casefold())[:SEARCHES]
         self._known[question] = searches
         if len(self._known) > QUESTIONS_KEPT:
             self._known.popitem(last=False)

@@ -85,27 +85,27 @@ def read(query: SearchQuery, now: datetime, zone: ZoneInfo) -> Filters:
 
 def limits(query: SearchQuery, zone: ZoneInfo) -> tuple[str, ...]:
     """What narrows a query, as words for people: ``on telegram``, ``said by Ana``, ``since 1 May 2026``."""
-    told = []
+    narrowed = []
     if query.platforms:
-        told.append(f"on {' or '.join(_shown(name) for name in query.platforms)}")
+        narrowed.append(f"on {' or '.join(_shown(name) for name in query.platforms)}")
     if query.title:
-        told.append(f"in conversations with “{_shown(query.title)}” in their title")
+        narrowed.append(f"in conversations with “{_shown(query.title)}” in their title")
     if query.session is not None:
-        told.append(f"in session {str(query.session)[:20]}")
+        narrowed.append(f"in session {str(query.session)[:20]}")
     if query.is_own:
-        told.append("said by you")
+        narrowed.append("said by you")
     elif query.sender:
-        told.append(f"said by {_shown(query.sender)}")
+        narrowed.append(f"said by {_shown(query.sender)}")
     if query.roles != DEFAULT_ROLES and not query.is_own:
         names = {"user": "people", "assistant": "the assistant", "tool": "tools"}
-        told.append(f"said by {' or '.join(dict.fromkeys(names[role] for role in query.roles))}")
+        narrowed.append(f"said by {' or '.join(dict.fromkeys(names[role] for role in query.roles))}")
     if query.after is not None:
-        told.append(f"since {_day(query.after, zone)}")
+        narrowed.append(f"since {_day(query.after, zone)}")
     if query.before is not None:
-        told.append(f"before {_day(query.before, zone)}")
+        narrowed.append(f"before {_day(query.before, zone)}")
     if query.page > 1:
-        told.append(f"on page {query.page}")
-    return tuple(told)
+        narrowed.append(f"on page {query.page}")
+    return tuple(narrowed)
 
 
 def unlimited(query: SearchQuery) -> SearchQuery:

@@ -75,11 +75,11 @@ def any_of(text: str) -> SearchPlan:
     cut = pieces(clean(text))
     spaced = [part for kind, part in cut if kind == "words"]
     words = list(_unique(word.casefold() for part in spaced for word in words_of(part)))
-    telling = [word for word in words if word not in stop_words()]
+    significant = [word for word in words if word not in stop_words()]
     symbols = [part for kind, part in cut if kind == "symbol"]
     runs = [part for kind, part in cut if kind == "run"]
-    asked = apart([term for run in runs for term in asked_terms(run)]) or ([] if telling or symbols else runs)
-    words = (telling or ([] if asked or symbols else words))[:LIMIT_TERMS]
+    asked = apart([term for run in runs for term in asked_terms(run)]) or ([] if significant or symbols else runs)
+    words = (significant or ([] if asked or symbols else words))[:LIMIT_TERMS]
     signed = [term for part in spaced for term in signed_terms(part)]
     pairs = _unique([*(pair for term in asked for pair in pairs_of(term) or [term]), *map(symbol_token, symbols)])
     marks = [*(pair for term in asked for pair in pairs_of(term) or [term]), *symbols]

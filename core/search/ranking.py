@@ -4,8 +4,7 @@ Robertson, Zaragoza, Taylor: "Simple BM25 extension to multiple weighted fields"
 text, the speaker's name, its day, and the messages around it. What each part is worth on LoCoMo (hit@1 / message
 recall@10) is said where its weight stands: what is lost of 78.2 / 80.3 without it.
 
-Several rankings of the same things become one, by reciprocal rank. Pure.
-A message as ranking sees it.
+Also joins several rankings of the same things into one, by reciprocal rank.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ class _Scored(NamedTuple):
     """A message with its score; the higher, the better."""
 
     score: float
-    utterance: CandidateMessage
+    message: CandidateMessage
 
 
 Ranked = tuple[dict[int, float], list[_Scored]]
@@ -92,7 +91,7 @@ class _Asked(NamedTuple):
     names: frozenset[str]
 
 
-class _Heard(NamedTuple):
+class _Overlap(NamedTuple):
     """What a message has of it: the terms of its text and its speaker's name, and the weight of the pairs."""
 
     counts: dict[str, float]
@@ -111,32 +110,32 @@ def weights(frequencies: Mapping[str, int], count: int) -> dict[str, float]:
 def rank(
     idf: Mapping[str, float], lineages: Mapping[int, Sequence[CandidateMessage]], moments: frozenset[str] = frozenset()
 ) -> Ranked:
-    """Ranks candidates: utterances by lineage, in order. `idf` in the order of the question. `moments` is empty unless
+    """Ranks the candidates of each lineage, in order. `idf` in the order of the question. `moments` is empty unless
     a moment is asked for."""
-    everything = [utterance for utterances in lineages.values() for utterance in utterances]
+    everything = [message for candidates in lineages.values() for message in candidates]
     if not everything or not idf:
         return {}, []
     asked = _asked(idf, everything)
-    mean_terms = max(1.0, sum(len(utterance.terms) for utterance in everything) / len(everything))
-    heard = {root: [_heard(one, asked) for one in utterances] for root, utterances in lineages.items()}
-    blocks = {root: _blocks(utterances, heard[root], asked.idf) for root, utterances in lineages.items()}
-    lengths = [length for found in blocks.values() for _, length in found]
-    mean_block = max(1.0, sum(lengths) / len(lengths))
+    mean_terms = max(1.0, sum(len(message.terms) for message in everything) / len(everything))
+    overlaps = {root: [_overlap(one, asked) for one in candidates] for root, candidates in lineages.items()}
+    chunks = {root: _chunks(candidates, overlaps[root], asked.idf) for root, candidates in lineages.items()}
+    lengths = [length for found in chunks.values() for _, length in found]
+    mean_chunk = max(1.0, sum(lengths) / len(lengths))
     scores: dict[int, float] = {}
     messages: list[tuple[int, _Scored]] = []
-    for root, utterances in lineages.items():
-        raw = _message_scores(utterances, heard[root], asked, mean_terms)
-        wanted = [(score, one) for score, one in zip(raw, utterances, strict=True) if one.is_wanted]
+    for root, candidates in lineages.items():
+        raw = _message_scores(candidates, overlaps[root], asked, mean_terms)
+        wanted = [(score, one) for score, one in zip(raw, candidates, strict=True) if one.is_wanted]
         best = sorted((score for score, _ in wanted), reverse=True)[:BEST]
         if not best or best[0] <= 0:
             continue
-        stretch = max(_bm25(counts, length / mean_block, asked.idf, K1_STRETCH) for counts, length in blocks[root])
+        stretch = max(_bm25(counts, length / mean_chunk, asked.idf, K1_STRETCH) for counts, length in chunks[root])
         scores[root] = BEST_SHARE * sum(score * DECAY**place for place, score in enumerate(best))
         scores[root] += (1 - BEST_SHARE) * stretch
         messages += [(root, _Scored(_adjusted(score, one, asked, moments), one)) for score, one in wanted if score > 0]
     ordered = dict(sorted(scores.items(), key=lambda pair: -pair[1]))
-    summed = [_Scored(scored.score + SESSION_SHARE * scores[root], scored.utterance) for root, scored in messages]
-    return ordered, sorted(summed, key=lambda scored: (-scored.score, scored.utterance.message_id))
+    summed = [_Scored(scored.score + SESSION_SHARE * scores[root], scored.message) for root, scored in messages]
+    return ordered, sorted(summed, key=lambda scored: (-scored.score, scored.message.message_id))
 
 
 def _worth(terms: Iterable[str], words: Iterable[str]) -> dict[str, tuple[tuple[str, float], ...]]:
@@ -162,7 +161,7 @@ def _asked(idf: Mapping[str, float], everything: Sequence[CandidateMessage]) -> 
     return _Asked(weighed, worth, {pair: weight / whole for pair, weight in pairs.items()}, names)
 
 
-def _heard(one: CandidateMessage, asked: _Asked) -> _Heard:
+def _overlap(one: CandidateMessage, asked: _Asked) -> _Overlap:
     counts: dict[str, float] = {}
     near: set[frozenset[str]] = set()
     worth = asked.worth
@@ -175,15 +174,17 @@ def _heard(one: CandidateMessage, asked: _Asked) -> _Heard:
                     near.update(frozenset((term, other)) for before, other in places if place - before <= NEAR_TERMS)
                     places = [*places[1 - NEAR_TERMS :], (place, term)]
     _count(counts, one.name, asked.idf, 1)
-    return _Heard(counts, sum(asked.pairs.get(pair, 0.0) for pair in near))
+    return _Overlap(counts, sum(asked.pairs.get(pair, 0.0) for pair in near))
 
 
-def _blocks(
-    utterances: Sequence[CandidateMessage], heard: Sequence[_Heard], idf: Mapping[str, float]
+def _chunks(
+    candidates: Sequence[CandidateMessage], overlaps: Sequence[_Overlap], idf: Mapping[str, float]
 ) -> list[tuple[dict[str, float], int]]:
     """For each stretch how often each asked term stands in it, and its length in terms."""
     found: list[tuple[dict[str, float], int]] = []
-    for _, group in groupby(zip(utterances, heard, strict=True), key=lambda pair: (pair[0].session_id, pair[0].chunk)):
+    for _, group in groupby(
+        zip(candidates, overlaps, strict=True), key=lambda pair: (pair[0].session_id, pair[0].chunk)
+    ):
         counts: dict[str, float] = {}
         length = 0
         days = set()
@@ -200,20 +201,20 @@ def _blocks(
 
 
 def _message_scores(
-    utterances: Sequence[CandidateMessage], heard: Sequence[_Heard], asked: _Asked, mean_terms: float
+    candidates: Sequence[CandidateMessage], overlaps: Sequence[_Overlap], asked: _Asked, mean_terms: float
 ) -> list[float]:
     """BM25F of each message with its neighbours, times the power of the covered share."""
     idf = asked.idf
     total = sum(idf.values()) or 1.0
     window = mean_terms * sum(weight for _, weight in OFFSETS)
-    counts: list[dict[str, float]] = [{} for _ in utterances]
-    lengths = [0.0] * len(utterances)
-    for index, one in enumerate(utterances):
-        bag = dict(heard[index].counts)
+    counts: list[dict[str, float]] = [{} for _ in candidates]
+    lengths = [0.0] * len(candidates)
+    for index, one in enumerate(candidates):
+        bag = dict(overlaps[index].counts)
         _count(bag, one.day, idf, DAY_WEIGHT)
         for offset, weight in OFFSETS:
             other = index + offset
-            if 0 <= other < len(utterances) and (offset == 0 or _is_near(one, utterances[other])):
+            if 0 <= other < len(candidates) and (offset == 0 or _is_near(one, candidates[other])):
                 lengths[other] += weight * len(one.terms)
                 lent = weight * ASKED if one.is_question and offset > 0 else weight
                 for term, count in bag.items():
@@ -222,7 +223,7 @@ def _message_scores(
         _bm25(found, length / window, idf, K1)
         * (sum(idf[term] * min(1.0, count) for term, count in found.items()) / total) ** COVERAGE
         * (1 + NEAR * its.near)
-        for found, length, its in zip(counts, lengths, heard, strict=True)
+        for found, length, its in zip(counts, lengths, overlaps, strict=True)
     ]
 
 

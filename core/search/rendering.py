@@ -234,11 +234,11 @@ def nothing(words: Sequence[str], limits: Sequence[str], *, is_typed: bool, is_w
         "…" if len(words) > _WORDS_SHOWN else ""
     )
     asked = f"any of its words ({listed})" if len(words) != 1 else f"“{listed}”"
-    told = f"I looked for it as typed and for {asked}" if is_typed and len(words) > 1 else f"I looked for {asked}"
+    tried = f"I looked for it as typed and for {asked}" if is_typed and len(words) > 1 else f"I looked for {asked}"
     if not words:
-        told = "I looked through the latest conversations"
+        tried = "I looked through the latest conversations"
     within = f", {', '.join(limits)}" if limits else ""
-    return f"{told}{within}." + (" Without these limits there is something." if is_wider else "")
+    return f"{tried}{within}." + (" Without these limits there is something." if is_wider else "")
 
 
 def respelled(words: Mapping[str, str]) -> str | None:
