@@ -221,10 +221,10 @@ def test_a_damaged_store_is_not_sent_round_in_a_circle(mneme: Mneme) -> None:
 
 def test_a_file_in_the_way_is_one_sentence(mneme: Mneme) -> None:
     (mneme.home / "memories").touch()
-    for command in (("list",), ("add", "x")):
-        code, error = mneme.code("memory", *command)
-        assert (code, error.count("\n")) == (1, 1)
-        assert "memories" in error
+    assert "MEMORY.md cannot be read (Not a directory)" in mneme("memory", "list")
+    code, error = mneme.code("memory", "add", "x")
+    assert (code, error.count("\n")) == (1, 1)
+    assert "memories" in error
 
 
 def test_a_chat_s_words_are_the_shell_s_words(mneme: Mneme) -> None:
