@@ -1,6 +1,6 @@
 """The log: one line an event, of ours and of every library, with no secret in it whatever was logged.
 
-Says when something starts, stops or fails; what people say is never logged. Set up once at the start of the process.
+Says when something starts, stops or fails; what people say is never logged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,13 @@ def configure(settings: Settings, destination: TextIO | Path | None = None) -> N
 
     May be called again; the last call counts.
     """
-    handler = _handler(sys.stderr if destination is None else destination)
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
+    if isinstance(destination, Path):
+        handler = _PrivateFile(
+            destination, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", errors="replace"
+        )
+    elif destination is not None:
+        handler = logging.StreamHandler(destination)
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -67,13 +73,12 @@ class _Redacting(structlog.stdlib.ProcessorFormatter):
     """Renders a record and masks the secrets in the finished line, so that none gets past in a traceback or a repr."""
 
     def __init__(self, secrets: Sequence[str], shared: list[structlog.typing.Processor], is_json: bool) -> None:
-        renderer: structlog.typing.Processor
+        processors: list[structlog.typing.Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
         if is_json:
-            renderer = structlog.processors.JSONRenderer(ensure_ascii=False)
+            processors += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]
         else:
-            renderer = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
-        remove = structlog.stdlib.ProcessorFormatter.remove_processors_meta
-        processors = [remove, structlog.processors.format_exc_info, renderer] if is_json else [remove, renderer]
+            plain = structlog.dev.plain_traceback
+            processors.append(structlog.dev.ConsoleRenderer(colors=False, exception_formatter=plain))
         super().__init__(foreign_pre_chain=shared, processors=processors)
         known = {form for secret in secrets for form in (secret, quote(secret, safe="")) if form}
         self._secrets = sorted(known, key=len, reverse=True)
@@ -83,12 +88,6 @@ class _Redacting(structlog.stdlib.ProcessorFormatter):
         for secret in self._secrets:
             line = line.replace(secret, MASK)
         return _TOKENS.sub(MASK, line)
-
-
-def _handler(destination: TextIO | Path) -> logging.Handler:
-    if not isinstance(destination, Path):
-        return logging.StreamHandler(destination)
-    return _PrivateFile(destination, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", errors="replace")
 
 
 class _PrivateFile(RotatingFileHandler):
