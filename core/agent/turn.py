@@ -220,7 +220,11 @@ class Agent:
             if row.role == "user" and row.external_id is None and row.session_id == session.id
         }
         asked = [again.get((row.created_at, row.text), row) for row in stored]
-        strays = [replace(row, id=0, session_id=session.id, external_id=None) for row in asked if row.id not in known]
+        strays = [
+            replace(row, id=0, session_id=session.id, external_id=None, sent=None)
+            for row in asked
+            if row.id not in known
+        ]
         if strays:
             # They were taken into a session that has ended since: the question is asked again where the person is now.
             stored = await self._conversations.append(strays)

@@ -21,7 +21,8 @@ PASSAGE_CHARS = 280
 
 
 class HistoryProvider(MemoryProvider):
-    """Passages from history as lines ``m<message id> <date>, <session title>: <who>: <text>``; `zone` is for dates."""
+    """Passages from history as lines ``m<message id> <date>, <session title>: <who> (<origin>): <text>``; `zone` is for
+    dates."""
 
     name = "history"
 
@@ -50,6 +51,8 @@ class HistoryProvider(MemoryProvider):
         if len(text) > PASSAGE_CHARS:
             text = text[:PASSAGE_CHARS].rsplit(" ", 1)[0] + " …"
         who = "you" if anchor.role == "assistant" else anchor.sender or "the person"
+        if anchor.role == "user" and anchor.origin != "typed":
+            who = f"{who} ({anchor.origin.replace('_', ' ')})"
         title = f", “{found.session.title}”" if found.session.title else ""
         return f"m{anchor.message_id} {self._date(anchor.at)}{title}: {who}: {text}"
 

@@ -72,6 +72,15 @@ async def test_two_people_of_one_name_are_two_in_a_room(home: Path) -> None:
         assert marks[0] == marks[2] != marks[1]
 
 
+async def test_what_was_passed_on_says_so_where_it_is_recalled(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_corridor(home, model) as corridor:
+        await corridor.say("the boathouse key is under the fern", origin="forwarded")
+        await corridor.say("/new")
+        await corridor.say("where is the boathouse key?")
+        assert ": Person 42 (forwarded): the boathouse key is under the fern" in sent(model)[-1]
+
+
 async def test_an_edited_message_is_told_anew(home: Path) -> None:
     model = ScriptedModel()
     async with open_corridor(home, model) as corridor:
