@@ -23,7 +23,7 @@ from core.agent.post_turn import PostTurn
 from core.agent.prompt import Prompt
 from core.agent.sessions import SessionTracker
 from core.agent.tool_runner import ToolRunner
-from core.agent.turn import Agent, Budget
+from core.agent.turn import Agent
 from core.agent.user_message import UserMessages
 from core.errors import ConfigError
 from core.facts.curator import Curator
@@ -229,7 +229,7 @@ async def build_router(
         user_messages=UserMessages(memory, zone, settings.memory.prefetch_chars),
         tool_runner=ToolRunner(tools, settings.model.tool_timeout_s),
         clock=services.clock,
-        budget=Budget.of(settings.model),
+        options=settings.model,
     )
     facts, links = FactCommands(services), LinkCommands(services, on_wake)
     delivery.on_give_up(ASKED, links.undelivered)

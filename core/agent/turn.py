@@ -7,10 +7,10 @@ what is shown goes through `show`, what is sent is in the turn's outbox item.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from config.settings import CacheLife, ModelOptions
+from config.settings import ModelOptions
 from core.agent.history import conversation, mark, marked
 from core.agent.offline import MODEL as OFFLINE
 from core.agent.sessions import SessionTracker, window_of
@@ -32,21 +32,6 @@ _ENDINGS = {
     "refusal": "[The model declined to answer this.]",
     "model_context_window_exceeded": "[cut off: this conversation is too long for the model; /new starts another]",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """At most `max_rounds` model calls a turn, each of at most `max_tokens` tokens of output. `cache`: how long the
-    server is asked to keep what was sent."""
-
-    max_rounds: int
-    max_tokens: int
-    cache: CacheLife = "5m"
-
-    @classmethod
-    def of(cls, options: ModelOptions) -> Budget:
-        """What the settings allow."""
-        return cls(max_rounds=options.max_rounds, max_tokens=options.max_tokens, cache=options.cache)
 
 
 class _Draft:
@@ -81,7 +66,7 @@ class _Draft:
 
 
 class Agent:
-    """The core. `model` answers (it may be one that falls back to another); `budget` is what a turn may spend."""
+    """The core. `model` answers (it may be one that falls back to another); `options` say what a turn may spend."""
 
     def __init__(
         self,
@@ -92,7 +77,7 @@ class Agent:
         user_messages: UserMessages,
         tool_runner: ToolRunner,
         clock: Clock,
-        budget: Budget,
+        options: ModelOptions,
     ) -> None:
         self._model = model
         self._conversations = conversations
@@ -100,7 +85,7 @@ class Agent:
         self._user_messages = user_messages
         self._tool_runner = tool_runner
         self._clock = clock
-        self._budget = budget
+        self._options = options
         self._drafts: dict[str, _Draft] = {}
         """Of the running turns, by the key of their outbox item."""
 
@@ -179,7 +164,7 @@ class Agent:
         draft = self._drafts[turn.outbox_item.key] = _new_draft(session, show)
         try:
             rows = await self._take(session, turn)
-            for number in range(1, self._budget.max_rounds + 1):
+            for number in range(1, self._options.max_rounds + 1):
                 completion = await self._ask(session, rows, draft)
                 calls = _tool_calls(completion)
                 is_calling = completion.stop_reason == "tool_use" and bool(calls)
@@ -190,9 +175,9 @@ class Agent:
                 draft.texts += [row.text] if row.text else []
                 if is_calling:
                     rows += await self._use(calls, self._context(session, turn, rows))
-                if number == self._budget.max_rounds:
+                if number == self._options.max_rounds:
                     break
-            ending = f"[stopped after {self._budget.max_rounds} rounds of tools; say “go on” to continue]"
+            ending = f"[stopped after {self._options.max_rounds} rounds of tools; say “go on” to continue]"
             return await self._finish(session, turn, self._plain(session, ending), draft)
         except MnemeError:
             self._drafts.pop(turn.outbox_item.key, None)
@@ -251,11 +236,11 @@ class Agent:
         """One model call over the whole conversation so far."""
         draft.begin_call()
         request = Request(
-            system=({"type": "text", "text": session.system_prompt, "cache_control": mark(self._budget.cache)},),
-            messages=marked(conversation(rows), self._budget.cache),
+            system=({"type": "text", "text": session.system_prompt, "cache_control": mark(self._options.cache)},),
+            messages=marked(conversation(rows), self._options.cache),
             tools=self._tool_runner.described(session),
             model=session.model,
-            max_tokens=self._budget.max_tokens,
+            max_tokens=self._options.max_tokens,
             payer=Payer(scope=session.scope) if session.is_incognito else Payer(session_id=session.id),
         )
         return await self._model.complete(request, draft.on_text, draft.on_wait)
