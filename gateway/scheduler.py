@@ -91,7 +91,7 @@ class Scheduler:
         self._scheduler.add_job(self.reload, IntervalTrigger(seconds=self.pulse_s, timezone=UTC), id="pulse")
         for name, every_s, work in self._chores:
             trigger = IntervalTrigger(seconds=every_s, timezone=UTC)
-            self._scheduler.add_job(self._start, trigger, args=[name, work], id=name)
+            self._scheduler.add_job(self._tend, trigger, args=[name, work], id=name)
         self._scheduler.start(paused=True)
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
@@ -142,6 +142,10 @@ class Scheduler:
                     due.append(due_at)
             if due:
                 self._look_at(min(due))
+
+    async def _tend(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """A coroutine, because APScheduler calls anything else in a thread."""
+        self._start(name, work)
 
     def _look_at(self, moment: datetime) -> None:
         if self._scheduler is not None:
