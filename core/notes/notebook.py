@@ -114,11 +114,11 @@ class Notebook:
         self.review = Review(pending, clock)
         self._keep_fact = keep_fact
         self._hand_edits = HandEdits(self._files, notes, self.review, clock)
-        self._tell: Callable[[NoteChange], Awaitable[None]] | None = None
+        self._on_change: Callable[[NoteChange], Awaitable[None]] | None = None
 
-    def connect(self, tell: Callable[[NoteChange], Awaitable[None]]) -> None:
-        """Who is told of each change once it is kept (its id is not known yet)."""
-        self._tell = tell
+    def connect(self, on_change: Callable[[NoteChange], Awaitable[None]]) -> None:
+        """`on_change` is called with each change once it is stored (its id is not known yet)."""
+        self._on_change = on_change
 
     async def entries(self, scopes: frozenset[Scope], target: str) -> list[str]:
         """All entries of these scopes, each once, in the order of the scopes' keys and of the files."""
@@ -305,7 +305,7 @@ class Notebook:
             async with self._files.lock():
                 return [change for place in places for change in await self._hand_edits.edits(*place)]
 
-        await self._tell_all(await finished(look()))
+        await self._announce(await finished(look()))
 
     async def settle(self) -> None:
         """Returns when whatever was being written has been."""
@@ -371,14 +371,14 @@ class Notebook:
             return edit, made
 
         edit, made = await finished(write())
-        await self._tell_all(made)
+        await self._announce(made)
         done = " ".join(_sentence(before, after) for before, after, _ in edit.swaps)
         return f"{done} {await self._state(scopes, target)}"
 
-    async def _tell_all(self, changes: Sequence[NoteChange]) -> None:
-        if self._tell is not None:
+    async def _announce(self, changes: Sequence[NoteChange]) -> None:
+        if self._on_change is not None:
             for change in changes:
-                await self._tell(change)
+                await self._on_change(change)
 
     async def _state(self, scopes: frozenset[Scope], target: str) -> str:
         entries = await self.entries(scopes, target)

@@ -23,7 +23,7 @@ from core.types import Tool, ToolContext
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
 LINE_CHARS = 500
-"""A longer note is cut where it is only told as news: the next prompt has all of it."""
+"""A longer note is cut where it is only shown as news: the next prompt has all of it."""
 
 NUDGE = (
     "Nothing was noted in the last {} exchanges. If something came up that will matter in a month (who somebody is, "
@@ -78,7 +78,7 @@ class NotesProvider(MemoryProvider):
             # What was noted before the prompt was written stands in it, unless it went meanwhile and came back.
             is_held = change.after is not None and change.after not in gone and _stands(change.after, prompt)
             if not is_held:
-                lines.append(f"n{change.id} {_told(change)}")
+                lines.append(f"n{change.id} {_news(change)}")
         return [*lines, *await self._nudge(context)]
 
     async def _nudge(self, context: ToolContext) -> Sequence[str]:
@@ -106,7 +106,7 @@ def _stands(entry: str, prompt: str) -> bool:
     return re.search(rf"^{re.escape(_line(entry))}$(?!\n  )", prompt, re.MULTILINE) is not None
 
 
-def _told(change: NoteChange) -> str:
+def _news(change: NoteChange) -> str:
     """A sentence for the model on what somebody else has changed."""
     before = f"“{_short(change.before)}”" if change.before else ""
     if change.after is None:

@@ -22,10 +22,10 @@ ANYWAY = "--anyway"
 _ANYWAYS = (ANYWAY, "\N{EM DASH}anyway")
 """Telephones make one dash of two."""
 
-Summon = Callable[[PendingNote, datetime], Awaitable[None]]
-"""Told of what was put aside, and since when something has waited in its scope without a break."""
-Warn = Callable[[Scope, str, str, str], Awaitable[None]]
-"""Told of what stands in a file by hand: whose, which target, what it contains, and the text."""
+OnPending = Callable[[PendingNote, datetime], Awaitable[None]]
+"""Called with what was put aside, and since when something has waited in its scope without a break."""
+OnWarning = Callable[[Scope, str, str, str], Awaitable[None]]
+"""Called for what was written into a file by hand: whose, which target, what it contains, and the text."""
 
 
 class Review:
@@ -34,13 +34,13 @@ class Review:
     def __init__(self, pending: PendingNotes | None, clock: Clock) -> None:
         self._pending = pending
         self._clock = clock
-        self._summon: Summon | None = None
-        self._warn: Warn | None = None
+        self._on_pending: OnPending | None = None
+        self._on_warning: OnWarning | None = None
 
-    def connect(self, summon: Summon, warn: Warn) -> None:
-        """Who is to be told that something waits, each time anew, and of what was written by hand."""
-        self._summon = summon
-        self._warn = warn
+    def connect(self, on_pending: OnPending, on_warning: OnWarning) -> None:
+        """`on_pending` is called each time anew that something waits, `on_warning` for what was written by hand."""
+        self._on_pending = on_pending
+        self._on_warning = on_warning
 
     async def put_aside(
         self, scope: Scope, target: str, operations: Sequence[Operation], author: Author, reason: str
@@ -66,17 +66,17 @@ class Review:
         )
 
     async def warn(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
-        """Tells of what was written into a file by hand and looks wrong; it stands there all the same."""
+        """Warns of what was written into a file by hand and looks wrong; it stands there all the same."""
         for entry in entries:
-            if self._warn is not None and (reason := guard.suspicion(entry)):
-                await self._warn(scope, target, reason, entry)
+            if self._on_warning is not None and (reason := guard.suspicion(entry)):
+                await self._on_warning(scope, target, reason, entry)
 
     async def waiting(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
         """What waits in these scopes, oldest first."""
         return await self._pending.waiting(scopes) if self._pending else ()
 
     async def remind(self, scopes: frozenset[Scope]) -> None:
-        """Summons once more for what waits: there may have been no place to tell it before."""
+        """Calls once more for what waits: there may have been no place to tell it before."""
         first = {note.scope: note for note in reversed(await self.waiting(scopes))}
         for note in first.values():
             await self._put(note)
@@ -90,8 +90,8 @@ class Review:
 
     async def _put(self, note: PendingNote) -> bool:
         began_at = await self._pending.put(note) if self._pending else None
-        if began_at is not None and self._summon is not None:
-            await self._summon(note, began_at)
+        if began_at is not None and self._on_pending is not None:
+            await self._on_pending(note, began_at)
         return began_at is not None
 
 
@@ -125,6 +125,6 @@ def insisting(text: str) -> tuple[str, bool]:
 
 
 def quoted(name: str, account: Account, operations: Sequence[Operation]) -> list[Operation]:
-    """What a member of a room wants noted, as his words."""
+    """What a member of a room wants noted, in quotation marks, with the name and mark of who said it."""
     who = f"{' '.join(name.split())[:80]} {mark(account)}"
     return [replace(one, content=f"{who}: “{one.content.strip()}”") if one.content else one for one in operations]

@@ -74,8 +74,9 @@ class Database:
     async def write(self, work: Callable[[Connection], T], *, has_words: bool = True) -> T:
         """Runs `work` in one write transaction; what it returns is durable when this returns.
 
-        An exception rolls everything back and is raised here. Raises StoreError for what SQLite refuses; Overtaken when
-        something was erased that the running task may have read (`has_words`: what it writes may repeat that).
+        An exception rolls everything back and is raised here. Raises StoreError for what SQLite refuses; where
+        `has_words` (what is written may repeat what was read), StaleReadError when something was erased that the
+        running task may have read.
         """
         held = epoch.held() if has_words else None
         whole = work if held is None else partial(_checked, held, work)
