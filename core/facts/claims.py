@@ -5,24 +5,26 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Literal
 from zoneinfo import ZoneInfo
 
 from core.dates.periods import read
 from core.store.facts import Fact, FactKind, FactOrigin, Grain
+from core.text.normalize import language_data
 from core.types import Account, Message, Scope
 
-_OWN = re.compile(
-    r"\b(?:i|me|my|mine|myself|we|us|our|ours|im|ive|ich|mich|mir|meine?[rnms]?|wir|uns|eu|meu|minha|meus|minhas|yo|mi|mis|"
-    r"je|moi|mon|ma|mes|nous|notre|moro|vivo|trabalho|trabajo|я|мой|моя|моё|мое|мои|мою|моего|моей|моему|моих|моим|"
-    r"wohne|lebe|heiße|arbeite|habite|soy|sou|tengo|tenho|chamo|llamo|живу|работаю|мне|меня|мной|мы|нас|нам|наш\w*)\b|\bj['’]|我|私|僕|俺|저|나는|내",
-    re.IGNORECASE,
-)
+
+@cache
+def sign(name: str) -> re.Pattern[str]:
+    """A regular expression of `data/patterns.toml`, without regard to case."""
+    signs = language_data("patterns", "core.facts")["signs"]
+    return re.compile("".join(signs[name]), re.IGNORECASE | re.DOTALL)
 
 
 def is_first_person(text: str) -> bool:
     """Whether somebody speaks of themselves."""
-    return _OWN.search(text) is not None
+    return sign("first_person").search(text) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,16 +56,11 @@ TRUST: dict[FactOrigin, float] = {"person": 0.95, "rule": 0.7, "model": 0.6}
 ASKED = 0.9
 """How far a fact is trusted that a person asks to be remembered."""
 FACT_CHARS = 400
-_WHOSE = (
-    "my ", "our ", "meine ", "mein ", "unsere ", "mi ", "o meu ", "a minha ", "meu ", "minha ", "mon ", "ma ", "моя ",
-    "мой ",
-)  # fmt: skip
-"""How the subject of an attribute begins that is somebody of who speaks."""
 
 
 def placed(attribute: str | None, scope: Scope, account: Account | None) -> str | None:
     """An attribute as it is kept: in a room "me" and "my" are an account's, since there are several."""
-    if attribute and scope.is_room and account and attribute.startswith(("me|", *_WHOSE)):
+    if attribute and scope.is_room and account and sign("whose").match(attribute):
         return f"{account.key}|{attribute.removeprefix('me|')}"
     return attribute
 

@@ -5,13 +5,12 @@ The weights are those of the evaluation in `tests/bench/knowing.py`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from core.facts.claims import is_first_person
+from core.facts.claims import is_first_person, sign
 from core.store.fact_search import FactSearch
 from core.store.facts import Fact, FactKind, Grain
 from core.text.attributes import ME, hints_of
@@ -20,11 +19,6 @@ from core.text.terms import query_terms, terms_of
 from core.types import Account, Scope
 
 QUESTION_CHARS = 2_000
-_PAST = re.compile(
-    r"\b(?:before|previous|previously|formerly|former|earlier|used to|was|were|did|past|old|once|until|antes|"
-    r"antigamente|früher|vorher|avant|autrefois)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +41,7 @@ class Question:
             terms=tuple(query_terms(asked)),
             keys=keys_in(asked),
             is_own=is_first_person(asked),
-            is_past=_PAST.search(asked) is not None,
+            is_past=sign("past").search(asked) is not None,
             scopes=scopes,
             now=now,
             asker=asker,

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from core.dates import periods
 from core.dates.scanner import MONTHS, WEEKDAYS, Phrase
-from core.facts.claims import Claim
+from core.facts.claims import Claim, sign
 from core.facts.evidence import pattern as evidence_pattern
 from core.store.facts import FactKind, Grain
 from core.text.attributes import ME, attribute_of, is_several, kin_words
@@ -108,11 +108,6 @@ def _appositive() -> re.Pattern[str]:
 
 
 @cache
-def _sign(name: str) -> re.Pattern[str]:
-    return re.compile("".join(_data()["signs"][name]), re.IGNORECASE | re.DOTALL)
-
-
-@cache
 def _words(name: str) -> frozenset[str]:
     return frozenset(_data()["words"][name].split())
 
@@ -154,27 +149,27 @@ def _clauses(text: str, is_dictated: bool) -> Iterator[tuple[str, bool]]:
     """The plain statements of a message without their full stops, and whether they are asked to be remembered."""
     for said, is_asked in _sentences(text, is_dictated):
         for part in _split(said):
-            if _sign("posed").match(part.strip()):
+            if sign("posed").match(part.strip()):
                 break
-            clause = _sign("aside").sub("", _sign("lead").sub("", part.strip()).strip(" ,"))
+            clause = sign("aside").sub("", sign("lead").sub("", part.strip()).strip(" ,"))
             if 2 < len(clause) <= CLAUSE_CHARS:
                 yield clause, is_asked
 
 
 def _sentences(text: str, is_dictated: bool) -> Iterator[tuple[str, bool]]:
-    if len(text) > LIMIT_CHARS or (not is_dictated and _sign("feigned").search(text)):
+    if len(text) > LIMIT_CHARS or (not is_dictated and sign("feigned").search(text)):
         return
     for sentence in _SENTENCE.split(_CODE.sub(" \n ", text)):
         said = " ".join(sentence.split())
-        if not is_dictated and (evidence_pattern("handed_over").match(said) or _sign("opened").match(said)):
+        if not is_dictated and (evidence_pattern("handed_over").match(said) or sign("opened").match(said)):
             return
         if not _is_stated(said):
             continue
         said = said.rstrip(" .!;。！…")
-        asked = _sign("remember").fullmatch(said)
+        asked = sign("remember").fullmatch(said)
         if asked is not None:
             yield (asked["what"] or asked["abroad"] or asked["unspaced"]).strip(), True
-        elif is_dictated or not (_QUOTED.search(said) or _sign("unsure").search(said)):
+        elif is_dictated or not (_QUOTED.search(said) or sign("unsure").search(said)):
             yield said, is_dictated
 
 
@@ -182,7 +177,7 @@ def _is_stated(said: str) -> bool:
     """Whether a sentence is neither a question nor a quotation, a line of a list or a table, or a whole story."""
     if not said or said.startswith((">", "[", "|", "#", "¿", "- ", "* ", "• ")) or len(said) > 2 * CLAUSE_CHARS:
         return False
-    return not said.endswith(("?", "？", "吗", "か")) and not _sign("asked_back").search(said.rstrip(" .!;。！…"))
+    return not said.endswith(("?", "？", "吗", "か")) and not sign("asked_back").search(said.rstrip(" .!;。！…"))
 
 
 def _split(said: str, name: str | None = None) -> Iterator[str]:
@@ -200,8 +195,8 @@ def _split(said: str, name: str | None = None) -> Iterator[str]:
 
 
 def _read(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
-    is_denied = _sign("denied").search(clause) is not None
-    if _sign("unsure").search(clause) or _QUOTED.search(clause):
+    is_denied = sign("denied").search(clause) is not None
+    if sign("unsure").search(clause) or _QUOTED.search(clause):
         return
     if not is_denied and (apposed := _appositive().search(clause)):
         what = apposed["what"].lower()
@@ -217,7 +212,7 @@ def _read(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
 
 def _claim(pattern: _Pattern, match: re.Match[str], clause: str, now: datetime, zone: ZoneInfo) -> Claim | None:
     groups = match.groupdict()
-    value = _sign("tail").sub("", (groups.get("value") or "").strip(" ,"))
+    value = sign("tail").sub("", (groups.get("value") or "").strip(" ,"))
     since, grain = _since(groups.get("when"), now, zone)
     key = _value(pattern, value, clause)
     who = (groups.get("who") or "").lower()
@@ -274,7 +269,7 @@ def _value(pattern: _Pattern, value: str, clause: str) -> str | None:
     elif pattern.shape in ("name", "title"):
         is_fit = _is_name(value, is_lower=pattern.shape == "name" and clause == clause.lower())
     elif pattern.shape == "thing":
-        is_fit = not _sign("no_thing").match(value) and len(value.split()) <= THING_WORDS and "," not in value
+        is_fit = not sign("no_thing").match(value) and len(value.split()) <= THING_WORDS and "," not in value
     else:
         is_fit = pattern.shape == "free" or bool(re.search(r"\d", value))
     return entity_key(value) if is_fit else None
@@ -285,12 +280,12 @@ def _is_place(value: str, *, is_lower: bool) -> bool:
     is_named = value[:1].isupper() or (value[:4] == "the " and value[4:5].isupper())
     is_one = is_lower or all(word[:1].isupper() or word.lower() in _words("particles") for word in words[1:])
     is_long = len(words) > (5 if is_named else 2) or re.search(r"\d", value)
-    return is_one and (is_named or is_lower) and not is_long and not _sign("no_place").match(value)
+    return is_one and (is_named or is_lower) and not is_long and not sign("no_place").match(value)
 
 
 def _is_name(value: str, *, is_lower: bool) -> bool:
     words = value.split()
-    if words[0].lower() in _words("no_name") or len(words) > 4 or _sign("no_thing").match(value):
+    if words[0].lower() in _words("no_name") or len(words) > 4 or sign("no_thing").match(value):
         return False
     return (words[0][:1].isupper() and words[-1][:1].isupper()) or (is_lower and len(words) == 1)
 
@@ -299,10 +294,10 @@ def _is_fit_unspaced(shape: Shape, value: str) -> bool:
     if shape == "free":
         return True
     if shape in ("name", "title"):
-        return len(value) <= NAME_CHARS_UNSPACED and not _sign("no_unspaced_name").search(value)
-    if shape == "place" and _sign("no_unspaced_place").search(value):
+        return len(value) <= NAME_CHARS_UNSPACED and not sign("no_unspaced_name").search(value)
+    if shape == "place" and sign("no_unspaced_place").search(value):
         return False
-    return not _sign("no_unspaced").search(value)
+    return not sign("no_unspaced").search(value)
 
 
 def _birthday(value: str) -> str | None:

@@ -518,10 +518,10 @@ def _changed_since(connection: Connection, fact_id: int, change_id: int) -> str:
         "SELECT id, action FROM fact_changes WHERE fact_id = :fact_id AND id > :change_id ORDER BY id DESC",
         {"fact_id": fact_id, "change_id": change_id},
     )
-    later = [f"c{row['id']} ({_DONE[row['action']]})" for row in found if row["action"] in _DONE]
+    later = ", ".join(f"c{row['id']} ({_DONE[row['action']]})" for row in found if row["action"] in _DONE)
     return (
-        f"That fact has changed again since: {', '.join(later)}. Undo the later change first, or erase the fact with "
-        f"`/memory forget f{fact_id}`."
+        f"That fact has changed again since{': ' if later else ''}{later}. Undo the later change first, or erase the "
+        f"fact with `/memory forget f{fact_id}`."
     )
 
 
