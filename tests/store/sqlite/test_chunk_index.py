@@ -118,6 +118,20 @@ def test_the_terms_of_a_chunk_do_not_depend_on_the_seed_of_hashes() -> None:
     assert "1xferri" in made.pop()
 
 
+async def test_an_index_of_the_version_before_is_healthy_after_upkeep(
+    annals: Annals, recall: Recall, database: Database
+) -> None:
+    await annals.session(["We take the ferry", "at noon"])
+    await _all_taken_in(recall, database)
+    await annals.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')")
+    await annals.execute("INSERT INTO chunks_fts (rowid, terms) VALUES (1, '1xnoon 1xferri')")
+    await annals.execute("UPDATE state_meta SET value = '4' WHERE key = 'index_version'")
+    assert "flagged for a rebuild" in (await recall.verify())[0]
+    await _all_taken_in(recall, database)
+    assert await recall.verify() == []
+    assert len((await recall.recall(ASK)).messages) >= 1
+
+
 async def test_erased_words_leave_the_index(annals: Annals, recall: Recall, database: Database) -> None:
     _, first = await annals.session(["the zanzibar password"])
     await _all_taken_in(recall, database)
