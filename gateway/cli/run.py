@@ -209,9 +209,10 @@ async def _repaired(settings: Settings) -> tuple[Literal["right", "wrong"], str]
     """Builds the text indexes anew, to the end, and what is derived from them."""
     try:
         async with Services.open(settings) as services:
-            messages = await services.recall.rebuild(_Progress())
+            progress = _Progress()
+            messages = await services.recall.rebuild(progress)
             while await services.recall.tend():
-                pass
+                progress(messages)
             facts = await FactIndex(services.database).rebuild()
     except MnemeError as error:
         return "wrong", str(error).partition(" Run `mneme check`")[0]
