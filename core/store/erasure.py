@@ -131,7 +131,7 @@ CAST(COALESCE(
 ) AS TEXT)
 """
 """Who sent a raw update of Telegram."""
-_LANES = f"""
+LANES = f"""
 SELECT addresses.platform || ':' || addresses.chat_id
     || CASE addresses.thread_id WHEN '' THEN '' ELSE '/' || addresses.thread_id END
 FROM addresses WHERE id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
@@ -180,7 +180,7 @@ COPIES: Mapping[str, _Copies] = {
         "UPDATE messages SET external_id = NULL",
     ),
     "outbox": _Copies(
-        f"SELECT id, message_id, NULL, payload FROM outbox WHERE payload IS NOT NULL AND lane IN ({_LANES})",
+        f"SELECT id, message_id, NULL, payload FROM outbox WHERE payload IS NOT NULL AND lane IN ({LANES})",
         "UPDATE outbox SET payload = NULL, next_at = NULL, dead_at = COALESCE(dead_at, :now), error = 'forgotten' "
         "WHERE done_at IS NULL",
     ),

@@ -13,7 +13,7 @@ from typing import Any
 
 from core.store import rows
 from core.store.engine import Connection, Database
-from core.store.erasure import SENDER
+from core.store.erasure import LANES, SENDER
 from core.store.rows import scope_parameter, visible
 from core.store.sessions import SAID
 from core.store.sqlite.dialect import in_list, is_within, list_value, overlaps
@@ -23,11 +23,6 @@ PAGE_ROWS = 500
 _IN_ROOMS = "sessions.scope_id IN (SELECT id FROM scopes WHERE substr(key, 1, 5) = 'room:')"
 _PROMPT = f"CASE WHEN {is_within('sessions.sight', 'scopes')} THEN system_prompt END AS system_prompt"
 """Not one that was written when more could be seen than now: notes of an unlinked account stand in it."""
-_LANES = f"""
-IN (SELECT addresses.platform || ':' || addresses.chat_id
-    || CASE addresses.thread_id WHEN '' THEN '' ELSE '/' || addresses.thread_id END
-    FROM sessions JOIN addresses ON addresses.id = sessions.address_id WHERE {visible()})
-"""
 
 
 def _mine(column: str) -> str:
@@ -114,7 +109,9 @@ KINDS: Mapping[str, str] = {
         SELECT session_id, cause FROM disturbances
         WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()})
     """,
-    "to be delivered": f"SELECT lane, kind, payload, created_at FROM outbox WHERE payload NOT NULL AND lane {_LANES}",
+    "to be delivered": f"""
+        SELECT lane, kind, payload, created_at FROM outbox WHERE payload NOT NULL AND lane IN ({LANES})
+    """,
     "erasure": f"SELECT lane, account, made_at, begun_at, done_at FROM erasures WHERE {_mine('account')}",
     "model call": _in_scope("calls"),
 }

@@ -12,7 +12,6 @@ from typing import Any, BinaryIO
 from core.store.archive import Skipped, TransferRecord
 from core.transfer.formats import (
     EMPTY,
-    SHAPELESS,
     THOUGHTS,
     TOOLS,
     Choices,
@@ -49,13 +48,11 @@ _POINTERS = {
 
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Everything in the file, one conversation in memory at a time; `title` is the file's, for errors."""
-    for conversation in conversations(stream, title, _KEYS):
+    for conversation in conversations(stream, title, _KEYS, dict):
         if isinstance(conversation, Skipped):
             yield conversation
-        elif isinstance(conversation.get("mapping"), dict):
-            yield from _conversation(conversation, choices)
         else:
-            yield Skipped(reason=SHAPELESS)
+            yield from _conversation(conversation, choices)
 
 
 def _conversation(values: dict[str, Any], choices: Choices) -> Iterator[TransferRecord | Skipped]:

@@ -35,13 +35,11 @@ _UNSAID = {"thinking": THOUGHTS, "redacted_thinking": THOUGHTS, "tool_use": TOOL
 
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Everything in the file, one conversation in memory at a time; `title` is the file's, for errors."""
-    for conversation in conversations(stream, title, _KEYS):
+    for conversation in conversations(stream, title, _KEYS, list):
         if isinstance(conversation, Skipped):
             yield conversation
-        elif isinstance(conversation.get("chat_messages"), list):
-            yield from _conversation(conversation, choices)
         else:
-            yield Skipped(reason=SHAPELESS)
+            yield from _conversation(conversation, choices)
 
 
 def _conversation(values: dict[str, Any], choices: Choices) -> Iterator[TransferRecord | Skipped]:

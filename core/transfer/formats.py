@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
@@ -275,18 +275,18 @@ def json_values(
             builder = None
 
 
-def conversations(stream: BinaryIO, title: str, keys: Collection[str]) -> Iterator[dict[str, Any] | Skipped]:
+def conversations(stream: BinaryIO, title: str, keys: Sequence[str], shape: type) -> Iterator[dict[str, Any] | Skipped]:
     """The conversations of an export, one at a time: a list of them, an object that has them as "conversations", or a
-    single one with these keys, of which the first tells that it is one."""
+    single one with these keys. Under the first key each has its messages, in this shape."""
     single: dict[str, Any] = {}
+    messages = keys[0]
     for place, value in json_values(stream, title, {"item", "conversations.item", *keys}):
         if place in keys:
             single[place] = value
-        elif isinstance(value, dict):
-            yield value
         else:
-            yield Skipped(reason=SHAPELESS)
-    if next(iter(keys)) in single:
+            has_messages = isinstance(value, dict) and isinstance(value.get(messages), shape)
+            yield value if has_messages else Skipped(reason=SHAPELESS)
+    if messages in single:
         yield single
 
 
