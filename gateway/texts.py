@@ -238,7 +238,7 @@ NOTHING_PENDING = "Nothing is waiting for your decision."
 PENDING = "These are waiting for your decision; until then they stand in no prompt:"
 PENDING_HINT = "`/memory approve N` keeps it, `/memory reject N` drops it."
 A_FACT = "a fact"
-NOTHING_CHANGED = "Nothing was changed yet."
+NOTHING_CHANGED = "Nothing has been changed yet."
 NOTHING_OLDER = "There is nothing older."
 REPLACE_USAGE = "Say what to replace and with what: `/memory replace lives in Lisbon => lives in Porto`."
 DECIDE_USAGE = "Say which by its number, as `/memory pending` shows it: `/memory approve 3`."
@@ -317,7 +317,7 @@ FACT_DONE = {
 FACT_SOURCES = {"person": "asked me to remember it", "rule": "said it", "model": "said it, as I understood it"}
 NO_FACTS = "Nothing yet. Tell me something, or `/remember` it."
 NO_SUCH_PAGE = "There is no such page."
-NO_FACT_CHANGES = "No fact was learned or changed here yet."
+NO_FACT_CHANGES = "No fact has been learned or changed here yet."
 SPEAKER_CHANGES = "In a room only the owner and whoever said it can change a fact."
 FORGOTTEN_FACT = "Forgotten. No message says it in these words, so none was erased."
 
@@ -392,7 +392,7 @@ CALL_KINDS: Mapping[CallKind, str] = {
     "expansion": "for more searches of a question",
     "facts": "to find facts",
 }
-NO_MODEL_ASKED = "No model was asked yet."
+NO_MODEL_ASKED = "No model has been asked yet."
 USAGE_USAGE = "Write /usage, /usage months, /usage sessions, or /usage and the number of a conversation."
 
 # Memory services

@@ -68,7 +68,7 @@ async def test_forgetting_takes_the_source_along(home: Path) -> None:
         await corridor.say("/memory add Ana lives in Zanzibar", link_base=BASE, message_id="7700077")
         await corridor.say("/forget Zanzibar")
         await corridor.say("yes")
-        assert (await corridor.say("/memory history")).text == "Nothing was changed yet."
+        assert (await corridor.say("/memory history")).text == "Nothing has been changed yet."
         assert "No note contains" in (await corridor.say("/memory why Zanzibar")).text
         assert b"Zanzibar" not in corridor.services.database.path.read_bytes()
 

@@ -55,6 +55,6 @@ async def test_what_was_spent(home: Path) -> None:
 
 def test_where_no_model_was_asked(home: Path) -> None:
     assert good(home, "usage") == "The last 30 days: no model was asked.\n"
-    assert good(home, "usage", "months") == good(home, "usage", "sessions") == "No model was asked yet.\n"
+    assert good(home, "usage", "months") == good(home, "usage", "sessions") == "No model has been asked yet.\n"
     assert json.loads(good(home, "usage", "--json"))["calls"] == 0
     assert json.loads(good(home, "usage", "months", "--json")) == []

@@ -42,7 +42,7 @@ def mneme(*arguments: str, code: int = 0) -> str:
 
 
 def test_history_undo_and_why(home: Path) -> None:
-    assert "Nothing was changed yet." in mneme("history")
+    assert "Nothing has been changed yet." in mneme("history")
     mneme("add", "Ana lives in Lisbon")
     mneme("replace", "Lisbon", "Ana lives in Porto")
     assert "“Ana lives in Lisbon” → “Ana lives in Porto”" in mneme("history")

@@ -24,7 +24,7 @@ OWNER = frozenset((Scope.account("telegram", "42"),))
 
 async def test_the_history_has_pages_and_tells_who_did_what(home: Path) -> None:
     async with open_corridor(home) as corridor:
-        assert (await corridor.say("/memory history")).text == "Nothing was changed yet."
+        assert (await corridor.say("/memory history")).text == "Nothing has been changed yet."
         for number in range(11):
             await corridor.say(f"/memory add note {number}.")
         reply = await corridor.say("/memory history")
@@ -37,7 +37,7 @@ async def test_the_history_has_pages_and_tells_who_did_what(home: Path) -> None:
         assert "“note 0.”" in last.text
         assert "“note 1.”" not in last.text
         assert "nothing older" in (await corridor.say("/memory history 9")).text
-        assert (await corridor.say("/memory history", "7")).text == "Nothing was changed yet."
+        assert (await corridor.say("/memory history", "7")).text == "Nothing has been changed yet."
 
 
 async def test_the_last_changes_are_undone_one_by_one_or_by_number(home: Path) -> None:
