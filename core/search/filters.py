@@ -161,11 +161,12 @@ def _taken(
     query: SearchQuery, found: re.Match[str], key: str, seen: set[str], now: datetime, zone: ZoneInfo
 ) -> tuple[SearchQuery, int] | str | None:
     """The query narrowed by a filter, and where that ends in the text; a note, or None, where it is words."""
-    text, value, typed = found.string, _value(found), _shown(found[0])
+    value, typed = _value(found), _shown(found[0])
     if found["minus"]:
         return f"Filters cannot be turned round with a minus; “{typed}” was taken as words."
     if not value:
-        is_alone = found["quoted"] is not None or found.end() == len(text) or text[found.end()].isspace()
+        behind = found.string[found.end() : found.end() + 1]
+        is_alone = found["quoted"] is not None or not behind.strip()
         return f"There is nothing behind “{typed}”, so it was taken as a word." if is_alone else None
     if key in _TIMES or key == "on" or (key == "in" and not _NUMBER.fullmatch(value)):
         for words, end in reversed(_words_behind(found, value)):
@@ -193,21 +194,25 @@ def _words_behind(found: re.Match[str], value: str) -> list[tuple[str, int]]:
 
 def _named(query: SearchQuery, key: str, value: str, seen: set[str]) -> SearchQuery | str:
     """The query narrowed by a name, or what is wrong with it."""
-    names = [name.strip().casefold() for name in value.split(",") if name.strip()]
-    if key == "role":
-        if not names or not all(name in _ROLES for name in names):
-            return "is no role (there are user, assistant and tool)"
-        roles = [role for name in names for role in _ROLES[name]]
-        return replace(query, roles=tuple(dict.fromkeys([*(query.roles if key in seen else ()), *roles])))
     if key == "title":
         return replace(query, title=value)
     if key == "from":
         return by(query, value)
-    if key == "on" and not (names and _PLATFORMS.issuperset(names)):
-        return "is neither a platform nor a date that I know (platform: takes any name)"
     if key in _TIMES:
         return "is no date that I can read (2026-05-01, May, last week)"
-    if not names or not all(_NAME.fullmatch(name) for name in names):
+    names = [name.strip().casefold() for name in value.split(",") if name.strip()]
+    if key == "role":
+        if not names or not _ROLES.keys() >= set(names):
+            return "is no role (there are user, assistant and tool)"
+        roles = [role for name in names for role in _ROLES[name]]
+        return replace(query, roles=tuple(dict.fromkeys([*(query.roles if key in seen else ()), *roles])))
+    return _on_platforms(query, key, names, seen)
+
+
+def _on_platforms(query: SearchQuery, key: str, names: list[str], seen: set[str]) -> SearchQuery | str:
+    if key == "on" and not (names and _PLATFORMS.issuperset(names)):
+        return "is neither a platform nor a date that I know (platform: takes any name)"
+    if not names or not all(map(_NAME.fullmatch, names)):
         return "is no platform (telegram, discord, terminal, …)"
     before = query.platforms if "platform" in seen else ()
     return replace(query, platforms=tuple(dict.fromkeys([*before, *names])))

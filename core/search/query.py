@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import chain, islice, product
 
 from core.store.query import Clause, Phrase, Route, SearchPlan
 from core.text.cjk import apart, asked_terms
@@ -39,15 +39,30 @@ class _Term:
 def parse(text: str) -> SearchPlan:
     """The plan for a query as typed. `is_typed` is False where there is nothing that could be asked for: only words
     to leave out (which `without` has), or no letter, digit or emoji at all."""
+    alternatives = _alternatives(clean(text))
+    asked = [terms for terms in alternatives if not all(term.is_excluded for term in terms)]
+    if not asked:
+        excluded = [replace(term, is_excluded=False) for terms in alternatives for term in terms]
+        return SearchPlan(is_typed=False, without=tuple(_clauses([term]) for term in excluded))
+    wanted = [term for terms in asked for term in terms if not term.is_excluded]
+    return SearchPlan(
+        alternatives=tuple(map(_clauses, islice(_split(asked), LIMIT_TERMS))),
+        ranking=_ranking(part for term in wanted for part in term.parts),
+        terms=_unique(mark for term in wanted for mark in term.marks),
+    )
+
+
+def _alternatives(text: str) -> list[list[_Term]]:
+    """The terms of a cleaned text, by what stands between two OR."""
     alternatives: list[list[_Term]] = [[]]
     is_excluded = False
     count = 0
-    for token in _TOKEN.finditer(clean(text)):
+    for token in _TOKEN.finditer(text):
         bare = token[4]
         if bare == "OR":
             alternatives.append([])
             continue
-        if bare == "AND" or bare == "NOT":
+        if bare in ("AND", "NOT"):
             is_excluded = bare == "NOT"
             continue
         term = _quoted(token, is_excluded) if bare is None else _bare(bare, is_excluded)
@@ -55,45 +70,41 @@ def parse(text: str) -> SearchPlan:
         if term is not None and count < LIMIT_TERMS and term not in alternatives[-1]:
             count += max(1, sum(len(mark.split()) for mark in term.marks))
             alternatives[-1].append(term)
-    asked = [terms for terms in alternatives if any(not term.is_excluded for term in terms)]
-    if not asked:
-        return SearchPlan(
-            is_typed=False,
-            without=tuple(_clauses([replace(term, is_excluded=False)]) for terms in alternatives for term in terms),
-        )
-    wanted = [term for terms in asked for term in terms if not term.is_excluded]
-    return SearchPlan(
-        alternatives=tuple(_clauses(terms) for terms in islice(_split(asked), LIMIT_TERMS)),
-        ranking=_ranking(part for term in wanted for part in term.parts),
-        terms=_unique(mark for term in wanted for mark in term.marks),
-    )
+    return alternatives
 
 
 def any_of(text: str) -> SearchPlan:
-    """The plan that is content with any of the words, without stopwords unless nothing is left; runs of unspaced
+    """The plan that is content with any of the words, without stop words unless nothing is left; runs of unspaced
     scripts count by pairs of characters, so that order does not matter, without the words that only ask."""
     cut = pieces(clean(text))
-    spaced = [part for kind, part in cut if kind == "words"]
-    words = list(_unique(word.casefold() for part in spaced for word in words_of(part)))
-    significant = [word for word in words if word not in stop_words()]
-    symbols = [part for kind, part in cut if kind == "symbol"]
-    runs = [part for kind, part in cut if kind == "run"]
-    asked = apart([term for run in runs for term in asked_terms(run)]) or ([] if significant or symbols else runs)
-    words = (significant or ([] if asked or symbols else words))[:LIMIT_TERMS]
-    signed = [term for part in spaced for term in signed_terms(part)]
-    pairs = _unique([*(pair for term in asked for pair in pairs_of(term) or [term]), *map(symbol_token, symbols)])
-    marks = [*(pair for term in asked for pair in pairs_of(term) or [term]), *symbols]
+    spaced = " ".join(_of_kind(cut, "words"))
+    runs, symbols = _of_kind(cut, "run"), _of_kind(cut, "symbol")
+    typed = [word.casefold() for word in words_of(spaced)]
+    words = [word for word in typed if word not in stop_words()]
+    asked = apart(list(chain.from_iterable(map(asked_terms, runs))))
+    if not asked and not words and not symbols:
+        asked = runs
+    if not asked and not words and not symbols:
+        words = typed
+    words = list(_unique(words))[:LIMIT_TERMS]
+    run_pairs = list(chain.from_iterable(pairs_of(term) or [term] for term in asked))
+    pairs = _unique([*run_pairs, *map(symbol_token, symbols)])[:LIMIT_TERMS]
+    spoken = _unique([*words, *signed_terms(spaced)])[:LIMIT_TERMS]
     return SearchPlan(
         ranking=_ranking(
             [
-                *(("words", Phrase((word,))) for word in _unique([*words, *signed])[:LIMIT_TERMS]),
-                *(("pairs", Phrase((pair,))) for pair in pairs[:LIMIT_TERMS]),
+                *(("words", Phrase((word,))) for word in spoken),
+                *(("pairs", Phrase((pair,))) for pair in pairs),
             ]
         ),
-        terms=_unique([*words, *marks[:LIMIT_TERMS]]),
+        terms=_unique([*words, *[*run_pairs, *symbols][:LIMIT_TERMS]]),
         is_typed=False,
         is_loose=True,
     )
+
+
+def _of_kind(cut: Iterable[tuple[str, str]], wanted: str) -> list[str]:
+    return [part for kind, part in cut if kind == wanted]
 
 
 def inflected(text: str) -> SearchPlan:

@@ -17,7 +17,7 @@ from core.dates import periods
 from core.errors import StoreError
 from core.ports import Clock
 from core.search import filters, rendering, results
-from core.search.candidates import any_words, completed
+from core.search.candidates import RankedMatches, any_words, completed
 from core.search.query import any_of, asked_for, is_plain_question, is_word_list, parse
 from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of, within
 from core.store.engine import Connection
@@ -199,7 +199,18 @@ def _discovered(
         return None
     note = None if is_question else rendering.LOOSE if plan.is_typed else rendering.UNTYPED
     loose = replace(query, text=asked_for(query.text))
-    found = any_words(index, passages, loose, mentioned)
+    return _relaxed(index, passages, loose, any_words(index, passages, loose, mentioned), typed, note)
+
+
+def _relaxed(
+    index: TextIndex,
+    passages: Passages,
+    query: SearchQuery,
+    found: RankedMatches,
+    typed: list[MessageMatch],
+    note: str | None,
+) -> SearchResults:
+    """The results of any of the words, behind those of the words as `typed`."""
     if typed:
         found = completed(typed, found)
         note = rendering.PARTLY if len(found.matches) > len(typed) else None

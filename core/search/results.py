@@ -39,10 +39,7 @@ def discovery(
     """What was found, with texts: the best sessions and, when asked for, the flat list of messages. `scores` order the
     lineages where they are not ordered by their best message."""
     scores = scores or {}
-    lineages: dict[int, list[MessageMatch]] = {root: [] for root in scores}
-    for match in found:
-        lineages.setdefault(match.root_id, []).append(match)
-    ordered = [group[:MATCHES_SHOWN] for group in lineages.values() if group]
+    ordered = _by_lineage(found, scores)
     page = page_of(query)
     best = ordered[page]
     flat = found[: max(0, min(query.messages, MESSAGES_MAX))]
@@ -68,6 +65,14 @@ def discovery(
         note=joined([note, _ending(has_more, query)]),
         has_more=has_more and query.page < PAGES_MAX,
     )
+
+
+def _by_lineage(found: Iterable[MessageMatch], roots: Iterable[int]) -> list[list[MessageMatch]]:
+    """The best matches of each lineage, those of `roots` first."""
+    lineages: dict[int, list[MessageMatch]] = {root: [] for root in roots}
+    for match in found:
+        lineages.setdefault(match.root_id, []).append(match)
+    return [group[:MATCHES_SHOWN] for group in lineages.values() if group]
 
 
 def _hit(session_id: int, fields: Sequence[Any], score: float, marker: Highlighter) -> Hit:
