@@ -71,7 +71,7 @@ class Database:
                 near.execute("PRAGMA busy_timeout = 0")
             yield cls(path, writer, connections, near)
 
-    async def write(self, work: Callable[[Connection], T], *, has_words: bool = True) -> T:
+    async def write(self, work: Callable[[sqlite3.Connection], T], *, has_words: bool = True) -> T:
         """Runs `work` in one write transaction; what it returns is durable when this returns.
 
         An exception rolls everything back and is raised here. Raises StoreError for what SQLite refuses; where
@@ -83,7 +83,7 @@ class Database:
         with _translated(self.path):
             return await _run(self._writer, lambda connection: _transact(connection, "BEGIN IMMEDIATE", whole))
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Runs `work` on a reader, in one read transaction: all its statements see the same moment."""
         reader = await self._readers.get()
         try:
@@ -92,7 +92,7 @@ class Database:
         finally:
             self._readers.put_nowait(reader)
 
-    async def glance(self, work: Callable[[Connection], T]) -> T:
+    async def glance(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Runs `work` at once, without a hop to another thread, which would take longer than a few rows that an index
         leads to. Where it is not so short after all (a cold disk, a long session, a file that is locked) it is broken
         off after 2 ms and done by a reader: nobody else waits."""
@@ -196,7 +196,7 @@ async def _run(connection: aiosqlite.Connection, work: Callable[[sqlite3.Connect
     return result
 
 
-def _checked(held: ErasureEpoch, work: Callable[[Connection], T], connection: Connection) -> T:
+def _checked(held: ErasureEpoch, work: Callable[[sqlite3.Connection], T], connection: sqlite3.Connection) -> T:
     epoch.check(connection, held)
     return work(connection)
 
