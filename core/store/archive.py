@@ -515,6 +515,7 @@ def renumber(connection: Connection, step: Sequence[tuple[int, int]]) -> None:
             f"CREATE TEMPORARY TABLE moved AS SELECT * FROM messages WHERE {in_list('id', 'ids')}", values
         )
         connection.execute(f"DELETE FROM messages WHERE {in_list('id', 'ids')}", values)
+        connection.execute("CREATE INDEX temp.moved_by_id ON moved (id)")
         # An id that was given and one that is still to be changed may be the same number: those given are negative.
         connection.executemany("UPDATE temp.moved SET id = -:new WHERE id = :old", moves)
         connection.execute("UPDATE temp.moved SET id = -id")
