@@ -171,7 +171,7 @@ async def test_in_a_room_who_was_asked_puts_it_right_when_he_speaks_to_us(home: 
         assert "Person 7 corrected it" in card.text
         await press(corridor, card, "Correct", "42", **IN_ROOM)
         await corridor.say("The rehearsal is at sea", "42", **IN_ROOM)
-        assert "Somebody here put it right" in (await corridor.say("/memory why f1", "7", **IN_ROOM)).text
+        assert "Somebody here corrected it" in (await corridor.say("/memory why f1", "7", **IN_ROOM)).text
 
 
 async def test_incognito_corrects_nothing(home: Path) -> None:
