@@ -51,8 +51,9 @@ class ModelNote:
 def load(shared: Path) -> tuple[list[list[Message]], list[ModelNote]]:
     """The conversations as rows (one speaker is the person, the other the assistant), and the notes out of them."""
     told = json.loads((shared / "data" / "locomo-dev.json").read_text("utf-8"))
-    conversations, notes = [], []
-    for number, one in enumerate(told):
+    conversations: list[list[Message]] = []
+    notes: list[ModelNote] = []
+    for one in told:
         for person in (one["conversation"]["speaker_a"], one["conversation"]["speaker_b"]):
             rows = list(_rows(one["conversation"], person))
             made = [
@@ -63,7 +64,6 @@ def load(shared: Path) -> tuple[list[list[Message]], list[ModelNote]]:
             ]
             conversations.append(rows)
             notes += made[:: max(1, len(made) // NOTES)][:NOTES]
-        assert number < len(told)
     return conversations, notes
 
 
