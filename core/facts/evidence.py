@@ -169,7 +169,7 @@ class Evidence:
         asked = self._question_before(index)
         is_yes = bool(asked) and len(text.split()) <= AFFIRMED_WORDS and pattern("affirmed").match(text) is not None
         own = _Text.of(f"{text}\n{asked}") if is_yes else self._text(index)
-        frame = _Text.of(asked)
+        frame = _Text.of(asked if is_yes or self._adds(said, self._text(index), _Text.of(asked)) else "")
         named = [name for name in said.names if own.has_name(name) or _is_speaker(row, name)]
         counted = [figure for figure in said.figures if own.has_figure(figure)]
         score = len(named) + len(counted) + sum(own.has_word(term) for term in said.words)
@@ -192,6 +192,13 @@ class Evidence:
         if self._weight(meant) < share * self._weight(words) and not is_foreign:
             return 0
         return score if is_yes or _is_stated(said, text, is_own_affair=is_own_affair) else 0
+
+    @staticmethod
+    def _adds(said: _Statement, own: _Text, asked: _Text) -> bool:
+        """Whether a message answers a question: says something of a statement that stands not in the question."""
+        new = [name for name in said.names if own.has_name(name) and not asked.has_name(name)]
+        new += [figure for figure in said.figures if own.has_figure(figure) and not asked.has_figure(figure)]
+        return bool(new) or any(own.has_word(term) and not asked.has_word(term) for term in said.words)
 
     def _weight(self, terms: Iterable[str]) -> float:
         """What everybody says all the time weighs little."""

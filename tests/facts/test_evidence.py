@@ -151,6 +151,8 @@ def test_what_was_not_said_is_not(text: str, statement: str, names: Sequence[str
         (("mneme: Do you live in Porto?", "ana: yes, exactly"), "User lives in Porto", ("Porto",), 2),
         (("mneme: Do you live in Porto?", "ana: no"), "User lives in Porto", ("Porto",), None),
         (("mneme: You live in Porto.", "ana: ok"), "User lives in Porto", ("Porto",), None),
+        (("mneme: Is the rent for Mallory?", "ana: I pay the rent"), "The rent is for Mallory", ("Mallory",), None),
+        (("mneme: What do you like to drink?", "ana: tea"), "User likes to drink tea", ("tea",), 2),
         (("mneme: Is the meeting on Monday?", "ana: No, it's Tuesday"), "The meeting is on Tuesday", ("Tuesday",), 2),
         (("ana: My sister is Marta", "ana: She moved to Porto"), "Marta moved to Porto", ("Marta", "Porto"), 2),
         (("ana: My sister is Marta", "ana: Rui moved to Porto"), "Marta moved to Porto", ("Marta", "Porto"), None),
