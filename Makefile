@@ -14,7 +14,7 @@ help:
 	@echo "make bench  how fast and how good; takes long"
 
 run:
-	@$(SETUP) && exec python -m gateway.cli run
+	@$(SETUP) && exec python -m gateway.cli.main run
 
 test:
 	@$(SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m mypy && python -m pytest -q -n 2
