@@ -91,7 +91,7 @@ async def test_nobody_undoes_what_is_not_his(home: Path) -> None:
 async def test_why_tells_the_message_with_its_link(home: Path) -> None:
     note = ("memory", {"target": "user", "action": "add", "content": "Ana likes tea"})
     async with open_corridor(home, ScriptedModel(calls(note), says("noted"))) as corridor:
-        said = "By the way, I have come to like tea a lot"
+        said = "By the way, Ana likes tea"
         await corridor.say(said, link_base="https://t.me/c/42/", message_id="77")
         why = (await corridor.say("/memory why TEA")).text
         assert "“Ana likes tea”" in why
