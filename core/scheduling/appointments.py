@@ -134,6 +134,10 @@ class Appointments:
         """When something is due, with date, time and zone."""
         return read_back(planned.schedule, self._zone, self._clock.now())
 
+    def schedule_of(self, job: Job) -> str:
+        """What is planned, in words: ``every Monday at 08:30 (Europe/Lisbon)``."""
+        return describe(job.schedule, self._zone, self._clock.now())
+
     def exact(self, reading: Reading) -> str:
         """What was understood as a line that leaves no doubt: ``2026-11-21 17:00 | call Ana``."""
         return f"{exact(reading.schedule, self._zone)} | {reading.text}"
@@ -142,8 +146,7 @@ class Appointments:
         """A job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
         state = " [paused]" if job.paused_at else " [over]" if job.ended_at else ""
         ask = "asks me: " if job.is_prompt else ""
-        when = describe(job.schedule, self._zone, self._clock.now())
-        return f"{job.id}: {when}{state}: {ask}{_shortened(job.text)}"
+        return f"{job.id}: {self.schedule_of(job)}{state}: {ask}{_shortened(job.text)}"
 
     async def _changed(self, job: Job, scopes: frozenset[Scope], change: Awaitable[None]) -> Job:
         await change

@@ -154,7 +154,7 @@ async def _usual(services: Services) -> tuple[Address, Scope]:
 def _object(services: Services, job: Job) -> dict[str, object]:
     return {
         "job_id": job.id,
-        "when": services.appointments.when(job),
+        "when": services.appointments.schedule_of(job),
         "text": job.text,
         "is_prompt": job.is_prompt,
         "target": job.target.key,
