@@ -61,15 +61,45 @@ def any_words(
     """The best sessions and messages for any of the words. `mentioned` is the time that the text speaks of."""
     typed = clean(query.text)
     terms = query_terms(query.text)
-    ways = dict.fromkeys([*_joined_words(typed), *other_ways(typed), *other_writings(typed)])
-    others = [way for way in ways if not set(way) <= set(terms)]
-    counted = index.counts(dict.fromkeys([*terms, *chain.from_iterable(others)]))
-    latest = index.latest_terms() if 0 in counted.frequencies.values() else Counter[str]()
-    said = [way for way in others if all(counted.frequencies[term] or term in latest for term in way)][:OTHERS_ASKED]
+    counted, latest, said = _counted(index, typed, terms)
     unsaid = [term for term in terms if not counted.frequencies[term] and not _is_within(term, said)]
     corrections = _corrections(index, typed, unsaid, counted, latest)
     shares = _shares(terms, corrections, said)
     counted.frequencies.update(index.counts(term for term in shares if term not in counted.frequencies).frequencies)
+    scores, matches = _ranked_parts(index, passages, query, counted, shares, mentioned)
+    # What was never said as typed, but was perhaps in another way, tells nothing against what has that one.
+    judged = [term for term in terms if term not in corrections and (not said or counted.frequencies[term])]
+    return RankedMatches(
+        scores=scores,
+        matches=matches,
+        text=" ".join(dict.fromkeys([*shares, query.text])) if corrections or said else query.text,
+        corrected=_as_written(passages, typed, corrections, matches) if corrections else {},
+        is_weak=_is_weak(next(iter(scores.values()), None), counted, shares, judged, corrections),
+    )
+
+
+def _counted(
+    index: TextIndex, typed: str, terms: Sequence[str]
+) -> tuple[TermCounts, Counter[str], list[tuple[str, ...]]]:
+    """How often the terms and those of other ways to write them are said, the terms of what is in no chunk yet (where
+    one is not known without them), and the ways that were said."""
+    ways = dict.fromkeys([*_joined_words(typed), *other_ways(typed), *other_writings(typed)])
+    others = [way for way in ways if not set(way) <= set(terms)]
+    counted = index.counts(dict.fromkeys([*terms, *chain.from_iterable(others)]))
+    latest = index.latest_terms() if 0 in counted.frequencies.values() else Counter[str]()
+    said = [way for way in others if all(counted.frequencies[term] or term in latest for term in way)]
+    return counted, latest, said[:OTHERS_ASKED]
+
+
+def _ranked_parts(
+    index: TextIndex,
+    passages: Passages,
+    query: SearchQuery,
+    counted: TermCounts,
+    shares: Mapping[str, float],
+    mentioned: Period | None,
+) -> tuple[dict[int, float], list[MessageMatch]]:
+    """Scores of lineages and messages, both best first, as many as the page that is asked for needs."""
     scores: dict[int, float] = {}
     matches: list[MessageMatch] = []
     for part in range(1 + max(0, min(query.page * query.limit, FARTHEST)) // LINEAGES_READ):
@@ -78,19 +108,23 @@ def any_words(
             more_scores, found = _favoured(passages, more_scores, found, mentioned)
         matches += [match for match in found if match.root_id not in scores]
         scores |= {root: score for root, score in more_scores.items() if root not in scores}
+    return scores, matches
+
+
+def _is_weak(
+    best: float | None,
+    counted: TermCounts,
+    shares: Mapping[str, float],
+    judged: Iterable[str],
+    corrections: Mapping[str, Correction],
+) -> bool:
+    """Whether the best score is little beside the weight of the `judged` terms and of what was taken for others."""
+    if best is None or counted.chunks < JUDGED_CHUNKS:
+        return False
     weighed = weights({term: counted.frequencies[term] for term in shares}, counted.chunks)
-    # What was never said as typed, but was perhaps in another way, tells nothing against what has that one.
-    judged = [term for term in terms if term not in corrections and (not said or counted.frequencies[term])]
     total = sum(shares[term] * weighed[term] for term in judged)
     total += sum(weighed[term] for taken in corrections.values() for term in next(iter(taken)))
-    best = next(iter(scores.values()), 0.0)
-    return RankedMatches(
-        scores=scores,
-        matches=matches,
-        text=" ".join(dict.fromkeys([*shares, query.text])) if corrections or said else query.text,
-        corrected=_as_written(passages, typed, corrections, matches) if corrections else {},
-        is_weak=bool(scores) and counted.chunks >= JUDGED_CHUNKS and best < WEAK_BELOW * total,
-    )
+    return best < WEAK_BELOW * total
 
 
 def completed(typed: Sequence[MessageMatch], relaxed: RankedMatches) -> RankedMatches:
@@ -254,20 +288,21 @@ def _corrections(
         if term in typed and SHORTEST <= len(typed[term]) + 1 <= LONGEST and term not in latest
         and (term.isalpha() or len(term) >= SHORTEST_BEGINNING)
     ]  # fmt: skip
+    found = {term: _correction(index, term, typed[term], counted, latest) for term in unknown[:WORDS_TRIED]}
+    return {term: taken for term, taken in found.items() if taken}
+
+
+def _correction(index: TextIndex, term: str, word: str, counted: TermCounts, latest: Counter[str]) -> Correction:
     scopes = counted.scopes[:SCOPES_TRIED]
-    found: dict[str, Correction] = {}
-    for term in unknown[:WORDS_TRIED]:
-        if not term.isalpha():
-            longer = [known for known in latest if known.startswith(term)]
-            longer += [known for known, _ in index.words_near(term, scopes, TAKEN)]
-            taken: Correction = {(known,): 1.0 for known in longer[:TAKEN]}
-        elif not (taken := _one_slip_away(index, typed[term], scopes, latest)) and len(term) >= SHORTEST:
-            starts = [term[0]] if counted.chunks <= FEW_CHUNKS else dict.fromkeys([term[:2], term[0] + term[2]])
-            near = (index.words_near(start, scopes, WORDS_COMPARED) for start in starts)
-            taken = _nearest(term, chain(latest.items(), *near))
-        if taken:
-            found[term] = taken
-    return found
+    if not term.isalpha():
+        longer = [known for known in latest if known.startswith(term)]
+        longer += [known for known, _ in index.words_near(term, scopes, TAKEN)]
+        return {(known,): 1.0 for known in longer[:TAKEN]}
+    if (taken := _one_slip_away(index, word, scopes, latest)) or len(term) < SHORTEST:
+        return taken
+    starts = [term[0]] if counted.chunks <= FEW_CHUNKS else dict.fromkeys([term[:2], term[0] + term[2]])
+    near = (index.words_near(start, scopes, WORDS_COMPARED) for start in starts)
+    return _nearest(term, chain(latest.items(), *near))
 
 
 def _joined_words(text: str) -> list[tuple[str, ...]]:

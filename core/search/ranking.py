@@ -116,26 +116,35 @@ def rank(
     if not everything or not idf:
         return {}, []
     asked = _asked(idf, everything)
-    mean_terms = max(1.0, sum(len(message.terms) for message in everything) / len(everything))
+    mean_terms = max(1.0, sum(map(len, (message.terms for message in everything))) / len(everything))
     overlaps = {root: [_overlap(one, asked) for one in candidates] for root, candidates in lineages.items()}
     chunks = {root: _chunks(candidates, overlaps[root], asked.idf) for root, candidates in lineages.items()}
-    lengths = [length for found in chunks.values() for _, length in found]
-    mean_chunk = max(1.0, sum(lengths) / len(lengths))
+    mean_chunk = _mean_length(chunks.values())
     scores: dict[int, float] = {}
-    messages: list[tuple[int, _Scored]] = []
+    messages: list[_Scored] = []
     for root, candidates in lineages.items():
         raw = _message_scores(candidates, overlaps[root], asked, mean_terms)
-        wanted = [(score, one) for score, one in zip(raw, candidates, strict=True) if one.is_wanted]
-        best = sorted((score for score, _ in wanted), reverse=True)[:BEST]
-        if not best or best[0] <= 0:
-            continue
-        stretch = max(_bm25(counts, length / mean_chunk, asked.idf, K1_STRETCH) for counts, length in chunks[root])
-        scores[root] = BEST_SHARE * sum(score * DECAY**place for place, score in enumerate(best))
-        scores[root] += (1 - BEST_SHARE) * stretch
-        messages += [(root, _Scored(_adjusted(score, one, asked, moments), one)) for score, one in wanted if score > 0]
+        wanted = [(score, one) for score, one in zip(raw, candidates, strict=True) if one.is_wanted and score > 0]
+        if wanted:
+            best = _best_messages(score for score, _ in wanted)
+            scores[root] = BEST_SHARE * best + (1 - BEST_SHARE) * _best_chunk(chunks[root], mean_chunk, asked.idf)
+            share = SESSION_SHARE * scores[root]
+            messages += [_Scored(_adjusted(score, one, asked, moments) + share, one) for score, one in wanted]
     ordered = dict(sorted(scores.items(), key=lambda pair: -pair[1]))
-    summed = [_Scored(scored.score + SESSION_SHARE * scores[root], scored.message) for root, scored in messages]
-    return ordered, sorted(summed, key=lambda scored: (-scored.score, scored.message.message_id))
+    return ordered, sorted(messages, key=lambda scored: (-scored.score, scored.message.message_id))
+
+
+def _mean_length(chunks: Iterable[Sequence[tuple[dict[str, float], int]]]) -> float:
+    lengths = [length for found in chunks for _, length in found]
+    return max(1.0, sum(lengths) / len(lengths))
+
+
+def _best_messages(scores: Iterable[float]) -> float:
+    return sum(score * DECAY**place for place, score in enumerate(sorted(scores, reverse=True)[:BEST]))
+
+
+def _best_chunk(chunks: Sequence[tuple[dict[str, float], int]], mean_length: float, idf: Mapping[str, float]) -> float:
+    return max(_bm25(counts, length / mean_length, idf, K1_STRETCH) for counts, length in chunks)
 
 
 def _worth(terms: Iterable[str], words: Iterable[str]) -> dict[str, tuple[tuple[str, float], ...]]:
