@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
+from operator import attrgetter, itemgetter
+from statistics import fmean
 from typing import NamedTuple, TypeVar
 
 from core.store.query import DAY_IN_CHUNK, CandidateMessage
@@ -116,10 +118,10 @@ def rank(
     if not everything or not idf:
         return {}, []
     asked = _asked(idf, everything)
-    mean_terms = max(1.0, sum(map(len, (message.terms for message in everything))) / len(everything))
+    mean_terms = _mean(map(len, map(attrgetter("terms"), everything)))
     overlaps = {root: [_overlap(one, asked) for one in candidates] for root, candidates in lineages.items()}
     chunks = {root: _chunks(candidates, overlaps[root], asked.idf) for root, candidates in lineages.items()}
-    mean_chunk = _mean_length(chunks.values())
+    mean_chunk = _mean(map(itemgetter(1), chain.from_iterable(chunks.values())))
     scores: dict[int, float] = {}
     messages: list[_Scored] = []
     for root, candidates in lineages.items():
@@ -134,9 +136,8 @@ def rank(
     return ordered, sorted(messages, key=lambda scored: (-scored.score, scored.message.message_id))
 
 
-def _mean_length(chunks: Iterable[Sequence[tuple[dict[str, float], int]]]) -> float:
-    lengths = [length for found in chunks for _, length in found]
-    return max(1.0, sum(lengths) / len(lengths))
+def _mean(lengths: Iterable[int]) -> float:
+    return max(1.0, fmean(lengths))
 
 
 def _best_messages(scores: Iterable[float]) -> float:
