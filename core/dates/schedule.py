@@ -244,8 +244,8 @@ class When:
 def _future(moment: datetime, here: datetime) -> datetime:
     """The moment, if it is still to come."""
     if not is_ahead(moment, here):
-        told = f"{moment:%A} {moment.day} {moment:%B %Y} at {moment:%H:%M}"
-        raise Refused(f"{told} is past. Name a moment that is still to come. {EXAMPLES}")
+        moment_words = f"{moment:%A} {moment.day} {moment:%B %Y} at {moment:%H:%M}"
+        raise Refused(f"{moment_words} is past. Name a moment that is still to come. {EXAMPLES}")
     return moment
 
 

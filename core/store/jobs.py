@@ -1,6 +1,6 @@
 """Reminders and cron sessions as rows, the only truth about them; the scheduler is loaded from here.
 
-Knows when a job is due next because it is told; the arithmetic of schedules is elsewhere.
+When a job is due next is reckoned in `core.scheduling`.
 """
 
 from __future__ import annotations

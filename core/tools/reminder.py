@@ -111,8 +111,8 @@ async def _whole(appointments: Appointments, line: str) -> Reading:
 
 
 def _origin(asked: _Arguments, context: ToolContext) -> str | None:
-    """One name for one wish in one turn, so that a turn done again after a crash makes no second reminder."""
+    """One name for one request in one turn, so that a turn done again after a crash makes no second reminder."""
     if context.message_id is None:
         return None
-    wish = json.dumps([asked.when, asked.text, asked.is_prompt])
-    return f"tool:{context.message_id}:{hashlib.sha256(wish.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    request = json.dumps([asked.when, asked.text, asked.is_prompt])
+    return f"tool:{context.message_id}:{hashlib.sha256(request.encode('utf-8', 'replace')).hexdigest()[:16]}"

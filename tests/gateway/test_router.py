@@ -384,6 +384,17 @@ async def test_a_scheduled_question_is_asked_only_while_who_planned_it_is_served
         assert await count(corridor, "pairings") == 0
 
 
+async def test_a_day_of_every_month_repeats_and_is_read_back(home: Path) -> None:
+    async with open_corridor(home) as corridor:
+        done = await corridor.say("/remind on the 1st of every month pay rent")
+        assert "every month on the 1st at 09:00, next " in done.text
+        [job] = await corridor.services.jobs.active()
+        assert (job.schedule.cron, job.text) == ("0 9 1 * *", "pay rent")
+        asked = await corridor.say("/remind tomorrow at 9 take pills daily")
+        assert asked.text.startswith("Do you mean")
+        assert await corridor.services.jobs.active() == [job]
+
+
 async def test_a_doubtful_time_is_asked_back_and_the_button_sets_it(home: Path) -> None:
     async with open_corridor(home) as corridor:
         doubt = await corridor.say("/remind tomorrow at 5 feed the cat")
