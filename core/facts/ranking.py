@@ -1,11 +1,12 @@
 """Puts candidates in order: how well they fit the question, times how sure they are, times how fresh.
 
-The weights are those of the evaluation in `tests/bench/knowing.py`.
+The weights are those of the evaluation in `tests/bench/knowing.py`, where the similarity of holographic vectors
+(`hrr.py`) added nothing to text and names: its weight is 0, and no vector is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -64,6 +65,9 @@ class Question:
         return is_named or (self.is_own and is_me)
 
 
+Similarity = Callable[[Sequence[Fact]], Sequence[float]]
+"""Gives each fact a number from 0 to 1 for one question."""
+
 DAY_S = 86_400
 CLOSED = 0.3
 """What is over counts so much: it is an answer only where nothing else is."""
@@ -72,21 +76,29 @@ CLOSED = 0.3
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactRanking:
     """Weights of the parts of a score: bm25, words in common, names in common, whether it is about whom the question is
-    about; `half_life_days` by kind, for kinds that age (a pinned fact does not)."""
+    about, likeness of vectors; `half_life_days` by kind, for kinds that age (a pinned fact does not)."""
 
     text: float = 0.5
     jaccard: float = 0.15
     names: float = 0.15
     aim: float = 0.2
+    hrr: float = 0.0
     half_life_days: Mapping[FactKind, float] = field(default_factory=dict)
 
-    def ranked(self, found: Sequence[tuple[Fact, float, int]], question: Question) -> list[tuple[Fact, float]]:
-        """Candidates as `FactSearch.candidates` gives them, best first, with scores from 0 to 1."""
+    def ranked(
+        self,
+        found: Sequence[tuple[Fact, float, int]],
+        question: Question,
+        similarity: Similarity | None = None,
+    ) -> list[tuple[Fact, float]]:
+        """Candidates as `FactSearch.candidates` gives them, best first, with scores from 0 to 1. `similarity` is
+        asked only where it has a weight."""
         best = max((text for _, text, _ in found), default=0.0) or 1.0
         most = max((names for _, _, names in found), default=0) or 1
+        alike = similarity([fact for fact, _, _ in found]) if similarity and self.hrr else [0.0] * len(found)
         scored = []
-        for fact, text, names in found:
-            fit = self.text * text / best + self.names * names / most
+        for (fact, text, names), near in zip(found, alike, strict=True):
+            fit = self.text * text / best + self.names * names / most + self.hrr * near
             fit += self.jaccard * shared(question.terms, fact) + self.aim * question.aims_at(fact)
             scored.append((fact, fit * fact.trust * self.freshness(fact, question.now)))
         return sorted(scored, key=lambda item: (-item[1], -item[0].id))

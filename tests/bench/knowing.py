@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from core.facts import hrr
 from core.facts.claims import Claim, fact_of
 from core.facts.ranking import FactRanking, Question
 from core.facts.rules import claims
@@ -23,7 +24,7 @@ from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts, insert
 from core.store.sqlite.database import Database
 from core.text.names import entity_key, keys_in, names_in
-from core.text.terms import query_terms
+from core.text.terms import query_terms, terms_of
 from core.types import Message, Scope, Sender
 from tests.bench.fact_set import NOISE, TOLD, Asked, questions
 from tests.fixtures.clock import SteadyClock
@@ -35,8 +36,12 @@ START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 BLENDS = {
     "text": FactRanking(text=1.0, jaccard=0.0, names=0.0, aim=0.0),
     "text + names": FactRanking(text=0.7, jaccard=0.0, names=0.3, aim=0.0),
+    "text + names + HRR": FactRanking(text=0.7, jaccard=0.0, names=0.3, aim=0.0, hrr=0.2),
     "text + names + Jaccard": FactRanking(text=0.6, jaccard=0.2, names=0.2, aim=0.0),
     "text + names + Jaccard + whom it is about (the default)": FactRanking(),
+    "the default + 0.1 HRR": FactRanking(hrr=0.1),
+    "the default, HRR in place of Jaccard": FactRanking(jaccard=0.0, hrr=0.15),
+    "HRR alone, over the same candidates": FactRanking(text=0.0, jaccard=0.0, names=0.0, aim=0.0, hrr=1.0),
 }
 SIZES = (1_000, 100_000)
 
@@ -83,7 +88,13 @@ def _cell(scores: Sequence[tuple[str, float, float]]) -> str:
 async def _score(search: FactSearch, blend: FactRanking, question: Asked) -> tuple[float, float]:
     query = Question.of(question.question, SCOPES, START + timedelta(days=60))
     found = await search.candidates(query.terms, query.keys, SCOPES)
-    ranked = blend.ranked(found, query)
+    known = {entity_key(name) for fact, _, _ in found for name in fact.entities} & set(query.keys)
+
+    def similarity(candidates: Sequence[Fact]) -> Sequence[float]:
+        parts = [(terms_of(fact.content), [entity_key(name) for name in fact.entities]) for fact in candidates]
+        return hrr.similarities((query.terms, sorted(known)), parts)
+
+    ranked = blend.ranked(found, query, similarity)
     shown = [fact.content for fact, _ in ranked[:10]]
     hits = sum(any(content.startswith(answer) for content in shown) for answer in question.answers)
     is_first = bool(shown) and shown[0].startswith(question.answers)

@@ -1,0 +1,60 @@
+"""Holographic vectors: what is bound is found again by its role, and by nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.facts import hrr
+
+
+def test_a_symbol_is_the_same_for_ever_and_like_no_other() -> None:
+    assert hrr.symbol("porto") is hrr.symbol("porto")
+    hrr.symbol.cache_clear()
+    first = hrr.symbol("porto").copy()
+    hrr.symbol.cache_clear()
+    assert hrr.similarity(first, hrr.symbol("porto")) == pytest.approx(1, abs=1e-5)
+    assert abs(hrr.similarity(hrr.symbol("porto"), hrr.symbol("lisbon"))) < 0.1
+    assert hrr.symbol("\ud800").shape == (hrr.PHASES,)
+
+
+def test_what_is_bound_is_given_back() -> None:
+    one, other = hrr.symbol("role"), hrr.symbol("porto")
+    pair = hrr.bind(one, other)
+    assert abs(hrr.similarity(pair, other)) < 0.1
+    assert hrr.similarity(hrr.unbind(pair, one), other) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_bundle_of_32_is_like_each_of_its_parts_and_no_other() -> None:
+    parts = [hrr.symbol(f"part {number}") for number in range(32)]
+    together = hrr.bundle(parts)
+    assert together is not None
+    inside = min(hrr.similarity(together, part) for part in parts)
+    outside = max(hrr.similarity(together, hrr.symbol(f"other {number}")) for number in range(200))
+    assert inside > outside
+    assert hrr.bundle([]) is None
+
+
+def test_a_question_must_be_bound_to_the_role_of_what_it_asks_for() -> None:
+    fact = hrr.encoded(["live"], ["porto"])
+    bound, unbound = hrr.encoded([], ["porto"]), hrr.symbol("porto")
+    wrong = hrr.encoded(["porto"], [])
+    assert fact is not None
+    assert bound is not None
+    assert wrong is not None
+    assert hrr.similarity(fact, bound) > 0.5
+    assert abs(hrr.similarity(fact, unbound)) < 0.1
+    assert abs(hrr.similarity(fact, wrong)) < 0.1
+
+
+def test_facts_are_told_apart() -> None:
+    facts = [(["live"], ["ana", "porto"]), (["like", "tea"], ["ana"]), (["like", "tea"], ["ben"]), ([], [])]
+    near = hrr.similarities((["like"], ["ana"]), facts)
+    assert near.index(max(near)) == 1
+    assert near[3] == 0
+    assert hrr.similarities(([], []), facts) == [0.0] * 4
+
+
+def test_no_more_than_200_are_compared() -> None:
+    near = hrr.similarities((["tea"], []), [(["tea"], [])] * (hrr.MOST + 5))
+    assert near[: hrr.MOST] == pytest.approx([1.0] * hrr.MOST, abs=1e-5)
+    assert near[hrr.MOST :] == [0.0] * 5
