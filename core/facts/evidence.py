@@ -25,7 +25,7 @@ from core.text.normalize import fold, is_unspaced, plain, words_of
 from core.text.terms import stop_words, terms_of
 from core.types import Message
 
-WORDS, WORDS_BESIDE, WORDS_OF_FEW = 0.62, 0.3, 0.85
+WORDS, WORDS_BESIDE, WORDS_OF_FEW = 0.7, 0.3, 0.85
 """At least this part of the words of a statement, by weight, must have been said; where its names and figures were, the
 second; without those and of no more than `FEW` words, the third."""
 FEW = 5
