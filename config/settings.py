@@ -39,6 +39,9 @@ ENVIRONMENT: Mapping[str, str] = {
 }
 """Which variable fills which field; nothing else of the environment is looked at."""
 
+RENAMED: Mapping[str, str] = {"model.cheap": "model.helper"}
+"""Options of earlier versions and what they are called now."""
+
 SECRETS = ("anthropic_api_key", "telegram_token", "discord_token")
 
 
@@ -97,7 +100,7 @@ class General(_Section):
 
 class ModelOptions(_Section):
     chat: Annotated[str, Field(min_length=1)]
-    cheap: Annotated[str, Field(min_length=1)]
+    helper: Annotated[str, Field(min_length=1)]
     max_tokens: Count
     window_tokens: Annotated[int, Field(ge=8000, le=10**8)]
     max_rounds: Annotated[int, Field(gt=0, le=1000)]
@@ -230,6 +233,8 @@ class Settings(_Section):
     )
     variables: Mapping[str, SecretStr] = Field(default={}, repr=False)
     """Of the environment, what the options of memory providers name."""
+    warnings: tuple[str, ...] = ()
+    """What works, but should be changed in mneme.toml."""
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -307,9 +312,12 @@ def _close(home: Path) -> None:
 def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
     """default.toml with mneme.toml laid over it, and what is wrong with the latter as a whole."""
     options, problems = tomllib.loads(DEFAULTS.read_text(encoding="utf-8")), []
+    warnings: tuple[str, ...] = ()
     try:
         if file.is_file():
-            _lay_over(options, tomllib.loads(file.read_text(encoding="utf-8")))
+            own = tomllib.loads(file.read_text(encoding="utf-8"))
+            warnings = tuple(_rename(own))
+            _lay_over(options, own)
         elif file.exists():
             problems = [f"{file.name}: is not a file; write the options into a text file of this name"]
     except tomllib.TOMLDecodeError as error:
@@ -318,12 +326,23 @@ def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
         problems = [f"{file.name}: is not UTF-8 text; save it as such"]
     except OSError as error:
         problems = [f"{file.name}: cannot be read: {error.strerror}"]
-    if options.pop("variables", None) is not None:
-        problems.append("variables: is not an option; config/default.toml has them all")
+    for field in ("variables", "warnings"):
+        if options.pop(field, None) is not None:
+            problems.append(f"{field}: is not an option; config/default.toml has them all")
     for field, variable in ENVIRONMENT.items():
         if options.pop(field, None) is not None:
             problems.append(f"{field}: is no option; set the environment variable {variable} instead")
-    return options, problems
+    return {**options, "warnings": warnings}, problems
+
+
+def _rename(options: dict[str, Any]) -> Iterator[str]:
+    """Gives options their present names, unless these are there too; yields a sentence about each."""
+    for old, new in RENAMED.items():
+        section, _, name = old.partition(".")
+        table = options.get(section)
+        if isinstance(table, dict) and name in table:
+            table.setdefault(new.removeprefix(f"{section}."), table.pop(name))
+            yield f"{old} is now called {new}; the old name is still understood."
 
 
 def _lay_over(options: dict[str, Any], own: Mapping[str, Any]) -> None:

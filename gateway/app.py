@@ -128,10 +128,10 @@ class _Process:
 
     async def live(self) -> Supervisor:
         """Listens, serves, delivers, until the stop signal or the end of the terminal's input."""
-        model, cheap = _models(self._services, self._stack)
+        model, helper = _models(self._services, self._stack)
         report = StatusReport(self._services, model.name)
         self._router, commands, self._memory = await build_router(
-            self._services, model, cheap, self._delivery, report, self._outbox_worker.wake
+            self._services, model, helper, self._delivery, report, self._outbox_worker.wake
         )
         self._stack.push_async_callback(self._memory.shutdown)
         self._supervisor = report.supervisor = Supervisor(self._router, commands.specs, self._on_open)
@@ -200,7 +200,7 @@ class _Process:
 async def build_router(
     services: Services,
     model: Model,
-    cheap: Model | None,
+    helper: Model | None,
     delivery: Delivery,
     report: StatusReport,
     on_wake: Callable[[], None],
@@ -209,9 +209,9 @@ async def build_router(
     `on_wake` is called when something was put into the outbox. Whoever asks for it shuts the memory down."""
     settings, zone = services.settings, services.settings.general.zone
     model = MeteredModel(model, services.usage_log, services.clock, settings.model.cache)
-    cheap = None if cheap is None else MeteredModel(cheap, services.usage_log, services.clock, settings.model.cache)
+    helper = None if helper is None else MeteredModel(helper, services.usage_log, services.clock, settings.model.cache)
     owner_notices = OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, on_wake)
-    memory = _memory(services, _memories(services, cheap), owner_notices, on_wake)
+    memory = _memory(services, _memories(services, helper), owner_notices, on_wake)
     report.memory = memory
     for holder in (memory, services.conversations):
         services.forgetting.connect(holder)
@@ -219,7 +219,7 @@ async def build_router(
     sessions = SessionTracker(
         services.conversations, prompt, memory, services.clock, settings.model.chat, settings.model.window_tokens
     )
-    recall = ExpandedRecall(services.recall, services.transcripts, cheap, settings.model.cheap, services.clock, zone)
+    recall = ExpandedRecall(services.recall, services.transcripts, helper, settings.model.helper, services.clock, zone)
     core_tools = [session_search(recall, zone), reminder(services.appointments)]
     tools = [*await memory.tools_beside([tool.name for tool in core_tools]), *core_tools]
     agent = Agent(
@@ -251,7 +251,7 @@ async def build_router(
         access=Access(services.people, services.clock, people, rooms, settings.room.listen, owner_notices),
         delivery=delivery,
         agent=agent,
-        post_turn=PostTurn(services.conversations, memory, cheap, settings.model.cheap),
+        post_turn=PostTurn(services.conversations, memory, helper, settings.model.helper),
         retry=Retry(services.epoch_guard, services.inbox, services.people.scopes),
         commands=commands,
         clock=services.clock,
@@ -292,7 +292,7 @@ def _curation(services: Services, on_wake: Callable[[], None]) -> CurationChore:
     )
 
 
-def _memories(services: Services, cheap: Model | None) -> list[MemoryProvider]:
+def _memories(services: Services, helper: Model | None) -> list[MemoryProvider]:
     """What is built in: notes, history, and facts, unless the settings turn these off."""
     options, zone = services.settings.memory, services.settings.general.zone
     backlog = FactBacklog(services.database, services.facts)
@@ -310,7 +310,7 @@ def _memories(services: Services, cheap: Model | None) -> list[MemoryProvider]:
             }
         )
         knowledge = KnownFacts(services.fact_search, blend, zone)
-        reader = FactReader(Extraction(cheap, services.settings.model.cheap, zone), backlog, services.clock)
+        reader = FactReader(Extraction(helper, services.settings.model.helper, zone), backlog, services.clock)
         review = services.notebook.review
         memories.append(FactsProvider(services.facts, services.fact_search, knowledge, reader, evidence, review))
     return memories

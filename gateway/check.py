@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 from adapters.discord.adapter import Discord
@@ -57,7 +56,7 @@ async def check(settings: Settings | None, problems: Sequence[str] = ()) -> list
     if settings is None:
         wrong = [CheckResult(subject="settings", state="wrong", text=one, advice=_remedy(one)) for one in problems]
         return [*wrong, _packages(), _sqlite()]
-    results = [*_home(settings.home), _packages(), _sqlite()]
+    results = [*_home(settings), _packages(), _sqlite()]
     results += [result async for result in _store(settings)]
     probes = {"model": _model(settings), "telegram": _telegram(settings), "discord": _discord(settings)}
     names = [name for name, table in settings.memory.providers.items() if table.enabled]
@@ -85,8 +84,11 @@ def _remedy(problem: str) -> str:
     return f"Set {name}." if name in ENVIRONMENT.values() else "Put it right in mneme.toml."
 
 
-def _home(home: Path) -> list[CheckResult]:
-    results = [CheckResult(subject="settings", state="right", text=f"They are complete; the home is {home}.")]
+def _home(settings: Settings) -> list[CheckResult]:
+    home = settings.home
+    complete = " ".join([f"They are complete; the home is {home}.", *settings.warnings])
+    advice = "Rename it in mneme.toml." if settings.warnings else ""
+    results = [CheckResult(subject="settings", state="right", text=complete, advice=advice)]
     for path, mode in ((home, 0o700), (home / "mneme.toml", 0o600)):
         if path.exists() and path.stat().st_mode & 0o077:
             text = f"{path} can be read by others on this machine."
@@ -156,7 +158,7 @@ def _model(settings: Settings) -> Probe | None:
             patience_s=settings.model.patience_s,
         )
         try:
-            return " ".join([await claude.reach(name) for name in {settings.model.chat: 0, settings.model.cheap: 0}])
+            return " ".join([await claude.reach(name) for name in {settings.model.chat: 0, settings.model.helper: 0}])
         finally:
             await claude.close()
 

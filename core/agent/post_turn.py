@@ -1,6 +1,6 @@
 """What follows an answer that was delivered: a new session gets its title, memory is told of the turn.
 
-A title is made at once from the first words, then a better one by one call of the cheap model.
+A title is made at once from the first words, then a better one by one call of the helper model.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Reads facts out of what people said in a turn, each message once: by a cheap model call, or by rules where there is
-no model.
+"""Reads facts out of what people said in a turn, each message once: by a call of the helper model, or by rules where
+there is no model.
 
 Only people's own messages are read, never an answer, a tool's result, a quotation or a bot. What a model gives is
 checked against a schema and against the message that it names. Each item that can be read is kept; for the rest it is

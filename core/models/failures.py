@@ -134,6 +134,6 @@ def status_of(status: int, kind: str | None) -> int:
 def _not_found(words: str, model: str) -> ModelFailure:
     if "model" in words.casefold() or model in words:
         return ModelFailure(
-            f"The server has no model named {model}", "Set model.chat or model.cheap to one that it has.", status=404
+            f"The server has no model named {model}", "Set model.chat or model.helper to one that it has.", status=404
         )
     return ModelFailure("There is no Messages API at the model's address", "Check ANTHROPIC_BASE_URL.", status=404)

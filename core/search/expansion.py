@@ -1,5 +1,5 @@
-"""Recall with the help of a cheap model, where a query asks for it: more searches for one question, and summaries of
-the conversations that were found. Where the model cannot help, the results stand as they are, and the note says why.
+"""Recall with the helper model, where a query asks for it: more searches for one question, and summaries of the
+conversations that were found. Where the model cannot help, the results stand as they are, and the note says why.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _SUMMARY_ORDER = (
 
 
 class ExpandedRecall:
-    """Recall whose queries may be expanded and summarised. `model` None: there is none; `name` is that of the cheap
+    """Recall whose queries may be expanded and summarised. `model` None: there is none; `name` is that of the helper
     one. `zone` is the IANA name of the zone in which typed dates are meant."""
 
     def __init__(

@@ -110,9 +110,9 @@ async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[Hi
     settings = services.settings
     model = client(settings, services.clock)
     try:
-        cheap = None if model is None else MeteredModel(model, services.usage_log, services.clock)
+        helper = None if model is None else MeteredModel(model, services.usage_log, services.clock)
         yield ExpandedRecall(
-            services.recall, services.transcripts, cheap, settings.model.cheap, services.clock, settings.general.zone
+            services.recall, services.transcripts, helper, settings.model.helper, services.clock, settings.general.zone
         )
     finally:
         if model is not None:

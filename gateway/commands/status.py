@@ -96,7 +96,7 @@ class StatusReport:
         lines = [f"**{platform}**: {state}" for platform, state in states.items() if platform != "cron"]
         names = services.settings.model
         model = (
-            "none, I answer without one" if self._model == OFFLINE else f"{names.chat}, for small work {names.cheap}"
+            "none, I answer without one" if self._model == OFFLINE else f"{names.chat}, for small work {names.helper}"
         )
         lines.append(f"**model**: {model}")
         if self.memory is not None:

@@ -1,4 +1,4 @@
-"""The recall benchmark with one cheap call a question, by the model that the environment and the settings name.
+"""The recall benchmark with one call of the helper model a question; the environment and the settings name it.
 
 Run it as ``run.py DATA --plugin tests/bench/expanded.py:Expanded``, beside ``locomo.py:Mneme``, which asks no model.
 """
@@ -37,7 +37,7 @@ class Expanded(Mneme):
         self._stack.push_async_callback(model.close)
         path = Path(self._folder.name) / "state.db"
         database = await self._stack.enter_async_context(Database.open(path))
-        self._research = ExpandedRecall(self._recall, Transcripts(database), model, settings.model.cheap, clock)
+        self._research = ExpandedRecall(self._recall, Transcripts(database), model, settings.model.helper, clock)
 
     def _ask(self, text: str, count: int) -> SearchResults:
         if self._last is None or self._last[0] != text:

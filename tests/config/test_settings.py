@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
 import tomllib
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from config.settings import DEFAULTS, ENVIRONMENT, SOUL, Settings, SettingsError
+
+HOMES = Path(__file__).resolve().parents[1] / "fixtures" / "homes"
 
 
 def load(home: Path, toml: str = "", **environ: str) -> Settings:
@@ -31,7 +34,7 @@ def problems(home: Path, toml: str = "", **environ: str) -> dict[str, str]:
 def test_nothing_set_gives_the_defaults(home: Path) -> None:
     settings = load(home)
     assert settings.home == home
-    assert (settings.model.chat, settings.model.cheap) == ("claude-sonnet-5-5", "claude-haiku-5-5")
+    assert (settings.model.chat, settings.model.helper) == ("claude-sonnet-5-5", "claude-haiku-5-5")
     assert (settings.model.max_tokens, settings.model.window_tokens, settings.model.max_rounds) == (8192, 200000, 12)
     assert (settings.memory.memory_chars, settings.memory.user_chars) == (2200, 1375)
     assert settings.owner.accounts == ()
@@ -51,7 +54,7 @@ def test_default_toml_and_settings_have_the_same_options() -> None:
     assert {name: set(options) for name, options in defaults.items()} == {
         name: set(section.model_fields) for name, section in sections.items()
     }
-    assert set(Settings.model_fields) == set(sections) | set(ENVIRONMENT) | {"variables"}
+    assert set(Settings.model_fields) == set(sections) | set(ENVIRONMENT) | {"variables", "warnings"}
 
 
 def test_every_option_has_its_reason() -> None:
@@ -274,7 +277,7 @@ def test_prices_are_laid_over_each_other_by_model(home: Path) -> None:
     sonnet = settings.usage.prices["claude-sonnet-5-5"]
     assert (sonnet.input, sonnet.output, sonnet.cache_read) == (2.0, 10.0, 0.2)
     assert settings.usage.prices["llama3"].output == 0
-    assert {settings.model.chat, settings.model.cheap} <= set(settings.usage.prices), "the defaults have a price"
+    assert {settings.model.chat, settings.model.helper} <= set(settings.usage.prices), "the defaults have a price"
 
 
 def test_a_price_that_is_not_whole_is_said(home: Path) -> None:
@@ -299,3 +302,17 @@ def test_the_curator_and_the_cache_say_what_they_take(home: Path) -> None:
         "curator.max_s": "should be less than or equal to 60",
         "model.cache": 'should be "5m" or "1h"',
     }
+
+
+def test_options_of_an_earlier_version_are_understood_and_named(home: Path) -> None:
+    with tarfile.open(HOMES / "home_6540fd2.tar.xz") as archive:
+        file = archive.extractfile("home/mneme.toml")
+        assert file is not None
+        toml = file.read().decode()
+    settings = load(home, toml.replace("claude-haiku-5-5", "small"))
+    assert settings.model.helper == "small"
+    assert settings.warnings == ("model.cheap is now called model.helper; the old name is still understood.",)
+    both = load(home, "[model]\nhelper = 'new'\ncheap = 'old'\n")
+    assert (both.model.helper, len(both.warnings)) == ("new", 1)
+    assert load(home, "[model]\nhelper = 'new'\n").warnings == ()
+    assert problems(home, "[model]\ncheap = 3\n") == {"model.helper": "should be a text in quotes"}

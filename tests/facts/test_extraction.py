@@ -40,7 +40,7 @@ def turn(*texts: str) -> list[Message]:
 async def read(answer: object, *texts: str) -> list[Any]:
     """What is taken out of a model's answer about a turn."""
     given = answer if isinstance(answer, str) else json.dumps(answer)
-    extraction = Extraction(ScriptedModel(says(given)), "cheap", ZONE)
+    extraction = Extraction(ScriptedModel(says(given)), "helper", ZONE)
     found = await extraction.claims(turn(*(texts or ("I moved to Porto in May",))))
     return [(source.id, claim) for source, claim, _ in found]
 
@@ -66,7 +66,7 @@ async def test_a_list_in_a_code_block_is_read_too() -> None:
 async def test_what_cannot_be_read_is_asked_once_more_and_then_read_by_rules(answer: object) -> None:
     given = answer if isinstance(answer, str) else json.dumps(answer)
     model = ScriptedModel(says(given), says(given))
-    found = await Extraction(model, "cheap", ZONE).claims(turn("I moved to Porto in May", "The weather is fine today"))
+    found = await Extraction(model, "helper", ZONE).claims(turn("I moved to Porto in May", "The weather is fine today"))
     assert [(source.id, claim.value, origin) for source, claim, origin in found] == [(1, "porto", "rule")]
     assert len(model.requests) == 2
 
@@ -76,19 +76,19 @@ async def test_each_item_that_can_be_read_is_kept_and_the_rest_is_read_once_more
     half = json.dumps([MOVED, {"message": 2, "kind": "secret"}])
     rows = turn("I moved to Porto in May", "I like green tea, mostly", "I work at Siemens now")
     model = ScriptedModel(says(half), says(json.dumps([MOVED, tea])))
-    found = await Extraction(model, "cheap", ZONE).claims(rows)
+    found = await Extraction(model, "helper", ZONE).claims(rows)
     assert [(source.id, claim.content, origin) for source, claim, origin in found] == [
         (1, "I moved to Porto in May", "model"),
         (2, "I like green tea", "model"),
     ]
     model = ScriptedModel(says(half), says(json.dumps([MOVED])[:-1] + ', {"mess'))
-    found = await Extraction(model, "cheap", ZONE).claims(rows)
+    found = await Extraction(model, "helper", ZONE).claims(rows)
     assert [(source.id, origin) for source, _, origin in found] == [(1, "model"), (3, "rule")]
 
 
 async def test_an_empty_list_is_an_answer() -> None:
     model = ScriptedModel(says("[]"))
-    assert await Extraction(model, "cheap", ZONE).claims(turn("I moved to Porto in May")) == []
+    assert await Extraction(model, "helper", ZONE).claims(turn("I moved to Porto in May")) == []
     assert len(model.requests) == 1
 
 
@@ -140,7 +140,7 @@ async def test_only_own_words_are_shown_to_the_model() -> None:
         Message(role="tool", text="the tool says Oslo", session_id=1, created_at=NOON, id=10),
         *turn("> I live in Paris\n[attached photo: Milan.jpg]\nI painted the kitchen myself"),
     ]
-    await Extraction(model, "cheap", ZONE).claims(rows)
+    await Extraction(model, "helper", ZONE).claims(rows)
     sent = model.sent()
     assert "I painted the kitchen myself" in sent
     assert '"from": "Ana"' in sent
@@ -150,12 +150,12 @@ async def test_only_own_words_are_shown_to_the_model() -> None:
 @pytest.mark.parametrize("text", ["ok", "thanks!", "👍", "> I live in Paris in a big house"])
 async def test_nothing_worth_reading_costs_no_call(text: str) -> None:
     model = ScriptedModel()
-    assert await Extraction(model, "cheap", ZONE).claims(turn(text)) == []
+    assert await Extraction(model, "helper", ZONE).claims(turn(text)) == []
     assert model.requests == []
 
 
 async def test_a_model_that_fails_says_so() -> None:
-    extraction = Extraction(ScriptedModel(ModelError("out of reach")), "cheap", ZONE)
+    extraction = Extraction(ScriptedModel(ModelError("out of reach")), "helper", ZONE)
     with pytest.raises(ModelError, match="out of reach"):
         await extraction.claims(turn("I moved to Porto"))
 

@@ -239,11 +239,11 @@ async def test_a_reminder_that_is_due_meanwhile_is_not_given(home: Path) -> None
 
 async def test_a_title_and_facts_that_are_being_made_are_not_kept(home: Path) -> None:
     fact = {"facts": [{"content": "User moved to Zanzibar", "kind": "identity", "source": 1}]}
-    cheap = ScriptedModel(says("A trip to Zanzibar"), says(json.dumps(fact)), says(json.dumps(fact)))
-    gate = cheap.gate = asyncio.Event()
-    async with open_corridor(home, ScriptedModel(says("How nice.")), titles=cheap) as corridor:
+    helper = ScriptedModel(says("A trip to Zanzibar"), says(json.dumps(fact)), says(json.dumps(fact)))
+    gate = helper.gate = asyncio.Event()
+    async with open_corridor(home, ScriptedModel(says("How nice.")), titles=helper) as corridor:
         task = asyncio.create_task(corridor.say("I moved to Zanzibar in May."))
-        await cheap.began.wait()
+        await helper.began.wait()
         assert "Forgotten" in (await forgotten(corridor, "Zanzibar")).text
         gate.set()
         await task

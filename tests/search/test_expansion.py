@@ -1,4 +1,4 @@
-"""One cheap call turns a question into searches, or into nothing; never into an error."""
+"""One call of the helper model turns a question into searches, or into nothing; never into an error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _expansion(model: ScriptedModel, limit_s: float = 5.0) -> Expansion:
     return Expansion(model, "small", SteadyClock(), ZoneInfo("Europe/Lisbon"), limit_s)
 
 
-async def test_the_question_goes_to_the_cheap_model_and_its_searches_come_back() -> None:
+async def test_the_question_goes_to_the_helper_model_and_its_searches_come_back() -> None:
     model = ScriptedModel(says('["ferry tickets booked", "night  boat"]'))
     assert await _expansion(model).searches(ASKED) == ("ferry tickets booked", "night boat")
     (request,) = model.requests

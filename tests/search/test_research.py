@@ -200,7 +200,7 @@ async def test_the_model_asks_for_summaries_within_a_turn(home: Path) -> None:
         result = json.loads(block["content"])
         assert [session["summary"] for session in result["sessions"]] == ["They settled on noon."]
         assert "I also searched for “boat leaves”." in result["note"]
-        used = corridor.services.settings.model.cheap
+        used = corridor.services.settings.model.helper
         assert {request.model for request in titles.requests} == {used}
         before = len(titles.requests)
         assert "noon" in (await corridor.say("/recall boat")).text

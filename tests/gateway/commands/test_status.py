@@ -11,7 +11,7 @@ from tests.fixtures.scripted_model import ScriptedModel
 async def test_the_model_is_named_and_what_is_not_checkpointed_counts(home: Path) -> None:
     model = ScriptedModel()
     async with open_corridor(
-        home, model, '[model]\nchat = "claude-sonnet-5-5"\ncheap = "claude-haiku-5-5"\n'
+        home, model, '[model]\nchat = "claude-sonnet-5-5"\nhelper = "claude-haiku-5-5"\n'
     ) as corridor:
         await corridor.say("x" * 200_000)
         status = (await corridor.say("/status")).text
