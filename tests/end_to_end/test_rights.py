@@ -134,11 +134,11 @@ async def test_a_title_given_by_hand_is_not_replaced_by_the_models(home: Path) -
 
 
 async def test_a_tool_never_writes_into_another_scope(home: Path) -> None:
-    note = {"target": "memory", "action": "add", "content": "Bob likes tea"}
+    note = {"target": "memory", "action": "add", "content": "User likes tea"}
     async with open_corridor(home, ScriptedModel(calls(("memory", note)), says("noted"))) as corridor:
         await corridor.say("I like tea", "7")
         theirs = frozenset((Scope.account("telegram", "7"),))
-        assert await corridor.services.notebook.entries(theirs, "memory") == ["Bob likes tea"]
+        assert await corridor.services.notebook.entries(theirs, "memory") == ["User likes tea"]
         assert "tea" not in (await corridor.say("/memory")).text
 
 
