@@ -41,6 +41,13 @@ _KINDS: Mapping[type[Any], str] = {
     bool: "true or false",
     Secret: "the name of the environment variable that holds it",
 }
+_OLD_MODULES = {
+    "core.memory.forgotten": "core.memory.provider",
+    "core.memory.secret": "core.memory.provider",
+    "core.memory.options": "core.memory.provider",
+    "core.records": "core.store.notes",
+}
+"""Modules that plugins of earlier versions import, and where their classes are now."""
 _TRUTHS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -238,8 +245,13 @@ def _module(name: str, path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     # A dataclass looks up the module that it stands in.
     sys.modules[known] = module
+    aliases = {old: importlib.import_module(new) for old, new in _OLD_MODULES.items() if old not in sys.modules}
+    sys.modules.update(aliases)
     try:
         spec.loader.exec_module(module)
     except SystemExit as error:
         raise ConfigError(f"{path} ends the process when it is loaded; that is not for a plugin to do.") from error
+    finally:
+        for old in aliases:
+            sys.modules.pop(old, None)
     return module
