@@ -16,7 +16,6 @@ from core.notes.notebook import Notebook
 from core.notes.owner_files import OwnerFiles
 from core.ports import Clock
 from core.privacy.forgetting import Forgetting, HomeFiles
-from core.privacy.incognito import IncognitoConversations
 from core.scheduling.appointments import Appointments
 from core.search.recall import Recall
 from core.store.actions import Actions
@@ -25,7 +24,7 @@ from core.store.epoch import EpochGuard
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
 from core.store.inbox import Inbox
-from core.store.incognito import IncognitoMarks, IncognitoRegistry
+from core.store.incognito import IncognitoConversations, IncognitoMarks, IncognitoRegistry
 from core.store.jobs import Jobs
 from core.store.links import Links
 from core.store.notes import Notes, PendingNote, PendingNotes
