@@ -314,7 +314,7 @@ NOBODY = Payer()
 class Request:
     """One model call. `messages` are ``{"role", "content": [blocks]}`` with ``cache_control`` marks already placed;
     `system` likewise is a list of text blocks. `tools` are name, description, input_schema objects. `kind` and `payer`
-    are for the usage log. `previous_id`: the answer to the request that this one extends; the server compares."""
+    are for the usage log."""
 
     system: tuple[Json, ...]
     messages: tuple[Json, ...]
@@ -323,23 +323,19 @@ class Request:
     max_tokens: int = 8192
     kind: CallKind = "chat"
     payer: Payer = NOBODY
-    previous_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
     """What one model call gave: the exact `blocks`, their text joined, why it ended, what it cost.
     `stop_reason` is the API's word: end_turn, max_tokens, stop_sequence, tool_use, pause_turn, refusal,
-    model_context_window_exceeded. `id` is the server's name for it; `miss` what the server says has changed since the
-    previous request (model, system, tools, messages), so that its cache had not all of it."""
+    model_context_window_exceeded."""
 
     blocks: tuple[Json, ...]
     text: str
     stop_reason: str
     usage: Usage
     model: str
-    id: str | None = None
-    miss: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,8 @@ _UNMARKABLE = ("thinking", "redacted_thinking")
 
 
 def conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
-    """Rows (oldest first) as ``{"role", "content": [blocks]}``: user and assistant in turn, beginning with user, every
-    tool call answered first thing in the next user message, no empty text."""
+    """Rows (oldest first) as ``{"role", "content": [blocks]}``: beginning with user, roles alternating, every tool call
+    answered at the head of the next user message, no empty text."""
     turns: list[dict[str, Any]] = []
     for row in rows:
         blocks = [dict(block) for block in _blocks(row) if not _is_empty(block)]
@@ -33,15 +33,13 @@ def conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def mark(life: CacheLife) -> Json:
-    """The cache mark that asks the server to keep everything up to it for so long."""
+    """The ``cache_control`` mark of a cache life."""
     return {"type": "ephemeral"} if life == "5m" else {"type": "ephemeral", "ttl": life}
 
 
 def marked(turns: Sequence[dict[str, Any]], life: CacheLife = "5m") -> tuple[Json, ...]:
-    """The conversation with cache marks at the tail of the previous request and at its own tail.
-
-    Two are needed: the server looks back 20 blocks only from a mark, and one round of parallel tool calls is more.
-    """
+    """The conversation with cache marks at the tail of the previous request and at its own tail: the server looks back
+    only 20 blocks from a mark, and one round of parallel tool calls can be more."""
     requests = [index for index, turn in enumerate(turns) if turn["role"] == "user"]
     tails = set(requests[-2:]) | ({len(turns) - 1} if turns else set())
     return tuple(_mark(turn, mark(life)) if index in tails else turn for index, turn in enumerate(turns))
@@ -56,8 +54,8 @@ def _blocks(row: Message) -> Sequence[Json]:
 
 
 def _has_calls(turn: dict[str, Any]) -> bool:
-    """A crash may leave a call without its result; what the assistant said after it must not become part of the same
-    message, or the request would not extend the one before."""
+    """What follows a call that a crash left without its result must not join its message, or the request would not
+    extend the one before."""
     return any(block.get("type") == "tool_use" for block in turn["content"])
 
 
@@ -75,37 +73,33 @@ def _mark(turn: dict[str, Any], mark: Json) -> dict[str, Any]:
 
 
 def _answered(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every tool_use gets its tool_result at the head of the next user message; results without a call are dropped."""
     out: list[dict[str, Any]] = []
     called: list[str] = []
+
+    def add_user(given: dict[str, Json], rest: Sequence[Json]) -> None:
+        if content := [*_results(given, called), *rest]:
+            out.append({"role": "user", "content": content})
+
     for turn in turns:
         if turn["role"] == "assistant":
-            out.extend(_results({}, called))
+            add_user({}, ())
             out.append(turn)
             called = [block["id"] for block in turn["content"] if block.get("type") == "tool_use"]
             continue
         given = {block["tool_use_id"]: block for block in turn["content"] if block.get("type") == "tool_result"}
-        rest = [block for block in turn["content"] if block.get("type") != "tool_result"]
-        head = [block for result in _results(given, called) for block in result["content"]]
-        if head or rest:
-            out.append({"role": "user", "content": [*head, *rest]})
+        add_user(given, [block for block in turn["content"] if block.get("type") != "tool_result"])
         called = []
-    out.extend(_results({}, called))
+    add_user({}, ())
     return out
 
 
-def _results(given: dict[str, Json], called: Iterable[str]) -> list[dict[str, Any]]:
-    blocks = [given.get(call) or _interrupted(call) for call in called]
-    return [{"role": "user", "content": blocks}] if blocks else []
-
-
-def _interrupted(call: str) -> Json:
-    return {"type": "tool_result", "tool_use_id": call, "content": INTERRUPTED, "is_error": True}
+def _results(given: dict[str, Json], called: Iterable[str]) -> list[Json]:
+    missing = {"type": "tool_result", "content": INTERRUPTED, "is_error": True}
+    return [given.get(call) or {**missing, "tool_use_id": call} for call in called]
 
 
 def _from_first_user(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A window that opens in the middle of a conversation may begin with the assistant, or with results of a call that
-    is not there any more; the model must be addressed by a user first."""
+    """A window may open with the assistant or with results of a call that is gone; the API wants a user first."""
     for index, turn in enumerate(turns):
         if turn["role"] == "user" and any(block.get("type") != "tool_result" for block in turn["content"]):
             return turns[index:]

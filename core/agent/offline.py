@@ -37,8 +37,7 @@ _TIME_LINE = re.compile(
     r"[0-9]{2}:[0-9]{2} [A-Za-z0-9_+/-]{1,64}(?:, from [^\[\]\n]{0,86})?(?:, [a-z ]{4,30})?\]"
 )
 """As `core.agent.user_message` writes it; other lines in square brackets are somebody's words."""
-_AFTER_THE_END = " \t\r\n!！.。…\"'”’»」)"
-"""What may follow a question mark: a second sign, the end of a quotation."""
+_AFTER_THE_END = " \t\r\n!！.。…\"'”’»」)"  # what may follow a question mark
 
 
 @cache
@@ -56,7 +55,7 @@ def _pattern(source: str) -> re.Pattern[str]:
 
 
 class Offline:
-    """A Model of rules. `zone`: wall clock for dates; `reason`: what it says about itself once an answer."""
+    """A Model of rules. `zone`: IANA name; `reason`: why there is no model, said once an answer."""
 
     name = MODEL
 
@@ -67,7 +66,7 @@ class Offline:
     async def complete(
         self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
     ) -> Completion:
-        """One step: a tool call for what was said last, or, once its result is there, the answer. Never raises."""
+        """A tool call for what was said last, or, once its result is there, the answer. Never raises."""
         called = _last_call(request.messages)
         text = _said(request.messages)
         completion = self._answer(request.messages, text, *called) if called is not None else self._step(text, request)
@@ -94,7 +93,6 @@ class Offline:
         return _text(self._acknowledged(text, request.messages))
 
     def _acknowledged(self, text: str, messages: Sequence[Json]) -> str:
-        """What is said to a statement: what was kept of it, and, the first time, what can be done."""
         kinds = list(dict.fromkeys(_NOUNS.get(kind, kind) for kind in _ATTACHMENT.findall(text)))
         is_small = is_smalltalk(text)
         kept = "All right." if is_small else KEPT
@@ -115,12 +113,11 @@ class Offline:
         sessions = _sessions(result)
         wanted = _terms(text)
         found = [self._passage(session, wanted) for session in (sessions or ())[:PASSAGES]]
-        passages = [passage for passage in (*_seen(messages, text), *found) if passage][:PASSAGES]
-        known = _known(messages)
-        if known:
-            passages = ["\n".join(["This is what I know:\n", *known]), *([FOUND, *passages] if passages else [])]
-        elif passages:
-            passages = [FOUND, *passages]
+        passages = [passage for passage in (_seen(messages, text), *found) if passage][:PASSAGES]
+        if passages:
+            passages.insert(0, FOUND)
+        if known := _known(messages):
+            passages.insert(0, "\n".join(["This is what I know:\n", *known]))
         if not passages and sessions is None:
             return _text(f"I could not look that up: the search gave nothing that I can read. ({self._reason}.)")
         if not passages:
@@ -130,7 +127,7 @@ class Offline:
         return _text("\n\n".join([*passages, f"_{self._reason}, so I quote._"]))
 
     def _passage(self, session: Json, wanted: set[str]) -> str:
-        """The best match of a session, quoted; empty where the session is not as `core.search.rendering` writes it."""
+        """The best match of a session, quoted; empty where it is not as `core.search.rendering` writes it."""
         try:
             anchor = _telling(session["window"], wanted)
             text, role, number = str(anchor["text"]).strip(), anchor["role"], session["session_id"]
@@ -145,7 +142,6 @@ class Offline:
 
 
 def _speaker(item: Json) -> str:
-    """Who said a message of a search, where that is not the assistant; what is passed on is nobody's own word."""
     who = "you" if item.get("is_asker") else str(item.get("sender") or "somebody")
     origin = item.get("origin")
     if origin in (None, "typed"):
@@ -166,18 +162,16 @@ def _is_question(text: str) -> bool:
 
 
 def _terms(text: str) -> set[str]:
-    """The words that a question is about."""
     return {term.rstrip("*") for term in any_of(text).terms}
 
 
 def _share(text: str, wanted: set[str]) -> float:
-    """How much of what is wanted stands in the text, 0 to 1."""
     folded = fold(text).casefold()
     return sum(term in folded for term in wanted) / max(1, len(wanted))
 
 
 def _telling(window: Sequence[Json], wanted: set[str]) -> Json:
-    """The best match; where that is a question that was asked before, what a person stated around it, if that fits."""
+    """The best match; where that is an earlier question, what a person stated around it, if it fits."""
     anchor = next(item for item in window if item["is_anchor"])
     if not _is_question(str(anchor["text"])):
         return anchor
@@ -191,7 +185,6 @@ def _quoted(text: str) -> str:
 
 
 def _sessions(result: str) -> list[Any] | None:
-    """The sessions of a search; None where the result is not what a search gives."""
     try:
         sessions = json.loads(result)["sessions"]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -200,8 +193,8 @@ def _sessions(result: str) -> list[Any] | None:
 
 
 def _utterances(message: Json) -> list[tuple[str, str]]:
-    """What people said in one user message, each with its time line (empty where it has none). What follows a time line
-    is somebody's words, whatever it looks like."""
+    """(time line or "", text) of what people said in a user message. What follows a time line is somebody's words,
+    whatever it looks like."""
     said: list[tuple[str, str]] = []
     time_line = ""
     for block in message["content"]:
@@ -218,17 +211,15 @@ def _utterances(message: Json) -> list[tuple[str, str]]:
 
 
 def _said(messages: Sequence[Json]) -> str:
-    """The untouched text of the last thing a person said."""
     for message in reversed(messages):
         if message["role"] == "user" and (said := _utterances(message)):
             return "\n".join(text for _, text in said)
     return ""
 
 
-def _seen(messages: Sequence[Json], question: str) -> list[str]:
-    """What fits the question best among the person's words in this very conversation, which recall leaves out because a
-    model would see it: quoted with its time line. Empty unless at least half of the question's words are in it. Asking
-    again does not make an earlier question the answer."""
+def _seen(messages: Sequence[Json], question: str) -> str:
+    """The best fit in this very conversation, which recall leaves out because a model would see it. Empty unless at
+    least half of the question's words are in it; an earlier question is no answer."""
     wanted = _terms(question)
     asked = question.split("\n")
     best, passage = (0.5, False), ""
@@ -239,11 +230,10 @@ def _seen(messages: Sequence[Json], question: str) -> list[str]:
             if (rank := (_share(text, wanted), not _is_question(text))) >= best:
                 best = rank
                 passage = f"{_quoted(text)}\n\n— earlier in this conversation, {time_line.strip('[]')}"
-    return [passage] if passage else []
+    return passage
 
 
 def _known(messages: Sequence[Json]) -> list[str]:
-    """The facts that the tool of this name has just given, a line each; none where they cannot be read."""
     asked = {block["id"] for block in messages[-2]["content"] if block.get("name") == "facts"}
     lines = []
     for block in messages[-1]["content"]:
@@ -258,7 +248,7 @@ def _known(messages: Sequence[Json]) -> list[str]:
 
 
 def _last_call(messages: Sequence[Json]) -> tuple[str, str, bool] | None:
-    """Name, result and failure of the tool call that the conversation ends with, if it ends with one."""
+    """Name, result and failure of the tool call that the conversation ends with."""
     if len(messages) < 2:
         return None
     results = [block for block in messages[-1]["content"] if block.get("type") == "tool_result"]
@@ -266,15 +256,8 @@ def _last_call(messages: Sequence[Json]) -> tuple[str, str, bool] | None:
     if not results or has_words:
         return None
     last = results[-1]
-    name = next(
-        (
-            str(block["name"])
-            for block in messages[-2]["content"]
-            if block.get("type") == "tool_use" and block["id"] == last["tool_use_id"]
-        ),
-        "",
-    )
-    return name, str(last.get("content", "")), bool(last.get("is_error"))
+    names = {block["id"]: str(block["name"]) for block in messages[-2]["content"] if block.get("type") == "tool_use"}
+    return names.get(last["tool_use_id"], ""), str(last.get("content", "")), bool(last.get("is_error"))
 
 
 def _sentence(text: str) -> str:

@@ -24,8 +24,7 @@ _INSTRUCTION = (
 
 
 class PostTurn:
-    """Runs after the answer has left; nobody waits for it. `model` None: the first words of the person are the title;
-    else it is asked under `model_name`."""
+    """Runs after the answer has left. Without a `model` the person's first words are the title."""
 
     def __init__(
         self, conversations: Conversations, memory: MemoryManager, model: Model | None, model_name: str
@@ -37,7 +36,7 @@ class PostTurn:
         self._log = structlog.get_logger("post_turn")
 
     async def run(self, address: Address, scopes: frozenset[Scope]) -> None:
-        """Looks after the open session of `address` after one of its turns."""
+        """After a turn in the open session of `address`."""
         session = await self._conversations.current(address)
         if session is None:
             return
@@ -59,7 +58,6 @@ class PostTurn:
             await self._memory.queue_prefetch("\n".join(row.text for row in asked), context)
 
     async def _title(self, session: Session, rows: Sequence[Message]) -> None:
-        """Gives `session` a title, from `rows` of its first exchange."""
         asked = next((row.text for row in rows if row.role == "user"), "")
         answered = next((row.text for row in reversed(rows) if row.role == "assistant"), "")
         provisional = _short(asked)
@@ -83,7 +81,7 @@ class PostTurn:
         now = await self._conversations.find(session.id, frozenset((session.scope,)))
         title = _short(completion.text.strip().strip('"“”'))
         if title and now is not None and now.title == provisional:
-            # Unless the person has found a better one meanwhile.
+            # unless the person has renamed it meanwhile
             await self._conversations.retitle(session.id, title)
 
 

@@ -37,7 +37,7 @@ and time it answers with.
 
 
 class Prompt:
-    """Writes system prompts. `soul`: the shipped identity, for want of a SOUL.md; `zone`: IANA name."""
+    """Writes system prompts. `soul`: the identity used without a SOUL.md; `zone`: IANA name."""
 
     def __init__(self, owner_files: OwnerFiles, soul: str, zone: str, memory: MemoryProvider) -> None:
         self._owner_files = owner_files
@@ -46,8 +46,7 @@ class Prompt:
         self._memory = memory
 
     async def write(self, context: ToolContext, hint: str, kept: str = "") -> str:
-        """The prompt of a session that starts at `context.now`; `kept` is what a memory wants to survive of the longer
-        one that it goes on with. Without a SOUL.md the assistant is who it was shipped as."""
+        """The prompt of a session starting at `context.now`; `kept`: what memory keeps of the one it continues."""
         soul = await self._owner_files.text("SOUL.md", SOUL_CHARS)
         agents = await self._owner_files.text("AGENTS.md", AGENTS_CHARS)
         memory = await self._memory.system_prompt_block(context)

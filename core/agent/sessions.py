@@ -28,8 +28,7 @@ INCOGNITO = (
 
 
 class SessionTracker:
-    """Opens and ends sessions, and tells `memory` of it. `window_tokens` is the model's context window, `model` the
-    name kept with new sessions."""
+    """Opens and ends sessions, and tells `memory`. `window_tokens`: the model's context window; `model`: its name."""
 
     def __init__(
         self,
@@ -48,15 +47,14 @@ class SessionTracker:
         self._window_tokens = window_tokens
 
     async def open(self, turn: Turn) -> Session:
-        """The session the turn takes place in, with its prompt; continued in a child when it is over 75 % full."""
+        """The session of the turn, with its prompt; continued in a child when it is over 75 % full."""
         if turn.is_fresh:
             return await self._with_prompt(
                 await self._conversations.create(self._blank(turn.address, turn.scope), "cron"), turn
             )
         session = await self.place(turn)
         if not session.sight <= turn.scopes:
-            # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay,
-            # also where the prompt itself was erased since.
+            # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay.
             session = await self._followed(session, self._blank(turn.address, turn.scope), "rights", session.id)
             session = await self._with_prompt(session, turn)
         elif not session.system_prompt:
@@ -76,25 +74,24 @@ class SessionTracker:
         return await self._with_prompt(await self._followed(session, child, "length", session.id), turn, kept)
 
     async def end(self, session: Session) -> None:
-        """The person begins anew."""
+        """Ends the session because the person starts another."""
         await self._conversations.end(session.id, "new", self._clock.now())
         await self._ended(session)
 
     async def place(self, turn: Turn) -> Session:
-        """The open session of the turn's address; a new one, still without a prompt, when there is none."""
+        """The open session of the turn's address, or a new one without a prompt."""
         return await self._conversations.ensure(self._blank(turn.address, turn.scope))
 
     async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
-        """Rewords the message that a platform knows by this id, or erases it (None), here and where memory has told it;
-        whether there is such a one."""
+        """Rewords the message of this platform id, or erases it (None), here and in memory; False if there is none."""
         is_known = await self._conversations.amend(address, external_id, text)
         if is_known:
             await self._memory.amended(address, external_id)
         return is_known
 
     async def resume(self, session_id: int, address: Address, scope: Scope, scopes: frozenset[Scope]) -> Session:
-        """Continues an earlier session: at its own address it is reopened with its stored prompt, from another one a
-        child with its last turns opens here. Raises Refused when it is not among `scopes`."""
+        """Continues an earlier session: reopened at its own address, elsewhere in a child with its last turns. Raises
+        Refused when it is not among `scopes`."""
         session = await self._conversations.find(session_id, scopes)
         if session is None:
             raise Refused(f"There is no session {session_id} here. /sessions lists those there are.")
@@ -111,7 +108,7 @@ class SessionTracker:
         return await self._followed(await self._conversations.current(address), child, "new", session.id)
 
     def tokens(self, session: Session, rows: Sequence[Message]) -> float:
-        """About how many tokens the next request would have: the last call's real usage and an estimate of the rest."""
+        """Tokens of the next request: the real usage of the last call and an estimate of the rest."""
         # What a carried row cost was the cost of its own, longer conversation.
         mine = [i for i, row in enumerate(rows) if row.usage and row.usage.sent and row.session_id == session.id]
         last = max(mine, default=None)
@@ -122,7 +119,7 @@ class SessionTracker:
         return usage.sent + usage.output + sum(map(_estimate, rows[last + 1 :]))
 
     def _carried(self, rows: Sequence[Message]) -> int | None:
-        """The first message of the last whole turns that fit into 20 % of the window; None when not even one does."""
+        """The id of the first message of the last whole turns that fit into 20 % of the window."""
         budget = CARRIED * self._window_tokens
         opens_at = None
         for index in range(len(rows) - 1, -1, -1):
@@ -137,12 +134,11 @@ class SessionTracker:
         return Session(address=address, scope=scope, started_at=self._clock.now(), model=self._model)
 
     def _child(self, parent: Session, address: Address, scope: Scope, rows: Sequence[Message]) -> Session:
-        """A session that goes on with the last of the `rows` of `parent`."""
         blank = self._blank(address, scope)
         return replace(blank, parent_id=parent.id, opens_at=self._carried(rows), title=parent.title)
 
     async def _followed(self, before: Session | None, after: Session, reason: EndReason, parent_id: int) -> Session:
-        """Opens `after` in place of `before`, which ends for this `reason`; `parent_id` is what it goes on with."""
+        """Opens `after` in place of `before`, which ends for this `reason`."""
         opened = await self._conversations.create(after, reason)
         if before is not None:
             await self._ended(before)

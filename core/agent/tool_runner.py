@@ -19,7 +19,7 @@ RAN = "It was done. What it gave is not kept, since something was forgotten mean
 
 
 class ToolRunner:
-    """All tools by name; `timeout_s` is the limit of one call, unless its tool asks for more."""
+    """All tools; `timeout_s` is the limit of a call, unless its tool asks for more."""
 
     def __init__(self, tools: Sequence[Tool], timeout_s: float) -> None:
         self._tools = {tool.name: tool for tool in tools}
@@ -29,8 +29,7 @@ class ToolRunner:
         self._log = structlog.get_logger("tools")
 
     def described(self, session: Session) -> tuple[Json, ...]:
-        """The tools of a session as the model is told of them, in a fixed order: they stand first in the cached prefix,
-        so which they are follows from what the session is for as long as it lasts."""
+        """The tool definitions of a session. They stand first in the cached prefix, so they stay the same with it."""
         return tuple(
             {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
             for tool in self._tools.values()
@@ -38,7 +37,7 @@ class ToolRunner:
         )
 
     def shadow(self, calls: Sequence[Json]) -> str | None:
-        """Names and arguments of calls in searchable form, without tools that only quote what is stored already."""
+        """Names and arguments of calls in searchable form, without tools that only quote what is stored."""
         lines = [
             f"{call['name']} {json.dumps(call.get('input', {}), ensure_ascii=False)}"
             for call in calls
@@ -47,14 +46,13 @@ class ToolRunner:
         return "\n".join(lines) or None
 
     async def run(self, calls: Sequence[Json], context: ToolContext) -> list[Message]:
-        """One row of role tool for each tool_use block, in their order."""
+        """One row of role tool for each tool_use block, in order."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._call(call, context)) for call in calls]
         return [task.result() for task in tasks]
 
     def bare(self, rows: Sequence[Message]) -> list[Message]:
-        """Of rows of `run` that may not be kept: that the tools ran, where they did more than read, without a word of
-        what they gave."""
+        """Rows of `run` whose results may not be kept: only that the tools ran, where they did more than read."""
         bare: list[Message] = []
         for row in rows:
             (block,) = row.blocks or ({},)
@@ -110,8 +108,7 @@ class ToolRunner:
 
 
 def _serves(tool: Tool, session: Session) -> bool:
-    """Whether a session has the tool: an incognito one none that keeps or tells anything, a scheduled one none of a
-    service outside."""
+    """An incognito session has no tool that keeps or tells anything, a scheduled one none of an outside service."""
     if session.is_incognito:
         return tool.is_reading
     return not tool.is_outside or is_remembered(session)

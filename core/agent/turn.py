@@ -35,7 +35,7 @@ _ENDINGS = {
 
 
 class _Draft:
-    """The answer of a running turn so far: the texts of the calls that are over, and that of the present one."""
+    """The answer of a running turn so far: the texts of the finished model calls, and that of the present one."""
 
     def __init__(self, show: Callable[[str], None], badge: str) -> None:
         self._show = show
@@ -48,8 +48,7 @@ class _Draft:
 
     def on_text(self, text: str) -> None:
         if len(text) < self._read:
-            # The call was started again: so is its text.
-            self.begin_call()
+            self.begin_call()  # the call was started again
         self._present += self._scrubber.feed(text[self._read :])
         self._read = len(text)
         self._show(self.with_last(self.present))
@@ -66,7 +65,7 @@ class _Draft:
 
 
 class Agent:
-    """The core. `model` answers (it may be one that falls back to another); `options` say what a turn may spend."""
+    """Answers turns with `model` and its tools, within what `options` allow."""
 
     def __init__(
         self,
@@ -90,77 +89,67 @@ class Agent:
         """Of the running turns, by the key of their outbox item."""
 
     async def answer(self, turn: Turn, show: Callable[[str], None]) -> Answer:
-        """Answers the entries of `turn`. When it returns, question and answer are stored, the entries are closed and
-        the outbox item is filled (held: the caller delivers it). Raises ModelError, StoreError."""
+        """When it returns, question and answer are stored, the entries of `turn` are closed and its outbox item is
+        filled; the caller delivers it. Raises ModelError, StoreError."""
         session = await self._sessions.open(turn)
         try:
             return await self._converse(session, turn, show)
         except ModelError as error:
             if error.status != TOO_LONG:
                 raise
-        # The estimate was wrong, the server knows better.
         return await self._converse(await self._sessions.renew(session, turn), turn, show)
 
     async def stop(self, turn: Turn) -> Answer:
-        """The turn was cancelled by the person: what the model was saying is kept as the answer, marked."""
-        # Taken at once: what is stopped again, since something was forgotten meanwhile, has nothing to keep.
+        """The person cancelled the turn: what the model had said is kept as the answer, marked."""
+        # Taken at once: a stop repeated after an erasure must not keep what was said before it.
         draft = self._drafts.pop(turn.outbox_item.key, None)
         session = await self._sessions.open(turn)
-        if draft is None:
-            draft = _new_draft(session)
+        draft = draft or _new_draft(session)
         await self._take(session, turn)
         text = "\n\n".join(part for part in (draft.present, STOPPED) if part)
         return await self._finish(session, turn, self._plain(session, text), draft)
 
     async def place(self, turn: Turn) -> Session:
-        """The session that a command is kept with: the open one, or a new one that has no prompt yet."""
+        """The session to keep a command with: the open one, or a new one without a prompt."""
         return await self._sessions.place(turn)
 
     async def keep(
         self, turn: Turn, session: Session, text: str, answer: Answer, *, has_outbox_item: bool, is_said: bool = False
     ) -> None:
-        """Keeps a command, as `text`, and its answer with `session`, and closes its entries. The outbox item is filled
-        unless only the reply beside the command may deliver the answer. `is_said`: the person's message was kept by
-        `hear`, so the model has to see its answer too, or it would read the next message together with it."""
-        asked = replace(
-            self._person(session, turn)[-1],
-            text=text,
-            kind="command",
-            external_id=turn.entries[-1].inbound.message_id,
-        )
+        """Keeps a command, as `text`, with its answer, and closes its entries. `is_said`: the person's message was kept
+        by `hear`, so the model has to see its answer too, or it would read the next message together with it."""
+        asked = replace(_person(session, turn)[-1], text=text, kind="command")
         kind: MessageKind = "quote" if is_said else "command"
         spoken = replace(self._plain(session, answer.kept or answer.text), kind=kind)
         await self._end(turn, [asked, spoken], answer if has_outbox_item else None)
 
     async def hear(self, turn: Turn) -> int:
-        """Keeps what the person said as part of the conversation, where a command answers it; the id of the last
-        message. The entries stay open."""
+        """Keeps what the person said where a command answers it; returns the last message's id, leaves entries open."""
         session = await self._sessions.open(turn)
-        rows = await self._conversations.append(self._person(session, turn))
+        rows = await self._conversations.append(_person(session, turn))
         await self._date(session, turn, rows)
         return rows[-1].id
 
     async def listen(self, turn: Turn) -> None:
         """Keeps what was said in the room without answering."""
         session = await self._sessions.open(turn)
-        await self._date(session, turn, await self._end(turn, self._person(session, turn), None))
+        await self._date(session, turn, await self._end(turn, _person(session, turn), None))
 
     async def notify(self, turn: Turn, answer: Answer | None) -> None:
-        """Keeps what the person said where the agent could not answer it, with what they are told instead (None:
-        nothing), and closes the entries."""
+        """Keeps what the person said where it could not be answered, with what they are told instead; closes the
+        entries."""
         session = await self.place(turn)
-        rows = self._person(session, turn)
+        rows = _person(session, turn)
         if answer is not None:
             rows.append(replace(self._plain(session, answer.text), kind="notice"))
         await self._end(turn, rows, answer)
 
     async def amend(self, inbound: Inbound) -> bool:
-        """A message was edited or deleted on the platform: its row follows. False: there is no such row."""
+        """Follows an edit or deletion on the platform; False when there is no such message."""
         text = None if inbound.kind == "delete" else with_attachments(inbound.text, inbound.attachments)
         return await self._sessions.amend(inbound.address, inbound.message_id, text)
 
     async def _converse(self, session: Session, turn: Turn, show: Callable[[str], None]) -> Answer:
-        """Rounds of asking and of running tools, until there is an answer."""
         draft = self._drafts[turn.outbox_item.key] = _new_draft(session, show)
         try:
             rows = await self._take(session, turn)
@@ -184,8 +173,8 @@ class Agent:
             raise
 
     async def _use(self, calls: Sequence[Json], context: ToolContext) -> list[Message]:
-        """Runs tools and keeps what they gave. Where that may not be kept any more, it is kept that they ran, so that
-        the turn that is begun anew does not do it a second time."""
+        """Results that may not be kept any more leave a mark that the tools ran, so that the repeated turn does not
+        run them again."""
         results = await self._tool_runner.run(calls, context)
         try:
             return await self._conversations.append(results)
@@ -196,44 +185,51 @@ class Agent:
 
     async def _take(self, session: Session, turn: Turn) -> list[Message]:
         """The history with the person's messages at its end, stored, every message of a person in its sent form."""
-        stored = await self._conversations.append(self._person(session, turn))
+        rows, asked_ids = await self._ask_here(session, turn)
+        context = self._context(session, turn, rows)
+        earlier = [row for row in rows if row.id not in asked_ids]
+        # Those that were edited since they were sent, and those of a parent whose memory may not be seen here.
+        bare = [row for row in earlier if row.role == "user" and row.kind == "chat" and row.sent is None]
+        fresh = [row for row in rows if row.id in asked_ids and row.sent is None]
+        forms = self._user_messages.dated(bare, context)
+        if fresh:
+            forms |= await self._user_messages.seal(fresh, earlier, context)
+        own = {row.id for row in rows if row.session_id == session.id}
+        await self._conversations.keep_sent([(row_id, form) for row_id, form in forms.items() if row_id in own])
+        return [replace(row, sent=forms.get(row.id, row.sent)) for row in rows]
+
+    async def _ask_here(self, session: Session, turn: Turn) -> tuple[list[Message], set[int]]:
+        """Stores the person's messages: the history with them, and their ids."""
+        stored = await self._conversations.append(_person(session, turn))
         rows = await self._conversations.history(session, turn.scopes)
         known = {row.id for row in rows}
-        again = {
+        if all(row.id in known for row in stored):
+            return rows, {row.id for row in stored}
+        # Some stand in a session that has ended since: they are asked again here, unless that was done before a crash.
+        copies = {
             (row.created_at, row.text): row
             for row in rows
             if row.role == "user" and row.external_id is None and row.session_id == session.id
         }
-        asked = [again.get((row.created_at, row.text), row) for row in stored]
+        asked = [row if row.id in known else copies.get((row.created_at, row.text), row) for row in stored]
         strays = [
             replace(row, id=0, session_id=session.id, external_id=None, sent=None)
             for row in asked
             if row.id not in known
         ]
+        ids = {row.id for row in asked if row.id in known}
         if strays:
-            # They were taken into a session that has ended since: the question is asked again where the person is now.
-            stored = await self._conversations.append(strays)
+            ids |= {row.id for row in await self._conversations.append(strays)}
             rows = await self._conversations.history(session, turn.scopes)
-        ids = {row.id for row in stored}
-        context = self._context(session, turn, rows)
-        # Those that were edited since they were sent, and those of a parent whose memory may not be seen here.
-        bare = [row for row in rows if row.id not in ids and _is_said(row) and row.sent is None]
-        rows = _with_forms(rows, self._user_messages.dated(bare, context))
-        fresh = [row for row in rows if row.id in ids and row.sent is None]
-        if fresh:
-            earlier = [row for row in rows if row.id not in ids]
-            rows = _with_forms(rows, await self._user_messages.seal(fresh, earlier, context))
-        new = {row.id for row in (*bare, *fresh) if row.session_id == session.id}
-        await self._conversations.keep_sent([(row.id, row.sent) for row in rows if row.id in new and row.sent])
-        return rows
+        return rows, ids
 
     async def _date(self, session: Session, turn: Turn, rows: Sequence[Message]) -> None:
         """Stores the sent form of messages that nobody has asked the model about."""
         fresh = [row for row in rows if row.sent is None]
-        await self._conversations.keep_sent(self._user_messages.dated(fresh, self._context(session, turn, rows)))
+        forms = self._user_messages.dated(fresh, self._context(session, turn, rows))
+        await self._conversations.keep_sent(list(forms.items()))
 
     async def _ask(self, session: Session, rows: Sequence[Message], draft: _Draft) -> Completion:
-        """One model call over the whole conversation so far."""
         draft.begin_call()
         request = Request(
             system=({"type": "text", "text": session.system_prompt, "cache_control": mark(self._options.cache)},),
@@ -252,23 +248,9 @@ class Agent:
         return answer
 
     async def _end(self, turn: Turn, rows: Sequence[Message], answer: Answer | None) -> list[Message]:
-        """The last rows of a turn, the end of its entries and the content of its outbox item, in one transaction."""
+        """Stores the last rows, closes the entries and fills the outbox item, in one transaction."""
         outbox_item = None if answer is None else replace(turn.outbox_item, answer=answer, next_at=None)
         return await self._conversations.append(rows, [entry.id for entry in turn.entries], outbox_item)
-
-    def _person(self, session: Session, turn: Turn) -> list[Message]:
-        return [
-            Message(
-                role="user",
-                text=with_attachments(entry.inbound.text, entry.inbound.attachments),
-                session_id=session.id,
-                created_at=entry.inbound.sent_at,
-                external_id=entry.inbound.message_id,
-                sender=entry.inbound.sender,
-                origin=entry.inbound.origin,
-            )
-            for entry in turn.entries
-        ]
 
     def _row(self, session: Session, completion: Completion) -> Message:
         calls = _tool_calls(completion)
@@ -302,13 +284,19 @@ def _new_draft(session: Session, show: Callable[[str], None] = lambda _: None) -
     return _Draft(show, BADGE if session.is_incognito else "")
 
 
-def _is_said(row: Message) -> bool:
-    return row.role == "user" and row.kind == "chat"
-
-
-def _with_forms(rows: Sequence[Message], sent: Sequence[tuple[int, tuple[Json, ...]]]) -> list[Message]:
-    forms = dict(sent)
-    return [replace(row, sent=forms[row.id]) if row.id in forms else row for row in rows]
+def _person(session: Session, turn: Turn) -> list[Message]:
+    return [
+        Message(
+            role="user",
+            text=with_attachments(inbound.text, inbound.attachments),
+            session_id=session.id,
+            created_at=inbound.sent_at,
+            external_id=inbound.message_id,
+            sender=inbound.sender,
+            origin=inbound.origin,
+        )
+        for inbound in (entry.inbound for entry in turn.entries)
+    ]
 
 
 def _tool_calls(completion: Completion) -> list[Json]:
@@ -319,19 +307,23 @@ def _last_row(row: Message, completion: Completion) -> Message:
     """The row of a turn's last completion, with a mark where it was cut off."""
     text = "\n\n".join(part for part in (row.text, _ENDINGS.get(completion.stop_reason)) if part)
     if _tool_calls(completion) or not text:
-        # A call that was cut off cannot be run, and an empty answer cannot be sent back: what is kept is the text.
+        # A call that was cut off cannot be run, and an empty answer cannot be sent back.
         row = replace(row, blocks=None)
-    # What was said offline is what recall found, or always the same: indexed, recall would find itself.
+    # What was said offline quotes recall or is always the same: indexed, recall would find itself.
     return replace(row, text=text or "(no answer)", kind="quote" if completion.model == OFFLINE else "chat")
 
 
 def _clean_blocks(blocks: Sequence[Json]) -> tuple[Json, ...]:
-    """The blocks without a memory block that was repeated in their text: they are sent again."""
-    texts = [index for index, block in enumerate(blocks) if block.get("type") == "text"]
+    """The blocks without a memory fence that the model repeated in their text, since they are sent again."""
     scrubber = Scrubber()
     clean: list[dict[str, Any]] = [dict(block) for block in blocks]
-    for index in texts:
-        clean[index]["text"] = scrubber.feed(str(clean[index]["text"])) + (
-            scrubber.close() if index == texts[-1] else ""
-        )
-    return tuple(block for block in clean if block.get("type") != "text" or block["text"].strip())
+    texts = [block for block in clean if _is_text(block)]
+    for block in texts:
+        block["text"] = scrubber.feed(block["text"])
+    if texts:
+        texts[-1]["text"] += scrubber.close()
+    return tuple(block for block in clean if not _is_text(block) or block["text"].strip())
+
+
+def _is_text(block: Json) -> bool:
+    return block.get("type") == "text"

@@ -1,13 +1,12 @@
 """Puts what a person said into the form in which it is sent: a time line with its origin, the text, the memory fence.
 
 The sent form is stored before the first request and reused ever after; it is never shown, indexed or exported.
-Also what one turn is about.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
@@ -19,8 +18,7 @@ from core.store.inbox import InboxEntry
 from core.store.outbox import OutboxItem
 from core.types import Account, Address, Attachment, Json, Message, Scope, Sender, ToolContext
 
-SURE_CHARS = 12
-"""Less is in every longer text somewhere."""
+SURE_CHARS = 12  # less is in every longer text somewhere
 _SENTENCE_END = re.compile(r"[.!?;:…\n。！？；：]+")
 _WORD = re.compile(r"\w+")
 _SPEAKERS = frozenset(("user", "assistant", "human", "ai", "bot", "person", "you", "me"))
@@ -29,8 +27,8 @@ _TOKEN = re.compile(r"^- (\S+) ", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One or several waiting messages, answered together. `entries` are in order of arrival; `outbox_item` is where the
-    answer leaves through; `hint` is the platform's, for a new session's prompt; `is_fresh` asks for a new session."""
+    """Waiting messages answered together, in order of arrival. `hint`: the platform's, for a new session's prompt;
+    `is_fresh` asks for a new session."""
 
     address: Address
     scope: Scope
@@ -42,18 +40,15 @@ class Turn:
 
     @property
     def sender(self) -> Sender:
-        """Who spoke last."""
         return self.entries[-1].inbound.sender
 
     @property
     def text(self) -> str:
-        """All that was said, joined."""
         return "\n".join(entry.inbound.text for entry in self.entries)
 
 
 class UserMessages:
-    """Makes the sent form of user rows. `zone`: IANA name of the wall clock; `budget_chars`: how much memory a turn may
-    carry."""
+    """Makes the sent form of user rows, with at most `budget_chars` of memory a turn. `zone`: IANA name."""
 
     def __init__(self, memory: MemoryProvider, zone: str, budget_chars: int) -> None:
         self._memory = memory
@@ -63,29 +58,27 @@ class UserMessages:
 
     async def seal(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
-    ) -> list[tuple[int, tuple[Json, ...]]]:
-        """The sent form of `rows` (a person's messages, answered together) as (message id, blocks). A memory that
-        stands in one of the `earlier` rows is not given again."""
+    ) -> dict[int, tuple[Json, ...]]:
+        """Blocks by message id for `rows`, answered together. A memory in one of the `earlier` rows is not repeated."""
         await self._memory.on_turn_start(context)
         text = "\n".join(row.text for row in rows)
         lines = await self._memory.prefetch(text, context) if text.strip() else ()
         sealed = self.dated(rows, context)
         if passages := self._chosen(lines, earlier, context.session.system_prompt):
-            last, blocks = sealed[-1]
-            sealed[-1] = (last, (*blocks, _text(fence(passages))))
+            sealed[rows[-1].id] += (_text(fence(passages)),)
         return sealed
 
-    def dated(self, rows: Sequence[Message], context: ToolContext) -> list[tuple[int, tuple[Json, ...]]]:
-        """The sent form without memory: for what nobody has asked."""
-        return [
-            (row.id, (_text(self._time_line(row, context)), _text(neutralise(row.text) or "(no text)"))) for row in rows
-        ]
+    def dated(self, rows: Sequence[Message], context: ToolContext) -> dict[int, tuple[Json, ...]]:
+        """The same without memory."""
+        return {
+            row.id: (_text(self._time_line(row, context)), _text(neutralise(row.text) or "(no text)")) for row in rows
+        }
 
     def _chosen(self, lines: Sequence[str], earlier: Sequence[Message], prompt: str) -> str:
         known = {token for row in earlier for block in (row.sent or ())[2:] for token in _TOKEN.findall(block["text"])}
         # Only a service does not know what the prefix says; its tokens have its name before them.
         is_foreign = any(":" in line.partition(" ")[0] for line in lines)
-        said = _folded_text([prompt, *(row.text for row in earlier)]) if is_foreign else ""
+        said = "\n".join(_folded(text) for text in (prompt, *(row.text for row in earlier))) if is_foreign else ""
         chosen: list[str] = []
         left = self._budget_chars
         for line in lines:
@@ -106,23 +99,19 @@ class UserMessages:
 
 
 def is_repeated(text: str, said: str) -> bool:
-    """Whether each sentence of `text` stands in `said`, a result of `_folded_text`."""
+    """Whether each sentence of `text` stands in `said`, which is folded."""
     parts = [part for part in map(_folded, _SENTENCE_END.split(text)) if part and part not in _SPEAKERS]
     return sum(map(len, parts)) >= SURE_CHARS and all(part in said for part in parts)
 
 
 def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
-    """The text followed by one line for each thing that came with it, so that nobody wonders where it went."""
+    """The text followed by one line for each attachment."""
     lines = []
     for item in attachments:
         size = f"{item.size_bytes:,} bytes" if item.size_bytes else ""
         details = ", ".join(filter(None, (item.mime, size)))
         lines.append(f"[attached {item.kind}: {_one_line(item.name)}{f' ({details})' if details else ''}]")
     return "\n".join([text, *lines] if text else lines)
-
-
-def _folded_text(texts: Iterable[str]) -> str:
-    return "\n".join(map(_folded, texts))
 
 
 def _folded(text: str) -> str:

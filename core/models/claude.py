@@ -34,15 +34,12 @@ LONGEST_PAUSE_S = 30.0
 """Between two tries, unless the server asks for more."""
 _NO_KEY = "no-key"
 """Local servers ask for none, but without one the SDK would search the disk for credentials."""
-_ASKS = "diagnostics"
-"""The parameter that asks why the cache had not all of a prefix, and the field of the answer that tells."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Claude:
     """Fills the role Model. `patience_s` is both the longest silence of the server and the time within which a call is
-    tried again, at most `tries` times in all. `api_key` None is for servers that need no key. `says_why`: whether the
-    server is asked why its cache missed; if not given, only the official one is."""
+    tried again, at most `tries` times in all. `api_key` None is for servers that need no key."""
 
     name = "claude"
 
@@ -54,7 +51,6 @@ class Claude:
         clock: Clock,
         tries: int = 5,
         patience_s: float = 120.0,
-        says_why: bool | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         # People copy addresses with the version, which the SDK adds itself.
@@ -62,7 +58,6 @@ class Claude:
         host = urlsplit(self.url).hostname or ""
         self._is_official = host == "api.anthropic.com"
         self._takes_marks = True
-        self._says_why = self._is_official if says_why is None else says_why
         self._key = (api_key or "").strip() or _NO_KEY
         self._clock = clock
         self._tries = tries
@@ -154,9 +149,6 @@ class Claude:
         try:
             return await self._stream(request, on_text)
         except ModelFailure as failure:
-            if self._says_why and failure.status in (400, 422) and _ASKS in failure.clause:
-                self._says_why = False
-                return await self._attempt(request, on_text)
             bare = content_blocks.unmarked(request)
             if bare == request or not self._may_mean_marks(failure):
                 raise
@@ -198,9 +190,6 @@ class Claude:
             optional["system"] = list(request.system)
         if request.tools:
             optional["tools"] = list(request.tools)
-        if request.kind == "chat" and self._says_why:
-            # The server can compare with those requests only that asked: the first one has to, too.
-            optional[_ASKS] = {"previous_message_id": request.previous_id}
         with warnings.catch_warnings():
             # That a model is deprecated is for `reach` to say, not for every turn.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -308,16 +297,7 @@ def _completion(stream: AsyncMessageStream[None], transcript: _Transcript, model
             cache_write_hour=_count(getattr(usage, "cache_creation", None), "ephemeral_1h_input_tokens"),
         ),
         model=getattr(message, "model", None) or model,
-        id=getattr(message, "id", None) or None,
-        miss=_reason(message),
     )
-
-
-def _reason(message: Any) -> str | None:
-    """What the server has found changed since the previous request; None also while it still compares."""
-    reason = getattr(getattr(message, _ASKS, None), "cache_miss_reason", None)
-    kind = getattr(reason, "type", None)
-    return kind.removesuffix("_changed") if isinstance(kind, str) and kind.endswith("_changed") else None
 
 
 def _count(usage: Any, name: str) -> int:

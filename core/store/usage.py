@@ -24,7 +24,7 @@ MissCause = Literal[
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
     """One model call that was paid for. `missed` counts the tokens that might have been read from the cache and were
-    not, for the cause `miss`. `reply_id` is the server's name for the answer, `fingerprint` that of the request."""
+    not, for the cause `miss`. `fingerprint`: see `core.usage.metered_model`."""
 
     kind: CallKind
     model: str
@@ -33,7 +33,6 @@ class ModelCall:
     payer: Payer
     miss: MissCause | None = None
     missed: int = 0
-    reply_id: str | None = None
     fingerprint: str | None = None
 
 
@@ -92,9 +91,9 @@ WHERE {visible()} ORDER BY called.called_at DESC, sessions.id DESC
 """
 _INSERT = """
 INSERT INTO calls (scope_id, session_id, kind, model, at, input_tokens, output_tokens, cache_read_tokens,
-    cache_write_tokens, cache_write_hour_tokens, miss, missed_tokens, reply_id, imprint)
+    cache_write_tokens, cache_write_hour_tokens, miss, missed_tokens, imprint)
 VALUES (:scope, :session, :kind, :model, :at, :input, :output, :cache_read, :cache_write, :cache_write_hour, :miss,
-    :missed, :reply_id, :imprint)
+    :missed, :imprint)
 """
 _ORIGIN = """
 SELECT CASE WHEN sessions.parent_id IS NULL THEN earlier.end_reason
@@ -136,7 +135,6 @@ class UsageLog:
                 "at": rows.timestamp(call.at),
                 "miss": call.miss,
                 "missed": call.missed,
-                "reply_id": None if session_id is None else rows.maybe_clean(call.reply_id),
                 "imprint": None if session_id is None else rows.maybe_clean(call.fingerprint),
             }
             connection.execute(_INSERT, values)
@@ -204,7 +202,6 @@ def _previous(connection: Connection, values: dict[str, int]) -> PreviousCall:
         payer=Payer(session_id=row["session_id"]),
         miss=row["miss"],
         missed=row["missed_tokens"],
-        reply_id=row["reply_id"],
         fingerprint=row["imprint"],
     )
     disturbance = connection.execute("SELECT cause FROM disturbances WHERE session_id = :session", values).fetchone()

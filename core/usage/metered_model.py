@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import get_args
 
@@ -67,8 +66,6 @@ class MeteredModel:
     ) -> Completion:
         """The model's completion. Raises ModelError."""
         before, asked_at = await self._previous(request), self._clock.now()
-        if before.call is not None:
-            request = replace(request, previous_id=before.call.reply_id)
         completion = await self._model.complete(request, on_text, on_wait)
         if completion.usage.sent or completion.usage.output:
             # What answers without a model, and a server that counts nothing, is not logged.
@@ -95,7 +92,6 @@ class MeteredModel:
             payer=request.payer,
             miss=cause,
             missed=missed,
-            reply_id=completion.id if is_chat else None,
             fingerprint=fingerprint(request) if is_chat else None,
         )
         try:
@@ -117,7 +113,6 @@ class MeteredModel:
         missed = before.call.usage.cache_read + before.call.usage.cache_write - used.cache_read
         if used.cache_read >= WHOLE * (missed + used.cache_read):
             return None, 0
-        told = next((part for part in _PARTS if part == completion.miss), None)
         before_print = before.call.fingerprint
-        found = before.disturbance or told or (changed_part(before_print, request) if before_print else None)
+        found = before.disturbance or (changed_part(before_print, request) if before_print else None)
         return found or ("idle" if asked_at - before.call.at > self._lifetime else "evicted"), missed

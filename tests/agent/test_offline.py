@@ -29,9 +29,12 @@ def turn(*texts: str, scope: Scope = ANA, who: str = "Ana", memories: str = "", 
     session = Session(address=Address(platform="telegram", chat_id="1"), scope=scope, started_at=NOON)
     sender = Sender(id="1", name=who)
     context = ToolContext(session=session, scope=scope, scopes=frozenset((scope,)), sender=sender, now=NOON)
-    rows = [Message(role="user", text=text, session_id=1, created_at=NOON, sender=sender) for text in texts]
+    rows = [
+        Message(id=number, role="user", text=text, session_id=1, created_at=NOON, sender=sender)
+        for number, text in enumerate(texts)
+    ]
     sealed = UserMessages(MemoryManager((), SteadyClock()), zone, 1000).dated(rows, context)
-    content = [block for _, blocks in sealed for block in blocks]
+    content = [block for blocks in sealed.values() for block in blocks]
     return {"role": "user", "content": [*content, *([{"type": "text", "text": fence(memories)}] if memories else [])]}
 
 

@@ -80,7 +80,7 @@ async def converse(
     goes on between some turns."""
     await remember(home)
     for first, last in ((0, turns // 2), (turns // 2, turns)):
-        claude = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock(), says_why=True)
+        claude = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock())
         try:
             async with open_corridor(home, claude if files is None else Naive(claude, files), options) as corridor:
                 for number in range(first, last):

@@ -60,7 +60,7 @@ async def test_bills_are_sums_by_kind_and_model(conversations: Conversations, ca
 async def test_a_call_goes_on_the_account_of_its_sessions_scope(conversations: Conversations, calls: UsageLog) -> None:
     hers = await opened(conversations, "hello")
     await calls.keep(call(Payer(session_id=hers.id, scope=BOB)))
-    await calls.keep(call(Payer(session_id=-5, scope=BOB), reply_id="msg_1", fingerprint="[]"))
+    await calls.keep(call(Payer(session_id=-5, scope=BOB), fingerprint="[]"))
     await calls.keep(call(Payer(session_id=999)))
     await calls.keep(call(Payer()))
     assert [bill.calls for bill in await calls.bills(MINE)] == [1]
@@ -97,8 +97,8 @@ async def test_the_precedent_is_the_last_call_for_an_answer(conversations: Conve
     payer = Payer(session_id=(await opened(conversations, "hello")).id)
     assert payer.session_id is not None
     assert await calls.previous(payer.session_id) == PreviousCall()
-    last = call(payer, reply_id="msg_2", fingerprint="[]", miss="first", missed=9)
-    for kept in (call(payer, reply_id="msg_1"), last, call(payer, "title")):
+    last = call(payer, fingerprint="[]", miss="first", missed=9)
+    for kept in (call(payer), last, call(payer, "title")):
         await calls.keep(kept)
     assert await calls.previous(payer.session_id) == PreviousCall(call=last)
     assert await calls.previous(999) == PreviousCall()

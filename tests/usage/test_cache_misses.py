@@ -22,7 +22,7 @@ MINE = frozenset({Scope.account("telegram", "42")})
 
 @asynccontextmanager
 async def _services(home: Path, api: MessagesApi, options: str = "") -> AsyncIterator[Corridor]:
-    claude = Claude(api_key="k", base_url=api.url, clock=SteadyClock(), says_why=True)
+    claude = Claude(api_key="k", base_url=api.url, clock=SteadyClock())
     try:
         async with open_corridor(home, claude, options) as corridor:
             yield corridor
