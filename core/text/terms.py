@@ -28,7 +28,7 @@ _PLAIN = bytes(code if chr(code).isascii() and chr(code).isalnum() else 32 for c
 _WHEN = re.compile(r"\b(?:when|how long|what (?:date|day|month|year|time))\b", re.IGNORECASE)
 _PORTER = snowballstemmer.stemmer("porter")
 _PORTER_LOCK = threading.Lock()
-"""The stemmer keeps the word at hand in itself, and searches run in several threads."""
+"""A stemmer holds the word at hand, and searches run in several threads. PyStemmer, where installed, is 15 times as fast."""
 
 
 def clean(text: str) -> str:
@@ -50,7 +50,6 @@ def irregular_forms() -> Mapping[str, str]:
     return {form: family[0] for family in families for form in family[1:]}
 
 
-@lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
     """The common form of a word in lower case; words of other alphabets, numbers and short words stay as they are."""
     word = irregular_forms().get(word, word)
@@ -120,9 +119,14 @@ def moment_terms() -> frozenset[str]:
 
 def marks_of(terms: list[str]) -> list[str]:
     """What to mark in a message where these terms count: words that begin with the stem, and its irregular forms."""
-    forms = [form for form, base in irregular_forms().items() if stem(base) in terms]
+    forms = [form for form, base in _irregular_stems().items() if base in terms]
     stems = [term[:-1] if term.isascii() and term.endswith("i") else term for term in apart(terms)]
     return [*forms, *(f"{part}*" if len(part) > 3 and part.isascii() and part.isalpha() else part for part in stems)]
+
+
+@lru_cache(maxsize=1)
+def _irregular_stems() -> Mapping[str, str]:
+    return {form: stem(base) for form, base in irregular_forms().items()}
 
 
 @lru_cache(maxsize=100_000)
