@@ -5,6 +5,7 @@ Also lays inlines out as a flat row of leaves, which is how the splitter cuts a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,6 +15,10 @@ from core.markup.text import addresses, well_formed
 Leaf = tuple[MarkupNode, tuple[MarkupNode, ...]]
 """A text or code_span node and the nodes around it, outermost first."""
 
+Line = tuple[str, bool]
+"""A line, and whether it is never indented."""
+
+_BLANK: Line = ("", False)
 _ALWAYS = frozenset("\\`*_[]<>~|&#")
 _AT_START = frozenset("+-=:")
 _MARKS = {"bold": "**", "italic": "*", "strikethrough": "~~"}
@@ -86,138 +91,138 @@ def _escaped_line(line: str, is_start: bool) -> str:
     return "".join(pieces)
 
 
-def blocks_source(nodes: Sequence[MarkupNode], is_tight: bool = False) -> str:
+def blocks_source(nodes: Sequence[MarkupNode]) -> str:
     """Blocks as Markdown. A top-level block that is as it was written is written so."""
-    pieces: list[str] = []
-    for index, node in enumerate(nodes):
-        before = nodes[index - 1] if index else None
-        if before is not None:
-            pieces.append(_separator(before, node, is_tight))
+    return MarkdownWriter().document(nodes)
+
+
+class MarkdownWriter:
+    """Writes CommonMark; a dialect overrides what it reads otherwise."""
+
+    rule = "***"
+    bullets = ("- ", "+ ")
+    dots = (".", ")")
+    """What marks the items of a list, and those of a list right behind another one."""
+
+    def document(self, nodes: Sequence[MarkupNode]) -> str:
+        return "\n".join(line for line, _ in self.blocks(nodes))
+
+    def blocks(self, nodes: Sequence[MarkupNode], is_tight: bool = False) -> list[Line]:
+        lines: list[Line] = []
+        before: MarkupNode | None = None
+        for node in nodes:
+            if before is not None and self.is_apart(before, node, is_tight):
+                lines.append(_BLANK)
+            is_second = before is not None and before.kind == "list" and before.source is None
+            lines.extend(self.block(node, is_second))
+            before = node
+        return lines
+
+    def is_apart(self, before: MarkupNode, node: MarkupNode, is_tight: bool) -> bool:
+        """Whether a blank line stands between two blocks."""
+        if before.source is not None and node.source is not None:
+            return node.is_apart
+        is_joinable = node.kind == "code" or (node.kind == "list" and node.start is None)
+        return not (is_tight and before.kind == "paragraph" and is_joinable)
+
+    def block(self, node: MarkupNode, is_second: bool) -> list[Line]:
         if node.source is not None:
-            pieces.append(node.source)
-        else:
-            is_second = before is not None and before.kind == "list" and pieces[0] != "" and before.source is None
-            pieces.append(_block(node, is_second))
-    return "".join(pieces)
-
-
-def _separator(before: MarkupNode, node: MarkupNode, is_tight: bool) -> str:
-    if before.source is not None and node.source is not None:
-        return "\n\n" if node.is_apart else "\n"
-    if (
-        is_tight
-        and before.kind == "paragraph"
-        and (node.kind == "code" or (node.kind == "list" and node.start is None))
-    ):
-        return "\n"
-    return "\n\n"
-
-
-def _block(node: MarkupNode, is_second: bool) -> str:
-    match node.kind:
-        case "heading":
-            return "#" * node.level + " " + inlines_source(node.children, is_line=True)
-        case "list":
-            return _items(node, is_second)
-        case "quote":
-            return "\n".join(f"> {line}".rstrip() for line in blocks_source(node.children).split("\n"))
-        case "code":
-            return _fenced(node)
-        case "table":
-            return _table(node)
-        case "rule":
-            return "***"
-        case _:
-            return inlines_source(node.children)
-
-
-def _items(node: MarkupNode, is_second: bool) -> str:
-    """`is_second`: right after another list, from which another mark keeps it apart."""
-    lines: list[str] = []
-    for index, item in enumerate(node.children):
-        if index and not node.is_tight:
-            lines.append("")
-        if node.start is None:
-            mark = "+ " if is_second else "- "
-        else:
-            mark = f"{min(node.start + index, 999_999_999)}{')' if is_second else '.'} "
-        inner = blocks_source(item.children, node.is_tight).split("\n")
-        lines.append((mark + inner[0]).rstrip())
-        lines.extend((" " * len(mark) + line) if line else "" for line in inner[1:])
-    return "\n".join(lines)
-
-
-def _longest_run(text: str, mark: str) -> int:
-    longest = run = 0
-    for character in text:
-        run = run + 1 if character == mark else 0
-        longest = max(longest, run)
-    return longest
-
-
-def _fenced(node: MarkupNode) -> str:
-    fence = "`" * max(3, _longest_run(node.text, "`") + 1)
-    return f"{fence}{(node.language or '').replace('`', '')}\n{node.text}\n{fence}"
-
-
-def _table(node: MarkupNode) -> str:
-    lines: list[str] = []
-    rules = {"right": "--:", "center": ":-:", "left": ":--"}
-    for row in node.children:
-        lines.append("| " + " | ".join(inlines_source(cell.children, is_line=True) for cell in row.children) + " |")
-        if len(lines) == 1:
-            lines.append("|" + "|".join(rules.get(cell.align, "---") for cell in row.children) + "|")
-    return "\n".join(lines)
-
-
-def inlines_source(nodes: Sequence[MarkupNode], is_line: bool = False) -> str:
-    """Inlines as Markdown; without their marks where these would be read otherwise (marks next to marks can be).
-    `is_line`: on one line."""
-    row = leaves(nodes)
-    if all(not around and leaf.kind == "text" for leaf, around in row):
-        return _joined("".join(leaf.text for leaf, _ in row), is_line)
-    written = _joined_inlines(nodes, is_line)
-    blocks = parse(written)
-    if len(blocks) == 1 and blocks[0].kind == "paragraph" and visible(blocks) == visible(nodes):
-        return written
-    return _joined("".join(leaf.text for leaf, _ in row), is_line)
-
-
-def _joined(text: str, is_line: bool) -> str:
-    return escape(text.replace("\n", " ") if is_line else text).strip()
-
-
-def _joined_inlines(nodes: Sequence[MarkupNode], is_line: bool) -> str:
-    text = _inlines(nodes)
-    return (text.replace("\n", " ") if is_line else text).strip()
-
-
-def _inlines(nodes: Sequence[MarkupNode]) -> str:
-    pieces: list[str] = []
-    for node in nodes:
+            return _lines(node.source)
         match node.kind:
-            case "text":
-                pieces.append(_in_place(node.text, not pieces))
-            case "code_span":
-                pieces.append(_code_span(node.text))
-            case "link":
-                url = (node.url or "").replace("\\", "%5C").replace("<", "%3C").replace(">", "%3E")
-                pieces.append(f"[{_inlines(node.children)}](<{url}>)")
+            case "heading":
+                return [(self.heading(node), False)]
+            case "list":
+                return self.items(node, is_second)
+            case "quote":
+                return [(f"> {line}", is_fixed) for line, is_fixed in self.blocks(node.children) or [_BLANK]]
+            case "code":
+                return self.code(node.text, node.language or "")
+            case "table":
+                return self.table(node)
+            case "rule":
+                return [(self.rule, False)]
             case _:
-                mark = _MARKS[node.kind]
-                pieces.append(f"{mark}{_inlines(node.children)}{mark}")
-    return "".join(pieces)
+                return _lines(self.paragraph(node.children))
+
+    def items(self, node: MarkupNode, is_second: bool) -> list[Line]:
+        lines: list[Line] = []
+        for index, item in enumerate(node.children):
+            if index and not node.is_tight:
+                lines.append(_BLANK)
+            mark = self.bullets[is_second]
+            if node.start is not None:
+                mark = f"{min(node.start + index, 999_999_999)}{self.dots[is_second]} "
+            inner = self.blocks(item.children, node.is_tight) or [_BLANK]
+            if inner[0][1]:
+                inner.insert(0, _BLANK)
+            lines.append((mark + inner[0][0], False))
+            for line, is_fixed in inner[1:]:
+                lines.append((line if is_fixed or not line else " " * len(mark) + line, is_fixed))
+        return lines
+
+    def heading(self, node: MarkupNode) -> str:
+        return f"{'#' * node.level} {self.paragraph(node.children, is_line=True)}"
+
+    def code(self, text: str, language: str) -> list[Line]:
+        fence = "`" * max(3, _longest_ticks(text) + 1)
+        return _lines(f"{fence}{language.replace('`', '')}\n{text}\n{fence}")
+
+    def table(self, node: MarkupNode) -> list[Line]:
+        rows = [
+            " | ".join(self.paragraph(cell.children, is_line=True) for cell in row.children) for row in node.children
+        ]
+        rules = {"right": "--:", "center": ":-:", "left": ":--"}
+        ruled = "|".join(rules.get(cell.align, "---") for cell in node.children[0].children)
+        lines = [f"| {row} |" for row in rows]
+        return [(line, False) for line in (lines[0], f"|{ruled}|", *lines[1:])]
+
+    def paragraph(self, nodes: Sequence[MarkupNode], is_line: bool = False) -> str:
+        """Inlines, without their marks where these would be read otherwise (marks next to marks can be). `is_line`: on
+        one line."""
+        row = leaves(nodes)
+        if any(around or leaf.kind != "text" for leaf, around in row):
+            written = self.inlines(nodes)
+            written = (written.replace("\n", " ") if is_line else written).strip()
+            blocks = parse(written)
+            if len(blocks) == 1 and blocks[0].kind == "paragraph" and visible(blocks) == visible(nodes):
+                return written
+        plain = "".join(leaf.text for leaf, _ in row)
+        return escape(plain.replace("\n", " ") if is_line else plain).strip()
+
+    def inlines(self, nodes: Sequence[MarkupNode]) -> str:
+        pieces: list[str] = []
+        for node in nodes:
+            match node.kind:
+                case "text":
+                    pieces.append(self.text(node.text))
+                case "code_span":
+                    pieces.append(self.code_span(node.text))
+                case "link":
+                    pieces.append(self.link(self.inlines(node.children), node.url or ""))
+                case _:
+                    mark = _MARKS[node.kind]
+                    pieces.append(f"{mark}{self.inlines(node.children)}{mark}")
+        return "".join(pieces)
+
+    def text(self, text: str) -> str:
+        """Escaped; in the midst of other inlines the white space at its ends stays."""
+        indent = len(text) - len(text.lstrip())
+        return text[:indent] + escape(text[indent:])
+
+    def code_span(self, text: str) -> str:
+        fence = "`" * (_longest_ticks(text) + 1)
+        is_padded = text.startswith("`") or text.endswith("`") or (text[:1] == " " == text[-1:] and text.strip() != "")
+        pad = " " if is_padded else ""
+        return f"{fence}{pad}{text}{pad}{fence}"
+
+    def link(self, label: str, url: str) -> str:
+        url = url.replace("\\", "%5C").replace("<", "%3C").replace(">", "%3E")
+        return f"[{label}](<{url}>)"
 
 
-def _in_place(text: str, is_start: bool) -> str:
-    """Escaped text in the midst of other inlines: white space at its ends stays."""
-    indent = len(text) - len(text.lstrip())
-    body = escape(text[indent:])
-    return body if is_start and not text[:indent] else text[:indent] + body
+def _lines(text: str) -> list[Line]:
+    return [(line, False) for line in text.split("\n")]
 
 
-def _code_span(text: str) -> str:
-    fence = "`" * (_longest_run(text, "`") + 1)
-    is_padded = text.startswith("`") or text.endswith("`") or (text[:1] == " " == text[-1:] and text.strip() != "")
-    pad = " " if is_padded else ""
-    return f"{fence}{pad}{text}{pad}{fence}"
+def _longest_ticks(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
