@@ -23,7 +23,7 @@ from core.store.inbox import close_entries
 from core.store.rows import visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
-from core.store.sqlite.erase_bytes import want, want_pages
+from core.store.sqlite.erase_bytes import want, want_checkpoint
 from core.store.sqlite.index_maintenance import write_text
 from core.store.usage import disturb
 from core.types import Account, Address, Inbound, Scope
@@ -288,7 +288,7 @@ class Erasures:
                     """,
                     values,
                 )
-            want_pages(connection)
+            want_checkpoint(connection)
 
         await self._database.write(work)
 

@@ -18,7 +18,7 @@ from core.store.inbox import close_entries
 from core.store.outbox import OutboxItem
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.store.sqlite.erase_bytes import want_pages
+from core.store.sqlite.erase_bytes import want_checkpoint
 from core.types import Address, EndReason, Json, Message, Scope, Session
 
 
@@ -85,7 +85,7 @@ class IncognitoMarks:
             values = {"address": rows.ensure_address(connection, address), "now": now}
             connection.execute(_ADD, values)
             if connection.execute(_EMPTY_INBOX, values).rowcount:
-                want_pages(connection)
+                want_checkpoint(connection)
 
         await self._database.write(work)
 

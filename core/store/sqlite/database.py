@@ -183,7 +183,8 @@ def _connected(path: Path, is_reader: bool) -> sqlite3.Connection:
         else:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA secure_delete = FAST")
+            # What is forgotten leaves no byte in freed pages. FAST leaves those; ON costs 0.2 % more written bytes.
+            connection.execute("PRAGMA secure_delete = ON")
     except BaseException:
         connection.close()
         raise

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import HistoryError
@@ -21,11 +21,10 @@ _OPTIONAL = {
     "sessions": ("title", "chat_id", "thread_id", "parent_session_id"),
     "messages": ("tool_name", "active", "compacted"),
 }
-_ORDER = {"sessions": "ORDER BY started_at, id", "messages": "WHERE session_id = :session ORDER BY id"}
 
 
 class HermesStore:
-    """One database; `title` is its name as a person knows it. Use `HermesStore.open`."""
+    """One database, from `HermesStore.open`; `title` names it for people."""
 
     def __init__(self, connection: sqlite3.Connection, title: str) -> None:
         self._connection = connection
@@ -35,8 +34,7 @@ class HermesStore:
         }
         if {"scope_id", "address_id"} <= columns["sessions"]:
             raise HistoryError(
-                f"{title} is a state.db of Mneme itself. Write it out with `mneme export` in its own home and import "
-                "that."
+                f"{title} is a state.db of Mneme itself. Use `mneme export` in its own home and import that."
             )
         if not all(needed <= columns[table] for table, needed in _NEEDED.items()):
             raise HistoryError(
@@ -50,7 +48,7 @@ class HermesStore:
     @classmethod
     @contextlib.contextmanager
     def open(cls, path: Path, title: str) -> Iterator[HermesStore]:
-        """Raises HistoryError with a sentence when it is damaged or not of Hermes, also while it is read."""
+        """Raises HistoryError when it is damaged or not of Hermes, also while it is read."""
         # Immutable reading takes no lock and makes no file beside it, but what waits in a log would be missing.
         logs = (path.with_name(path.name + end) for end in ("-wal", "-journal"))
         is_at_rest = not any(log.exists() and log.stat().st_size for log in logs)
@@ -66,13 +64,13 @@ class HermesStore:
 
     def sessions(self) -> Iterator[Row]:
         """All sessions, oldest first."""
-        return self._rows("sessions", {})
+        yield from self._connection.execute(
+            f"SELECT {', '.join(self._columns['sessions'])} FROM sessions ORDER BY started_at, id"
+        )
 
     def messages(self, session_id: object) -> Iterator[Row]:
-        """All messages of a session in their order, one in memory at a time."""
-        return self._rows("messages", {"session": session_id})
-
-    def _rows(self, table: str, values: Mapping[str, object]) -> Iterator[Row]:
-        return iter(
-            self._connection.execute(f"SELECT {', '.join(self._columns[table])} FROM {table} {_ORDER[table]}", values)
+        """All messages of a session by id, one in memory at a time."""
+        statement = (
+            f"SELECT {', '.join(self._columns['messages'])} FROM messages WHERE session_id = :session ORDER BY id"
         )
+        yield from self._connection.execute(statement, {"session": session_id})

@@ -31,5 +31,12 @@ WHERE role = 'user' AND address_id IN (SELECT id FROM addresses WHERE platform =
 ALTER TABLE messages DROP COLUMN is_forward;
 """
 """Who said a message; in what was imported before, nobody was named as oneself."""
+_FREE_PAGES = """
+INSERT INTO zeros (zeros)
+SELECT zeroblob(MIN(freelist_count * page_size, 900000000)) FROM pragma_freelist_count, pragma_page_size;
+DROP TABLE zeros;
+UPDATE state_meta SET value = 'log' WHERE key = 'erasure_compaction' AND value IN ('zeroing', 'emptying');
+"""
+"""Overwrites the pages that were freed before `PRAGMA secure_delete` was ON."""
 
-MIGRATIONS: tuple[str, ...] = (_TABLES + INDEXES + _FACTS + _FACTS_INDEX, _ORIGINS)
+MIGRATIONS: tuple[str, ...] = (_TABLES + INDEXES + _FACTS + _FACTS_INDEX, _ORIGINS, _FREE_PAGES)

@@ -39,7 +39,6 @@ LEFT_OUT = {
     "chunk_counts": "an index of the messages",
     "fact_marks": "up to which message a session was read",
     "fact_rereads": "ids of messages that were edited",
-    "zeros": "zeros",
     "told": "how far memory services were told, by ids",
     "pasts": "how far memory services were told of the past, by ids",
 }

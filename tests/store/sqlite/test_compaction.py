@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
+from pathlib import Path
 
+import pytest
+
+from core.store.sqlite import database as database_module
 from core.store.sqlite.database import Database
-from core.store.sqlite.erase_bytes import ByteErasure, want, want_pages
+from core.store.sqlite.erase_bytes import ByteErasure, want, want_checkpoint
+from core.store.sqlite.schema import MIGRATIONS
 from tests.fixtures.annals import Annals
 from tests.fixtures.forgetful import left_of
 
@@ -20,7 +26,7 @@ async def test_nothing_is_done_where_nothing_was_deleted(database: Database) -> 
     assert await compaction.run(0.0)
 
 
-async def test_free_pages_are_filled_with_zeros(database: Database) -> None:
+async def test_freed_pages_hold_nothing(database: Database) -> None:
     annals = Annals(database)
     (session,) = await annals.session()
     for size in (10, 5_000, 60_000, 700_000):
@@ -29,11 +35,29 @@ async def test_free_pages_are_filled_with_zeros(database: Database) -> None:
     assert left_of("Zanzibar", database.path) == ["state.db"]
     await annals.execute("DELETE FROM messages")
     assert await database.read(free_pages) > 180
-    await database.write(want_pages)
+    await database.write(want_checkpoint)
     assert await ByteErasure(database).run(60.0)
     assert left_of("Zanzibar", database.path) == []
-    assert await annals.execute("SELECT COUNT(*) FROM zeros") == [(0,)]
     assert await annals.execute("PRAGMA integrity_check") == [("ok",)]
+
+
+async def test_pages_freed_by_an_older_version_are_overwritten_once(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database_module, "MIGRATIONS", MIGRATIONS[:2])
+        async with Database.open(path) as database:
+            await database.execute("INSERT INTO state_meta (key, value) VALUES ('erasure_compaction', 'emptying')")
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA secure_delete = OFF")
+        connection.execute("CREATE TABLE gone (text TEXT)")
+        connection.executemany("INSERT INTO gone VALUES (:text)", [{"text": "Zanzibar " * 8_000}] * 3)
+        connection.execute("DROP TABLE gone")
+        connection.commit()
+    assert left_of("Zanzibar", path) == ["state.db"]
+    async with Database.open(path) as database:
+        assert await database.read(free_pages) > 50
+        assert await ByteErasure(database).run(60.0)
+        assert left_of("Zanzibar", path) == []
 
 
 async def test_it_is_cut_into_steps_and_goes_on_in_another_process(database: Database) -> None:
@@ -43,7 +67,7 @@ async def test_it_is_cut_into_steps_and_goes_on_in_another_process(database: Dat
     await annals.execute("UPDATE messages SET text = 'gone' WHERE role = 'user'")
     assert left_of("zanzibar", database.path)
     await database.write(want)
-    await database.write(want_pages)
+    await database.write(want_checkpoint)
     assert await ByteErasure(database).step()
     assert not await ByteErasure(database).run(0.0), "there was no time for it"
     await annals.session(["somebody writes between two steps", "yes"])
