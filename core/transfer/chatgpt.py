@@ -16,10 +16,10 @@ from core.transfer.formats import (
     TOOLS,
     Choices,
     Conversation,
-    conversations,
     from_seconds,
     listed,
     mapping,
+    read_conversations,
     text_of,
 )
 from core.types import Address, Role
@@ -31,7 +31,7 @@ ABANDONED = "messages that were edited away or answered anew"
 _KEYS = ("mapping", "current_node", "conversation_id", "id", "title", "create_time")
 _READERS = ("all", "python")
 _DOCUMENTS = "canmore."
-"""Recipients whose messages a person sees: everybody, the code that was run, and documents that were written."""
+"""Recipients whose messages a person sees: everybody, code that was run, documents that were written."""
 _UNSHOWN = {
     "thoughts": THOUGHTS,
     "reasoning_recap": THOUGHTS,
@@ -47,12 +47,8 @@ _POINTERS = {
 
 
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
-    """Everything in the file, one conversation in memory at a time; `title` is the file's, for errors."""
-    for conversation in conversations(stream, title, _KEYS, dict):
-        if isinstance(conversation, Skipped):
-            yield conversation
-        else:
-            yield from _conversation(conversation, choices)
+    """Everything in the file; `title` is the file's, for errors."""
+    return read_conversations(stream, title, _KEYS, dict, lambda conversation: _conversation(conversation, choices))
 
 
 def _conversation(values: dict[str, Any], choices: Choices) -> Iterator[TransferRecord | Skipped]:
@@ -102,7 +98,7 @@ def _role(message: dict[str, Any]) -> object:
 
 
 def _text(message: dict[str, Any]) -> str | Skipped:
-    """What the page shows of a message, or what it is that it does not show."""
+    """What the page shows of a message, or why it does not show it."""
     role, metadata, content = _role(message), mapping(message.get("metadata")), mapping(message.get("content"))
     recipient = str(message.get("recipient") or "all")
     if reason := _UNSHOWN.get(str(content.get("content_type"))):

@@ -16,10 +16,10 @@ from core.transfer.formats import (
     TOOLS,
     Choices,
     Conversation,
-    conversations,
     from_text,
     listed,
     mapping,
+    read_conversations,
     text_of,
 )
 from core.types import Address, Role
@@ -34,12 +34,8 @@ _UNSAID = {"thinking": THOUGHTS, "redacted_thinking": THOUGHTS, "tool_use": TOOL
 
 
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
-    """Everything in the file, one conversation in memory at a time; `title` is the file's, for errors."""
-    for conversation in conversations(stream, title, _KEYS, list):
-        if isinstance(conversation, Skipped):
-            yield conversation
-        else:
-            yield from _conversation(conversation, choices)
+    """Everything in the file; `title` is the file's, for errors."""
+    return read_conversations(stream, title, _KEYS, list, lambda conversation: _conversation(conversation, choices))
 
 
 def _conversation(values: dict[str, Any], choices: Choices) -> Iterator[TransferRecord | Skipped]:

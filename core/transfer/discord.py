@@ -17,8 +17,16 @@ from typing import Any
 
 from core.errors import HistoryError
 from core.store.archive import Skipped, TransferRecord
-from core.transfer.archive_files import ArchiveFiles
-from core.transfer.formats import SHAPELESS, Choices, Conversation, from_text, json_values, mapping, text_of
+from core.transfer.formats import (
+    SHAPELESS,
+    ArchiveFiles,
+    Choices,
+    Conversation,
+    from_text,
+    json_values,
+    mapping,
+    text_of,
+)
 from core.types import Address
 
 BROKEN = "channels whose messages are broken (from some place on)"
@@ -26,9 +34,7 @@ BROKEN = "channels whose messages are broken (from some place on)"
 _MESSAGES = re.compile(r"(?:^|/)c?(\d{1,20})/messages\.(?:json|csv)$", re.IGNORECASE)
 """Folders above have names of the person's language, so only this much is looked at."""
 _SMALL_BYTES = 50_000_000
-_EPOCH_MS = 1_420_070_400_000
-_SNOWFLAKE_SHIFT = 22
-_UNKNOWN = ("None", "Unknown channel")
+_EPOCH_MS, _SNOWFLAKE_SHIFT = 1_420_070_400_000, 22
 
 
 def members(files: ArchiveFiles) -> list[str]:
@@ -46,8 +52,7 @@ def members(files: ArchiveFiles) -> list[str]:
 
 
 def read(files: ArchiveFiles, names: list[str], choices: Choices) -> Iterator[TransferRecord | Skipped]:
-    """Everything that was written in these channels; one message in memory at a time. What is broken in one channel
-    does not keep back the others."""
+    """Everything in these channels, one message in memory at a time; a broken channel does not stop the others."""
     labels = _json(files, str(PurePosixPath(names[0]).parent.with_name("index.json")))
     users = [_json(files, name) for name in files.sizes if PurePosixPath(name).name.casefold() == "user.json"]
     owner = next((str(name) for user in users if (name := user.get("global_name") or user.get("username"))), None)
@@ -95,14 +100,14 @@ def _from_snowflake(number: str) -> datetime | None:
 
 def _title(label: str, channel: dict[str, Any]) -> str | None:
     """As the index names the channel ("general in Server", "Direct Message with ana#0"), else as the channel does."""
-    if label.strip() and label not in _UNKNOWN:
+    if label.strip() and label not in ("None", "Unknown channel"):
         return label.removesuffix("#0")
     server = mapping(channel.get("guild")).get("name")
     return " in ".join(str(word) for word in (channel.get("name"), server) if word)
 
 
 def _json(files: ArchiveFiles, name: str) -> dict[str, Any]:
-    """A small file; what is not there, or no object, is empty, because nothing depends on it but names."""
+    """A small JSON object, empty where it cannot be read: only names depend on it."""
     actual = next((one for one in files.sizes if one.casefold() == name.casefold()), None)
     if actual is None or files.sizes[actual] > _SMALL_BYTES:
         return {}

@@ -1,5 +1,5 @@
-"""What all formats share: how their conversations become records, why something is left out, how JSON documents and
-moments are read; and the format of our own, JSON lines.
+"""What all formats share: the files of an export, how conversations become records, why something is left out, how JSON
+and times are read; and the format of our own, JSON lines.
 
     {"session": str, "parent": str?, "title": str?, "platform": str?, "chat": str?, "scope": str?,
      "role": "user"|"assistant"|"tool", "sender": str?, "text": str, "at": ISO 8601 (naive = UTC), "id": str?}
@@ -7,13 +7,20 @@ moments are read; and the format of our own, JSON lines.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
-from typing import Any, BinaryIO, cast, get_args
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast, get_args
 
 import ijson  # type: ignore[import-untyped]
 
@@ -22,7 +29,7 @@ from core.store.archive import TITLE_CHARS, Skipped, TransferRecord
 from core.types import Address, Role, Scope
 
 HOME = Scope.account("terminal", "local")
-"""What is imported belongs to whoever sits at the terminal, unless it says otherwise."""
+"""Whose an import is unless it says otherwise."""
 
 EMPTY = "messages without text or media"
 TIMELESS = "messages without a time"
@@ -32,7 +39,10 @@ TOOLS = "what tools were asked and answered"
 
 DEEPEST = 100
 """Exports are 20 levels deep at most; deeper is an attack or an accident."""
-_BUFFER_BYTES = 1 << 16
+_COPY_BYTES = 1 << 20
+_READ_BYTES = 1 << 16
+_ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
+"""How a zip archive begins, and an empty one."""
 _ESCAPE = re.compile(rb"\\(?:x([01][0-9A-Fa-f])|.)", re.DOTALL)
 _CUT_ESCAPE = re.compile(rb"\\+(?:x[01]?)?\Z")
 _LONGEST_MOMENT_CHARS = 64
@@ -40,9 +50,8 @@ _LONGEST_MOMENT_CHARS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What a person decides where a file cannot say it. `scope`: whose the history is. `zone`: where local times
-    without a zone were written. `assistants`: names or ids of senders who are the assistant, `own` names of senders who
-    are the person; compared without case."""
+    """What a file cannot say. `scope`: whose the history is; `zone`: of times without one; `assistants`, `own`: names
+    or ids of senders who are the assistant, and names of those who are the person, compared without case."""
 
     scope: Scope = HOME
     zone: tzinfo = UTC
@@ -50,11 +59,9 @@ class Choices:
     own: frozenset[str] = frozenset()
 
     def is_assistant(self, *names: str) -> bool:
-        """Whether a sender with any of these names and ids is the assistant."""
         return _is_among(self.assistants, names)
 
     def is_own(self, *names: str) -> bool:
-        """Whether a sender with any of these names is the person."""
         return _is_among(self.own, names)
 
 
@@ -65,7 +72,7 @@ def _is_among(known: frozenset[str], names: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """What the messages of one conversation share; makes their records."""
+    """What the messages of one conversation share."""
 
     name: str
     address: Address
@@ -76,7 +83,7 @@ class Conversation:
     def record(
         self, role: Role, text: str, at: datetime | None, message_id: str | None, sender: str | None = None
     ) -> TransferRecord | Skipped:
-        """A message of it; one without words or a time is left out."""
+        """The record of a message; Skipped without words or a time."""
         if not text.strip():
             return Skipped(reason=EMPTY)
         if at is None:
@@ -97,18 +104,125 @@ class Conversation:
         )
 
 
+class ArchiveFiles:
+    """One file, a folder or a zip archive, from `ArchiveFiles.open`. Members are named by their path inside, with
+    slashes; whatever is wrong with them becomes HistoryError."""
+
+    def __init__(self, path: Path, title: str, sizes: dict[str, int], archive: zipfile.ZipFile | None) -> None:
+        self.path = path
+        self._title = title
+        self.sizes = sizes  # unpacked bytes by member
+        self.done_bytes = 0
+        self.is_single = archive is None and not path.is_dir()
+        self._archive = archive
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, path: Path, title: str) -> Iterator[ArchiveFiles]:
+        """Opens what is at `path`, which a person knows as `title`; raises HistoryError when that cannot be read."""
+        with contextlib.ExitStack() as stack:
+            with _translated(title):
+                if path.is_dir():
+                    opened = cls(path, title, _files(path), None)
+                elif _begins(path) in _ZIPS:
+                    archive = stack.enter_context(zipfile.ZipFile(path))
+                    members = [member for member in archive.infolist() if not member.is_dir()]
+                    sizes = {m.filename: m.file_size for m in members if not m.filename.startswith("__MACOSX/")}
+                    opened = cls(path, title, sizes, archive)
+                else:
+                    opened = cls(path, title, {path.name: path.stat().st_size}, None)
+            yield opened
+
+    def title(self, name: str) -> str:
+        """A member as a person should read it."""
+        return self._title if self.is_single else f"{name} in {self._title}"
+
+    @contextlib.contextmanager
+    def reading(self, name: str, *, is_counted: bool = True) -> Iterator[BinaryIO]:
+        """A member as a stream of its bytes. Reading is added to `done_bytes` when `is_counted`."""
+        with contextlib.ExitStack() as stack:
+            with _translated(self.title(name)):
+                inner = self._archive.open(name) if self._archive is not None else self._file(name).open("rb")
+                stack.enter_context(inner)
+            yield io.BufferedReader(_Stream(inner, self.title(name), self if is_counted else None), _READ_BYTES)
+
+    @contextlib.contextmanager
+    def on_disk(self, name: str) -> Iterator[Path]:
+        """A member as a file, for what cannot be read as a stream; one out of an archive is copied and removed."""
+        if self._archive is None:
+            yield self._file(name)
+            return
+        with tempfile.TemporaryDirectory(prefix="mneme-import-") as folder:
+            if self.sizes[name] > shutil.disk_usage(folder).free:
+                raise HistoryError(f"{self.title(name)} does not fit on the disk. Make room, or unpack it elsewhere.")
+            copy = Path(folder) / "member"
+            with self.reading(name) as stream, copy.open("wb") as target, _translated(self.title(name)):
+                shutil.copyfileobj(stream, target, _COPY_BYTES)
+            yield copy
+
+    def _file(self, name: str) -> Path:
+        return self.path if self.is_single else self.path / name
+
+
+class _Stream(io.RawIOBase):
+    """Translates errors, and adds what is read to `counter.done_bytes`."""
+
+    def __init__(self, inner: IO[bytes], title: str, counter: ArchiveFiles | None) -> None:
+        super().__init__()
+        self._inner = inner
+        self._title = title
+        self._counter = counter
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        with _translated(self._title):
+            data = self._inner.read(len(buffer))
+        buffer[: len(data)] = data
+        if self._counter is not None:
+            self._counter.done_bytes += len(data)
+        return len(data)
+
+
+def _files(folder: Path) -> dict[str, int]:
+    """The sizes of the regular files below a folder, in the order of their names."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in paths}
+
+
+def _begins(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(len(_ZIPS[0]))
+
+
+@contextlib.contextmanager
+def _translated(title: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise HistoryError(f"{title} cannot be read: there is no such file.") from error
+    except OSError as error:
+        raise HistoryError(f"{title} cannot be read: {error.strerror or error}.") from error
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise HistoryError(f"{title} is damaged: get the archive anew.") from error
+    except (RuntimeError, NotImplementedError) as error:
+        # What zipfile says of a password, and of a compression that it does not know.
+        raise HistoryError(f"{title} cannot be unpacked here ({error}). Unpack it and import the folder.") from error
+
+
 def mapping(value: object) -> dict[str, Any]:
-    """A JSON object; empty for what is none."""
+    """A JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def listed(value: object) -> list[Any]:
-    """A JSON array; empty for what is none."""
+    """A JSON array, else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def text_of(value: object) -> str:
-    """A JSON string; empty for what is none."""
+    """A JSON string, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
@@ -125,8 +239,7 @@ def from_seconds(value: object) -> datetime | None:
 
 
 def from_text(value: object, zone: tzinfo = UTC) -> datetime | None:
-    """A moment in ISO 8601, with a space or a T; `zone` is where it was written when it does not say. None for what
-    cannot be read."""
+    """A time in ISO 8601, in `zone` when it names none; None for what cannot be read."""
     if not isinstance(value, str) or len(value) > _LONGEST_MOMENT_CHARS:
         return None
     try:
@@ -139,7 +252,7 @@ def from_text(value: object, zone: tzinfo = UTC) -> datetime | None:
 def read_lines(
     stream: Iterable[bytes | str], title: str = "", choices: Choices | None = None
 ) -> Iterator[TransferRecord | Skipped | None]:
-    """JSON lines: one thing for each, None for a blank one. A bad line is refused with its number."""
+    """Reads JSON lines; None for a blank one, Skipped with its number for a bad one."""
     choices = choices or Choices()
     for number, line in enumerate(stream, start=1):
         if number == 1:
@@ -176,7 +289,6 @@ def parse_line(line: str | bytes, choices: Choices | None = None) -> TransferRec
 
 
 def _fields(line: str | bytes) -> dict[str, str]:
-    """The texts of a line, empty where they are absent."""
     values = _object(line)
     for key in _FIELDS:
         if not isinstance(values.get(key), str | None):
@@ -223,7 +335,7 @@ def _object(line: str | bytes) -> dict[str, Any]:
 
 
 def _address(platform: str, chat: str, session: str) -> Address:
-    """A chat is written as in the key of an address, with its thread after a slash."""
+    """`chat` as in `Address.key`, with its thread after a slash."""
     if ":" in platform:
         raise ValueError('"platform" cannot contain a colon')
     try:
@@ -241,10 +353,10 @@ def _scope(key: str) -> Scope:
 
 
 def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:
-    """A JSON document of any size, event by event: place, kind and value, as `ijson.parse` gives them. Raises
-    HistoryError, after everything that can be read, when it is broken."""
+    """A JSON document of any size, as `ijson.parse` gives it: place, kind, value. Raises HistoryError where it is
+    broken, after everything before."""
     try:
-        for place, event, value in ijson.parse(_MendedJson(stream), buf_size=_BUFFER_BYTES):
+        for place, event, value in ijson.parse(_MendedJson(stream), buf_size=_READ_BYTES):
             if len(place) > DEEPEST and place.count(".") > DEEPEST:
                 raise HistoryError(f"{title} is broken: it is nested too deeply.")
             yield place, event, float(value) if isinstance(value, Decimal) else value
@@ -258,8 +370,8 @@ def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:
 def json_values(
     stream: BinaryIO, title: str, places: Collection[str], starts: Collection[str] = ()
 ) -> Iterator[tuple[str, Any]]:
-    """The values at these places ("chats.list.item.name"), each built alone and given with its place. Where an object
-    or array begins at one of `starts`, its place is given with None."""
+    """The places and values of these places ("chats.list.item.name"), each built alone; (place, None) where an object
+    or array begins at one of `starts`."""
     builder, at = None, ""
     for place, event, value in json_events(stream, title):
         is_end = event in ("end_map", "end_array", "map_key")
@@ -275,9 +387,15 @@ def json_values(
             builder = None
 
 
-def conversations(stream: BinaryIO, title: str, keys: Sequence[str], shape: type) -> Iterator[dict[str, Any] | Skipped]:
-    """The conversations of an export, one at a time: a list of them, an object that has them as "conversations", or a
-    single one with these keys. Under the first key each has its messages, in this shape."""
+def read_conversations(
+    stream: BinaryIO,
+    title: str,
+    keys: Sequence[str],
+    shape: type,
+    read: Callable[[dict[str, Any]], Iterator[TransferRecord | Skipped]],
+) -> Iterator[TransferRecord | Skipped]:
+    """What `read` makes of each conversation, one in memory at a time. They are a list, under "conversations", or a
+    single one with these keys; the first key has the messages of one, in this shape."""
     single: dict[str, Any] = {}
     messages = keys[0]
     for place, value in json_values(stream, title, {"item", "conversations.item", *keys}):
@@ -285,14 +403,14 @@ def conversations(stream: BinaryIO, title: str, keys: Sequence[str], shape: type
             single[place] = value
         else:
             has_messages = isinstance(value, dict) and isinstance(value.get(messages), shape)
-            yield value if has_messages else Skipped(reason=SHAPELESS)
+            yield from read(value) if has_messages else [Skipped(reason=SHAPELESS)]
     if messages in single:
-        yield single
+        yield from read(single)
 
 
 class _MendedJson:
-    """Reads a file as JSON that a parser takes: without a byte order mark, and with control characters escaped as JSON
-    has it. Telegram Desktop writes them as \\x0B (`SerializeString` of its export_output_json.cpp)."""
+    """A file without its byte order mark, with control characters escaped as JSON has it: Telegram Desktop writes
+    \\x0B (`SerializeString` of its export_output_json.cpp)."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -300,7 +418,7 @@ class _MendedJson:
         self._is_begun = False
 
     def read(self, size: int = -1) -> bytes:
-        """About `size` bytes; an escape that is cut by the end of a buffer waits for the next."""
+        # An escape that is cut by the end of a buffer waits for the next.
         while size:
             chunk = self._stream.read(size)
             data = self._held + chunk

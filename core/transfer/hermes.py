@@ -1,10 +1,9 @@
-"""The home of Hermes Agent: the conversations in its state.db, and its notes in memories/MEMORY.md and USER.md.
-
-Left out, as Hermes itself hides them: what was undone, sessions of its helpers, its summaries.
-"""
+"""The home of Hermes Agent: conversations in its state.db, notes in memories/MEMORY.md and USER.md. Left out, as Hermes
+itself hides them: what was undone, sessions of subagents, summaries."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -16,8 +15,7 @@ from core.errors import HistoryError
 from core.store.archive import Skipped, TransferRecord
 from core.store.engine import Row
 from core.store.sqlite.hermes import HermesStore
-from core.transfer.archive_files import ArchiveFiles
-from core.transfer.formats import Choices, Conversation, from_seconds, mapping
+from core.transfer.formats import ArchiveFiles, Choices, Conversation, from_seconds, mapping
 from core.types import Address, Role
 
 UNDONE = "messages that were undone"
@@ -40,13 +38,13 @@ _PLATFORMS = {"cli": "terminal"}
 
 
 def inspect(path: Path, title: str) -> None:
-    """Raises HistoryError with a sentence when the database at `path` is not one of Hermes."""
+    """Raises HistoryError when the database at `path` is not one of Hermes."""
     with HermesStore.open(path, title):
         pass
 
 
 def read(path: Path, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
-    """Every message, one in memory at a time. A session that goes on another one has that as its parent."""
+    """Every message, one in memory at a time; a session that continues another has it as its parent."""
     with HermesStore.open(path, title) as store:
         for session in store.sessions():
             number, thread = str(session["id"]), session["thread_id"]
@@ -67,17 +65,15 @@ def read(path: Path, title: str, choices: Choices) -> Iterator[TransferRecord | 
                 reason = _hidden(session, row)
                 at = from_seconds(row["timestamp"]) or from_seconds(session["started_at"])
                 role = _ROLES.get(row["role"], "user")
-                record = (
-                    Skipped(reason=reason)
-                    if reason
-                    else conversation.record(role, _text(row["content"]), at, str(row["id"]))
-                )
-                is_copy = copies.has(row) and isinstance(record, TransferRecord)
-                yield Skipped(reason=COPIES) if is_copy else record
+                is_copy = copies.has(row)
+                record = conversation.record(role, _text(row["content"]), at, str(row["id"]))
+                if reason or (is_copy and isinstance(record, TransferRecord)):
+                    record = Skipped(reason=reason or COPIES)
+                yield record
 
 
 def notes(files: ArchiveFiles, store: str) -> dict[str, list[str]]:
-    """What stands in the notes beside a state.db, by target: memory (its own) and user (about the person)."""
+    """The notes beside a state.db, by target: "memory" (its own) and "user" (about the person)."""
     if files.is_single:
         texts = {target: _beside(files.path.parent / "memories" / name) for target, name in NOTES.items()}
     else:
@@ -91,24 +87,20 @@ def notes(files: ArchiveFiles, store: str) -> dict[str, list[str]]:
 
 
 def _beside(path: Path) -> str:
-    try:
+    with contextlib.suppress(OSError):
         return path.read_text("utf-8", errors="replace") if path.stat().st_size <= _NOTES_MOST_BYTES else ""
-    except OSError:
-        return ""
+    return ""
 
 
 def _member(files: ArchiveFiles, name: str) -> str:
-    if files.sizes.get(name, _NOTES_MOST_BYTES + 1) > _NOTES_MOST_BYTES:
-        return ""
-    try:
-        with files.reading(name, is_counted=False) as stream:
+    if files.sizes.get(name, _NOTES_MOST_BYTES + 1) <= _NOTES_MOST_BYTES:
+        with contextlib.suppress(HistoryError), files.reading(name, is_counted=False) as stream:
             return stream.read().decode("utf-8", "replace")
-    except HistoryError:
-        return ""
+    return ""
 
 
 def _hidden(session: Row, row: Row) -> str | None:
-    """Why Hermes does not show a message; None when it does."""
+    """Why Hermes does not show a message, if so."""
     if row["active"] == 0 and not row["compacted"]:
         return UNDONE
     if session["source"] in _HELPERS:
@@ -121,8 +113,8 @@ def _hidden(session: Row, row: Row) -> str | None:
 
 
 class _Copies:
-    """Knows the messages that compression in place wrote anew (`archive_and_compact`): what it archives stays in the
-    table, and what it keeps is written again, with its old time or that of the summary."""
+    """Recognises what compression in place wrote again (`archive_and_compact`): what it archives stays in the table,
+    what it keeps is written anew, with its old time or that of the summary."""
 
     def __init__(self, store: HermesStore, session_id: object) -> None:
         rows = store.messages(session_id)
@@ -130,7 +122,7 @@ class _Copies:
         self._archived: dict[bytes, set[object]] = {}
 
     def has(self, row: Row) -> bool:
-        """Whether the row repeats one archived before it; rows come in the order of their ids."""
+        """Whether the row repeats an archived one; rows come by id."""
         digest = hashlib.blake2b(f"{row['role']} {row['content']}".encode(errors="replace"), digest_size=12).digest()
         times = self._archived.get(digest)
         is_copy = times is not None and (row["timestamp"] in times or row["timestamp"] in self._summarized)
@@ -140,7 +132,6 @@ class _Copies:
 
 
 def _text(content: object) -> str:
-    """The text of a message; parts that are no text become a mark."""
     if isinstance(content, bytes):
         return content.decode("utf-8", "replace")
     text = "" if content is None else str(content)

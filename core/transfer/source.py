@@ -1,7 +1,6 @@
-"""What a person brings to an import, recognised by its content and never by its name, as one stream of records.
+"""A file, a folder or a zip archive to import, recognised by its content and never by its name, as a stream of records.
 
-A source is a file, a folder or a zip archive. Recognising reads beginnings only; reading happens while the records are
-taken, so that memory stays small whatever the size.
+Recognising reads beginnings only; the rest is read while the records are taken, so memory stays small.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from typing import BinaryIO
 from core.errors import HistoryError
 from core.store.archive import Skipped, TransferRecord
 from core.transfer import chatgpt, claude, discord, hermes, telegram
-from core.transfer.archive_files import ArchiveFiles
-from core.transfer.formats import Choices, json_events, read_lines
+from core.transfer.formats import ArchiveFiles, Choices, json_events, read_lines
 
 KINDS = {
     "telegram": "Telegram export",
@@ -50,7 +48,7 @@ _TAKEN = (
 
 
 class Source:
-    """Use `Source.open`."""
+    """What is imported, from `Source.open`."""
 
     def __init__(self, files: ArchiveFiles, parts: list[tuple[str, list[str]]], choices: Choices) -> None:
         self._files = files
@@ -60,8 +58,7 @@ class Source:
     @classmethod
     @contextlib.contextmanager
     def open(cls, path: Path, choices: Choices, title: str | None = None) -> Iterator[Source]:
-        """Looks at what is at `path`, which a person knows as `title`; raises HistoryError with a sentence when there
-        is nothing to import."""
+        """Recognises what is at `path`, shown to people as `title`; raises HistoryError when it cannot be imported."""
         with ArchiveFiles.open(path, title or str(path)) as files:
             parts = _recognised(files)
             if not parts:
@@ -70,24 +67,22 @@ class Source:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What was recognised, as keys of KINDS."""
+        """The keys of KINDS that were recognised."""
         return tuple(dict.fromkeys(kind for kind, _ in self._parts))
 
     @property
     def size_bytes(self) -> int | None:
-        """How much there is to read; None where `done_bytes` cannot be told."""
+        """The bytes to read; None where `done_bytes` is unknown."""
         if "hermes" in self.kinds:
             return None
         return sum(self._files.sizes[name] for _, names in self._parts for name in names)
 
     @property
     def done_bytes(self) -> int:
-        """How much of it has been read."""
         return self._files.done_bytes
 
     def records(self) -> Iterator[TransferRecord | Skipped | None]:
-        """Everything, in the order of the files; None stands for a blank line. HistoryError is raised where a file is
-        broken, after what comes before."""
+        """Everything, file by file; None for a blank line. Raises HistoryError where a file is broken, after all before."""
         for kind, names in self._parts:
             if kind == "discord":
                 yield from discord.read(self._files, names, self._choices)
@@ -102,7 +97,7 @@ class Source:
                     yield from _READERS[kind](stream, title, self._choices)
 
     def notes(self) -> dict[str, list[str]]:
-        """The notes that lie beside what was recognised, by target ("memory", "user"); they are no records."""
+        """The notes beside it, by target ("memory", "user"); they are no records."""
         for kind, names in self._parts:
             if kind == "hermes" and (found := hermes.notes(self._files, names[0])):
                 return found
@@ -110,7 +105,7 @@ class Source:
 
 
 def _recognised(files: ArchiveFiles) -> list[tuple[str, list[str]]]:
-    """Kinds with their members. What is broken matters only where nothing else is found: then it is raised."""
+    """Kinds with their members. Raises HistoryError for a broken member only where nothing else is found."""
     if names := discord.members(files):
         return [("discord", names)]
     parts: list[tuple[str, list[str]]] = []
@@ -162,7 +157,6 @@ def _kind(files: ArchiveFiles, name: str) -> str | None:
 
 
 def _has_lines(stream: BinaryIO) -> bool:
-    """Whether one of the first lines is an object of its own, such as a message is."""
     for _ in range(_LINES):
         line = stream.readline(_LINE_BYTES)
         with contextlib.suppress(ValueError, RecursionError):
@@ -173,7 +167,7 @@ def _has_lines(stream: BinaryIO) -> bool:
 
 
 def _document_kind(stream: BinaryIO, title: str) -> str | None:
-    """The kind of a JSON document; None for an unknown one. Of a list only the first items are looked at."""
+    """The kind of a JSON document by its first items; None for an unknown one."""
     items, has_id = 0, False
     for place, event, _ in json_events(stream, title):
         if place in ("item", "conversations.item") and event not in ("map_key", "end_map", "end_array"):

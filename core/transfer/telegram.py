@@ -44,7 +44,7 @@ _MEDIA = {
 
 
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
-    """Everything in the file, one message in memory at a time; `title` is the file's, for errors."""
+    """Everything in the file, one message in memory at a time; `title` names it in errors."""
     places = {f"{chat}{key}" for chat in _CHATS for key in (*_HEAD, "messages.item")}
     starts = [chat.rstrip(".") for chat in _CHATS]
     head: dict[str, Any] = {}
@@ -60,8 +60,7 @@ def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRec
 
 
 def _conversation(head: dict[str, Any], choices: Choices) -> Conversation:
-    """The export names chats by bare ids; addresses use those of the Bot API: groups are negative, supergroups and
-    channels begin with -100."""
+    """Bare ids become those of the Bot API: groups are negative, supergroups and channels begin with -100."""
     kind, bare = str(head.get("type")), head.get("id")
     number = abs(bare) if isinstance(bare, int) else 0
     if kind in _CHANNELS:
@@ -99,8 +98,7 @@ def _text(message: dict[str, Any]) -> str:
 
 
 def _joined(text: Any) -> str:
-    """A text, or its pieces: plain ones and such with a format. A link behind words is kept, because people look for
-    it."""
+    """A text, or its pieces; a link behind words is kept, because people look for it."""
     pieces = []
     for piece in text if isinstance(text, list) else [text]:
         if isinstance(piece, str):
@@ -116,18 +114,17 @@ def _attached(message: dict[str, Any]) -> list[str]:
     card, point = mapping(message.get("contact_information")), mapping(message.get("location_information"))
     where = f"{point.get('latitude')}, {point.get('longitude')}" if point else ""
     poll = mapping(message.get("poll"))
+    invoice = mapping(message["invoice_information"]) if "invoice_information" in message else None
     answers = " / ".join(str(mapping(answer).get("text")) for answer in listed(poll.get("answers")))
     names = {
         "photo": _file_name(message["photo"]) if "photo" in message else None,
         **_document(message),
-        "contact": _spaced(card, ("first_name", "last_name", "phone_number")) if card else None,
-        "location": ", ".join(str(word) for word in (message.get("place_name"), message.get("address"), where) if word)
+        "contact": _joined_values(" ", card, "first_name", "last_name", "phone_number") if card else None,
+        "location": _joined_values(", ", {**message, "where": where}, "place_name", "address", "where")
         if point or "place_name" in message
         else None,
         "game": str(message["game_title"]) if "game_title" in message else None,
-        "invoice": text_of(mapping(message.get("invoice_information")).get("title"))
-        if "invoice_information" in message
-        else None,
+        "invoice": text_of(invoice.get("title")) if invoice is not None else None,
         "poll": f"{poll.get('question', '')} — {answers}" if poll else None,
     }
     return [f"[{kind}: {name}]" if name else f"[{kind}]" for kind, name in names.items() if name is not None]
@@ -141,14 +138,14 @@ def _document(message: dict[str, Any]) -> dict[str, str]:
     if kind == "sticker":
         name = str(message.get("sticker_emoji") or name)
     elif kind == "audio":
-        name = " – ".join(str(message[key]) for key in ("performer", "title") if message.get(key)) or name
+        name = _joined_values(" – ", message, "performer", "title") or name
     return {kind: name}
 
 
-def _spaced(values: dict[str, Any], keys: tuple[str, ...]) -> str:
-    return " ".join(str(values[key]) for key in keys if values.get(key))
+def _joined_values(separator: str, values: dict[str, Any], *keys: str) -> str:
+    return separator.join(str(values[key]) for key in keys if values.get(key))
 
 
 def _file_name(path: Any) -> str:
-    """The name of an exported file; a file that was not exported has a sentence in brackets instead."""
+    """Empty for a file that was not exported, which has a sentence in brackets instead."""
     return "" if "(File " in text_of(path) else PurePosixPath(text_of(path)).name
