@@ -85,7 +85,7 @@ async def test_what_the_model_notes_itself_is_no_news_to_it_but_to_the_other_ses
     async with open_corridor(home, model) as corridor:
         await corridor.say("hello there, how are you today?")
         await note_elsewhere(corridor, "Ana has a dog")
-        await corridor.say("I like tea, by the way, and a lot")
+        await corridor.say("Ana likes tea, by the way, and a lot")
         await corridor.say("what about the weather of tomorrow?")
         told = "".join(fences(model))
         assert "Ana has a dog" in told
@@ -105,7 +105,7 @@ async def test_after_ten_exchanges_without_a_note_the_model_is_reminded_once(hom
         await corridor.say("and about the eleventh island")
         await corridor.say("and the twelfth one too")
         assert "".join(fences(model)).count("was noted") == 1
-        await corridor.say("I like tea, by the way, and a lot")
+        await corridor.say("Ana likes tea, by the way, and a lot")
         for number in range(10):
             await corridor.say(f"tell me about mountain number {number}")
         assert "".join(fences(model)).count("was noted") == 1
