@@ -12,8 +12,8 @@ from core.errors import ConfigError
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from core.memory.sync import Sync
+from core.notes.files import OwnerFiles
 from core.notes.notebook import Notebook
-from core.notes.owner_files import OwnerFiles
 from core.ports import Clock
 from core.privacy.forgetting import Forgetting, HomeFiles
 from core.scheduling.appointments import Appointments

@@ -1,16 +1,16 @@
-"""The files of the curated notes: a MEMORY.md and a USER.md in a folder a scope, entries separated by a ``§`` line.
-
-Read anew each time; written beside, forced to the disk and renamed. A file that cannot be read as notes is copied with
-a time stamp and left alone. Knows nothing of limits, or of who may see what.
+"""The files of the curated notes: a MEMORY.md and a USER.md in a folder a scope, entries separated by a ``§`` line; and
+the owner's own files. Read anew each time, replaced atomically. A file that cannot be read as notes is copied with a
+time stamp and left alone. Knows nothing of limits, or of who may see what.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from config.files import leftovers, replace_file
 from core.errors import Refused
+from core.guard.guard import cleaned, suspicion
 from core.ports import Clock
 from core.review.review import Review
 from core.store.notes import NoteChange, Notes
@@ -29,11 +30,9 @@ FILES = {"memory": "MEMORY.md", "user": "USER.md"}
 SEPARATOR = "\n§\n"
 _SEPARATORS = re.compile(r"^[^\S\n]*§[^\S\n]*$", re.MULTILINE)
 """As a person may write them by hand, with blanks that nobody sees."""
-_LINE_ENDS = re.compile(r"\r\n?")
 LIMIT_BYTES = 200_000
-"""No notes are that long: whoever put it there meant something else."""
+"""A longer file is no file of notes."""
 _LOCK_TIMEOUT_S = 10.0
-_COPY = ".unreadable-"
 
 T = TypeVar("T")
 
@@ -41,7 +40,7 @@ _log = structlog.get_logger("notes")
 
 
 class NoteFiles:
-    """The files under `folder`. All methods but `lock` block: they are called in a thread."""
+    """All methods but `lock` block: they are called in a thread."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -49,9 +48,8 @@ class NoteFiles:
 
     @asynccontextmanager
     async def lock(self) -> AsyncIterator[None]:
-        """One lock over all scopes: what fits depends on all that are shown together. Raises Refused when another
-        program keeps it, or the folder cannot be used."""
-        # First among ourselves: whoever waits for a file lock holds a thread, which its holder needs to go on.
+        """One lock over all scopes, because limits count them together. Raises Refused when it cannot be had."""
+        # First among ourselves: who waits for a file lock holds a thread, which its holder needs to go on.
         async with self._turn:
             lock = FileLock(self._folder / ".lock", timeout=_LOCK_TIMEOUT_S, thread_local=False)
             try:
@@ -67,7 +65,6 @@ class NoteFiles:
                 lock.release()
 
     def holders(self) -> list[Scope]:
-        """Everybody who has a file."""
         folders = sorted(path.name for path in self._folder.iterdir() if path.is_dir()) if self._folder.exists() else []
         return [Scope(key=unquote(name)) for name in folders]
 
@@ -76,11 +73,11 @@ class NoteFiles:
         return self.parsed(scope, target)[0]
 
     def trouble(self, scope: Scope, target: str) -> str | None:
-        """Why the file cannot be read, and what to do, as a sentence; None when it can, or is not there."""
+        """Why the file cannot be read, as a sentence; None when it can, or is not there."""
         return self.parsed(scope, target)[1]
 
     def keep(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
-        """Puts these entries in place of those there are. Raises Refused where they cannot be written."""
+        """Replaces all entries. Raises Refused where they cannot be written."""
         path = self._path(scope, target)
         try:
             path.parent.mkdir(exist_ok=True, mode=0o700)
@@ -90,12 +87,12 @@ class NoteFiles:
             raise Refused(f"{_shown(path)} cannot be written ({error.strerror or error}); it is as it was.") from error
 
     def sweep(self, scope: Scope, target: str) -> None:
-        """Removes what a process left beside the file that was killed while it wrote. Called under the lock."""
+        """Removes what a killed process left beside the file. Called under the lock."""
         for left in leftovers(self._path(scope, target)):
             left.unlink(missing_ok=True)
 
     def state(self, scope: Scope, target: str) -> tuple[int, ...] | None:
-        """What changes when the file does; None when it is not there."""
+        """Differs whenever the file does; None when it is not there."""
         try:
             found = self._path(scope, target).stat()
         except OSError:
@@ -106,8 +103,7 @@ class NoteFiles:
         return self._folder / quote(scope.key, safe="") / FILES[target]
 
     def parsed(self, scope: Scope, target: str) -> tuple[list[str], str | None]:
-        """The entries, each once, none of a file that is not there or cannot be read; and why it cannot, and what to
-        do, as a sentence."""
+        """What `read` and `trouble` say."""
         path = self._path(scope, target)
         try:
             content = path.read_bytes()
@@ -128,8 +124,7 @@ class NoteFiles:
 
 
 def with_plain_lines(text: str) -> str:
-    """`text` with one kind of line end."""
-    return _LINE_ENDS.sub("\n", text)
+    return re.sub(r"\r\n?", "\n", text)
 
 
 def has_separator(text: str) -> bool:
@@ -150,9 +145,9 @@ def _unreadable(content: bytes) -> str | None:
 
 
 def _copied(path: Path, content: bytes) -> Path:
-    """The copy of this very state of the file, which is made once."""
+    """The copy of this state of the file, made once."""
     changed_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    copy = path.with_name(f"{path.name}{_COPY}{changed_at:%Y%m%dT%H%M%S%f}Z")
+    copy = path.with_name(f"{path.name}.unreadable-{changed_at:%Y%m%dT%H%M%S%f}Z")
     if not copy.exists():
         replace_file(copy, content)
         _log.warning("a file of notes cannot be read and was copied", file=_shown(path), copy=copy.name)
@@ -164,8 +159,7 @@ def _shown(path: Path) -> str:
 
 
 class HandEdits:
-    """Finds what was edited by hand: where `files` differ from what the versions in `notes` come to. `review` warns of
-    what stands there."""
+    """Finds what was edited by hand: where `files` differ from the versions in `notes`; `review` warns of it."""
 
     def __init__(self, files: NoteFiles, notes: Notes, review: Review, clock: Clock) -> None:
         self._files = files
@@ -175,23 +169,20 @@ class HandEdits:
         self._seen: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
 
     async def is_seen(self, places: Sequence[tuple[Scope, str]]) -> bool:
-        """Whether all of these files are as they were at the last look. Needs no lock."""
+        """Whether all files are as at the last look. Needs no lock."""
         if not all(place in self._seen for place in places):
             return False
         states = await asyncio.to_thread(lambda: [self._files.state(*place) for place in places])
         return states == [self._seen[place] for place in places]
 
     async def edits(self, scope: Scope, target: str) -> list[NoteChange]:
-        """Logs where a file differs from its versions, as changes by nobody; nothing while it cannot be read."""
-
-        def look() -> tuple[list[str], str | None]:
-            self._files.sweep(scope, target)
-            return self._files.parsed(scope, target)
+        """Logs differences as changes by nobody; none while the file cannot be read."""
 
         state = await asyncio.to_thread(self._files.state, scope, target)
         if (scope, target) in self._seen and self._seen[scope, target] == state:
             return []
-        there, trouble = await asyncio.to_thread(look)
+        await asyncio.to_thread(self._files.sweep, scope, target)
+        there, trouble = await asyncio.to_thread(self._files.parsed, scope, target)
         if trouble is not None:
             return []
         known = await self._notes.standing(scope, target)
@@ -213,8 +204,7 @@ class HandEdits:
 
 
 async def finished(write: Coroutine[Any, Any, T]) -> T:
-    """Runs `write` to its end even when the caller is cancelled, who is then cancelled after it: a file that has been
-    replaced must be logged as well."""
+    """Runs `write` to its end also when the caller is cancelled: a file that was replaced must be logged as well."""
     task = asyncio.create_task(write, name="note")
     try:
         return await asyncio.shield(task)
@@ -223,3 +213,36 @@ async def finished(write: Coroutine[Any, Any, T]) -> T:
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.warning("a note failed after its caller was gone", error=str(error))
         raise
+
+
+class OwnerFiles:
+    """The files in `home` that stand in every prompt. They are never left out; of what looks wrong the owner is warned,
+    once for what it says."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._warn: Callable[[str, str, str], Awaitable[None]] | None = None
+
+    def connect(self, warn: Callable[[str, str, str], Awaitable[None]]) -> None:
+        """`warn` is called with a file's name, the reason, and a digest of its text."""
+        self._warn = warn
+
+    async def text(self, name: str, limit_chars: int) -> str:
+        """The file without hidden characters, cut with a mark where it is too long; empty where there is none."""
+
+        def read() -> tuple[str, str | None, str]:
+            try:
+                # Editors on Windows open a file with a byte order mark, which is no part of it.
+                text = (self._home / name).read_text(encoding="utf-8-sig", errors="replace").strip()
+            except OSError:
+                return "", None, ""
+            shown = text[:limit_chars]
+            if len(text) > limit_chars:
+                shown += f"\n[{name} is cut here: {len(text) - limit_chars:,} characters more]"
+            digest = sha256(text.encode("utf-8", "replace")).hexdigest()
+            return cleaned(shown), suspicion(text[:limit_chars]), digest
+
+        text, reason, digest = await asyncio.to_thread(read)
+        if reason is not None and self._warn is not None:
+            await self._warn(name, reason, digest)
+        return text

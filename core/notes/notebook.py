@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from core.errors import Refused
@@ -23,21 +24,17 @@ from core.store.notes import FACT, Author, NoteChange, Notes, Operation, Pending
 from core.types import Scope, Session
 
 NEARLY_FULL = 0.8
-"""Notes that are fuller than this part of their limit should be put together."""
+"""From this part of the limit on the answer asks to shorten."""
 UNSAID = "Say which note: give a part of its text that no other note has."
 
 _NOBODY = Author(origin="typed")
-"""For what is done by the program on nobody's behalf."""
 KeepFact = Callable[[PendingNote], Awaitable[str]]
 """Keeps what waited to be remembered as a fact; a sentence on it."""
 
 
 class NoteEdit:
-    """A change while it is worked out, without touching a file: what goes, what comes, and whether it fits in the end.
-
-    `held` are the entries of one target by the scope whose file they stand in; `scope` is where new ones go. Raises
-    Refused with a sentence that says what to do.
-    """
+    """A change while it is worked out, without touching a file. `held`: the entries of one target by the scope of their
+    file; `scope` is where new ones go. Raises Refused with what to do."""
 
     def __init__(self, held: dict[Scope, list[str]], scope: Scope, target: str) -> None:
         self.held = {place: list(entries) for place, entries in held.items()}
@@ -49,16 +46,14 @@ class NoteEdit:
 
     @property
     def shown(self) -> list[str]:
-        """All entries as they are shown: each once."""
+        """All entries, each once."""
         return list(dict.fromkeys(entry for entries in self.held.values() for entry in entries))
 
     @property
     def places(self) -> list[Scope]:
-        """Whose files are changed."""
         return list(dict.fromkeys(place for _, _, places in self.swaps for place in places))
 
     def do(self, operation: Operation) -> None:
-        """Works out one operation after those before it."""
         if operation.action == "add":
             self.swap(None, _note(operation.content), self._scope)
         else:
@@ -66,8 +61,7 @@ class NoteEdit:
             self.swap(self._one(operation.old_text), content, self._scope)
 
     def swap(self, before: str | None, after: str | None, scope: Scope) -> None:
-        """An entry that goes, goes from every scope that has it: it is shown once, so it must not stay behind under
-        another account. One that only comes, comes to `scope`."""
+        """`before` goes from every scope that has it, since it is shown once; what is only added goes to `scope`."""
         if before is None and after in self.shown:
             raise Refused(f"That is noted already: “{after}”.")
         places = [scope] if before is None else [place for place, entries in self.held.items() if before in entries]
@@ -76,7 +70,7 @@ class NoteEdit:
         self.swaps.append((before, after, places))
 
     def fit(self, limit: int) -> None:
-        """Only the final size counts; and what was too long already may get shorter."""
+        """Only the final size counts; what was too long already may get shorter."""
         used = _size(self.shown)
         if used <= limit or used < self._size_before:
             return
@@ -95,8 +89,8 @@ class NoteEdit:
 
 
 class Notebook:
-    """Notes under `home`/memories. `limits` are characters for each target, counted over all entries shown together.
-    `pending` keeps what waits for a yes; `keep_fact` keeps what of it is a fact."""
+    """Notes under `home`/memories. `limits`: characters for each target, over all entries shown together. `keep_fact`
+    keeps what of `pending` is a fact."""
 
     def __init__(
         self,
@@ -117,16 +111,15 @@ class Notebook:
         self._on_change: Callable[[NoteChange], Awaitable[None]] | None = None
 
     def connect(self, on_change: Callable[[NoteChange], Awaitable[None]]) -> None:
-        """`on_change` is called with each change once it is stored (its id is not known yet)."""
+        """`on_change` is called with each stored change, without its id."""
         self._on_change = on_change
 
     async def entries(self, scopes: frozenset[Scope], target: str) -> list[str]:
-        """All entries of these scopes, each once, in the order of the scopes' keys and of the files."""
+        """Each once, by the scopes' keys and in the order of the files."""
         _check(target)
         return await asyncio.to_thread(lambda: NoteEdit(self._read(scopes, target), Scope(key=""), target).shown)
 
     async def holders(self) -> list[Scope]:
-        """Everybody who has notes."""
         return await asyncio.to_thread(self._files.holders)
 
     async def heading(self, scopes: frozenset[Scope], target: str) -> str:
@@ -146,15 +139,13 @@ class Notebook:
     async def add(
         self, scope: Scope, scopes: frozenset[Scope], target: str, content: str, author: Author | None = None
     ) -> str:
-        """Adds an entry to the notes of `scope`; returns a sentence with the live state. Raises Refused with what to do
-        when it is empty, has to be asked about, is there already, or does not fit."""
+        """As `apply`."""
         return await self.apply(scope, scopes, target, [Operation(action="add", content=content)], author)
 
     async def remove(
         self, scope: Scope, scopes: frozenset[Scope], target: str, old_text: str, author: Author | None = None
     ) -> str:
-        """Removes the one entry that contains `old_text`. Raises
-        Refused, with the candidates, when there is not exactly one."""
+        """As `apply`, of the one entry that contains `old_text`."""
         return await self.apply(scope, scopes, target, [Operation(action="remove", old_text=old_text)], author)
 
     async def apply(
@@ -165,8 +156,8 @@ class Notebook:
         operations: Sequence[Operation],
         author: Author | None = None,
     ) -> str:
-        """Does all of `operations`, one after the other, or none of them; only the final size must fit. What the author
-        has not typed waits for a yes. Returns what was done, with the live state; raises Refused."""
+        """Does all of `operations` in order or none; only the final size must fit. What the author has not typed waits
+        for a yes. Returns what was done, with the live state; raises Refused with what to do."""
         _check(target)
         author = author or _NOBODY
         longest = max((len(one.content) for one in operations), default=0)
@@ -193,19 +184,19 @@ class Notebook:
         return f"{left_out} {done}" if left_out else done
 
     async def pending(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
-        """What waits for a yes in these scopes, oldest first."""
+        """Oldest first."""
         await self.notice(scopes)
         return await self.review.waiting(scopes)
 
     async def waiting(self, scopes: frozenset[Scope], number: int) -> PendingNote:
-        """One thing that was put aside. Raises Refused when there is no such thing."""
+        """Raises Refused when nothing with this number waits."""
         found = next((note for note in await self.pending(scopes) if note.id == number), None)
         if found is None:
             raise Refused(f"Nothing with the number {number} waits here. `/memory pending` lists what does.")
         return found
 
     async def decide(self, note: PendingNote, scopes: frozenset[Scope], is_approved: bool) -> str:
-        """Lets it in on behalf of whoever asked for it, or drops it. Raises Refused when it does not fit any more."""
+        """Applies it for its author, or drops it. Raises Refused when it does not fit any more."""
         if not is_approved:
             said = "Rejected: it is gone."
         elif note.target == FACT:
@@ -226,8 +217,7 @@ class Notebook:
         return said
 
     async def done(self, author: Author, scopes: frozenset[Scope]) -> str | None:
-        """What this very command has done before a crash, or before it was begun anew, as it was said then, with the
-        state of now; None when it has changed nothing."""
+        """What this command did before a crash or retry, with the state of now; None when it has changed nothing."""
         made = await self._notes.made(scopes, author)
         if not made:
             return None
@@ -238,7 +228,7 @@ class Notebook:
     async def undo(
         self, change: NoteChange, scope: Scope, scopes: frozenset[Scope], author: Author | None = None
     ) -> str:
-        """Puts back what stood there before a change of these scopes. Raises Refused when it is not so any more."""
+        """Raises Refused when what the change wrote is not there any more."""
 
         def work(edit: NoteEdit) -> None:
             if change.after is not None and change.after not in edit.shown:
@@ -250,12 +240,12 @@ class Notebook:
         return f"Undone: change {change.id}. {said}"
 
     async def history(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
-        """The latest changes, newest first, those made by hand among them."""
+        """The latest changes, newest first, also those made by hand."""
         await self.notice(scopes)
         return await self._notes.changes(scopes, limit, offset)
 
     async def change(self, scopes: frozenset[Scope], number: int | None = None) -> NoteChange:
-        """The change with this number, else the last one that was not undone. Raises Refused when there is none."""
+        """By number, else the last that can be undone. Raises Refused when there is none."""
         await self.notice(scopes)
         found = await (self._latest(scopes) if number is None else self._notes.find(scopes, number))
         if found is None:
@@ -267,8 +257,7 @@ class Notebook:
         return found
 
     async def _latest(self, scopes: frozenset[Scope]) -> NoteChange | None:
-        """The last change that was not undone and still can be: one that was overtaken by others does not bar those
-        before it."""
+        # One that was overtaken by others does not bar those before it.
         shown = {target: await self.entries(scopes, target) for target in FILES}
         for change in await self._notes.undoable(scopes):
             there = shown[change.target]
@@ -277,26 +266,26 @@ class Notebook:
         return None
 
     async def sources(self, scopes: frozenset[Scope], changes: Sequence[NoteChange]) -> Sequence[Provenance]:
-        """Each change with the message it came from, where that may be seen."""
+        """With the messages they came from, where those may be seen."""
         return await self._notes.sources(scopes, changes)
 
     async def origin(self, scopes: frozenset[Scope], text: str) -> Provenance:
-        """Where the one note with `text` in it comes from. Raises Refused, with the candidates."""
+        """Of the one note with `text` in it. Raises Refused, with the candidates."""
         await self.notice(scopes)
         shown = [entry for target in FILES for entry in await self.entries(scopes, target)]
         return await self._notes.origin(scopes, _only(text, shown))
 
     async def news(self, scopes: frozenset[Scope], session: Session) -> Sequence[NoteChange]:
-        """What was changed since the session started, oldest first, and not by the session itself."""
+        """Changes since the session started, oldest first, without its own."""
         await self.notice(scopes)
         return await self._notes.since(scopes, session.id, session.started_at)
 
     async def idle(self, scopes: frozenset[Scope], session: Session) -> tuple[int, int]:
-        """How many turns the session has begun since anything was noted, and the id of the last change, 0 for none."""
+        """How many turns the session has begun since the last change, and that change's id, 0 for none."""
         return await self._notes.idle(scopes, session.id)
 
     async def notice(self, scopes: frozenset[Scope]) -> None:
-        """Logs what was edited by hand since the last look, as changes by nobody."""
+        """Logs what was edited by hand since the last look."""
         places = [(scope, target) for scope in sorted(scopes) for target in FILES]
         if await self._hand_edits.is_seen(places):
             return
@@ -308,12 +297,12 @@ class Notebook:
         await self._announce(await finished(look()))
 
     async def settle(self) -> None:
-        """Returns when whatever was being written has been."""
+        """Waits for writes under way."""
         async with self._files.lock():
             return
 
     async def target_of(self, scopes: frozenset[Scope], old_text: str) -> str:
-        """The target that has an entry with `old_text`, so that a person need not say which; memory when none has."""
+        """The target that has an entry with `old_text`; memory when none has."""
         wanted = old_text.strip().casefold()
         for target in FILES:
             if any(wanted in entry.casefold() for entry in await self.entries(scopes, target)):
@@ -329,7 +318,7 @@ class Notebook:
         names: Sequence[tuple[str, int | None]],
         author: Author,
     ) -> str:
-        """`names`: of each swap that `work` makes, the action it is logged as, and the change that it undoes."""
+        """`names`: the action of each swap that `work` makes, and the change that it undoes."""
         scopes = scopes | {scope}
 
         def write_files() -> NoteEdit:
@@ -404,7 +393,6 @@ def _sentence(before: str | None, after: str | None) -> str:
 
 
 def _note(content: str) -> str:
-    """A note as it is kept. Raises Refused when it cannot be one."""
     content = with_plain_lines(content.encode("utf-8", "replace").decode("utf-8")).replace("\0", "").strip()
     if not content:
         raise Refused("There is nothing to note: give the text.")
@@ -416,15 +404,12 @@ def _note(content: str) -> str:
 def _only(text: str, *shelves: Sequence[str]) -> str:
     """The entry that is exactly `text`, else the only one with it in the first of the lists that has any: as written,
     or else in any case. Raises Refused, with the candidates, when there is not exactly one."""
-    wanted, shown = text.strip(), list(dict.fromkeys(entry for entries in shelves for entry in entries))
+    wanted, shown = text.strip(), list(dict.fromkeys(chain.from_iterable(shelves)))
     if not wanted:
         raise Refused(UNSAID)
     if wanted in shown:
         return wanted
-    found: Sequence[str] = ()
-    for entries in shelves:
-        found = found or [entry for entry in entries if wanted in entry]
-        found = found or [entry for entry in entries if wanted.casefold() in entry.casefold()]
+    found = next(filter(None, (_with(wanted, entries) for entries in shelves)), [])
     if len(found) == 1:
         return found[0]
     listed = "\n".join(f"- {entry}" for entry in found or shown) or "(there are no notes yet)"
@@ -432,8 +417,12 @@ def _only(text: str, *shelves: Sequence[str]) -> str:
     raise Refused(f"{reason} “{wanted}”. The notes are:\n{listed}")
 
 
+def _with(wanted: str, entries: Sequence[str]) -> list[str]:
+    exact = [entry for entry in entries if wanted in entry]
+    return exact or [entry for entry in entries if wanted.casefold() in entry.casefold()]
+
+
 def _size(entries: Sequence[str]) -> int:
-    """In characters, as they are shown."""
     return len(SEPARATOR.join(entries))
 
 

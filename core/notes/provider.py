@@ -10,16 +10,21 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
-from core.errors import Refused
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.errors import Refused, ToolError
 from core.facts.heard import EvidenceSearch
 from core.guard.guard import cleaned, suspicion
 from core.memory.provider import MemoryProvider, is_remembered
+from core.models.content_blocks import parsed
 from core.notes.notebook import FILES, Notebook
-from core.notes.tool import memory_note
-from core.store.notes import NoteChange
-from core.types import Tool, ToolContext
+from core.review.review import quoted, reason_to_wait
+from core.store.notes import Author, NoteChange, Operation
+from core.types import Account, Json, Tool, ToolContext
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
 LINE_CHARS = 500
@@ -32,8 +37,7 @@ NUDGE = (
 
 
 class NotesProvider(MemoryProvider):
-    """Notes of a `Notebook`, frozen as they are when a session starts; `evidence` knows what was said. `nudge_after`:
-    after so many exchanges without a note the model is reminded that it can note things; 0 for never."""
+    """`nudge_after`: after so many exchanges without a note the model is reminded of them; 0 for never."""
 
     name = "notes"
     is_searching = False
@@ -44,14 +48,13 @@ class NotesProvider(MemoryProvider):
         self._nudge_after = nudge_after
 
     async def is_available(self) -> bool:
-        """Always."""
         return True
 
     async def initialize(self, folder: Path) -> None:
-        """The notes are there already."""
+        pass
 
     async def on_start(self) -> None:
-        # What the guard knows is made ready, which takes a second, before anybody waits for it.
+        # Loading the guard's patterns takes a second: not while somebody waits.
         await asyncio.to_thread(suspicion, NUDGE)
 
     async def system_prompt_block(self, context: ToolContext) -> str:
@@ -96,18 +99,16 @@ class NotesProvider(MemoryProvider):
 
 
 def _line(entry: str) -> str:
-    """One entry as it stands in the prompt: what follows its first line stands further in, so that none passes for a
-    heading of ours."""
+    # Later lines are indented, so that none passes for a heading of ours.
     return "- " + cleaned(entry).replace("\n", "\n  ")
 
 
 def _stands(entry: str, prompt: str) -> bool:
-    """Whether it stands in the prompt whole, and not only as the beginning of another."""
+    """Whether it stands in the prompt whole, not only as the beginning of another entry."""
     return re.search(rf"^{re.escape(_line(entry))}$(?!\n  )", prompt, re.MULTILINE) is not None
 
 
 def _news(change: NoteChange) -> str:
-    """A sentence for the model on what somebody else has changed."""
     before = f"“{_short(change.before)}”" if change.before else ""
     if change.after is None:
         return f"{FILES[change.target]} no longer says: {before}."
@@ -117,3 +118,108 @@ def _news(change: NoteChange) -> str:
 def _short(text: str) -> str:
     text = cleaned(text)
     return text if len(text) <= LINE_CHARS else f"{text[:LINE_CHARS].rsplit(' ', 1)[0]} …"
+
+
+class _Operation(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    action: Literal["add", "replace", "remove"]
+    content: str = Field(default="", description="add, replace: the note.")
+    old_text: str = Field(default="", description="replace, remove: a part of the note that no other note has.")
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    target: Literal["memory", "user"] = Field(
+        description="memory: what you learned (projects, decisions). user: who the person is and what they prefer."
+    )
+    action: Literal["add", "replace", "remove", "list"] | None = Field(
+        default=None, description="What to do with the notes; leave it out when you give operations."
+    )
+    content: str = Field(default="", description="add, replace: the note, one declarative sentence.")
+    old_text: str = Field(default="", description="replace, remove: a part of the note's text that no other note has.")
+    operations: list[_Operation] = Field(
+        default=[],
+        description="Several changes of the target at once, done in this order: all or none, and only the final size "
+        "has to fit. To make room, remove or shorten and add in one call.",
+    )
+
+
+def memory_note(notebook: Notebook, evidence: EvidenceSearch) -> Tool:
+    """Writes to the scope of the conversation; what `evidence` does not find in what people typed waits for a yes."""
+
+    async def run(arguments: Json, context: ToolContext) -> str:
+        asked = parsed(_Arguments, arguments)
+        try:
+            return await _act(notebook, evidence, asked, context)
+        except Refused as refusal:
+            raise ToolError(str(refusal)) from refusal
+
+    return Tool(
+        name="memory",
+        description=(
+            "Keeps durable notes that are shown to you at the start of every conversation. Add facts that will still "
+            "matter in a month (names, preferences, decisions, circumstances), as declarative sentences; never the "
+            "progress of a task, never guesses. What a person has typed here is kept at once; "
+            "anything else waits until they say yes. Replace or remove what is no longer true."
+        ),
+        schema=_Arguments.model_json_schema(),
+        run=run,
+        is_quote=True,
+    )
+
+
+async def _act(notebook: Notebook, evidence: EvidenceSearch, asked: _Arguments, context: ToolContext) -> str:
+    if asked.operations and asked.action is not None:
+        raise ToolError("Give either an action or operations, not both.")
+    if not asked.operations and asked.action is None:
+        raise ToolError("Say what to do: an action, or several operations.")
+    if asked.action == "list":
+        entries = await notebook.entries(context.scopes, asked.target)
+        fullness = await notebook.heading(context.scopes, asked.target)
+        return "\n".join([fullness, *(f"- {entry}" for entry in entries), *await notebook.troubles(context.scopes)])
+    wanted = [Operation(**one.model_dump()) for one in asked.operations]
+    if asked.action is not None:
+        wanted = [Operation(action=asked.action, content=asked.content, old_text=asked.old_text)]
+    return await _apply(notebook, evidence, asked.target, wanted, context)
+
+
+async def _apply(
+    notebook: Notebook, evidence: EvidenceSearch, target: str, operations: Sequence[Operation], context: ToolContext
+) -> str:
+    if not is_remembered(context.session):
+        raise ToolError("Nothing is noted in this conversation; look things up only.")
+    account = Account(platform=context.session.address.platform, user_id=context.sender.id)
+    author = Author(account=account, message_id=context.message_id)
+    if context.scope.is_room and context.scopes == {context.scope}:
+        await _check_owned(notebook, operations, account, context)
+        if any(one.content for one in operations):
+            operations = quoted(context.sender.name, account, operations)
+            author = replace(author, origin="member", reason="in a room the owner decides what stands in its notes")
+            return await notebook.apply(context.scope, context.scopes, target, operations, author)
+    reason = reason_to_wait(operations) or await _unsaid(notebook, evidence, target, operations, context)
+    author = replace(author, origin="typed") if reason is None else replace(author, reason=reason)
+    return await notebook.apply(context.scope, context.scopes, target, operations, author)
+
+
+async def _check_owned(
+    notebook: Notebook, operations: Sequence[Operation], account: Account, context: ToolContext
+) -> None:
+    """Raises ToolError where an operation changes somebody else's note in a room."""
+    for operation in operations:
+        if operation.action != "add":
+            noted = (await notebook.origin(context.scopes, operation.old_text)).change
+            if noted is None or noted.account != account:
+                raise ToolError("In a room only who had something noted, or the owner with /memory, changes it.")
+
+
+async def _unsaid(
+    notebook: Notebook, evidence: EvidenceSearch, target: str, operations: Sequence[Operation], context: ToolContext
+) -> str | None:
+    """Why people have not typed the new contents, as a clause. Notes that are replaced count as said."""
+    parts = [part for one in operations if (part := one.old_text.strip())]
+    replaced = [
+        entry for entry in await notebook.entries(context.scopes, target) if any(part in entry for part in parts)
+    ]
+    return await evidence.unsaid([one.content for one in operations if one.content.strip()], context, beside=replaced)

@@ -29,7 +29,7 @@ OnWarning = Callable[[Scope, str, str, str], Awaitable[None]]
 
 
 class Review:
-    """Over `pending`; without it nothing can be put aside."""
+    """Without `pending` nothing can be put aside."""
 
     def __init__(self, pending: PendingNotes | None, clock: Clock) -> None:
         self._pending = pending
@@ -38,15 +38,14 @@ class Review:
         self._on_warning: OnWarning | None = None
 
     def connect(self, on_pending: OnPending, on_warning: OnWarning) -> None:
-        """`on_pending` is called each time anew that something waits, `on_warning` for what was written by hand."""
         self._on_pending = on_pending
         self._on_warning = on_warning
 
     async def put_aside(
         self, scope: Scope, target: str, operations: Sequence[Operation], author: Author, reason: str
     ) -> str:
-        """Lets it wait for a yes; returns what whoever asked for it is told. `reason` is a clause. Raises Refused where
-        too much waits already."""
+        """Lets it wait for a yes; returns a sentence for the model. `reason` is a clause. Raises Refused where too much
+        waits already."""
         aside = PendingNote(
             scope=scope,
             target=target,
@@ -66,23 +65,23 @@ class Review:
         )
 
     async def warn(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
-        """Warns of what was written into a file by hand and looks wrong; it stands there all the same."""
+        """Warns of what looks wrong among entries written by hand; they stand all the same."""
         for entry in entries:
             if self._on_warning is not None and (reason := guard.suspicion(entry)):
                 await self._on_warning(scope, target, reason, entry)
 
     async def waiting(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
-        """What waits in these scopes, oldest first."""
+        """Oldest first."""
         return await self._pending.waiting(scopes) if self._pending else ()
 
     async def remind(self, scopes: frozenset[Scope]) -> None:
-        """Calls once more for what waits: there may have been no place to tell it before."""
+        """Calls `on_pending` again for what waits: there may have been no chat to tell it in before."""
         first = {note.scope: note for note in reversed(await self.waiting(scopes))}
         for note in first.values():
             await self._put(note)
 
     async def release(self, note: PendingNote) -> None:
-        """It was decided, and with it whatever else waits that would do the same."""
+        """Drops a decided note, and others that would do the same."""
         for other in await self.waiting(frozenset((note.scope,))):
             is_same = (other.target, other.operations) == (note.target, note.operations)
             if self._pending and (other.id == note.id or is_same):
@@ -96,8 +95,8 @@ class Review:
 
 
 def typed(content: str, limit_chars: int, *, is_insisting: bool) -> tuple[str, str]:
-    """What somebody has typed as it is kept, and a sentence on what was left out of it, empty where nothing was. Length
-    is looked at first. Raises Refused where it is too long, or has to be asked about and nobody has insisted."""
+    """Typed text as it is kept, and a sentence on what was left out, empty where nothing was. Raises Refused where it
+    is too long (looked at first), or suspicious and nobody insists."""
     if len(content) > limit_chars:
         raise Refused(f"That is too long: {len(content):,} characters, over its limit of {limit_chars:,}.")
     text = guard.cleaned(content)
@@ -108,23 +107,22 @@ def typed(content: str, limit_chars: int, *, is_insisting: bool) -> tuple[str, s
 
 
 def reason_to_wait(operations: Sequence[Operation]) -> str | None:
-    """What in the contents needs a yes whoever said it, as a clause; None where nothing does."""
+    """What in the contents needs a yes whoever said it, as a clause."""
     found = (guard.suspicion(one.content) for one in operations)
     return next((f"it contains {reason}" for reason in found if reason), None)
 
 
 def doubt(reason: str) -> str:
-    """What somebody is asked who may decide."""
     return f"Not kept yet: it contains {reason}. Reword it, or say it again with {ANYWAY} before it."
 
 
 def insisting(text: str) -> tuple[str, bool]:
-    """The text without the word that says it is meant, and whether that stood before it."""
+    """The text without ANYWAY before it, and whether that stood there."""
     word, _, rest = text.partition(" ")
     return (rest.strip(), True) if word in _ANYWAYS else (text, False)
 
 
 def quoted(name: str, account: Account, operations: Sequence[Operation]) -> list[Operation]:
-    """What a member of a room wants noted, in quotation marks, with the name and mark of who said it."""
+    """A room member's contents as quotations, with name and mark."""
     who = f"{' '.join(name.split())[:80]} {mark(account)}"
     return [replace(one, content=f"{who}: “{one.content.strip()}”") if one.content else one for one in operations]

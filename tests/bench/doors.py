@@ -19,9 +19,9 @@ from core.errors import Refused, ToolError
 from core.facts.evidence import Evidence
 from core.facts.heard import EvidenceSearch
 from core.guard.guard import inspect
+from core.notes.files import OwnerFiles
 from core.notes.notebook import Notebook
-from core.notes.owner_files import OwnerFiles
-from core.notes.tool import memory_note
+from core.notes.provider import memory_note
 from core.review.review import quoted
 from core.store.fact_search import FactBacklog
 from core.store.facts import Facts

@@ -10,7 +10,7 @@ import pytest
 from core.errors import ToolError
 from core.guard.provenance import mark
 from core.notes.notebook import Notebook
-from core.notes.tool import memory_note
+from core.notes.provider import memory_note
 from core.store.notes import Notes, PendingNotes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
