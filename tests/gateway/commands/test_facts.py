@@ -105,7 +105,7 @@ async def test_what_was_learned_is_taken_back(home: Path) -> None:
         await corridor.say("/remember The key hangs behind the clock")
         assert "no longer know" in (await corridor.say("/memory undo c1")).text
         assert "Nothing yet" in (await corridor.say("/memory facts")).text
-        assert "No fact was learned" in (await corridor.say("/memory changes")).text
+        assert "No fact has been learned" in (await corridor.say("/memory changes")).text
 
 
 async def test_forgetting_a_fact_is_asked_and_takes_the_message_along(home: Path) -> None:
