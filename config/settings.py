@@ -274,6 +274,11 @@ class Settings(_Section):
         """Whether to connect to Discord."""
         return self.discord.enabled is not False and self.discord_token is not None
 
+    @property
+    def platforms(self) -> list[str]:
+        """The platforms to connect to."""
+        return [*["telegram"] * self.is_telegram_on, *["discord"] * self.is_discord_on]
+
     def secrets(self) -> tuple[str, ...]:
         """The secrets in clear, for who has to keep them out of a log."""
         held: list[SecretStr | None] = [getattr(self, field) for field in SECRETS]

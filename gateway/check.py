@@ -22,7 +22,6 @@ from core.store.sqlite import database as sqlite
 from core.store.sqlite.fact_index import FactIndex
 from core.store.sync import SyncQueue
 from gateway import texts
-from gateway.packages import assert_own_packages
 from gateway.services import Services, WallClock, chosen
 
 PROBE_S = 30.0
@@ -33,16 +32,13 @@ ADVICE = {
     "telegram": "Get a token from @BotFather and set TELEGRAM_BOT_TOKEN.",
     "discord": "Make an application with a bot in Discord's developer portal and set DISCORD_BOT_TOKEN.",
 }
-"""What to do where something is not set up."""
-
 Probe = Callable[[], Awaitable[str]]
-"""Asks something outside; a sentence says what was found, a MnemeError what is wrong."""
+"""Asks something outside; returns a sentence, raises MnemeError for what is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """`state`: right, wrong, or off (not set up, which is nobody's fault). `advice`: what to do, where there is
-    anything to do."""
+    """`state` is off where something is not set up; `advice` says what to do."""
 
     subject: str
     state: Literal["right", "wrong", "off"]
@@ -51,13 +47,12 @@ class CheckResult:
 
 
 async def check(settings: Settings | None, problems: Sequence[str] = ()) -> list[CheckResult]:
-    """Everything, in the order in which a person would put it right. `settings` is None when they could not be read
-    because of `problems`."""
+    """All results, in the order in which a person would put things right. `settings` is None when they could not be
+    read because of `problems`."""
     if settings is None:
         wrong = [CheckResult(subject="settings", state="wrong", text=one, advice=_remedy(one)) for one in problems]
-        return [*wrong, _packages(), _sqlite()]
-    results = [*_home(settings), _packages(), _sqlite()]
-    results += [result async for result in _store(settings)]
+        return [*wrong, _sqlite()]
+    results = [*_home(settings), _sqlite(), *[result async for result in _store(settings)]]
     probes = {"model": _model(settings), "telegram": _telegram(settings), "discord": _discord(settings)}
     names = [name for name, table in settings.memory.providers.items() if table.enabled]
     probes |= {f"memory {name}": partial(_provider, settings, name) for name in names}
@@ -65,7 +60,7 @@ async def check(settings: Settings | None, problems: Sequence[str] = ()) -> list
 
 
 async def ask(subject: str, probe: Probe | None) -> CheckResult:
-    """What a probe found out; None is for what is not set up."""
+    """The result of a probe; None stands for what is not set up."""
     if probe is None:
         return CheckResult(subject=subject, state="off", text="It is not set up.", advice=ADVICE.get(subject, ""))
     try:
@@ -79,7 +74,6 @@ async def ask(subject: str, probe: Probe | None) -> CheckResult:
 
 
 def _remedy(problem: str) -> str:
-    """Where to put a problem of the settings right: its first word is an option, or the variable that it came from."""
     name = problem.partition(":")[0]
     return f"Set {name}." if name in ENVIRONMENT.values() else "Put it right in mneme.toml."
 
@@ -96,22 +90,11 @@ def _home(settings: Settings) -> list[CheckResult]:
     return results
 
 
-def _packages() -> CheckResult:
-    try:
-        assert_own_packages()
-    except ConfigError as error:
-        return CheckResult(subject="packages", state="wrong", text=str(error))
-    return CheckResult(subject="packages", state="right", text="They are Mneme's own, from one folder.")
-
-
 def _sqlite() -> CheckResult:
-    version = sqlite.version()
-    if missing := sqlite.missing_features():
-        text = f"SQLite {version} lacks {', '.join(missing)}."
-        advice = "Use a Python that was built with a newer SQLite; those from python.org are."
-        return CheckResult(subject="sqlite", state="wrong", text=text, advice=advice)
-    text = f"Version {version} with full-text and trigram search."
-    return CheckResult(subject="sqlite", state="right", text=text)
+    version, missing = sqlite.version(), sqlite.missing_features()
+    lacks = [f"SQLite {version} lacks {', '.join(missing)}."] if missing else []
+    advice = "Use a Python that was built with a newer SQLite; those from python.org are."
+    return _result("sqlite", lacks, advice, f"Version {version} with full-text and trigram search.")
 
 
 async def _store(settings: Settings) -> AsyncIterator[CheckResult]:
@@ -139,9 +122,8 @@ async def _store(settings: Settings) -> AsyncIterator[CheckResult]:
 
 
 def _result(subject: str, wrong: Sequence[str], advice: str, right: str) -> CheckResult:
-    if wrong:
-        return CheckResult(subject=subject, state="wrong", text=" ".join(wrong), advice=advice)
-    return CheckResult(subject=subject, state="right", text=right)
+    text, advice = (" ".join(wrong), advice) if wrong else (right, "")
+    return CheckResult(subject=subject, state="wrong" if wrong else "right", text=text, advice=advice)
 
 
 def _model(settings: Settings) -> Probe | None:
@@ -166,24 +148,21 @@ def _model(settings: Settings) -> Probe | None:
 
 
 def _telegram(settings: Settings) -> Probe | None:
-    token = settings.telegram_token
-    if token is None or not settings.is_telegram_on:
+    if settings.telegram_token is None or not settings.is_telegram_on:
         return None
-    return partial(check_telegram, token.get_secret_value(), settings.telegram_api_url)
+    return partial(check_telegram, settings.telegram_token.get_secret_value(), settings.telegram_api_url)
 
 
 def _discord(settings: Settings) -> Probe | None:
-    token = settings.discord_token
-    if token is None or not settings.is_discord_on:
+    if settings.discord_token is None or not settings.is_discord_on:
         return None
-    adapter = Discord(
-        token=token.get_secret_value(),
+    return Discord(
+        token=settings.discord_token.get_secret_value(),
         api_url=settings.discord_api_url,
         gateway_url=None,
         clock=WallClock(),
         has_message_content=settings.discord.message_content,
-    )
-    return adapter.check
+    ).check
 
 
 async def _provider(settings: Settings, name: str) -> str:
@@ -196,12 +175,10 @@ async def _provider(settings: Settings, name: str) -> str:
         counts, backfill = await queue.counts(name), await queue.backfill(name)
     if counts.dead:
         raise ConfigError(f"{texts.given_up(counts).capitalize()}. `mneme memory sync {name}` sends it again.")
-    state = texts.sync_state(counts, backfill)
-    return f"It can be used; {state}." if state else "It can be used, and has taken all that it was told."
+    return f"It can be used; {texts.sync_state(counts, backfill) or 'it has taken all that it was told'}."
 
 
 async def _assert_available(provider: MemoryProvider) -> None:
-    """Raises ConfigError unless the provider says in time that it has what it needs."""
     thread = ProviderThread(provider.name)
     try:
         async with asyncio.timeout(AVAILABLE_S):

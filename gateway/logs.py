@@ -30,10 +30,8 @@ _CHATTERING = ("httpx", "httpx2", "httpcore", "httpcore2", "apscheduler", "async
 
 
 def configure(settings: Settings, destination: TextIO | Path | None = None) -> None:
-    """Sends the log to a stream (standard error unless given) or appends it to a file (mode 0600, three old ones kept).
-
-    May be called again; the last call counts.
-    """
+    """Sends the log to a stream (standard error unless given) or a file (mode 0600, three old ones kept); the last call
+    counts."""
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
     if isinstance(destination, Path):
         handler = _PrivateFile(
@@ -91,8 +89,7 @@ class _Redacting(structlog.stdlib.ProcessorFormatter):
 
 
 class _PrivateFile(RotatingFileHandler):
-    """A log file that stays readable for its owner only, also after it was rotated. A line that a full disk does not
-    take is lost without a word: nobody who talks to Mneme should read a trace for it."""
+    """A log file for its owner only, also after rotation. What a full disk does not take is lost without a trace."""
 
     def _open(self) -> TextIOWrapper:
         os.close(os.open(self.baseFilename, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))

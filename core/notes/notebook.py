@@ -8,6 +8,7 @@ who may see which scope.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -285,7 +286,7 @@ class Notebook:
         return await self._notes.idle(scopes, session.id)
 
     async def notice(self, scopes: frozenset[Scope]) -> None:
-        """Logs what was edited by hand since the last look."""
+        """Logs what was edited by hand since the last look; nothing while the folder or its lock cannot be had."""
         places = [(scope, target) for scope in sorted(scopes) for target in FILES]
         if await self._hand_edits.is_seen(places):
             return
@@ -294,7 +295,8 @@ class Notebook:
             async with self._files.lock():
                 return [change for place in places for change in await self._hand_edits.edits(*place)]
 
-        await self._announce(await finished(look()))
+        with contextlib.suppress(Refused):
+            await self._announce(await finished(look()))
 
     async def settle(self) -> None:
         """Waits for writes under way."""

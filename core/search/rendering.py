@@ -153,6 +153,8 @@ def _conversation(found: FoundSession, shape: str, zone: tzinfo) -> str:
     of a scroll, before and behind. The day is said in the head, and where it changes."""
     session = found.session
     lines = [f"**{_title(found)}** · {_when(found, zone)} · {session.address.platform} · session {session.id}"]
+    if found.summary:
+        lines += ["", found.summary.strip(), ""]
     if found.messages_before:
         lines.append(f"({found.messages_before} earlier)")
     day = _at(found).astimezone(zone).date()

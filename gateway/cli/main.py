@@ -28,7 +28,7 @@ def main() -> None:
     sys.excepthook = _last_words
     threading.excepthook = lambda failed: _log("a thread failed", failed.exc_value)
     sys.unraisablehook = lambda failed: _log("something failed on its way out", failed.exc_value)
-    # Whatever this process makes is for its owner's eyes only.
+    # All files of this process are the owner's alone.
     os.umask(0o077)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -40,7 +40,6 @@ def main() -> None:
 
 
 def app() -> typer.Typer:
-    """The whole command line."""
     import typer
 
     from gateway.cli.import_ import import_file
@@ -69,13 +68,11 @@ def app() -> typer.Typer:
 
 
 def _open_missing_streams() -> None:
-    """Opens what is missing of the three standard streams on nothing: the next file that is opened would take the
-    number of one, and be read or written as if it were it."""
+    """Opens missing standard streams on /dev/null: the next file that is opened would take the number of one."""
     for number, flags in enumerate((os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            # The lowest free number is the one that is missing.
             os.set_inheritable(os.open(os.devnull, flags), True)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -83,7 +80,7 @@ def _open_missing_streams() -> None:
 
 
 def _last_words(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """For what nobody expected: one sentence with what a report of it needs. Python then ends with exit code 1."""
+    """Reports an unexpected error in one sentence; Python then ends with exit code 1."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, OSError):
@@ -101,7 +98,6 @@ def _last_words(kind: type[BaseException], error: BaseException, trace: Tracebac
 
 
 def _log(event: str, error: BaseException | None) -> None:
-    """For what fails where nobody waits for it; nothing of it is for whoever sits here."""
     logging.getLogger("mneme").warning("%s: %s %s", event, type(error).__name__, error)
 
 

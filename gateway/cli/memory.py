@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from core.store.facts import Fact
 from core.store.notes import NoteChange
-from core.types import Command, Json
+from core.types import Answer, Command, Json, Scope
 from gateway import texts
 from gateway.cli.providers import add_providers
 from gateway.cli.runtime import (
@@ -18,17 +19,17 @@ from gateway.cli.runtime import (
     Limit,
     Words,
     Yes,
-    assert_somebodys,
+    answer_with,
     chat,
     context_of,
     is_bare,
     joined,
-    run_command,
+    print_json,
     say_json,
-    show,
     tell,
     visit,
 )
+from gateway.commands.context import CommandContext
 from gateway.services import Services
 
 if TYPE_CHECKING:
@@ -57,7 +58,6 @@ _ACTIONS = {
 
 
 def add_memory(app: typer.Typer) -> None:
-    """Puts the commands on the command line."""
     memory = typer.Typer(help="What is noted and known for good, and what became of it.")
     memory.callback(invoke_without_command=True)(_memory)
     memory.command("list")(_list)
@@ -82,7 +82,6 @@ def facts_of(services: Services) -> FactCommands:
 
 
 def notes_of(services: Services) -> MemoryCommands:
-    """The chat's /memory."""
     from gateway.commands.memory import MemoryCommands
 
     return MemoryCommands(services, facts_of(services))
@@ -104,14 +103,13 @@ def _list(target: InTarget = None, scope: InScope = None, as_json: AsJson = Fals
     """List the notes."""
     targets = _TARGETS if target is None else (target,)
 
-    async def work(services: Services) -> None:
-        context = await context_of(services, scope)
-        if as_json:
-            say_json({name: await services.notebook.entries(context.scopes, name) for name in targets})
-        else:
-            show(await notes_of(services).list(context, targets))
+    async def objects(services: Services, scopes: frozenset[Scope]) -> object:
+        return {name: await services.notebook.entries(scopes, name) for name in targets}
 
-    visit(work)
+    async def listed(services: Services, context: CommandContext) -> Answer:
+        return Answer(text=await notes_of(services).list(context, targets))
+
+    print_json(objects, scope) if as_json else answer_with(listed, scope)
 
 
 def _add(
@@ -152,15 +150,13 @@ def _remove(
 def _change(
     action: str, scope: str | None, *, target: str, old: str = "", new: str = "", is_insisting: bool = False
 ) -> None:
-    async def work(services: Services) -> None:
+    async def changed(services: Services, context: CommandContext) -> Answer:
         from gateway.commands.memory import NoteEdit
 
-        await assert_somebodys(services, scope)
         edit = NoteEdit(action=action, target=target, old=old, new=new, is_insisting=is_insisting)
-        answer = await notes_of(services).change(edit, await context_of(services, scope))
-        show(answer.text)
+        return await notes_of(services).change(edit, context)
 
-    visit(work)
+    answer_with(changed, scope, is_writing=True)
 
 
 def _history(
@@ -170,31 +166,22 @@ def _history(
 ) -> None:
     """List what was changed in the notes, latest first."""
 
-    async def work(services: Services) -> None:
+    async def objects(services: Services, scopes: frozenset[Scope]) -> object:
         from gateway.commands.memory import PAGE
 
-        context = await context_of(services, scope)
-        if as_json:
-            changes = await services.notebook.history(context.scopes, PAGE, PAGE * (page - 1))
-            say_json([_change_object(change) for change in changes])
-        else:
-            answer = await run_command(notes_of(services), Command(name="memory", arguments=f"history {page}"), context)
-            show(answer.text)
+        return [_change_object(one) for one in await services.notebook.history(scopes, PAGE, PAGE * (page - 1))]
 
-    visit(work)
+    if as_json:
+        print_json(objects, scope)
+    else:
+        chat(notes_of, Command(name="memory", arguments=f"history {page}"), scope)
 
 
 def _remember(
     what: Annotated[list[str], typer.Argument(help="A sentence: Ana's birthday is on 3 May.")], scope: InScope = None
 ) -> None:
     """Remember a fact for good."""
-
-    async def work(services: Services) -> None:
-        await assert_somebodys(services, scope)
-        command = Command(name="remember", arguments=joined(what))
-        show((await run_command(facts_of(services), command, await context_of(services, scope))).text)
-
-    visit(work)
+    chat(facts_of, Command(name="remember", arguments=joined(what)), scope, is_writing=True)
 
 
 def _list_facts(
@@ -208,29 +195,12 @@ def _list_facts(
     """List what is known."""
 
     async def work(services: Services) -> None:
-        context = await context_of(services, scope)
         commands = facts_of(services)
-        facts = await commands.find(joined(words), context, limit)
+        facts = await commands.find(joined(words), await context_of(services, scope), limit)
         if not facts and not as_json:
             tell(texts.NOTHING_YET)
         for fact in facts:
-            if not as_json:
-                tell(f"f{fact.id}: {commands.known.line_of(fact)}")
-                continue
-            say_json(
-                {
-                    "id": fact.id,
-                    "scope": fact.scope.key,
-                    "kind": fact.kind,
-                    "content": fact.content,
-                    "is_current": fact.is_open,
-                    "is_pinned": fact.is_pinned,
-                    "trust": round(fact.trust, 2),
-                    "valid_from": fact.valid_from,
-                    "valid_to": fact.valid_to,
-                    "message_id": fact.message_id,
-                }
-            )
+            say_json(_fact_object(fact)) if as_json else tell(f"f{fact.id}: {commands.known.line_of(fact)}")
 
     visit(work)
 
@@ -257,16 +227,25 @@ def _forget(
             say_json({"forgotten": {}})
             return
         receipt = await services.forgetting.erase(traces.token, request)
-        say_json(
-            {
-                "forgotten": dict(receipt.counts),
-                "derived": receipt.derived,
-                "is_clean": receipt.is_clean,
-                "pending": receipt.pending,
-            }
-        )
+        rest = {name: getattr(receipt, name) for name in ("derived", "is_clean", "pending")}
+        say_json({"forgotten": dict(receipt.counts), **rest})
 
     visit(work)
+
+
+def _fact_object(fact: Fact) -> Json:
+    return {
+        "id": fact.id,
+        "scope": fact.scope.key,
+        "kind": fact.kind,
+        "content": fact.content,
+        "is_current": fact.is_open,
+        "is_pinned": fact.is_pinned,
+        "trust": round(fact.trust, 2),
+        "valid_from": fact.valid_from,
+        "valid_to": fact.valid_to,
+        "message_id": fact.message_id,
+    }
 
 
 def _change_object(change: NoteChange) -> Json:

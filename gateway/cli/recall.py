@@ -9,17 +9,14 @@ from dataclasses import replace
 from typing import Annotated, cast, get_args
 
 import typer
-from rich.text import Text
 
 from core.errors import MnemeError
 from core.search import filters
 from core.search.recall import HistorySearch
 from core.search.rendering import CLOSE, OPEN, to_json, to_markdown
-from core.store.query import FoundSession, SearchQuery, SearchResults
-from core.text.sanitize import on_one_line
+from core.store.query import SearchQuery
 from core.types import Payer, Role
-from gateway import texts
-from gateway.cli.runtime import OWN, AsJson, InScope, console, joined, say_json, seen, show, tell, visit, zone_of
+from gateway.cli.runtime import OWN, AsJson, InScope, joined, say_json, seen, show, tell, visit, zone_of
 from gateway.services import Services
 
 STREAM = "-"
@@ -91,15 +88,17 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
             results = await search.recall(asked)
         if as_json:
             say_json(to_json(results))
-        else:
-            _show(services, results)
+            return
+        show(to_markdown(results, zone_of(services), is_wide=True))
+        for hit in results.messages:
+            tell(f"{hit.message_id} {hit.snippet.replace(OPEN, '').replace(CLOSE, '')}")
 
     visit(work)
 
 
 @asynccontextmanager
 async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[HistorySearch]:
-    """What answers the query: a model helps only where that is asked for."""
+    """What answers the query; a model helps only where that is asked for."""
     if not (query.is_expanded or query.is_summarized):
         yield services.recall
         return
@@ -134,26 +133,3 @@ def _roles(text: str) -> tuple[Role, ...]:
     if not roles or not set(roles) <= set(get_args(Role)):
         raise typer.BadParameter("write user, assistant or tool, separated by commas", param_hint="--role")
     return cast(tuple[Role, ...], roles)
-
-
-def _show(services: Services, results: SearchResults) -> None:
-    if results.sessions and results.shape in ("scroll", "read"):
-        if results.note:
-            tell(results.note)
-        _show_messages(services, results.sessions[0])
-        return
-    show(to_markdown(results, zone_of(services), is_wide=True))
-    for hit in results.messages:
-        tell(f"{hit.message_id} {hit.snippet.replace(OPEN, '').replace(CLOSE, '')}")
-
-
-def _show_messages(services: Services, found: FoundSession) -> None:
-    session, zone = found.session, zone_of(services)
-    title = on_one_line(session.title or "without a title")
-    tell(f"Session {session.id}, {title}, {texts.moment(session.started_at, zone)}")
-    if found.summary is not None:
-        console().print(Text(found.summary, style="italic"))
-    for item in (*found.bookend_start, *found.window, *found.bookend_end):
-        name = on_one_line(item.sender or "") or ("you" if item.role == "user" else item.role)
-        head = f"{item.message_id}  {texts.moment(item.at, zone)}  {name}: "
-        console().print(Text.assemble((head, "bold" if item.is_anchor else "dim"), item.text))

@@ -23,9 +23,9 @@ from gateway.cli.runtime import (
     joined,
     load,
     plain,
+    print_json,
     say,
     say_json,
-    seen,
     tell,
     visit,
 )
@@ -52,7 +52,6 @@ LOOK_BACK = 1_000
 
 
 def add_reminders(app: typer.Typer) -> None:
-    """Puts the commands on the command line."""
     cron = typer.Typer(help="Reminders and scheduled questions: list, add, pause, resume, run, remove.")
     cron.callback(invoke_without_command=True)(_cron)
     cron.command("list")(_list)
@@ -73,15 +72,10 @@ def _cron(context: typer.Context, scope: InScope = None, as_json: AsJson = False
 def _list(scope: InScope = None, as_json: AsJson = False) -> None:
     """List what is planned, the next one first."""
 
-    if not as_json:
-        chat(ReminderCommands, Command(name="cron"), scope)
-        return
+    async def objects(services: Services, scopes: frozenset[Scope]) -> object:
+        return [_object(services, job) for job in await services.appointments.list(scopes)]
 
-    async def work(services: Services) -> None:
-        jobs = await services.appointments.list(await seen(services, scope))
-        say_json([_object(services, job) for job in jobs])
-
-    visit(work)
+    print_json(objects, scope) if as_json else chat(ReminderCommands, Command(name="cron"), scope)
 
 
 def _add(words: When, ask: Ask = False, to: To = None, as_json: AsJson = False) -> None:
@@ -120,7 +114,7 @@ def _change(action: str) -> Callable[..., None]:
 
 
 async def _place(services: Services, to: str | None) -> tuple[Address, Scope]:
-    """Where a reminder goes and whose it is. A place is known by what was said there: only then is its scope."""
+    """Where a reminder goes and whose it is; a place is known by what was said there."""
     if to is None:
         return await _usual(services)
     if to in (HERE.platform, HERE.key):
@@ -138,11 +132,7 @@ async def _place(services: Services, to: str | None) -> tuple[Address, Scope]:
 async def _usual(services: Services) -> tuple[Address, Scope]:
     """Where the owner last wrote in person, on a platform that is connected; this terminal otherwise. What was imported
     may have been said to somebody else."""
-    settings = services.settings
-    connected = {
-        name for name, is_on in (("telegram", settings.is_telegram_on), ("discord", settings.is_discord_on)) if is_on
-    }
-    if connected:
+    if connected := services.settings.platforms:
         for session in await services.transcripts.recent(await services.people.scopes(OWN), LOOK_BACK):
             address, scope = session.address, session.scope
             is_direct = scope.key.startswith(f"account:{address.platform}:")

@@ -9,18 +9,15 @@ from typing import Annotated, Literal
 
 import structlog
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from config.settings import Settings, SettingsError
 from core.errors import MnemeError
 from core.store.sqlite.fact_index import FactIndex
-from core.text.sanitize import on_one_line
+from core.text.sanitize import legible, on_one_line
 from gateway import logs, texts
 from gateway.cli.runtime import (
     LOG,
     AsJson,
-    console,
     fail,
     finish,
     is_running,
@@ -32,15 +29,13 @@ from gateway.cli.runtime import (
     tell,
     visit,
 )
-from gateway.packages import DISTRIBUTION, assert_own_packages
 from gateway.services import Services
 
 _SAY_EVERY_S = 2.0
-_STYLES = {"right": "green", "wrong": "bold red", "off": "dim"}
+_COLOURS: dict[str, str | None] = {"right": "green", "wrong": "red", "off": None}
 
 
 def add_run(root: typer.Typer) -> None:
-    """Puts the commands, and what stands before a command, on the command line."""
     root.callback()(_root)
     root.command("run")(_run)
     root.command("chat")(_chat)
@@ -77,14 +72,13 @@ def _chat() -> None:
 
 def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
     with leaving():
-        assert_own_packages()
         settings = load()
-    named = [] if is_chat_only else [*["telegram"] * settings.is_telegram_on, *["discord"] * settings.is_discord_on]
+    named = [] if is_chat_only else settings.platforms
     is_shown = has_terminal or not named
     logs.configure(settings, settings.home / LOG if is_shown else None)
 
     async def work() -> None:
-        # Only what talks to platforms needs their clients, and these take a while to load.
+        # The platforms' clients take a while to load.
         from gateway.app import run_gateway
 
         log = structlog.get_logger("mneme")
@@ -112,18 +106,18 @@ def _approve(
     async def work(services: Services) -> None:
         now = services.clock.now()
         waiting = await services.people.pending(now)
-        if not code and as_json:
-            say_json([{"account": pairing.account.key, "name": pairing.name} for pairing in waiting])
-        elif not code:
+        if not code:
+            if as_json:
+                say_json([{"account": one.account.key, "name": one.name} for one in waiting])
+                return
             lines = [f"{on_one_line(one.name)} ({one.account.platform}, id {one.account.user_id})" for one in waiting]
             tell("\n".join(lines) or texts.NOBODY_WAITS)
-        if not code:
             return
         wanted = "".join(sign for sign in code.upper() if sign.isalnum())
-        for pairing in waiting:
-            if pairing.code == wanted and sys.stdin.isatty() and not as_json:
+        for one in waiting:
+            if one.code == wanted and sys.stdin.isatty() and not as_json:
                 rights = " as yourself, with all your history" if owner else ""
-                typer.confirm(f"Let in {on_one_line(pairing.name)} ({pairing.account.key}){rights}?", abort=True)
+                typer.confirm(f"Let in {on_one_line(one.name)} ({one.account.key}){rights}?", abort=True)
         approved = await services.people.approve(code, now, owner)
         if approved is None:
             fail(texts.WRONG_CODE)
@@ -159,8 +153,7 @@ def _check(
     repair: Annotated[bool, typer.Option("--repair", help="Build the text indexes anew before the check.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check the settings, the packages, SQLite, state.db, the model and the tokens: what is wrong and what to do."""
-    # It asks the platforms, whose clients no other command should wait for.
+    """Check the settings, SQLite, state.db, the model and the tokens: what is wrong and what to do."""
     from gateway.check import CheckResult, check
 
     async def work() -> None:
@@ -179,39 +172,30 @@ def _check(
         if as_json:
             say_json([{name: getattr(result, name) for name in CheckResult.__slots__} for result in results])
         else:
-            table = Table(box=None, pad_edge=False, show_header=False)
-            table.add_column(no_wrap=True)
-            table.add_column(no_wrap=True)
-            table.add_column(overflow="fold")
+            width = max(len(result.subject) for result in results)
             for result in results:
-                cell = Text(result.text)
-                if result.advice:
-                    cell.append(f"{'' if result.text.endswith('.') else '.'} {result.advice}", style="italic")
-                table.add_row(Text(result.state, style=_STYLES[result.state]), result.subject, cell)
-            console().print(table)
+                stop = "" if result.text.endswith(".") else "."
+                text = f"{result.text}{stop} {result.advice}" if result.advice else result.text
+                mark = typer.style(f"{result.state:<6}", fg=_COLOURS[result.state])
+                say(f"{mark} {result.subject:<{width}}  {legible(text)}")
         if any(result.state == "wrong" for result in results):
             raise typer.Exit(1)
 
     finish(work())
 
 
-class _Progress:
-    """Says on standard error how many messages are indexed, every two seconds."""
+async def _repaired(settings: Settings) -> tuple[Literal["right", "wrong"], str]:
+    """Builds the text indexes anew; says on standard error how far they are."""
+    said_at = time.monotonic()
 
-    def __init__(self) -> None:
-        self._said_at = time.monotonic()
-
-    def __call__(self, done: int) -> None:
-        if time.monotonic() - self._said_at >= _SAY_EVERY_S:
-            self._said_at = time.monotonic()
+    def progress(done: int) -> None:
+        nonlocal said_at
+        if time.monotonic() - said_at >= _SAY_EVERY_S:
+            said_at = time.monotonic()
             typer.echo(f"The text indexes are being built anew: {texts.counted(done, 'message')} so far.", err=True)
 
-
-async def _repaired(settings: Settings) -> tuple[Literal["right", "wrong"], str]:
-    """Builds the text indexes anew, to the end, and what is derived from them."""
     try:
         async with Services.open(settings) as services:
-            progress = _Progress()
             messages = await services.recall.rebuild(progress)
             while await services.recall.tend():
                 progress(messages)
@@ -224,6 +208,6 @@ async def _repaired(settings: Settings) -> tuple[Literal["right", "wrong"], str]
 
 def _version() -> str:
     try:
-        return version(DISTRIBUTION)
+        return version("mneme-gateway")
     except PackageNotFoundError:
         return "of this folder, not installed"

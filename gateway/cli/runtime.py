@@ -1,4 +1,4 @@
-"""What every shell command is made of: settings, one visit to what is kept, a chat command's answer as plain text.
+"""What every shell command is made of: settings, opened services, a chat command's answer as text, JSON for programs.
 
 Every problem ends here as one sentence and an exit code: 0 done (also when nothing was found), 1 failed, 2 wrong usage.
 """
@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -20,8 +20,6 @@ from zoneinfo import ZoneInfo
 
 import typer
 from filelock import FileLock, Timeout
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
 
 from config.settings import Settings, SettingsError
 from core.errors import ConfigError, MnemeError, Refused
@@ -38,8 +36,6 @@ if TYPE_CHECKING:
 HERE = Address(platform="terminal", chat_id="local")
 OWN = Scope.account("terminal", "local")
 OWNER = Sender(id="local", name="Owner")
-"""Whoever sits here."""
-WIDTH_IN_A_PIPE = 160
 LOG = "mneme.log"
 LOCK = "gateway.lock"
 _SCOPE = re.compile(r"(?:account|room):[a-z][a-z0-9_-]{0,31}:[^\s:]{1,100}")
@@ -70,7 +66,7 @@ Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many, 
 
 
 def visit(work: Callable[[Services], Awaitable[None]]) -> None:
-    """Opens what is kept, does `work`, closes it. Works beside a running gateway. Warnings go into the log file."""
+    """Runs `work` over the opened services, also beside a running gateway. Warnings go into the log file."""
 
     async def inside() -> None:
         settings = load()
@@ -82,36 +78,60 @@ def visit(work: Callable[[Services], Awaitable[None]]) -> None:
     finish(inside())
 
 
-def chat(group: Callable[[Services], CommandGroup], command: Command, scope: str | None, *, yes: bool = False) -> None:
-    """Runs a chat command as the owner at this terminal and prints its answer. Where it asks for a yes, a person is
-    asked here; a program has to say `yes` at once."""
+def chat(
+    group: Callable[[Services], CommandGroup],
+    command: Command,
+    scope: str | None,
+    *,
+    yes: bool = False,
+    is_writing: bool = False,
+) -> None:
+    """Runs a chat command as the owner and prints its answer. Where it asks for a yes, a person is asked here; a
+    program has to say `yes` at once. `is_writing` fails where nobody has the scope."""
 
-    async def work(services: Services) -> None:
-        context = await context_of(services, scope)
+    async def run(services: Services, context: CommandContext) -> Answer:
         commands = group(services)
-        answer = await run_command(commands, command, context)
-        if answer.confirm is not None and not yes:
+        answer = await commands.run(command, context)
+        if answer.confirm is None:
+            return answer
+        if not yes:
             show(answer.text)
             if not sys.stdin.isatty():
                 raise typer.BadParameter("nothing was erased: add --yes if this is what you mean", param_hint="--yes")
             typer.confirm("Yes?", abort=True)
-        if answer.confirm is not None:
-            answer = await run_command(commands, answer.confirm, context)
+        return await commands.run(answer.confirm, context)
+
+    answer_with(run, scope, is_writing=is_writing)
+
+
+def answer_with(
+    run: Callable[[Services, CommandContext], Awaitable[Answer]], scope: str | None, *, is_writing: bool = False
+) -> None:
+    """Prints what `run` answers the owner; a refusal ends with 1."""
+
+    async def work(services: Services) -> None:
+        if is_writing:
+            await assert_somebodys(services, scope)
+        try:
+            answer = await run(services, await context_of(services, scope))
+        except Refused as refusal:
+            fail(plain(str(refusal)))
         show(answer.text)
 
     visit(work)
 
 
-async def run_command(group: CommandGroup, command: Command, context: CommandContext) -> Answer:
-    """The answer of a chat command; a refusal as plain text ends with 1."""
-    try:
-        return await group.run(command, context)
-    except Refused as refusal:
-        fail(plain(str(refusal)))
+def print_json(values: Callable[[Services, frozenset[Scope]], Awaitable[object]], scope: str | None) -> None:
+    """Prints what `values` finds in the scopes that the command looks at."""
+
+    async def work(services: Services) -> None:
+        say_json(await values(services, await seen(services, scope)))
+
+    visit(work)
 
 
 async def context_of(services: Services, scope: str | None) -> CommandContext:
-    """The owner at this terminal, who sees `scope` alone where one is named, and writes to it."""
+    """The owner at this terminal, who sees and writes to `scope` alone where one is named."""
     now, own = services.clock.now(), scope_of(scope)
     inbound = Inbound(
         kind="message",
@@ -135,13 +155,13 @@ async def context_of(services: Services, scope: str | None) -> CommandContext:
 
 def show(markdown: str) -> None:
     """A text for a chat: rendered where a person reads it, else plain."""
-    markdown = _CHAT_COMMAND.sub("`mneme ", markdown)
-    if sys.stdout.isatty():
-        from rich.markdown import Markdown
+    if not sys.stdout.isatty():
+        tell(plain(markdown))
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
 
-        console().print(Markdown(markdown))
-    else:
-        tell(to_plain(markdown))
+    Console(highlight=False, emoji=False).print(Markdown(legible(_CHAT_COMMAND.sub("`mneme ", markdown))))
 
 
 def plain(markdown: str) -> str:
@@ -150,7 +170,6 @@ def plain(markdown: str) -> str:
 
 
 def finish(work: Coroutine[Any, Any, None]) -> None:
-    """Runs to the end; what goes wrong becomes one sentence and an exit code."""
     with leaving():
         asyncio.run(work)
 
@@ -163,7 +182,6 @@ def leaving() -> Iterator[None]:
     except MnemeError as error:
         fail(str(error))
     except BrokenPipeError:
-        # Whoever read has enough.
         silence_stdout()
         raise typer.Exit(0) from None
     except OSError as error:
@@ -187,7 +205,7 @@ def fail(sentence: str) -> NoReturn:
 
 
 def sentence_of(error: OSError) -> str:
-    """What the system refused. What an output does not take is given up, or it would complain once more at the end."""
+    """What the system refused; output that cannot be written is given up, or it would complain once more at the end."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -200,14 +218,14 @@ def sentence_of(error: OSError) -> str:
 
 
 def silence_stdout() -> None:
-    """Lets standard output lead nowhere; what is still buffered for it goes there too."""
+    """Lets standard output lead nowhere, with what is still buffered for it."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
 
 
 def load() -> Settings:
-    """The settings; ConfigError names all problems at once."""
+    """The settings; raises ConfigError that names every problem."""
     try:
         return Settings.load()
     except SettingsError as error:
@@ -215,7 +233,7 @@ def load() -> Settings:
 
 
 async def seen(services: Services, scope: str | None) -> frozenset[Scope]:
-    """What the command looks at: the one scope that was named, else everything of the owner."""
+    """The scopes that the command looks at: the one that was named, else all of the owner."""
     return await services.people.scopes(OWN) if scope is None else frozenset({scope_of(scope)})
 
 
@@ -251,8 +269,7 @@ def is_running(home: Path) -> bool:
 
 
 def is_bare(context: typer.Context, *options: object) -> bool:
-    """Whether a group of commands stands alone, so that it lists. Refuses options in front of a command, which would
-    be ignored."""
+    """Whether a group of commands stands alone, so that it lists. Refuses options in front of a command."""
     if context.invoked_subcommand is None:
         return True
     if any(options):
@@ -262,17 +279,17 @@ def is_bare(context: typer.Context, *options: object) -> bool:
 
 
 def joined(words: list[str] | None) -> str:
-    """The words of a last argument that need not be quoted."""
+    """The words of an argument that need no quotes."""
     return " ".join(words or ())
 
 
 def say(text: str) -> None:
-    """One line, or several, on standard output, as they are: our own words, and what programs read."""
+    """Prints text as it is: our own words, and what programs read."""
     typer.echo(text)
 
 
 def tell(text: str) -> None:
-    """Says what has words of others in it, to a person."""
+    """Prints text that may have words of others in it, without what drives a terminal."""
     typer.echo(legible(text))
 
 
@@ -282,24 +299,4 @@ def say_json(value: object) -> None:
 
 
 def zone_of(services: Services) -> ZoneInfo:
-    """Where the clocks of whoever sits here stand."""
     return ZoneInfo(services.settings.general.zone)
-
-
-def console() -> Console:
-    """For tables and texts, of others too. In a pipe a table is as wide as it needs to be read, not as narrow as an
-    unknown window, and a text has the lines that it has."""
-    if sys.stdout.isatty():
-        return _Legible(file=sys.stdout, highlight=False, emoji=False)
-    return _Legible(file=sys.stdout, width=WIDTH_IN_A_PIPE, soft_wrap=True, highlight=False, emoji=False)
-
-
-class _Legible(Console):
-    """Shows nothing that a terminal would obey, but what is its own."""
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        for text, style, control in super().render(renderable, options):
-            yield Segment(text if control else legible(text), style, control)
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError

@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from core.text.sanitize import on_one_line
-from core.types import Scope, Session
+from core.types import Answer, Scope, Session
 from gateway import texts
 from gateway.cli.runtime import (
     AsJson,
     InScope,
     Limit,
-    console,
+    answer_with,
     fail,
     is_bare,
     joined,
+    print_json,
     say,
     say_json,
     seen,
@@ -26,14 +25,14 @@ from gateway.cli.runtime import (
     visit,
     zone_of,
 )
+from gateway.commands.context import CommandContext
+from gateway.commands.sessions import TITLE_CHARS, list_sessions
 from gateway.services import Services
 
-TITLE_CHARS = 120
 ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a session.")]
 
 
 def add_sessions(app: typer.Typer) -> None:
-    """Puts the commands on the command line."""
     sessions = typer.Typer(help="Earlier conversations: list, show, title, export.")
     sessions.callback(invoke_without_command=True)(_sessions)
     sessions.command("list")(_list)
@@ -64,25 +63,13 @@ def _list(
 ) -> None:
     """List the latest sessions."""
 
-    async def work(services: Services) -> None:
-        found = await services.transcripts.recent(await seen(services, scope), limit, joined(text) or None)
-        if as_json:
-            say_json([_object(session) for session in found])
-            return
-        if not found:
-            say("There are no sessions.")
-            return
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        for name in ("Session", "When", "Platform", "Messages"):
-            table.add_column(name, no_wrap=True, justify="right" if name in ("Session", "Messages") else "left")
-        table.add_column("Title", overflow="fold")
-        for session in found:
-            at = texts.moment(session.last_at or session.started_at, zone_of(services))
-            title = Text(on_one_line(session.title or ""))
-            table.add_row(str(session.id), at, session.address.platform, str(session.messages), title)
-        console().print(table)
+    async def objects(services: Services, scopes: frozenset[Scope]) -> object:
+        return [_object(one) for one in await services.transcripts.recent(scopes, limit, joined(text) or None)]
 
-    visit(work)
+    async def listed(services: Services, context: CommandContext) -> Answer:
+        return await list_sessions(services, context, joined(text), limit)
+
+    print_json(objects, scope) if as_json else answer_with(listed, scope)
 
 
 def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> None:
@@ -108,8 +95,7 @@ def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> Non
         tell(f"Session {session.id}, {title}, {texts.moment(session.started_at, zone)}\n")
         for message in messages:
             name = on_one_line(message.sender.name if message.sender else "") or message.role
-            head = f"{message.id}  {texts.moment(message.created_at, zone)}  {name}: "
-            console().print(Text.assemble((head, "dim"), message.text))
+            tell(f"{message.id}  {texts.moment(message.created_at, zone)}  {name}: {message.text}")
 
     visit(work)
 

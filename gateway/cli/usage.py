@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from core.types import Command
+from core.types import Command, Scope
 from core.usage.report import Spending
-from gateway.cli.runtime import AsJson, InScope, Limit, chat, is_bare, say_json, seen, visit
+from gateway.cli.runtime import AsJson, InScope, Limit, chat, is_bare, print_json
 from gateway.commands.usage import UsageCommands
 from gateway.services import Services
 
 
 def add_usage(app: typer.Typer) -> None:
-    """Puts the commands on the command line."""
     usage = typer.Typer(help="What the model has cost: the last 30 days; also months, sessions.")
     usage.callback(invoke_without_command=True)(_usage)
     usage.command("months")(_months)
@@ -21,42 +20,35 @@ def add_usage(app: typer.Typer) -> None:
 
 
 def _usage(context: typer.Context, scope: InScope = None, as_json: AsJson = False) -> None:
-    if not is_bare(context, scope, as_json):
-        return
-    if not as_json:
-        chat(UsageCommands, Command(name="usage"), scope)
-        return
+    async def lately(services: Services, scopes: frozenset[Scope]) -> object:
+        return _object(await services.usage_report.lately(scopes), services)
 
-    async def work(services: Services) -> None:
-        say_json(_object(await services.usage_report.lately(await seen(services, scope)), services))
-
-    visit(work)
+    if is_bare(context, scope, as_json):
+        print_json(lately, scope) if as_json else _table("", scope)
 
 
 def _months(scope: InScope = None, as_json: AsJson = False) -> None:
     """What each of the last twelve months has cost."""
-    if not as_json:
-        chat(UsageCommands, Command(name="usage", arguments="months"), scope)
-        return
 
-    async def work(services: Services) -> None:
-        found = await services.usage_report.months(await seen(services, scope))
-        say_json([{"month": f"{day:%Y-%m}", **_object(spending, services)} for day, spending in found])
+    async def months(services: Services, scopes: frozenset[Scope]) -> object:
+        found = await services.usage_report.months(scopes)
+        return [{"month": f"{day:%Y-%m}", **_object(spending, services)} for day, spending in found]
 
-    visit(work)
+    print_json(months, scope) if as_json else _table("months", scope)
 
 
 def _sessions(limit: Limit = 20, scope: InScope = None, as_json: AsJson = False) -> None:
     """What each of the latest conversations has cost."""
-    if not as_json:
-        chat(UsageCommands, Command(name="usage", arguments=f"sessions {limit}"), scope)
-        return
 
-    async def work(services: Services) -> None:
-        found = await services.usage_report.sessions(await seen(services, scope), limit)
-        say_json([{"session": one.id, "title": one.title, **_object(spent, services)} for one, spent in found])
+    async def sessions(services: Services, scopes: frozenset[Scope]) -> object:
+        found = await services.usage_report.sessions(scopes, limit)
+        return [{"session": one.id, "title": one.title, **_object(spent, services)} for one, spent in found]
 
-    visit(work)
+    print_json(sessions, scope) if as_json else _table(f"sessions {limit}", scope)
+
+
+def _table(arguments: str, scope: str | None) -> None:
+    chat(UsageCommands, Command(name="usage", arguments=arguments), scope)
 
 
 def _object(spending: Spending, services: Services) -> dict[str, object]:

@@ -47,11 +47,9 @@ class FactCommands:
         self._zone = ZoneInfo(zone)
 
     def is_reading(self, command: Command) -> bool:
-        """/remember writes."""
         return command.name == "facts"
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """See `gateway.commands.registry`."""
         if command.name == "facts":
             return await self._list(command.arguments.strip(), context)
         source = await self._pointed_at(command, context)

@@ -32,11 +32,9 @@ class LinkCommands:
         self._on_wake = on_wake
 
     def is_reading(self, command: Command) -> bool:
-        """Both change what may be seen."""
         return False
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """See `gateway.commands.registry`."""
         if context.scope.is_room or not context.inbound.is_direct:
             raise Refused(f"/{command.name} works in a direct chat with me only.")
         words = command.arguments.strip()

@@ -69,12 +69,10 @@ class MemoryCommands:
         self._zone = ZoneInfo(services.settings.general.zone)
 
     def is_reading(self, command: Command) -> bool:
-        """Unless it changes a note or a fact."""
         action, text = _action(command)
         return action not in _CHANGING and not self._facts.changes_facts(action, text)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """See `gateway.commands.registry`."""
         action, text = _action(command)
         if (about := await self._facts.answer(action, text, context)) is not None:
             return about

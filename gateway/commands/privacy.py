@@ -45,7 +45,6 @@ class ForgetCommands:
         return False
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """See `gateway.commands.registry`."""
         request = context.erasure_request
         if command.arguments.startswith(CONFIRMED):
             token = command.arguments.removeprefix(CONFIRMED).strip()
@@ -103,11 +102,9 @@ class ExportCommands:
         self._services = services
 
     def is_reading(self, command: Command) -> bool:
-        """It changes nothing."""
         return True
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """See `gateway.commands.registry`."""
         if context.scope.is_room or not context.inbound.is_direct:
             raise Refused(texts.EXPORT_DIRECT_ONLY)
         day = f"{self._services.clock.now():%Y-%m-%d}"

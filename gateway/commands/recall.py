@@ -37,11 +37,9 @@ class RecallCommands:
         self._zone = ZoneInfo(zone)
 
     def is_reading(self, command: Command) -> bool:
-        """Always."""
         return True
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """See `gateway.commands.registry`."""
         switches, text = _parted(command.arguments)
         results = await self._recall.recall(
             SearchQuery(

@@ -22,11 +22,9 @@ class ReminderCommands:
         self._appointments = services.appointments
 
     def is_reading(self, command: Command) -> bool:
-        """Only a list changes nothing."""
         return command.name == "cron" and _action(command)[0] not in ("add", *_CHANGES)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """See `gateway.commands.registry`."""
         if command.name == "remind":
             return await self._add(command.arguments, context)
         action, rest = _action(command)

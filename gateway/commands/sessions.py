@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import tzinfo
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from core.agent.sessions import SessionTracker
 from core.errors import Refused
 from core.markup.source import escape
 from core.store.outbox import OutboxItem
@@ -12,6 +13,9 @@ from core.types import Answer, Button, Command, Session
 from gateway import texts
 from gateway.commands.context import CommandContext, announced
 from gateway.services import Services
+
+if TYPE_CHECKING:
+    from core.agent.sessions import SessionTracker
 
 TITLE_CHARS = 120
 LISTED = 10
@@ -27,14 +31,12 @@ class SessionCommands:
     def __init__(self, services: Services, tracker: SessionTracker) -> None:
         self._services = services
         self._tracker = tracker
-        self._zone = ZoneInfo(services.settings.general.zone)
 
     def is_reading(self, command: Command) -> bool:
         """/stop must not wait for what it stops; a list of sessions changes nothing."""
         return command.name == "stop" or (command.name == "sessions" and _number(command.arguments) is None)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """See `gateway.commands.registry`."""
         match command.name:
             case "new":
                 return await self._new(context)
@@ -47,7 +49,7 @@ class SessionCommands:
             case _:
                 number = _number(command.arguments)
                 if number is None:
-                    return await self._list(command.arguments.strip(), context)
+                    return await list_sessions(self._services, context, command.arguments.strip(), LISTED)
                 session = await self._tracker.resume(number, context.inbound.address, context.scope, context.scopes)
                 return Answer(text=texts.resumed(number, session.title, is_copied=session.id != number))
 
@@ -74,32 +76,6 @@ class SessionCommands:
         await self._services.conversations.retitle(context.session.id, title)
         return Answer(text=f"This conversation is called{texts.titled(title)} now.")
 
-    async def _list(self, text: str, context: CommandContext) -> Answer:
-        sessions = await self._services.transcripts.recent(context.scopes, LISTED, text or None)
-        if not sessions:
-            about = f" with “{text[:60]}” in title or text" if text else ""
-            return Answer(text=texts.NO_SESSIONS.format(about=about))
-        lines = [f"- **{session.id}** {self._line(session, context)}" for session in sessions]
-        others = [session for session in sessions if session.id != context.session.id][:RESUMABLE]
-        if others:
-            lines += ["", f"`/sessions {others[0].id}` goes on with number {others[0].id}."]
-        buttons = [
-            Button(label=f"Go on with {session.id}", command=Command(name="sessions", arguments=str(session.id)))
-            for session in others
-        ]
-        return Answer(text="\n".join(lines), buttons=tuple(buttons))
-
-    def _line(self, session: Session, context: CommandContext) -> str:
-        notes = [
-            texts.moment(session.last_at or session.started_at, self._zone),
-            texts.counted(session.messages, "message"),
-        ]
-        if session.address.platform != context.inbound.address.platform:
-            notes.append(f"on {session.address.platform.title()}")
-        if session.id == context.session.id:
-            notes.append("this one")
-        return f"{escape(session.title) if session.title else 'Without a title'} ({', '.join(notes)})"
-
     async def _incognito(self, state: str, context: CommandContext) -> Answer:
         if state not in ("", "on", "off"):
             raise Refused(texts.INCOGNITO_USAGE)
@@ -115,6 +91,34 @@ class SessionCommands:
             raise Refused(texts.NOT_INCOGNITO)
         await conversations.end(session.id, "new", self._services.clock.now())
         return Answer(text=texts.INCOGNITO_OVER)
+
+
+async def list_sessions(services: Services, context: CommandContext, text: str, limit: int) -> Answer:
+    """The latest sessions, or those with `text` in title or first message; in a chat with buttons to go on."""
+    sessions = await services.transcripts.recent(context.scopes, limit, text or None)
+    if not sessions:
+        about = f" with “{text[:60]}” in title or text" if text else ""
+        return Answer(text=texts.NO_SESSIONS.format(about=about))
+    zone = ZoneInfo(services.settings.general.zone)
+    lines = [f"- **{session.id}** {_line(session, context, zone)}" for session in sessions]
+    others = [session for session in sessions if session.id != context.session.id][:RESUMABLE]
+    if others and not context.is_shell:
+        lines += ["", f"`/sessions {others[0].id}` goes on with number {others[0].id}."]
+    buttons = [
+        Button(label=f"Go on with {session.id}", command=Command(name="sessions", arguments=str(session.id)))
+        for session in others
+    ]
+    return Answer(text="\n".join(lines), buttons=tuple(buttons))
+
+
+def _line(session: Session, context: CommandContext, zone: tzinfo) -> str:
+    at = texts.moment(session.last_at or session.started_at, zone)
+    notes = [at, texts.counted(session.messages, "message")]
+    if session.address.platform != context.inbound.address.platform:
+        notes.append(f"on {session.address.platform.title()}")
+    if session.id == context.session.id:
+        notes.append("this one")
+    return f"{escape(session.title) if session.title else 'Without a title'} ({', '.join(notes)})"
 
 
 async def tell_of_restart(services: Services) -> None:

@@ -31,11 +31,9 @@ class StatusCommands:
         self._report = report
 
     def is_reading(self, command: Command) -> bool:
-        """None of them touches a conversation."""
         return True
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """See `gateway.commands.registry`."""
         if command.name in ("approve", "status") and context.is_owner and context.is_public:
             raise Refused(texts.NOT_IN_A_ROOM)
         match command.name:

@@ -30,11 +30,9 @@ class UsageCommands:
         self._zone = ZoneInfo(services.settings.general.zone)
 
     def is_reading(self, command: Command) -> bool:
-        """Always."""
         return True
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """See `gateway.commands.registry`."""
         is_wide = context.inbound.address.platform in _WIDE
         match command.arguments.lower().split():
             case []:

@@ -18,7 +18,6 @@ from core.store.facts import Fact, Facts
 from core.store.sqlite import database as sqlite
 from core.store.sqlite.database import Database
 from gateway.check import ADVICE, ask, check
-from gateway.packages import assert_own_packages, folders, intruders
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, NOON
 
@@ -112,20 +111,6 @@ async def _complaints(database: Database) -> list[str]:
         return await sqlite.damage(database)
     except StoreError as error:
         return [str(error)]
-
-
-def test_the_packages_are_ours() -> None:
-    assert_own_packages()
-    assert len(set(folders().values())) == 1
-
-
-def test_a_package_from_elsewhere_or_of_another_owner_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="one folder"):
-        assert_own_packages(places={**folders(), "gateway": tmp_path})
-    owners = {"gateway": ["hermes-agent", "mneme-gateway"], "core": ["mneme-gateway"], "json": ["other"]}
-    assert intruders(owners) == {"gateway": ["hermes-agent"]}
-    with pytest.raises(ConfigError, match="gateway by hermes-agent"):
-        assert_own_packages(owners=owners)
 
 
 async def test_telegram_knows_the_token_or_not() -> None:

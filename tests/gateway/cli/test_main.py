@@ -231,7 +231,6 @@ def test_check_says_what_is_right_and_what_is_not_set_up(home: Path) -> None:
     states = {finding["subject"]: finding["state"] for finding in json.loads(good(home, "check", "--json"))}
     assert states == {
         "settings": "right",
-        "packages": "right",
         "sqlite": "right",
         "state.db": "right",
         "search index": "right",

@@ -25,11 +25,18 @@ def shell(home: Path, command: str) -> tuple[int, str, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
-    ["mneme chat <&-", "mneme run <&-", "mneme recall - <&-", "mneme import - <&-", "mneme recall x >&- 2>&- <&-"],
+    ["mneme chat <&-", "mneme run <&-", "mneme recall - <&-", "mneme recall x >&- 2>&- <&-"],
 )
 def test_missing_streams_lead_nowhere(home: Path, command: str) -> None:
     code, _, error = shell(home, command)
     assert (code, error) == (0, "")
+
+
+@pytest.mark.slow
+def test_an_empty_import_is_one_sentence(home: Path) -> None:
+    code, out, error = shell(home, "mneme import - <&-")
+    assert (code, out, error.count("\n")) == (1, "", 1)
+    assert error.startswith("What came on stdin is nothing that can be imported.")
 
 
 @pytest.mark.slow

@@ -173,7 +173,7 @@ def test_nothing_that_others_wrote_drives_the_terminal(mneme: Mneme) -> None:
 
     mneme.inside(work)
     shown = mneme("recall", "--session", str(number))
-    assert f"{TAMED}: first [2J line\n{'long ' * 100}end\n" in shown
+    assert f"{TAMED}: first [2J line {'long ' * 100}end\n" in shown
     assert TAMED in mneme("recall", "line")
     assert mneme("approve") == f"{TAMED} (telegram, id 5)\n"
     mneme("cron", "add", "tomorrow", "at", "9", "call", EVIL)
