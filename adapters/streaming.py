@@ -50,11 +50,8 @@ class MessageApi(Protocol):
 
 
 class StreamedReply:
-    """The answer's messages in the order of its parts, from the first draft to the final answer.
-
-    Every new message is recorded in the record right after the platform has answered, and those an earlier process
-    recorded are edited, not posted again. With ``drafts=False`` only typing and the final answer are shown.
-    """
+    """Every new message is recorded once the platform has answered, and those an earlier process recorded are edited,
+    not posted again. With ``drafts=False`` only typing and the final answer are shown."""
 
     def __init__(self, api: MessageApi, *, drafts: bool = True, typing_every_s: float = 4.0) -> None:
         self._api = api
@@ -73,8 +70,7 @@ class StreamedReply:
         self._log = structlog.get_logger("streaming")
 
     def begin(self, record: DeliveryRecord) -> None:
-        """Starts typing and drafts; both end by themselves when the task that called this ends without `finish`.
-        Called once, inside a running event loop."""
+        """Starts typing and drafts, which end when the calling task ends. Called once, inside a running event loop."""
         if self._record is not None:
             raise RuntimeError("this reply has begun already")
         self._record = record
@@ -87,15 +83,13 @@ class StreamedReply:
             caller.add_done_callback(lambda _: self._end_soon())
 
     def show(self, text: str) -> None:
-        """The answer so far; only the latest is kept."""
         if text != self._text:
             self._text = text
             self._news.set()
 
     async def finish(self, answer: Answer) -> None:
-        """Makes the platform's messages equal to the answer; an answer without text and files says so. Waits out delays
-        that the platform asks for, up to 30 seconds in all, and raises DeliveryError beyond; may then be called again
-        and goes on where it was."""
+        """Makes the platform's messages equal to the answer. Waits out delays that the platform asks for, 30 seconds in
+        all; raises DeliveryError beyond, and then goes on where it was when called again."""
         if self._record is None:
             raise RuntimeError("a reply has to begin before it can finish")
         await self._stop()
@@ -116,7 +110,7 @@ class StreamedReply:
         await self._remove_from(len(parts), len(self._posted))
 
     async def abandon(self) -> None:
-        """Ends typing and drafts. What was shown stays, for the process that takes the answer up again."""
+        """Ends typing and drafts; what was shown stays, for the process that takes the answer up again."""
         try:
             await self._stop()
         except MnemeError as error:
@@ -127,7 +121,7 @@ class StreamedReply:
         self._news.set()
 
     async def _stop(self) -> None:
-        """Lets the call in flight end, so that no message is made whose id is not known; then the task is gone."""
+        """Lets the call in flight end, so that no message is made whose id is not known."""
         self._end_soon()
         task, self._task = self._task, None
         if task is None:
@@ -160,7 +154,7 @@ class StreamedReply:
                 await self._pause(self._api.pace_s)
 
     async def _guarded(self, call: Callable[[], Awaitable[None]]) -> None:
-        """A draft may be dropped; a refusal for good ends them and is told by `finish`."""
+        """A draft may be dropped; a permanent refusal ends them and is raised by `finish`."""
         try:
             await call()
         except DeliveryError as error:
@@ -180,7 +174,7 @@ class StreamedReply:
             return
 
     async def _show_draft(self) -> None:
-        """Parts that are full already are shown as they will stay; the text goes on in the message after."""
+        """Full parts are shown as they will stay; the text goes on in the next message."""
         parts = self._parts(self._text)
         if parts:
             parts += [_PLACEHOLDER] * (len(self._posted) - len(parts))
@@ -194,8 +188,7 @@ class StreamedReply:
             await self._edit(index, part, None)
 
     async def _finish_part(self, index: int, part: str, answer: Answer | None) -> None:
-        """Makes the message at `index` show the part for good. Where that one is gone or cannot be edited, the next one
-        takes its place, or a new one, and it is removed."""
+        """A message that is gone or cannot be edited is replaced by the next one, or a new one, and removed."""
         if index == len(self._posted):
             await self._post(part, answer)
         elif not await self._is_edited(index, part, answer):
@@ -208,7 +201,7 @@ class StreamedReply:
             await self._remove(unusable[0])
 
     async def _is_edited(self, index: int, part: str, answer: Answer | None) -> bool:
-        """Tries an edit twice, unless the first try shows that the message is gone."""
+        """Tries twice, unless the first try shows that the message is gone."""
         for is_last_try in (False, True):
             try:
                 await self._edit(index, part, answer)
@@ -229,7 +222,7 @@ class StreamedReply:
             self._posted[index] = (message_id, part)
 
     async def _post(self, part: str, answer: Answer | None) -> None:
-        """The nonce counts recorded messages: the part's index, and another for one that has to be replaced."""
+        """The nonce counts recorded messages, so that a replacement gets a new one."""
         assert self._record is not None
         message_id = await self._api.post(part, answer, f"{self._record.key}:{self._recorded}")
         self._posted.append((message_id, part))
@@ -237,7 +230,6 @@ class StreamedReply:
         await self._record.record(message_id)
 
     async def _remove_from(self, first: int, end: int) -> None:
-        """Removes the messages between two indexes, the last one first."""
         for index in range(end - 1, first - 1, -1):
             await self._remove(self._posted.pop(index)[0])
 
@@ -249,12 +241,12 @@ class StreamedReply:
             self._log.info("not removed", message_id=message_id, error=str(error))
 
     def _parts(self, text: str) -> list[str]:
-        """What the text is cut into; parts that render to nothing are no messages."""
+        """Parts that render to nothing are no messages."""
         parts = split(text, self._api.limit_chars, self._measure)
         return [part for part in parts if self._measure(part) > 0]
 
     def _measure(self, markdown: str) -> int:
-        """The api's measure, remembered: drafts of one growing text ask for the same beginnings again and again."""
+        """Remembered: drafts of one growing text measure the same beginnings again and again."""
         length = self._measured.get(markdown)
         if length is None:
             if len(self._measured) >= _MEASURED_PARTS:
@@ -264,7 +256,7 @@ class StreamedReply:
 
 
 class _Patience:
-    """Repeats a call as often as the platform asks for a delay, until the delays add up to more than `left_s`."""
+    """Repeats a call as often as the platform asks for a delay, at most `left_s` in all."""
 
     def __init__(self, left_s: float) -> None:
         self._left_s = left_s

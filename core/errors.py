@@ -35,8 +35,7 @@ class HistoryError(MnemeError):
 
 
 class ModelError(MnemeError):
-    """The model did not answer. `retry_after_s` is what the server asked for, if it did; `status` the HTTP status that
-    the failure stands for (413: the conversation is too long), None when there was none."""
+    """`retry_after_s` as the server asked; `status` as HTTP has it (413: the conversation is too long)."""
 
     def __init__(
         self,
@@ -57,8 +56,7 @@ class ToolError(MnemeError):
 
 
 class DeliveryError(MnemeError):
-    """A platform refused or lost a message. Permanent: the chat is gone, the bot was blocked, the token expired.
-    Missing: the message to be edited is gone, so that it has to be posted anew."""
+    """Permanent: chat gone, bot blocked, token expired. Missing: the message to edit is gone, so it is posted anew."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawUpdate:
-    """An update exactly as the platform sent it, kept until it was normalised."""
+    """An update as the platform sent it, kept until it is normalised."""
 
     platform: str
     update_id: int
@@ -40,7 +40,7 @@ EndReason = Literal["new", "length", "resumed", "rights", "cron", "import"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a conversation takes place; a queue and the open session belong to it."""
+    """Where a conversation takes place."""
 
     platform: str
     chat_id: str
@@ -48,12 +48,12 @@ class Address:
 
     @property
     def key(self) -> str:
-        """``"telegram:42"`` or, inside a thread or topic, ``"telegram:42/7"``."""
+        """``"telegram:42"`` or, in a thread or topic, ``"telegram:42/7"``."""
         return f"{self.platform}:{self.chat_id}" + (f"/{self.thread_id}" if self.thread_id else "")
 
     @classmethod
     def parse(cls, key: str) -> Address:
-        """The reverse of `key`; raises ValueError when there is no platform or no chat."""
+        """The reverse of `key`. Raises ValueError."""
         platform, _, rest = key.partition(":")
         chat_id, _, thread_id = rest.partition("/")
         if not platform or not chat_id:
@@ -63,7 +63,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """One identity on one platform. Numeric ids, never names: names can be changed by anybody."""
+    """One identity on one platform, by numeric id: names can be changed by anybody."""
 
     platform: str
     user_id: str
@@ -75,7 +75,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Scope:
-    """Who may ever see what is said: one account's private scope, or one room's."""
+    """Who may ever see what is said: one account, or one room."""
 
     key: str
 
@@ -94,7 +94,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """Who spoke. `is_nobody`: an anonymous admin, a channel, a webhook or a bot; never matched to a person or list."""
+    """`is_nobody`: an anonymous admin, channel, webhook or bot; matches no person and no list."""
 
     id: str
     name: str
@@ -103,7 +103,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A slash command: `name` without the slash, in lower case; `arguments` as typed after it, stripped."""
+    """`name` without the slash, in lower case; `arguments` as typed after it, stripped."""
 
     name: str
     arguments: str = ""
@@ -111,7 +111,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """Something that came with a message; `reference` is the platform's own id or address of it."""
+    """`reference`: the platform's own id or address."""
 
     kind: str
     name: str
@@ -122,15 +122,11 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbound:
-    """One platform event, normalised. `scope` is decided by the adapter, which alone knows what kind of chat it is.
-
-    kind edit: `text` is the new text of `message_id`; delete: `text` is empty; action: a pressed button, `text` is the
-    id of a row in `actions`, `message_id` the press's own id. `is_addressed`: in a room, whether the bot was
-    mentioned, replied to or commanded; always true in a direct chat. `is_interaction`: only the reply that came with it
-    can answer it (a Discord interaction); after a restart it is marked expired and never answered in public.
-    `link_base`: what with a message id behind it is a link to that message, where the platform has such links.
-    `origin`: forwarded and via_bot are somebody else's words, which command and confirm nothing.
-    """
+    """One platform event. The adapter decides the scope, since it alone knows the kind of chat.  kind edit: `text` is
+    the new text of `message_id`; delete: it is empty; action (a pressed button): the id of a row in `actions`, and
+    `message_id` is the press's own. `is_addressed`: in a room, whether the bot was mentioned, replied to or commanded.
+    `is_interaction`: only the reply beside it can answer it (Discord). `link_base`: a link to a message when its id is
+    appended. `origin` forwarded or via_bot: the words of others, which command and confirm nothing."""
 
     kind: InboundKind
     address: Address
@@ -151,7 +147,7 @@ class Inbound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Button:
-    """A button under an answer. The router keeps `command` as a row in `actions` and fills in the row's `id`."""
+    """The router stores `command` in `actions` and fills in the row's `id`."""
 
     label: str
     command: Command
@@ -160,8 +156,6 @@ class Button:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A file to send: `content` are its bytes."""
-
     name: str
     content: bytes
     mime: str = "application/octet-stream"
@@ -169,10 +163,9 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a command or the agent gives to `Reply.finish`; `text` is Markdown. `confirm`: what runs when the person's
-    next message there is a yes (see `gateway/commands/confirmations.py`); its arguments name things by ids, never by
-    words. `dictated`: what runs with the words of that message behind its arguments. `kept`: what is written down in
-    place of a `text` that holds a secret."""
+    """`text` is Markdown. `confirm`: what runs when the person's next message is a yes, its arguments are ids, never
+    words (`gateway/commands/confirmations.py`); `dictated`: what runs with that message's words behind its arguments.
+    `kept`: stored in place of a `text` that holds a secret."""
 
     text: str
     buttons: tuple[Button, ...] = ()
@@ -185,8 +178,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one model call, or the sum of several. `input` is what was neither read from nor written to cache;
-    `cache_write_hour` is that part of `cache_write` which is kept for an hour, at another price."""
+    """Tokens. `input`: neither read from nor written to cache; `cache_write_hour`: the part of `cache_write` kept an
+    hour."""
 
     input: int = 0
     output: int = 0
@@ -205,16 +198,14 @@ class Usage:
 
     @property
     def sent(self) -> int:
-        """All input tokens of the request, cached or not."""
+        """All input tokens, cached or not."""
         return self.input + self.cache_read + self.cache_write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation at one address. `opens_at`: the first message id of the parent that the model still sees.
-    `link_base`: see `Inbound`.
-    `sight`: what could be seen here when the prompt was written. `is_incognito`: it lives in memory only, and nothing
-    of it is told to any memory."""
+    """One conversation at one address. `opens_at`: the parent's first message that the model still sees. `sight`: what
+    could be seen when the prompt was written. `is_incognito`: it lives in memory only. `link_base`: see `Inbound`."""
 
     id: int = 0
     address: Address
@@ -238,10 +229,9 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One row of the conversation. `blocks`: the exact content blocks, None when they would be one text block equal
-    to `text`. `sent`: the block list of a user turn as it went to the model, None when equal to the plain message.
-    `tools`: names and arguments of tool calls in searchable form (None for recall and memory tools). `origin`: of what
-    a person said; see `Inbound`."""
+    """One row. `blocks`: content blocks, None when they are one text block equal to `text`. `sent`: blocks of a user
+    turn as sent, None when equal to the plain message. `tools`: tool calls in searchable form. `origin`: see
+    `Inbound`."""
 
     role: Role
     text: str
@@ -261,15 +251,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """What the model's context holds now, so that recall leaves it out. `spans`: session id, first and last message id,
-    both of them inside."""
+    """What the model's context holds, left out of recall: session id, first and last message id (inclusive)."""
 
     spans: tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """Whose tool call it is: the tool sees `scopes`, writes to `scope`, and leaves `window` out of recall."""
+    """A tool sees `scopes`, writes to `scope`, and leaves `window` out of recall."""
 
     session: Session
     scope: Scope
@@ -282,11 +271,10 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool the model may call. `schema` is the JSON schema of the arguments; `run` returns what the model reads and
-    raises ToolError with a sentence it can act on. `is_quote`: the result repeats history or memory, so recall must
-    not index it. `is_reading`: it writes nothing down and tells nobody outside, so that it serves incognito as well.
-    `is_outside`: it is a service's, which may keep what it is asked, so that it does not serve what is scheduled.
-    `patience_s`: it keeps a limit of its own, and is waited for so long even where others are not."""
+    """`schema`: JSON schema of the arguments. `run` returns what the model reads, or raises ToolError. `is_quote`: the
+    result repeats stored text and is not indexed. `is_reading`: writes and tells nothing, so it serves incognito.
+    `is_outside`: a service may keep what it is asked, so it does not serve schedules. `patience_s`: its own, longer
+    time limit."""
 
     name: str
     description: str
@@ -300,7 +288,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payer:
-    """On whose account a model call goes: the session it is made for, which has a scope; without one, the scope."""
+    """Who pays for a model call: a session, whose scope pays, or a scope."""
 
     session_id: int | None = None
     scope: Scope | None = None
@@ -312,9 +300,8 @@ NOBODY = Payer()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One model call. `messages` are ``{"role", "content": [blocks]}`` with ``cache_control`` marks already placed;
-    `system` likewise is a list of text blocks. `tools` are name, description, input_schema objects. `kind` and `payer`
-    are for the usage log."""
+    """One model call: text blocks, ``{"role", "content": [blocks]}`` and tool definitions, with ``cache_control`` marks
+    placed. `kind` and `payer` are for the usage log."""
 
     system: tuple[Json, ...]
     messages: tuple[Json, ...]
@@ -327,9 +314,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What one model call gave: the exact `blocks`, their text joined, why it ended, what it cost.
-    `stop_reason` is the API's word: end_turn, max_tokens, stop_sequence, tool_use, pause_turn, refusal,
-    model_context_window_exceeded."""
+    """`blocks` exactly as answered, `text` joined, `stop_reason` as the Messages API names it."""
 
     blocks: tuple[Json, ...]
     text: str
@@ -340,9 +325,8 @@ class Completion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One argument of a command, for platforms that describe arguments. `prefix`: what stands before its value in the
-    line a person would type (``from:``); one without a colon at its end (``--summary``) is a switch, which stands
-    there alone when the value is "true"."""
+    """One argument of a command. `prefix`: what stands before its value in a typed line (``from:``); without a colon at
+    its end (``--summary``) it is a switch, given when the value is "true"."""
 
     name: str
     description: str
@@ -352,16 +336,14 @@ class Option:
 
     @property
     def is_switch(self) -> bool:
-        """Whether it has no value but is there or not."""
         return bool(self.prefix) and not self.prefix.endswith(":")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSpec:
-    """How a command is announced. Where a platform gives options one by one, their values are joined by `joiner`, in
-    order (switches first, then what has a prefix), to the same argument line a person would type. `is_private`: the
-    answer is for the caller's eyes only. `menu`: where messages have a menu, the entry there that calls it with what
-    the message says, which is then `Inbound.reply_to`."""
+    """How a command is announced. Option values are joined by `joiner` to the line a person would type: switches, then
+    those with a prefix, then the rest. `is_private`: for the caller's eyes only. `menu`: the entry of a message menu
+    that calls it with the message's text, which is then `Inbound.reply_to`."""
 
     name: str
     description: str

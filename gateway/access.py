@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from core.ports import Clock, Reply
+from core.ports import Clock
 from core.store.people import Pairing, People
-from core.types import Account, Answer, Command, Inbound, Scope, Session
-from gateway import texts
-from gateway.commands.context import CommandContext
-from gateway.commands.registry import Commands
-from gateway.delivery import Delivery
+from core.types import Account, Inbound, Scope
 from gateway.owner_notices import OwnerNotices
 
 CRON = "cron"
@@ -78,20 +74,17 @@ class Access:
         return pairing
 
     async def scope(self, inbound: Inbound) -> Scope:
-        """The scope of an event; a room that has moved keeps the one it had."""
+        """A room that has moved keeps the scope it had."""
         return await self._directory.room(inbound.scope) if inbound.scope.is_room else inbound.scope
 
     async def scopes(self, scope: Scope) -> frozenset[Scope]:
-        """Everything that may be seen where `scope` is spoken."""
         return await self._directory.scopes(scope)
 
     async def is_owner(self, inbound: Inbound) -> bool:
-        """Whether the owner himself speaks."""
         account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
         return not inbound.sender.is_nobody and await self._directory.is_owner(account)
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """A room has a new id and keeps its scope."""
         await self._directory.moved(platform, old_chat_id, new_chat_id)
 
     async def _may_plan(self, user_id: str, scope: Scope) -> bool:
@@ -124,35 +117,3 @@ class Access:
     async def _is_own(self, scope: Scope) -> bool:
         """A room the owner declared his own shows more than itself, so only he is served there."""
         return await self._directory.scopes(scope) != frozenset((scope,))
-
-
-class PairingReplies:
-    """Answers strangers; `commands` knows /link, the only command that is theirs."""
-
-    def __init__(self, access: Access, commands: Commands, delivery: Delivery, clock: Clock) -> None:
-        self._access = access
-        self._commands = commands
-        self._delivery = delivery
-        self._clock = clock
-
-    async def answer(self, inbound: Inbound, reply: Reply, scope: Scope) -> None:
-        """To a stranger's event in his direct chat, whose scope is `scope`: at most a question or a code."""
-        if inbound.kind not in ("message", "action"):
-            return
-        command = await self._commands.confirmed(inbound) or inbound.command
-        if command is not None and command.name == "link" and command.arguments.strip():
-            await self._delivery.tell(inbound, reply, await self._linked(command, inbound, scope))
-        elif inbound.kind == "message":
-            pairing = await self._access.pair(inbound)
-            if pairing is not None:
-                await self._delivery.tell(inbound, reply, Answer(text=texts.stranger(pairing.code)))
-
-    async def _linked(self, command: Command, inbound: Inbound, scope: Scope) -> Answer:
-        context = CommandContext(
-            inbound=inbound,
-            scope=scope,
-            scopes=frozenset((scope,)),
-            session=Session(address=inbound.address, scope=scope, started_at=self._clock.now()),
-            is_owner=False,
-        )
-        return await self._commands.answer(command, context)

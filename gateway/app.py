@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -60,7 +60,6 @@ from gateway.delivery import Delivery
 from gateway.maintenance import CurationChore, Maintenance
 from gateway.outbox_worker import OutboxWorker, ProviderDelivery
 from gateway.owner_notices import OwnerNotices, ReviewNotices
-from gateway.retry import Retry
 from gateway.router import Router
 from gateway.scheduler import Scheduler
 from gateway.services import Services, chosen, client
@@ -74,11 +73,8 @@ CONNECT = (
 
 
 async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool) -> str | None:
-    """Runs the gateway until it is told to stop, or the input ends of a terminal that is all there is. Returns what is
-    left to say then.
-
-    Raises ConfigError when another gateway has this home, or when every platform refused us; StoreError.
-    """
+    """Runs until a stop signal, or the end of input of a terminal that is all there is; returns what is left to say
+    then. Raises StoreError; ConfigError when another gateway has this home, or when every platform refused us."""
     changed = asyncio.Event()
     with _locked(settings.home):
         async with Services.open(settings, changed.set) as services, AsyncExitStack() as stack:
@@ -95,7 +91,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
 
 
 class _Process:
-    """One run: what lives only as long as the process does."""
+    """What lives only as long as the process does."""
 
     def __init__(
         self, services: Services, adapters: Sequence[Adapter], changed: asyncio.Event, stack: AsyncExitStack
@@ -127,7 +123,6 @@ class _Process:
         self._log = structlog.get_logger("app")
 
     async def live(self) -> Supervisor:
-        """Listens, serves, delivers, until the stop signal or the end of the terminal's input."""
         model, helper = _models(self._services, self._stack)
         report = StatusReport(self._services, model.name)
         self._router, commands, self._memory = await build_router(
@@ -205,8 +200,7 @@ async def build_router(
     report: StatusReport,
     on_wake: Callable[[], None],
 ) -> tuple[Router, Commands, MemoryManager]:
-    """The way of a message through the core, with everything on it but platforms: what a process runs, and tests.
-    `on_wake` is called when something was put into the outbox. Whoever asks for it shuts the memory down."""
+    """The way of a message through the core, without platforms. The caller shuts the memory down."""
     settings, zone = services.settings, services.settings.general.zone
     model = MeteredModel(model, services.usage_log, services.clock, settings.model.cache)
     helper = None if helper is None else MeteredModel(helper, services.usage_log, services.clock, settings.model.cache)
@@ -252,7 +246,7 @@ async def build_router(
         delivery=delivery,
         agent=agent,
         post_turn=PostTurn(services.conversations, memory, helper, settings.model.helper),
-        retry=Retry(services.epoch_guard, services.inbox, services.people.scopes),
+        epoch_guard=services.epoch_guard,
         commands=commands,
         clock=services.clock,
     )
@@ -262,7 +256,7 @@ async def build_router(
 def _memory(
     services: Services, builtins: Sequence[MemoryProvider], owner_notices: OwnerNotices, on_wake: Callable[[], None]
 ) -> MemoryManager:
-    """What is built in and what the settings name; a service that cannot be had is a warning."""
+    """Built-in memories and the services of the settings; one that cannot be had is a warning."""
     settings = services.settings
     found, wrong = chosen(settings)
     queue, source = SyncQueue(services.database, services.clock), SyncSource(services.database)
@@ -280,7 +274,6 @@ def _memory(
 
 
 def _curation(services: Services, on_wake: Callable[[], None]) -> CurationChore:
-    """Who keeps facts and notes in order when nobody is there."""
     options = services.settings.memory
     return CurationChore(
         curator=Curator(services.facts, services.fact_search, services.clock, services.settings.curator),
@@ -293,7 +286,6 @@ def _curation(services: Services, on_wake: Callable[[], None]) -> CurationChore:
 
 
 def _memories(services: Services, helper: Model | None) -> list[MemoryProvider]:
-    """What is built in: notes, history, and facts, unless the settings turn these off."""
     options, zone = services.settings.memory, services.settings.general.zone
     backlog = FactBacklog(services.database, services.facts)
     evidence = EvidenceSearch(services.conversations, backlog, zone)
@@ -317,7 +309,7 @@ def _memories(services: Services, helper: Model | None) -> list[MemoryProvider]:
 
 
 def _models(services: Services, stack: AsyncExitStack) -> tuple[Model, Model | None]:
-    """The model that talks, and the one for titles, summaries and searches, which may be none."""
+    """The model that talks, and the cheap one for titles, summaries and searches."""
     zone = services.settings.general.zone
     claude = client(services.settings, services.clock)
     if claude is None:
@@ -359,17 +351,11 @@ def _platforms(services: Services, *, chat_only: bool, has_terminal: bool) -> li
     return adapters
 
 
-@contextlib.contextmanager
-def _locked(home: Path) -> Iterator[None]:
-    lock = FileLock(home / "gateway.lock")
+def _locked(home: Path) -> contextlib.AbstractContextManager[object]:
     try:
-        lock.acquire(timeout=0)
+        return FileLock(home / "gateway.lock").acquire(timeout=0)
     except Timeout as error:
         raise ConfigError(
             f"Mneme runs already with the home {home}. Stop it first, or use another MNEME_HOME; recall, sessions, "
             "memory and cron work beside it."
         ) from error
-    try:
-        yield
-    finally:
-        lock.release()

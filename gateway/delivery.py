@@ -19,7 +19,7 @@ from core.errors import DeliveryError, MnemeError, StoreError
 from core.ports import Clock, Reply
 from core.store.inbox import Inbox, InboxEntry
 from core.store.outbox import Outbox, OutboxItem
-from core.types import Address, Answer, Inbound
+from core.types import Answer, Inbound
 from gateway.supervisor import contained
 
 TRIES = 12
@@ -32,8 +32,7 @@ Write = Callable[[], Awaitable[None]]
 
 
 class _Record:
-    """Fills the role DeliveryRecord. `keep` writes that a message exists, now or later; None for what is not in the
-    outbox."""
+    """Fills the role DeliveryRecord. `keep` None: for what is not in the outbox."""
 
     def __init__(
         self, key: str, posted: Sequence[str] = (), keep: Callable[[str], Awaitable[None]] | None = None
@@ -52,7 +51,7 @@ class Delivery:
     """Inbox and outbox as the router and the outbox worker use them."""
 
     def __init__(self, inbox: Inbox, outbox: Outbox, clock: Clock, patience_s: float = PATIENCE_S) -> None:
-        self._inbox = inbox
+        self.inbox = inbox
         self._outbox = outbox
         self._clock = clock
         self._patience_s = patience_s
@@ -67,36 +66,19 @@ class Delivery:
         self._log = structlog.get_logger("delivery")
 
     def on_give_up(self, prefix: str, handler: Callable[[str], Awaitable[None]]) -> None:
-        """`handler` is called with the key of every item that begins so and is given up, before it is marked dead; once
-        more after a crash in between."""
+        """`handler` gets the key of every item with this prefix before it is marked dead; again after a crash in
+        between."""
         self._give_up_handlers[prefix] = handler
 
     async def accept(self, inbound: Inbound, written: Inbound) -> InboxEntry | None:
-        """Writes an event down, as `written`: what may not be kept is not in it, and lost in a crash. None when it is
-        known."""
+        """Stores an event as `written`, without what may not be kept. None when it is known already."""
         now = self._clock.now()
-        entry_id = await self._inbox.accept(written, now)
+        entry_id = await self.inbox.accept(written, now)
         return None if entry_id is None else InboxEntry(id=entry_id, inbound=inbound, received_at=now)
-
-    def is_incognito(self, address: Address) -> bool:
-        """Whether what is said there leaves at once or not at all: the conversation is incognito."""
-        return self._inbox.is_incognito(address)
-
-    async def waiting(self) -> list[InboxEntry]:
-        """What an earlier process accepted and did not answer."""
-        return await self._inbox.waiting()
-
-    async def update(self, entry: InboxEntry) -> None:
-        """The event of an entry was edited while it waits."""
-        await self._inbox.update(entry)
-
-    async def close(self, entries: Sequence[InboxEntry]) -> None:
-        """The entries need no answer any more."""
-        await self._inbox.close([entry.id for entry in entries])
 
     @staticmethod
     def draft(inbound: Inbound) -> OutboxItem:
-        """The outbox item that the answer to an event will leave in; nothing is stored."""
+        """The outbox item for the answer to an event, not stored."""
         is_quoting = not inbound.is_direct and inbound.kind == "message"
         return OutboxItem(
             key=f"turn:{inbound.address.key}:{inbound.kind}:{inbound.message_id}",
@@ -110,24 +92,18 @@ class Delivery:
         return await self._outbox.hold(outbox_item)
 
     def begin(self, outbox_item: OutboxItem, reply: Reply) -> None:
-        """Work on an answer has begun: typing is shown, what is posted is recorded."""
+        """Shows typing; what is posted is recorded."""
 
         async def keep(message_id: str) -> None:
             await self._write(partial(self._outbox.record, outbox_item.key, message_id))
 
         reply.begin(_Record(outbox_item.key, outbox_item.posted, keep))
 
-    async def fill(self, outbox_item: OutboxItem, answer: Answer) -> None:
-        """Stores the content of the item, in the hands of this process."""
-        await self._outbox.fill(outbox_item.key, answer, None)
-
     async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
-        """Sends the final answer through a reply that has begun. False when it did not arrive; it is then tried again
-        later, or marked dead when that is hopeless (`is_once`: only this reply can deliver it).
-
-        Where an older answer has yet to leave for the same address, this one is left to the worker, to leave after it.
-        """
-        if is_once or (outbox_item.answer is None and self.is_incognito(outbox_item.address)):
+        """Sends the final answer through a reply that has begun. False when it did not arrive: it is tried again later,
+        or dead when that is hopeless (`is_once`: only this reply can deliver it). It is left to the worker where an
+        older answer has yet to leave for the same address."""
+        if is_once or (outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address)):
             return await self._send(outbox_item, reply, answer, is_once=True)
         address = outbox_item.address.key
         lock = self._locks.setdefault(address, asyncio.Lock())
@@ -144,7 +120,7 @@ class Delivery:
         return False
 
     async def fail(self, outbox_item: OutboxItem, error: MnemeError, *, is_once: bool = False) -> None:
-        """Notes that a delivery failed: it is tried again later, or marked dead when that is hopeless."""
+        """Postpones a delivery that failed, or marks it dead when that is hopeless."""
         is_permanent = isinstance(error, DeliveryError) and error.is_permanent
         tries = TRIES_OF_MEMORY if outbox_item.kind == "memory" else TRIES
         if is_permanent or is_once or outbox_item.attempts + 1 >= tries:
@@ -162,8 +138,7 @@ class Delivery:
         self.on_due()
 
     async def write_pending(self) -> None:
-        """Writes what the store could not take before, oldest first. Raises StoreError while it still cannot. For the
-        worker only: two at a time would write the same twice."""
+        """Writes what the store could not take before, oldest first; only one task may call it. Raises StoreError."""
         while self._unwritten:
             await self._unwritten[0]()
             self._unwritten.popleft()
@@ -172,7 +147,7 @@ class Delivery:
         """The reply that came with the event is lost and nothing else may answer it."""
         outbox_item = await self.hold(self.draft(entry.inbound))
         await self._outbox.mark_dead(outbox_item.key, "expired: the process ended before it was answered")
-        await self.close([entry])
+        await self.inbox.close([entry.id])
 
     async def tell(self, inbound: Inbound, reply: Reply, answer: Answer, *, has_begun: bool = False) -> None:
         """Says something that need not be kept (a pairing code to a stranger), or that cannot be."""
@@ -195,7 +170,7 @@ class Delivery:
         return True
 
     async def _leave(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:
-        """Leaves an answer to the worker; only once the reply has ended, so that its messages are all recorded."""
+        """The worker may take an answer only once its reply has ended and all its messages are recorded."""
         self._left.add(outbox_item.address.key)
         try:
             with contained():
@@ -221,7 +196,7 @@ class Delivery:
             return False
 
     async def _write(self, write: Write) -> None:
-        """Writes to the outbox; when the store is out of order later, in the same order."""
+        """When the store is out of order, writes later, in the same order."""
         try:
             await write()
         except StoreError as error:

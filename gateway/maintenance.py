@@ -29,8 +29,8 @@ SAY_EVERY_S = 2.0
 
 
 class Maintenance:
-    """`data_version` changes with every write of another process. `on_change` is awaited when it did, or when `changed`
-    is set by this one. `chores` do one small step a call, besides the indexes, and say whether there is more to do."""
+    """`data_version` changes with every write of another process, `changed` is set by this one; then `on_change` is
+    awaited. `chores` do one small step a call and say whether there is more to do."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Maintenance:
         self._log = structlog.get_logger("maintenance")
 
     async def watch(self) -> None:
-        """Until cancelled. What could not be told is told at the next look."""
+        """Until cancelled; a failed `on_change` is repeated."""
         known: int | None = None
         is_changed = False
         while True:
@@ -65,7 +65,6 @@ class Maintenance:
             is_changed = await self._told() or is_changed
 
     async def _told(self) -> bool:
-        """Waits until this process says that something changed, or until it is time to look for what others did."""
         try:
             async with asyncio.timeout(LOOK_EVERY_S):
                 await self._changed.wait()
@@ -75,8 +74,7 @@ class Maintenance:
         return True
 
     async def tend(self) -> None:
-        """Until cancelled: small steps, so that no message waits for the indexes. Of a rebuild (after an upgrade, or
-        where one was damaged) the log says how far it is, and when it is done."""
+        """Until cancelled: small steps, so that no message waits for the indexes; logs the progress of a rebuild."""
         loop = asyncio.get_running_loop()
         said_at, is_said = loop.time(), False
         while True:
@@ -99,7 +97,7 @@ class Maintenance:
 
 
 class CurationChore:
-    """`limits` are the characters that the notes may have, by target; `owner_notices` tells people."""
+    """`limits`: characters that the notes may have, by target."""
 
     def __init__(
         self,
@@ -132,7 +130,7 @@ class CurationChore:
                 await self._look_at(target, scope, scopes)
 
     async def _look_at(self, target: str, scope: Scope, scopes: frozenset[Scope]) -> None:
-        """The notes of one person: all accounts are shown together, and the limit is for what is shown."""
+        """All accounts of a person are shown together, and the limit is for what is shown."""
         limit = self._limits[target]
         used = len(SEPARATOR.join(await self._notebook.entries(scopes, target)))
         if used > NEARLY_FULL * limit:

@@ -28,7 +28,7 @@ STORE_REST_S = 2.0
 
 
 class OutboxWorker:
-    """Works through `outbox`. `adapters` holds the platforms that are open now, and may grow."""
+    """`adapters` holds the platforms that are open now, and may grow."""
 
     def __init__(self, outbox: Outbox, delivery: Delivery, adapters: Mapping[str, Adapter], clock: Clock) -> None:
         self._outbox = outbox
@@ -42,7 +42,6 @@ class OutboxWorker:
         delivery.on_due = self.wake
 
     def wake(self) -> None:
-        """Something may be due: look now."""
         self._called.set()
 
     async def run(self) -> None:
@@ -62,7 +61,6 @@ class OutboxWorker:
                         await self._called.wait()
 
     async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
-        """Each one that ends calls for another look, so that none waits for the slowest."""
         # An item that fails while the outbox is read may still look due in what was read.
         busy = frozenset(self._busy)
         for outbox_item in await self._outbox.due(self._clock.now(), tuple(self._adapters)):
@@ -97,8 +95,7 @@ class OutboxWorker:
 
 
 class ProviderDelivery:
-    """Fills the role Adapter for the platform "memory", to send only: what memory services are to be told goes to
-    `memory` by its key. Nothing is said there."""
+    """Fills the role Adapter for the platform "memory", to send only: memory services get what they are to be told."""
 
     platform = PLATFORM
     problem = ""
@@ -108,15 +105,12 @@ class ProviderDelivery:
         self._memory = memory
 
     async def open(self) -> None:
-        """Puts into the outbox what an earlier process did not come to tell; brings the services up."""
         await self._memory.start()
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
-        """Nothing comes from here: waits until cancelled."""
         await asyncio.Event().wait()
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        """The way of one item."""
         return _ProviderReply(self._memory)
 
     async def close(self) -> None:
@@ -124,7 +118,7 @@ class ProviderDelivery:
 
 
 class _ProviderReply:
-    """Fills the role Reply: the key of its record says everything, but for the ids that the answer holds."""
+    """Fills the role Reply: the key of its record says everything, but for the ids in the answer."""
 
     def __init__(self, memory: MemoryManager) -> None:
         self._memory = memory
@@ -137,7 +131,6 @@ class _ProviderReply:
         """Nobody looks."""
 
     async def finish(self, answer: Answer) -> None:
-        """Tells the memory. Raises DeliveryError."""
         task = SyncTask.parse(self._key, answer.text)
         if task is None:
             raise DeliveryError(f"no memory understands {self._key}", is_permanent=True)

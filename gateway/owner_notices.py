@@ -24,8 +24,7 @@ LOOKED_AT = 20
 
 
 class OwnerNotices:
-    """Leaves notices where a person talked last, in private; at the terminal only when there is no other place.
-    `on_wake` calls the outbox worker."""
+    """Leaves notices where a person talked last in private, at the terminal only when there is no other place."""
 
     def __init__(
         self, people: People, transcripts: Transcripts, outbox: Outbox, clock: Clock, on_wake: Callable[[], None]
@@ -37,31 +36,27 @@ class OwnerNotices:
         self._on_wake = on_wake
 
     async def announce(self, pairing: Pairing) -> None:
-        """Leaves a notice with platform, name and id in the outbox, without the code: the stranger has to pass it on.
-        Nobody to tell is no error: `mneme approve` lists who waits."""
+        """Tells the owner who asks to be let in; not the code, which the stranger has to pass on."""
         key = f"pairing:{pairing.account.key}:{pairing.expires_at.isoformat()}"
         await self.tell(key, texts.asks_to_be_let_in(pairing.name, pairing.account))
 
     async def tell(self, key: str, text: str, scope: Scope = LOCAL) -> None:
-        """Leaves a notice in the outbox, once for each `key`: to the owner, or to the person whose `scope` it is. It is
-        in our own words, so it is left also when something was forgotten that the running turn has read."""
+        """Leaves a notice once for each `key`, for the owner or the person of `scope`; also when something was
+        forgotten that the running turn has read, since it is in our own words."""
         with epoch.holding(None):
-            await self._left(key, text, scope)
-
-    async def _left(self, key: str, text: str, scope: Scope) -> None:
-        sessions = await self._transcripts.recent(await self._people.scopes(scope), LOOKED_AT)
-        places = [session.address for session in sessions if not session.scope.is_room]
-        places.sort(key=lambda address: address.platform == "terminal")
-        if not places:
-            return
-        held = await self._outbox.hold(OutboxItem(key=key, kind="notice", address=places[0]))
-        if held.answer is None and not held.is_over:
-            await self._outbox.fill(key, Answer(text=text), self._clock.now())
-            self._on_wake()
+            sessions = await self._transcripts.recent(await self._people.scopes(scope), LOOKED_AT)
+            places = [session.address for session in sessions if not session.scope.is_room]
+            places.sort(key=lambda address: address.platform == "terminal")
+            if not places:
+                return
+            held = await self._outbox.hold(OutboxItem(key=key, kind="notice", address=places[0]))
+            if held.answer is None and not held.is_over:
+                await self._outbox.fill(key, Answer(text=text), self._clock.now())
+                self._on_wake()
 
 
 class ReviewNotices:
-    """Tells of what waits for a yes, and of what was written by hand: the owner for a room, otherwise the person."""
+    """Tells of what waits for a yes and of notes written by hand: the owner for a room, otherwise the person."""
 
     def __init__(self, owner_notices: OwnerNotices) -> None:
         self._owner_notices = owner_notices
@@ -74,7 +69,7 @@ class ReviewNotices:
         await self._owner_notices.tell(key, text, LOCAL if scope.is_room else scope)
 
     async def warn_of_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
-        """Tells once of a note that was written into a file by hand and looks wrong. It stands all the same."""
+        """A note written by hand that looks wrong; it stands all the same."""
         digest = sha256(entry.encode("utf-8", "replace")).hexdigest()
         text = texts.note_by_hand(FILES[target], scope, reason)
         await self._owner_notices.tell(f"warned:{scope.key}:{digest}", text, LOCAL if scope.is_room else scope)

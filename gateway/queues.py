@@ -18,8 +18,8 @@ from core.types import Address, Inbound, Scope
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PendingEvent:
-    """An entry with the way back beside it. Plain ones (no commands) may be taken together with their neighbours; an
-    overheard one is kept without an answer. `is_stopped`: its turn was, and is not begun anew."""
+    """An inbox entry and the reply to it. Plain ones (no commands) may be taken together with their neighbours; an
+    overheard one is stored without an answer. `is_stopped`: its turn is not begun anew."""
 
     entry: InboxEntry
     reply: Reply
@@ -46,13 +46,12 @@ class ConversationQueues:
         self._queues: dict[str, _Queue] = {}
 
     def join(self, event: PendingEvent) -> None:
-        """Takes a place at the end of the queue of the event's address."""
         self._queues.setdefault(event.entry.inbound.address.key, _Queue()).waiting.append(event)
 
     @asynccontextmanager
     async def enter(self, event: PendingEvent) -> AsyncIterator[tuple[PendingEvent, ...]]:
-        """Waits for the event's turn; yields what is taken together with it, itself first. Empty when an earlier
-        event took it along."""
+        """Waits for the event's turn; yields it and what is taken together with it, nothing if it was itself taken
+        along."""
         if event.is_taken:
             # Its queue may have run empty and be gone by now.
             yield ()
@@ -70,8 +69,7 @@ class ConversationQueues:
 
     @asynccontextmanager
     async def stoppable(self, address: Address) -> AsyncIterator[asyncio.Timeout]:
-        """Inside, the turn of the address can be stopped; a stopped one raises TimeoutError here, with
-        ``expired()`` true."""
+        """A turn stopped inside raises TimeoutError here, with ``expired()`` true."""
         queue = self._queues[address.key]
         try:
             async with asyncio.timeout(None) as running:
@@ -81,7 +79,7 @@ class ConversationQueues:
             queue.running = None
 
     def stop(self, address: Address) -> bool:
-        """Stops the running turn of an address; False when none runs."""
+        """False when no turn runs there."""
         queue = self._queues.get(address.key)
         if queue is None or queue.running is None:
             return False
@@ -90,8 +88,7 @@ class ConversationQueues:
         return True
 
     def amend(self, inbound: Inbound) -> PendingEvent | None:
-        """An edit or deletion of a message that still waits: an edited one is asked as it is now, a deleted one not at
-        all. Returned, so that its entry can follow."""
+        """Edits or removes a message that still waits; returned so that its entry can follow."""
         queue = self._queues.get(inbound.address.key, _Queue())
         for event in list(queue.waiting):
             if event.entry.inbound.message_id != inbound.message_id or event.entry.inbound.kind != "message":

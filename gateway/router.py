@@ -12,32 +12,34 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from itertools import count
+from typing import TypeVar
 
 import structlog
 
 from core.agent.post_turn import PostTurn
 from core.agent.turn import Agent
 from core.agent.user_message import Turn
-from core.errors import DeliveryError, StoreError
+from core.errors import DeliveryError, StaleReadError, StoreError
 from core.ports import Adapter, Clock, Reply
+from core.store.epoch import EpochGuard
 from core.store.inbox import InboxEntry
 from core.text.sanitize import on_one_line
-from core.types import Answer, Command, Inbound, Scope
+from core.types import Answer, Command, Inbound, Scope, Session
 from gateway import texts
-from gateway.access import Access, PairingReplies
+from gateway.access import Access
 from gateway.commands.confirmations import is_dictated
 from gateway.commands.context import CommandContext
 from gateway.commands.registry import Commands
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent
-from gateway.retry import Retry
 from gateway.supervisor import contained
 
 NAME_CHARS = 100
+T = TypeVar("T")
 
 
 class Router:
-    """Fills the role Sink, once `connect` has told it the platforms."""
+    """Fills the role Sink, once `connect` was called."""
 
     def __init__(
         self,
@@ -46,7 +48,7 @@ class Router:
         delivery: Delivery,
         agent: Agent,
         post_turn: PostTurn,
-        retry: Retry,
+        epoch_guard: EpochGuard,
         commands: Commands,
         clock: Clock,
     ) -> None:
@@ -54,11 +56,10 @@ class Router:
         self._delivery = delivery
         self._agent = agent
         self._post_turn = post_turn
-        self._retry = retry
+        self._epoch_guard = epoch_guard
         self._commands = commands
         self._queues = ConversationQueues()
         self._clock = clock
-        self._pairing = PairingReplies(access, commands, delivery, clock)
         self._adapters: Mapping[str, Adapter] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._running: set[asyncio.Task[None]] = set()
@@ -69,8 +70,7 @@ class Router:
         self._log = structlog.get_logger("router")
 
     def connect(self, adapters: Mapping[str, Adapter], tasks: asyncio.TaskGroup) -> None:
-        """The platforms of this process, known once they are made, and the group that owns the turns: a platform that
-        stops listening must not take its running turns with it."""
+        """`tasks` owns the turns: a platform that stops listening must not take its running turns with it."""
         self._adapters = adapters
         self._tasks = tasks
 
@@ -80,7 +80,7 @@ class Router:
         scope = await self._access.scope(inbound)
         verdict = await self._access.judge(inbound, scope)
         if verdict == "stranger":
-            await self._pairing.answer(inbound, reply, scope)
+            await self._answer_stranger(inbound, reply, scope)
         if verdict in ("stranger", "ignored"):
             return None
         if inbound.kind in ("edit", "delete"):
@@ -96,8 +96,21 @@ class Router:
             self._log.warning("a name was not noted", error=str(error))
         return number
 
+    async def _answer_stranger(self, inbound: Inbound, reply: Reply, scope: Scope) -> None:
+        """In a stranger's direct chat: the answer to /link, the only command that is theirs, or at most a code."""
+        if inbound.kind not in ("message", "action"):
+            return
+        command = await self._commands.confirmed(inbound) or inbound.command
+        if command is not None and command.name == "link" and command.arguments.strip():
+            session = Session(address=inbound.address, scope=scope, started_at=self._clock.now())
+            scopes = frozenset((scope,))
+            context = CommandContext(inbound=inbound, scope=scope, scopes=scopes, session=session, is_owner=False)
+            await self._delivery.tell(inbound, reply, await self._commands.answer(command, context))
+        elif inbound.kind == "message" and (pairing := await self._access.pair(inbound)) is not None:
+            await self._delivery.tell(inbound, reply, Answer(text=texts.stranger(pairing.code)))
+
     async def serve(self, entry_id: int) -> None:
-        """See `core.ports.Sink`. A turn that fails is apologised for, with an incident id that stands in the log."""
+        """See `core.ports.Sink`. A failed turn is apologised for, with an incident id that stands in the log."""
         event = self._events.pop(entry_id, None)
         if event is None or self._tasks is None:
             return
@@ -107,12 +120,11 @@ class Router:
         await asyncio.shield(task)
 
     async def drained(self) -> None:
-        """Returns when nothing is being served."""
         while self._running:
             await asyncio.wait(self._running)
 
     def cancel(self) -> None:
-        """Gives up what is still being served; it is stored, and goes on after the next start."""
+        """Gives up what is being served; it is stored, and goes on after the next start."""
         for task in self._running:
             task.cancel()
 
@@ -121,10 +133,10 @@ class Router:
         await self._access.moved(platform, old_chat_id, new_chat_id)
 
     async def resume(self, adapter: Adapter, limit_age: timedelta) -> list[int]:
-        """Takes up what an earlier process accepted from a platform and did not answer. Returns what is to be served.
-        What is older than `limit_age` is told to the person instead; a lost interaction has expired."""
+        """Takes up what an earlier process accepted and did not answer; returns what is to be served. What is older
+        than `limit_age` is declined; a lost interaction has expired."""
         events = []
-        for entry in await self._delivery.waiting():
+        for entry in await self._delivery.inbox.waiting():
             if entry.inbound.address.platform != adapter.platform:
                 continue
             event = await self._resumed(entry, adapter)
@@ -139,7 +151,7 @@ class Router:
         return [self._join(event) for event in events]
 
     async def _resumed(self, entry: InboxEntry, adapter: Adapter) -> PendingEvent | None:
-        """The event of an entry that waited over a restart; None when it is not to be answered any more."""
+        """None when the entry is not to be answered any more."""
         inbound = entry.inbound
         scope = await self._access.scope(inbound)
         verdict = await self._access.judge(inbound, scope)
@@ -148,7 +160,7 @@ class Router:
             return None
         if verdict not in ("served", "overheard"):
             # Whoever wrote this is not let in any more.
-            await self._delivery.close([entry])
+            await self._delivery.inbox.close([entry.id])
             return None
         try:
             with contained():
@@ -160,20 +172,18 @@ class Router:
         return _pending(entry, reply, scope, is_overheard=verdict == "overheard")
 
     async def _amend(self, inbound: Inbound) -> None:
-        """An edit or a deletion: of what still waits, or of what is stored."""
         waiting = self._queues.amend(inbound)
         if waiting is not None and inbound.kind == "delete":
-            await self._delivery.close([waiting.entry])
+            await self._delivery.inbox.close([waiting.entry.id])
             await waiting.reply.abandon()
         elif waiting is not None:
-            await self._delivery.update(waiting.entry)
+            await self._delivery.inbox.update(waiting.entry)
         is_known = await self._agent.amend(inbound)
         late = self._in_progress.get((inbound.address.key, inbound.message_id))
         if not is_known and late is not None:
             late.append(inbound)
 
     async def _decline(self, event: PendingEvent, age: timedelta) -> None:
-        """Too old to be answered: it is kept, and the person is told."""
         turn = await self._begin(event, self._turn((event,), await self._access.scopes(event.scope)))
         answer = Answer(text=texts.away(age))
         command = event.entry.inbound.command
@@ -192,7 +202,7 @@ class Router:
         return number
 
     def _is_beside(self, inbound: Inbound) -> bool:
-        """Whether an event is served at once, beside the running turn: presses, and commands that only read."""
+        """Presses, and commands that only read, are served at once, beside the running turn."""
         if inbound.kind == "message":
             return inbound.command is not None and self._commands.is_reading(inbound.command)
         return inbound.kind == "action"
@@ -233,12 +243,12 @@ class Router:
                 for late in [change for name in names for change in self._in_progress.pop(name, ())]:
                     await self._agent.amend(late)
         if batch and event.is_plain and not event.is_overheard:
-            await self._retry.run(scopes, partial(self._post_turn.run, event.entry.inbound.address, scopes))
+            await self._repeat(scopes, partial(self._post_turn.run, event.entry.inbound.address, scopes))
 
     async def _without_confirmations(
         self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]
     ) -> tuple[PendingEvent, ...]:
-        """What of a batch is left when those that say yes to a question have been served."""
+        """Serves those that say yes to a question; returns the rest."""
         left = []
         for event in batch:
             confirmed = await self._commands.confirmed(event.entry.inbound)
@@ -256,7 +266,7 @@ class Router:
         if (command := last.entry.inbound.command) is not None:
             await self._command(last, command, scopes)
         elif last.is_overheard:
-            await self._retry.answer(self._turn(batch, scopes), self._agent.listen)
+            await self._answer_rest(self._turn(batch, scopes), self._agent.listen)
         else:
             for event in earlier:
                 await event.reply.abandon()
@@ -270,7 +280,7 @@ class Router:
             await self._commands.confirmed(inbound)
             command = inbound.command
         if command is None:
-            await self._delivery.close([event.entry])
+            await self._delivery.inbox.close([event.entry.id])
             await self._delivery.tell(inbound, event.reply, Answer(text=texts.BUTTON_EXPIRED, is_private=True))
         elif self._commands.is_reading(command):
             await self._command(event, command, scopes)
@@ -290,15 +300,14 @@ class Router:
     async def _reply(
         self, batch: Sequence[PendingEvent], scopes: frozenset[Scope], work: Callable[[Turn], Awaitable[Answer]]
     ) -> None:
-        """Delivers what `work` answers to the batch, through the reply that came last. It is done anew when something
-        was forgotten meanwhile."""
+        """Delivers what `work` answers to the batch; it is repeated when something was forgotten meanwhile."""
         last = batch[-1]
         turn = await self._begin(last, self._turn(batch, scopes))
         if turn.outbox_item.is_over:
-            await self._delivery.close(turn.entries)
+            await self._delivery.inbox.close([entry.id for entry in turn.entries])
             await last.reply.abandon()
             return
-        answer = await self._retry.answer(turn, work) or Answer(text=texts.FORGOTTEN)
+        answer = await self._answer_rest(turn, work) or Answer(text=texts.FORGOTTEN)
         for event in batch:
             event.is_answered = True
         await self._delivery.deliver(turn.outbox_item, last.reply, answer, is_once=last.entry.inbound.is_interaction)
@@ -319,7 +328,6 @@ class Router:
     async def _command_answer(
         self, event: PendingEvent, command: Command, turn: Turn, *, is_said: bool, is_stopped: bool
     ) -> Answer:
-        """Runs a command and keeps it with its answer."""
         inbound = event.entry.inbound
         said_id = await self._agent.hear(turn) if is_said else None
         session = await self._agent.place(turn)
@@ -360,19 +368,43 @@ class Router:
             self._delivery.begin(outbox_item, event.reply)
         return replace(turn, outbox_item=outbox_item)
 
+    async def _repeat(self, scopes: frozenset[Scope], work: Callable[[], Awaitable[T]]) -> T:
+        """What `work`, which reads these scopes, gives when nothing was forgotten there meanwhile."""
+        while True:
+            async with self._epoch_guard.over(scopes):
+                try:
+                    return await work()
+                except StaleReadError:
+                    self._log.info("begun anew, since something was forgotten")
+
+    async def _answer_rest(self, turn: Turn, work: Callable[[Turn], Awaitable[T]]) -> T | None:
+        """The same for the rest of a turn, with what may still be seen; None when all of it was forgotten."""
+
+        async def attempt() -> T | None:
+            rest = await self._rest(turn)
+            return None if rest is None else await work(replace(rest, scopes=await self._access.scopes(turn.scope)))
+
+        return await self._repeat(turn.scopes | await self._access.scopes(turn.scope), attempt)
+
+    async def _rest(self, turn: Turn) -> Turn | None:
+        """The turn without what was forgotten of it while it waited."""
+        open_ids = await self._delivery.inbox.still_open([entry.id for entry in turn.entries])
+        entries = tuple(entry for entry in turn.entries if entry.id in open_ids)
+        return replace(turn, entries=entries) if entries else None
+
     async def _apologise(self, batch: Sequence[PendingEvent], error: Exception) -> None:
-        """Says that it went wrong; what the person said is kept all the same. When not even that can be stored, the
-        entries stay, and are taken up after the next start."""
+        """What the person said is kept all the same; when not even that can be stored, the entries stay for the next
+        start."""
         incident = secrets.token_hex(4)
         last = batch[-1]
         inbound = last.entry.inbound
         self._log.error("a turn failed", incident=incident, address=inbound.address.key, exc_info=error)
-        is_kept = not self._delivery.is_incognito(inbound.address)
+        is_kept = not self._delivery.inbox.is_incognito(inbound.address)
         answer = Answer(text=texts.failed(error, incident, is_kept=is_kept))
         for event in batch:
             event.is_answered = True
         try:
-            turn = await self._retry.left(self._turn(batch, await self._access.scopes(last.scope)))
+            turn = await self._rest(self._turn(batch, await self._access.scopes(last.scope)))
             if turn is None:
                 await last.reply.abandon()
                 return
@@ -393,8 +425,7 @@ class Router:
 
 
 def presentable(inbound: Inbound) -> Inbound:
-    """People choose their names themselves: on one line, without anything that a terminal would obey. And what somebody
-    passes on is not his command, whatever it looks like."""
+    """Names are put on one line without control characters. What somebody passes on is not their command."""
     name = on_one_line(inbound.sender.name)[:NAME_CHARS] or inbound.sender.id
     if inbound.origin != "typed":
         inbound = replace(inbound, command=None)

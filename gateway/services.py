@@ -109,7 +109,7 @@ class Services:
 
 
 def client(settings: Settings, clock: Clock) -> Claude | None:
-    """A client that the caller closes. It serves any model of that server, by the name in the request."""
+    """A client for any model of the configured server; the caller closes it."""
     if settings.anthropic_api_key is None and settings.anthropic_base_url is None:
         return None
     # The vendor's package takes a second or two to load: only who needs it waits.

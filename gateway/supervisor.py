@@ -24,8 +24,7 @@ delivered after it at the same address has to wait."""
 
 
 class Supervisor:
-    """Runs adapters against `sink`. `on_open` is awaited once a platform has been opened, again and again until it
-    succeeds; nothing is listened to before."""
+    """`on_open` is awaited once a platform has been opened, until it succeeds; nothing is listened to before."""
 
     def __init__(
         self,
@@ -45,15 +44,15 @@ class Supervisor:
     @property
     def states(self) -> Mapping[str, str]:
         """One sentence on each platform, for /status."""
-        return {platform: self._state(platform, state) for platform, state in self._states.items()}
-
-    def _state(self, platform: str, state: str) -> str:
-        problem = self._adapters[platform].problem if state == "connected" else ""
-        return f"out of reach ({problem}), trying again" if problem else state
+        states = dict(self._states)
+        for platform, adapter in self._adapters.items():
+            if states[platform] == "connected" and adapter.problem:
+                states[platform] = f"out of reach ({adapter.problem}), trying again"
+        return states
 
     async def run(self, adapter: Adapter) -> None:
-        """Until cancelled, until `listen` returns by itself (end of input), or until the platform refuses us for good:
-        then ConfigError is raised."""
+        """Until cancelled, or until `listen` returns at the end of input. Raises ConfigError when the platform refuses
+        us."""
         self._adapters[adapter.platform] = adapter
         rest_s = self._shortest_rest_s
         is_open = is_taken_up = False
@@ -89,8 +88,7 @@ class Supervisor:
 
 @contextmanager
 def contained(attempts: int = 0) -> Iterator[None]:
-    """Around calls of an adapter's reply: what it raises by mistake leaves as a DeliveryError, which is permanent after
-    so many `attempts` in vain; errors of ours pass."""
+    """What an adapter's reply raises by mistake leaves as a DeliveryError, permanent after MISTAKES `attempts`."""
     try:
         yield
     except MnemeError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from config.settings import ModelOptions
@@ -190,12 +191,11 @@ class Agent:
         earlier = [row for row in rows if row.id not in asked_ids]
         # Those that were edited since they were sent, and those of a parent whose memory may not be seen here.
         bare = [row for row in earlier if row.role == "user" and row.kind == "chat" and row.sent is None]
-        fresh = [row for row in rows if row.id in asked_ids and row.sent is None]
         forms = self._user_messages.dated(bare, context)
-        if fresh:
+        if fresh := [row for row in rows if row.id in asked_ids and row.sent is None]:
             forms |= await self._user_messages.seal(fresh, earlier, context)
-        own = {row.id for row in rows if row.session_id == session.id}
-        await self._conversations.keep_sent([(row_id, form) for row_id, form in forms.items() if row_id in own])
+        new = [row for row in (*bare, *fresh) if row.session_id == session.id]
+        await self._conversations.keep_sent([(row.id, forms[row.id]) for row in new])
         return [replace(row, sent=forms.get(row.id, row.sent)) for row in rows]
 
     async def _ask_here(self, session: Session, turn: Turn) -> tuple[list[Message], set[int]]:
@@ -203,23 +203,17 @@ class Agent:
         stored = await self._conversations.append(_person(session, turn))
         rows = await self._conversations.history(session, turn.scopes)
         known = {row.id for row in rows}
-        if all(row.id in known for row in stored):
-            return rows, {row.id for row in stored}
-        # Some stand in a session that has ended since: they are asked again here, unless that was done before a crash.
-        copies = {
-            (row.created_at, row.text): row
-            for row in rows
-            if row.role == "user" and row.external_id is None and row.session_id == session.id
-        }
+        # Some may stand in a session that has ended since: they are asked again here, unless a crash came after that.
+        copies = _copies(session, rows)
         asked = [row if row.id in known else copies.get((row.created_at, row.text), row) for row in stored]
         strays = [
             replace(row, id=0, session_id=session.id, external_id=None, sent=None)
             for row in asked
             if row.id not in known
         ]
-        ids = {row.id for row in asked if row.id in known}
+        ids = known.intersection(row.id for row in asked)
         if strays:
-            ids |= {row.id for row in await self._conversations.append(strays)}
+            ids.update(row.id for row in await self._conversations.append(strays))
             rows = await self._conversations.history(session, turn.scopes)
         return rows, ids
 
@@ -297,6 +291,14 @@ def _person(session: Session, turn: Turn) -> list[Message]:
         )
         for inbound in (entry.inbound for entry in turn.entries)
     ]
+
+
+def _copies(session: Session, rows: Sequence[Message]) -> dict[tuple[datetime, str], Message]:
+    return {
+        (row.created_at, row.text): row
+        for row in rows
+        if row.role == "user" and row.external_id is None and row.session_id == session.id
+    }
 
 
 def _tool_calls(completion: Completion) -> list[Json]:

@@ -38,8 +38,8 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Claude:
-    """Fills the role Model. `patience_s` is both the longest silence of the server and the time within which a call is
-    tried again, at most `tries` times in all. `api_key` None is for servers that need no key."""
+    """Fills the role Model. `patience_s`: the longest silence of the server, and the time within which a call is tried
+    again. `api_key` None: for servers that need no key."""
 
     name = "claude"
 
@@ -75,13 +75,12 @@ class Claude:
         )
 
     async def close(self) -> None:
-        """Ends all connections."""
         await self._client.close()
 
     async def complete(
         self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
     ) -> Completion:
-        """One model call. `on_text` gets the text so far, an empty one when the call starts over. Raises ModelError."""
+        """`on_text` gets the text so far, an empty one when the call starts over. Raises ModelError."""
         started = self._clock.now()
         breaks = 0
         is_stale = False
@@ -119,8 +118,7 @@ class Claude:
         return await retrying(self._attempt, request, say)
 
     async def reach(self, model: str) -> str:
-        """Asks the server for a model, without answering anything: a sentence that says what was found. Raises
-        ModelError."""
+        """Asks the server for a model without using it; returns a sentence. Raises ModelError."""
         try:
             found: Any = await self._client.models.retrieve(model)
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
@@ -143,7 +141,7 @@ class Claude:
         return f"{sentence}."
 
     async def _attempt(self, request: Request, on_text: Callable[[str], None]) -> Completion:
-        """One try; a server that does not take cache marks gets the same request once more without them."""
+        """A server that does not take cache marks gets the same request once more without them."""
         if not self._takes_marks:
             request = content_blocks.unmarked(request)
         try:
@@ -201,7 +199,7 @@ class Claude:
             )
 
     def _translated(self, error: Exception, model: str) -> ModelFailure:
-        """The exceptions of the SDK and its transport as ours, never with the key in their words."""
+        """Never with the key in the words."""
         if isinstance(error, anthropic.APIStatusError):
             return self._refused(error, model)
         cause = _cause(error)
@@ -228,7 +226,7 @@ class Claude:
 
 
 class _Transcript:
-    """Listens to a stream: how far it came, and the text so far, which only ever grows."""
+    """How far a stream came, and the text so far, which only grows."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self.has_started = False
@@ -240,7 +238,6 @@ class _Transcript:
         self._is_sound = True
 
     def take(self, event: Any) -> None:
-        """One event of the SDK's stream."""
         if event.type == "message_start":
             self.has_started = True
         elif event.type == "message_stop":
@@ -307,7 +304,6 @@ def _count(usage: Any, name: str) -> int:
 
 
 def _words(error: anthropic.APIStatusError) -> str:
-    """The server's own explanation, wherever it keeps it."""
     if isinstance(error.api_message, str):
         return error.api_message
     body: Any = error.body
@@ -318,7 +314,7 @@ def _words(error: anthropic.APIStatusError) -> str:
 
 
 def _asked_pause_s(headers: Mapping[str, str], clock: Clock) -> float | None:
-    """Seconds the server asks to wait: ``retry-after-ms``, else ``retry-after`` as seconds or as a date."""
+    """``retry-after-ms``, else ``retry-after`` in seconds or as a date."""
     asked = headers.get("retry-after", "")
     try:
         pause_s = float(headers["retry-after-ms"]) / 1000 if "retry-after-ms" in headers else float(asked)
@@ -339,7 +335,7 @@ def _failure(state: RetryCallState) -> ModelFailure:
 
 
 def _pause_s(state: RetryCallState) -> float:
-    """As long as the server asks, else 1, 2, 4, 8 ... seconds and up to one more, so that not all come back at once."""
+    """As long as the server asks, else 1, 2, 4, 8 ... seconds with jitter."""
     asked_s = _failure(state).retry_after_s
     return asked_s if asked_s is not None else wait_exponential_jitter(initial=1, max=LONGEST_PAUSE_S, jitter=1)(state)
 
@@ -349,7 +345,7 @@ def _cause(error: Exception) -> BaseException | None:
 
 
 def _origin(error: Exception) -> Exception | None:
-    """What a failure was raised from; nothing when its words hold the key, as a traceback shows them."""
+    """Nothing when its words hold the key, as a traceback shows them."""
     return None if isinstance(_cause(error), httpx2.LocalProtocolError) else error
 
 

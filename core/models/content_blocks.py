@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -23,11 +23,8 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def kept(blocks: Sequence[Json]) -> tuple[Json, ...]:
-    """The blocks of an answer as they can be sent back: without fields that only answers have, without empty text,
-    without thinking that is not signed (a local server's, or one that was cut off), without space at the very end.
-
-    Raises ModelError for a block of a kind that was never asked for.
-    """
+    """The blocks of an answer as they can be sent back: without answer-only fields, empty text, unsigned thinking and
+    trailing space. Raises ModelError for a kind of block that was never asked for."""
     whole = [form for block in blocks if (form := _form(block)) is not None]
     if whole and whole[-1]["type"] == "text":
         whole[-1]["text"] = whole[-1]["text"].rstrip()
@@ -46,27 +43,15 @@ def joined(blocks: Sequence[Json]) -> str:
 
 
 def unmarked(request: Request) -> Request:
-    """The request without any cache mark."""
-    return replace(
-        request,
-        system=_without_marks(request.system),
-        messages=_without_marks(request.messages),
-        tools=_without_marks(request.tools),
-    )
+    return _mapped(request, _without_marks)
 
 
 def sound_request(request: Request) -> Request:
-    """The request with every text repaired by `sound`."""
-    return replace(
-        request,
-        system=tuple(sound(list(request.system))),
-        messages=tuple(sound(list(request.messages))),
-        tools=tuple(sound(list(request.tools))),
-    )
+    return _mapped(request, sound)
 
 
 def sound(value: Any) -> Any:
-    """A JSON value that every parser takes: halves of characters are put together or replaced, numbers are finite."""
+    """A JSON value that every parser takes: half characters are joined or replaced, numbers are finite."""
     if isinstance(value, str):
         if not _SURROGATE.search(value):
             return value
@@ -79,8 +64,7 @@ def sound(value: Any) -> Any:
 
 
 def parsed(model: type[M], arguments: Json) -> M:
-    """The arguments as a value of `model`, whose schema the tool announced; a null is what was not given. Raises
-    ToolError that names the field."""
+    """The arguments as a value of `model`; null means not given. Raises ToolError that names the field."""
     try:
         return model.model_validate({name: value for name, value in arguments.items() if value is not None})
     except ValidationError as error:
@@ -106,12 +90,15 @@ def _form(block: Json) -> dict[str, Any] | None:
     raise failures.ModelFailure(f"The model answered with content of an unknown kind ({kind[:40]})", "Update Mneme.")
 
 
+def _mapped(request: Request, change: Callable[[Any], Any]) -> Request:
+    system, messages, tools = (tuple(map(change, part)) for part in (request.system, request.messages, request.tools))
+    return replace(request, system=system, messages=messages, tools=tools)
+
+
 def _without_marks(value: Any) -> Any:
     """Marks stand on blocks, on tools, and on blocks within a tool result; never inside what a tool was called with."""
-    if isinstance(value, tuple):
-        return tuple(_without_marks(item) for item in value)
-    if isinstance(value, list):
-        return [_without_marks(item) for item in value]
+    if isinstance(value, list | tuple):
+        return type(value)(map(_without_marks, value))
     if isinstance(value, Mapping):
         bare = {key: item for key, item in value.items() if key != "cache_control"}
         if "content" in bare:

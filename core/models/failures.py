@@ -76,10 +76,8 @@ _KINDS: Mapping[str, tuple[str, str, bool]] = {
 
 
 class ModelFailure(ModelError):
-    """A failed call. `clause` is the reason without a full stop, so that ``; trying again in 4 s`` can follow it.
-
-    `status`: the HTTP status it stands for, None when there was none. `is_break`: part of the answer had come already.
-    """
+    """`clause`: the reason without a full stop, so that ``; trying again in 4 s`` can follow it. `is_break`: part of
+    the answer had come already."""
 
     def __init__(
         self,
@@ -98,15 +96,13 @@ class ModelFailure(ModelError):
 
 
 def of_kind(kind: str) -> ModelFailure:
-    """A failure without a status. ``unreached``: nobody answers at the address. ``lost``: the connection broke.
-    ``late``: the server says nothing. ``unreadable``: only a part of an answer came. ``foreign``: what answers does not
-    speak the Messages API. ``illegal_key``: the key cannot be sent."""
+    """A failure without a status; `kind` is a key of `_KINDS`."""
     clause, advice, is_retryable = _KINDS[kind]
     return ModelFailure(clause, advice, is_retryable=is_retryable, is_break=kind == "unreadable")
 
 
 def of_status(status: int, words: str, model: str, code: str | None = None) -> ModelFailure:
-    """The failure that a server's answer stands for. `words` are its own, `code` its error code, if it gave any."""
+    """`words` are the server's own, `code` its error code."""
     words = " ".join(words.split())[:WORDS_CHARS].rstrip(". ")
     if code in _SPENDING_LIMITS:
         clause, advice = "The spending limit of the model's account is reached", "Raise it, or wait until it renews."
@@ -127,7 +123,7 @@ def of_status(status: int, words: str, model: str, code: str | None = None) -> M
 
 
 def status_of(status: int, kind: str | None) -> int:
-    """The status an error stands for: its own, or, for an error event in a stream that began well, that of its type."""
+    """For an error event in a stream that began with 200, the status of its type."""
     return status if status >= 400 else _STATUS_OF_TYPE.get(kind or "", 500)
 
 

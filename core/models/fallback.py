@@ -37,8 +37,8 @@ class FallbackModel:
     async def complete(
         self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
     ) -> Completion:
-        """The first model's completion, or the second's below a sentence that says what is wrong with the first.
-        Raises ModelError only when the conversation is too long."""
+        """The second model's answer stands below a sentence on what is wrong with the first. Raises ModelError only
+        when the conversation is too long."""
         if self._rests_until is None or self._clock.now() >= self._rests_until:
             try:
                 completion = await self._first.complete(request, on_text, on_wait)

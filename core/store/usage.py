@@ -23,8 +23,8 @@ MissCause = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """One model call that was paid for. `missed` counts the tokens that might have been read from the cache and were
-    not, for the cause `miss`. `fingerprint`: see `core.usage.metered_model`."""
+    """`missed`: tokens that might have been read from the cache and were not, for the cause `miss`. `fingerprint`: see
+    `core.usage.metered_model`."""
 
     kind: CallKind
     model: str
@@ -38,8 +38,8 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviousCall:
-    """What came before a call of a session: its last one, what has happened to its prefix since (`disturbance`), and
-    how it had come to be: why the session ended that it took the place of (`origin`)."""
+    """The last call of a session, what has happened to its prefix since (`disturbance`), or, before the first call, why
+    the session before it ended (`origin`)."""
 
     call: ModelCall | None = None
     disturbance: MissCause | None = None
@@ -48,8 +48,6 @@ class PreviousCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSum:
-    """Calls of one kind and model, added up."""
-
     kind: CallKind
     model: str
     calls: int
@@ -58,7 +56,7 @@ class UsageSum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheMisses:
-    """How often a prefix was not in the cache for one cause, and the tokens that had to be sent anew."""
+    """`tokens` had to be sent anew."""
 
     cause: MissCause
     times: int
@@ -110,17 +108,14 @@ _ALWAYS = (-1e300, 1e300)
 
 
 class UsageLog:
-    """The model calls in state.db."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def previous(self, session_id: int) -> PreviousCall:
-        """What came before the next call for an answer in a session."""
         return await self._database.read(lambda connection: _previous(connection, {"session": session_id}))
 
     async def keep(self, call: ModelCall, seen: MissCause | None = None) -> None:
-        """Enters a call; the disturbance that was `seen` is accounted for by it. One of no known scope is left out."""
+        """Logs a call, which accounts for the disturbance that was `seen`. One of no known scope is left out."""
 
         def work(connection: Connection) -> None:
             scope_id, session_id = _payer(connection, call.payer)
@@ -152,14 +147,14 @@ class UsageLog:
         until: datetime | None = None,
         session_id: int | None = None,
     ) -> list[UsageSum]:
-        """What was spent from a moment on and before another one, by kind and model, the dearest in tokens first."""
+        """From `since` on and before `until`, by kind and model, most tokens first."""
         found = await self._database.fetch_all(_BILLS, _values(scopes, since, until, session_id))
         return [UsageSum(kind=row["kind"], model=row["model"], calls=row["calls"], usage=_usage(row)) for row in found]
 
     async def misses(
         self, scopes: frozenset[Scope], since: datetime | None = None, session_id: int | None = None
     ) -> list[CacheMisses]:
-        """Why prefixes were not in the cache, by cause, the most tokens first."""
+        """By cause, most tokens first."""
         found = await self._database.fetch_all(_MISSES, _values(scopes, since, None, session_id))
         return [CacheMisses(cause=row["miss"], times=row["times"], tokens=row["tokens"]) for row in found]
 
@@ -171,14 +166,14 @@ class UsageLog:
         )
 
     async def began(self, scopes: frozenset[Scope]) -> datetime | None:
-        """When the first call was paid for; None when none was."""
+        """When the first call was paid for."""
         row = await self._database.fetch_one(f"SELECT MIN(calls.at) AS at {_SPENT}", _values(scopes))
         return None if row is None else rows.maybe_moment(row["at"])
 
 
 def disturb(connection: Connection, session_id: int, cause: MissCause) -> None:
-    """Notes that the next request of a session will not extend its last one, and why; what the last one was like is
-    forgotten. Only the first cause since a request counts."""
+    """Notes why the next request of a session will not extend its last one; only the first cause since a request
+    counts."""
     values = {"session": session_id, "cause": cause}
     connection.execute(
         "INSERT INTO disturbances (session_id, cause) VALUES (:session, :cause) ON CONFLICT (session_id) DO NOTHING",
@@ -209,7 +204,7 @@ def _previous(connection: Connection, values: dict[str, int]) -> PreviousCall:
 
 
 def _payer(connection: Connection, payer: Payer) -> tuple[int | None, int | None]:
-    """The scope that pays, and its session. One that is not written down (incognito) is not named here either."""
+    """Ids of scope and session; an incognito session is not named."""
     if payer.session_id is not None:
         row = connection.execute("SELECT scope_id FROM sessions WHERE id = :id", {"id": payer.session_id}).fetchone()
         if row is not None:

@@ -38,8 +38,6 @@ class _Arguments(BaseModel):
 
 
 def reminder(appointments: Appointments) -> Tool:
-    """The tool over `appointments`; reminders go to the chat they were made in."""
-
     async def run(arguments: Json, context: ToolContext) -> str:
         asked = parsed(_Arguments, arguments)
         try:
@@ -103,7 +101,7 @@ async def _add(appointments: Appointments, asked: _Arguments, context: ToolConte
 
 
 async def _whole(appointments: Appointments, line: str) -> Reading:
-    """Time and text in one line, as who reads only words passes it on; taken where it leaves no doubt."""
+    """Time and text in one line, as `core.agent.offline` passes them on; refused where the reading is in doubt."""
     reading = await appointments.read(f"remind me {line}")
     if not reading.is_certain:
         raise Refused(f"That can be meant in two ways. If it is this, say: remind me {appointments.exact(reading)}")
@@ -111,7 +109,7 @@ async def _whole(appointments: Appointments, line: str) -> Reading:
 
 
 def _origin(asked: _Arguments, context: ToolContext) -> str | None:
-    """One name for one request in one turn, so that a turn done again after a crash makes no second reminder."""
+    """The same for the same request in one turn, so that a turn repeated after a crash makes no second reminder."""
     if context.message_id is None:
         return None
     request = json.dumps([asked.when, asked.text, asked.is_prompt])

@@ -69,8 +69,8 @@ class _Arguments(BaseModel):
 
 
 def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
-    """The tool over `recall`; dates are those of `zone` (an IANA name). Returns the JSON of ``recall --json`` with its
-    texts cut to about 6,000 characters, or as many as the model asks for."""
+    """Answers with the JSON of ``recall --json``, its texts cut to `budget_chars`; dates are those of `zone` (IANA
+    name)."""
     place = ZoneInfo(zone)
 
     async def run(arguments: Json, context: ToolContext) -> str:
@@ -143,7 +143,7 @@ def _names(asked: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _mark_own(found: FoundSession, shown: dict[str, Any], context: ToolContext) -> None:
-    """Marks with `is_asker` what whoever asks has said, here or in a conversation of his own."""
+    """Marks with `is_asker` what the asker said, here or in a private conversation of their own."""
     own = {Scope.account(context.session.address.platform, context.sender.id)}
     if not context.scope.is_room:
         own.update(scope for scope in context.scopes if not scope.is_room)

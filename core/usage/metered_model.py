@@ -30,16 +30,16 @@ _PARTS: tuple[MissCause, ...] = ("model", "tools", "system", "messages")
 
 
 def fingerprint(request: Request, blocks: int | None = None) -> str:
-    """What a request was like without its cache marks, or was with only so many blocks in its messages, as JSON:
-    ``[model, digest of tools, digest of system, number of blocks, digest of blocks]``. None of its words."""
+    """Of a request without cache marks, or of its first so many `blocks`, as JSON without its words: ``[model, digest
+    of tools, digest of system, number of blocks, digest of blocks]``."""
     bare = content_blocks.unmarked(request)
     said = [[message["role"], block] for message in bare.messages for block in message["content"]][:blocks]
     return json.dumps([request.model, _digest(bare.tools), _digest(bare.system), len(said), _digest(said)])
 
 
 def changed_part(before: str, request: Request) -> MissCause | None:
-    """The first part of the request with the fingerprint `before`, in the order of the cache, that `request` does not
-    go on with; None when it extends it."""
+    """The first part, in the order of the cache, in which `request` does not extend that of the fingerprint
+    `before`."""
     model, tools, system, count, messages = json.loads(before)
     now = json.loads(fingerprint(request, count))
     pairs = zip(_PARTS, (model, tools, system, [count, messages]), (*now[:3], now[3:]), strict=True)
@@ -51,7 +51,7 @@ def _digest(value: object) -> str:
 
 
 class MeteredModel:
-    """Fills the role Model with `model`, and logs what its calls used; prefixes are kept for `life`."""
+    """Fills the role Model and logs what the calls of `model` used; the server keeps prefixes for `life`."""
 
     def __init__(self, model: Model, usage_log: UsageLog, clock: Clock, life: CacheLife = "5m") -> None:
         self.name = model.name
@@ -64,7 +64,7 @@ class MeteredModel:
     async def complete(
         self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
     ) -> Completion:
-        """The model's completion. Raises ModelError."""
+        """Raises ModelError."""
         before, asked_at = await self._previous(request), self._clock.now()
         completion = await self._model.complete(request, on_text, on_wait)
         if completion.usage.sent or completion.usage.output:
@@ -104,7 +104,7 @@ class MeteredModel:
     def _miss(
         self, request: Request, completion: Completion, before: PreviousCall, asked_at: datetime
     ) -> tuple[MissCause | None, int]:
-        """Why not all of the previous request was read from the cache, and how many tokens of it were not."""
+        """Why not all of the previous request was read from the cache, and how many tokens were not."""
         used = completion.usage
         if before.call is None:
             known: tuple[MissCause, ...] = get_args(MissCause)

@@ -20,8 +20,8 @@ from core.types import CallKind, Scope, Session, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """What some calls came to. `cost` is None where no call has a price, `plain_cost` what it would have been without
-    a cache; both leave out the `unpriced` models. `kinds` counts the calls of each kind."""
+    """`cost` and `plain_cost` (without a cache) leave out the `unpriced` models; None: no call has a price. `kinds`
+    counts calls."""
 
     usage: Usage
     cost: float | None
@@ -33,12 +33,11 @@ class Spending:
 
     @property
     def calls(self) -> int:
-        """How many there were."""
         return sum(count for _, count in self.kinds)
 
     @property
     def cached(self) -> float:
-        """Which part of the input was read from the cache, 0 to 1."""
+        """The part of the input that was read from the cache, 0 to 1."""
         return self.usage.cache_read / self.usage.sent if self.usage.sent else 0.0
 
 
@@ -47,18 +46,17 @@ _DATE = re.compile(r"-(?:\d{8}|latest)\Z")
 
 
 class Prices:
-    """`table`: the price of a million tokens by the name of the model; `currency` is the sign that amounts get."""
+    """`table`: prices of a million tokens by model; `currency`: the sign before amounts."""
 
     def __init__(self, table: Mapping[str, Price], currency: str) -> None:
         self._table = table
         self._currency = currency
 
     def price(self, model: str) -> Price | None:
-        """The price of a model, also under its dated name."""
         return self._table.get(model) or self._table.get(_DATE.sub("", model))
 
     def cost(self, model: str, usage: Usage) -> float | None:
-        """What these tokens cost with a model; None where it has no price."""
+        """None where the model has no price."""
         price = self.price(model)
         if price is None:
             return None
@@ -72,7 +70,6 @@ class Prices:
         ) / MILLION
 
     def spending(self, bills: Sequence[UsageSum], misses: Sequence[CacheMisses] = ()) -> Spending:
-        """The bills as one."""
         costs = [self.cost(bill.model, bill.usage) for bill in bills]
         plain = [self.cost(bill.model, Usage(input=bill.usage.sent, output=bill.usage.output)) for bill in bills]
         kinds: Counter[CallKind] = Counter()
@@ -89,7 +86,7 @@ class Prices:
         )
 
     def amount(self, cost: float) -> str:
-        """An amount for eyes: ``$12.34``, ``$0.042``, ``under $0.0001``."""
+        """``$12.34``, ``$0.042``, ``under $0.0001``."""
         if 0 < cost < 0.0001:
             return f"under {self._currency}0.0001"
         digits = 2 if cost >= 1 or not cost else 3 if cost >= 0.01 else 4
@@ -106,7 +103,7 @@ MONTHS = 12
 
 
 class UsageReport:
-    """Reads `usage_log` at the `prices` of today; months are those of `zone` (an IANA name)."""
+    """At the `prices` of today; months are those of `zone` (an IANA name)."""
 
     def __init__(self, usage_log: UsageLog, prices: Prices, clock: Clock, zone: str) -> None:
         self.prices = prices
@@ -115,19 +112,18 @@ class UsageReport:
         self._zone = ZoneInfo(zone)
 
     async def session(self, session_id: int, scopes: frozenset[Scope]) -> Spending:
-        """What one conversation has cost."""
         bills = await self._usage_log.bills(scopes, session_id=session_id)
         return self.prices.spending(bills, await self._usage_log.misses(scopes, session_id=session_id))
 
     async def lately(self, scopes: frozenset[Scope]) -> Spending:
-        """What the last 30 days have cost."""
+        """The last 30 days."""
         since = self._clock.now() - LATELY
         return self.prices.spending(
             await self._usage_log.bills(scopes, since), await self._usage_log.misses(scopes, since)
         )
 
     async def months(self, scopes: frozenset[Scope]) -> list[tuple[date, Spending]]:
-        """The last twelve months in which anything was spent, by their first day, latest first."""
+        """The last twelve months with any spending, by first day, latest first."""
         began = await self._usage_log.began(scopes)
         start = _month(self._clock.now().astimezone(self._zone))
         until: datetime | None = None
@@ -140,16 +136,15 @@ class UsageReport:
         return found
 
     async def bills(self, scopes: frozenset[Scope]) -> list[tuple[UsageSum, str | None]]:
-        """All that was ever spent, by kind and model, with what it has cost; None: the model has no price."""
+        """All that was ever spent, by kind and model, with its amount; None: the model has no price."""
         costs = [(bill, self.prices.cost(bill.model, bill.usage)) for bill in await self._usage_log.bills(scopes)]
         return [(bill, None if cost is None else self.prices.amount(cost)) for bill, cost in costs]
 
     async def sessions(self, scopes: frozenset[Scope], limit: int) -> list[tuple[Session, Spending]]:
-        """The conversations that a model was last asked in, each with what it has cost, latest first."""
+        """The sessions of the latest calls, latest first."""
         found = await self._usage_log.sessions(scopes, limit)
         return [(session, await self.session(session.id, scopes)) for session in found]
 
 
 def _month(local: datetime) -> datetime:
-    """When its month began there."""
     return local.replace(day=1, hour=0, minute=0, second=0, microsecond=0)

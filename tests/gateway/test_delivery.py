@@ -53,7 +53,7 @@ async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(room:
     room.delivery.begin(outbox_item, live)
     assert live.receipt is not None
     await live.receipt.record("501")
-    await room.delivery.fill(outbox_item, Answer(text="b"))
+    await room.outbox.fill(outbox_item.key, Answer(text="b"), None)
     assert not await room.delivery.deliver(outbox_item, live, Answer(text="b"))
     async with room.working():
         await room.later(seconds=30)
@@ -131,7 +131,7 @@ async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(room: Mai
     outbox_item = await room.drafted("a")
     reply = room.telegram.staged_reply(outbox_item.address)
     room.delivery.begin(outbox_item, reply)
-    await room.delivery.fill(outbox_item, Answer(text="a"))
+    await room.outbox.fill(outbox_item.key, Answer(text="a"), None)
     with room.locked():
         assert await room.delivery.deliver(outbox_item, reply, Answer(text="a"))
     assert reply.text == "a"
@@ -161,8 +161,8 @@ async def test_an_event_is_accepted_once_and_a_lost_interaction_expires(room: Ma
     entry = await room.delivery.accept(event, event)
     assert entry is not None
     assert await room.delivery.accept(event, event) is None
-    assert await room.delivery.waiting() == [entry]
+    assert await room.delivery.inbox.waiting() == [entry]
     await room.delivery.expire(entry)
-    assert await room.delivery.waiting() == []
+    assert await room.delivery.inbox.waiting() == []
     assert await room.delivery.accept(event, event) is None
     assert (await room.delivery.hold(room.delivery.draft(event))).is_over
