@@ -1,7 +1,7 @@
-"""Finds all that an erasure has to take: what a query means, and every row in which that is repeated. Only reads.
+"""Finds what an erasure takes: the messages of a query, and every row that repeats them. Only reads.
 
-Messages are found as recall finds them; copies by the words that were asked for and by longer stretches of what was
-said. In a room nobody but the owner reaches beyond his or her own words.
+Messages are found as recall finds them, copies by the words asked for and by longer stretches of what was said. In a
+room only the owner reaches beyond his or her own words.
 """
 
 from __future__ import annotations
@@ -28,17 +28,16 @@ from core.store.sqlite.text_index import TextIndex
 from core.text.terms import stop_words
 from core.types import Address, Inbound, Scope
 
-NOWHERE = Address(platform="", chat_id="")
 MESSAGES_MOST = 100_000
 QUOTED_MESSAGES = 2_000
-"""Longer stretches are looked for of so many of the found messages, the newest."""
+"""How many of the found messages, the newest, are looked for in copies."""
 _SAYING = "all anything ever everything mention mentioned said say talk talked tell told"
-"""With the stop words, what stands around the subject when somebody says what to forget in a sentence."""
+"""With the stop words: what stands around the subject of a sentence that says what to forget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureItem:
-    """One thing that is to be erased, to be shown to the person."""
+    """One thing to erase, as shown to the person."""
 
     kind: Literal["message", "fact", "note", "job"]
     text: str
@@ -49,9 +48,8 @@ class ErasureItem:
 def find(
     connection: Connection, query: SearchQuery, request: ErasureRequest
 ) -> tuple[ErasureList, list[ErasureItem], Quoting]:
-    """Everything to erase of a query (its filters taken out of the text), what of it to show, messages oldest first,
-    and what tells repetitions. The list is empty where nothing is found. Raises Refused while the text indexes are
-    being rebuilt."""
+    """The list of a query (with its filters taken out of the text), what of it to show, messages oldest first, and what
+    recognises repetitions. Raises Refused while the text indexes are being rebuilt."""
     if index_maintenance.is_stale(connection):
         raise Refused("The search index is being built anew, so something could be overlooked. Try again soon.")
     roles = query.roles if query.roles != ("user", "assistant") else (*query.roles, "tool")
@@ -87,8 +85,8 @@ def find(
 
 
 def widen(connection: Connection, token: str, words: Quoting) -> ErasureList | None:
-    """A list that was begun, with what was made of its messages since; None when it is worked off. `words`: those that
-    were asked for, where they are still known; what was said tells repetitions as well."""
+    """An unfinished list with what was made of its messages since; None when it is finished. `words`: those asked for,
+    where they are still known."""
     row = erasure.begun_row(connection, token)
     if row is None:
         return None
@@ -100,7 +98,7 @@ def widen(connection: Connection, token: str, words: Quoting) -> ErasureList | N
         account=account,
         scope=Scope(key=found.where),
         scopes=frozenset(Scope(key=key) for key in found.scopes),
-        address=NOWHERE,
+        address=Address(platform="", chat_id=""),
         is_owner=found.is_owner,
     )
     later = ErasureList(scopes=found.scopes)
@@ -114,7 +112,7 @@ def widen(connection: Connection, token: str, words: Quoting) -> ErasureList | N
 
 
 def versions(connection: Connection, found: ErasureList) -> list[int]:
-    """The versions of the notes on a list, also of what came since: taking a note out of its file makes one."""
+    """The versions of the notes on a list, also those made since: taking a note out of its file makes one."""
     gone = set(found.ids["entries"])
     values = {"scopes": list_value(found.scopes), "limited": False, "account": None}
     rows = erasure.copies(connection, "note_changes", values)
@@ -135,8 +133,8 @@ def _matching(connection: Connection, plan: SearchPlan, query: SearchQuery) -> l
 def _unanswered(
     connection: Connection, found: ErasureList, query: SearchQuery, quoting: Quoting, request: ErasureRequest
 ) -> list[ErasureItem]:
-    """What is meant of that which waits for its answer. What is a message already is shown as one; a command goes for
-    its words."""
+    """Adds what is meant of the unanswered events and returns those that are no messages yet; a command goes for its
+    words."""
     shown, known = [], set(found.ids["messages"])
     for key, inbound, message_id in erasure.waiting(connection, found.scopes):
         if request.is_limited and inbound.sender.id != request.account.user_id:
@@ -153,7 +151,7 @@ def _unanswered(
 
 
 def _is_asked_for(inbound: Inbound, query: SearchQuery, *, has_words: bool) -> bool:
-    """Whether a message that waits has the words and passes the filters that can be told of it."""
+    """Whether a waiting message has the words and passes the filters that apply to it."""
     return (
         inbound.kind == "message"
         and inbound.command is None
@@ -169,7 +167,7 @@ def _is_asked_for(inbound: Inbound, query: SearchQuery, *, has_words: bool) -> b
 
 
 class _CopySearch:
-    """One walk over everything that may repeat the messages of `found`, which it fills."""
+    """Fills `found` with everything that repeats its messages."""
 
     def __init__(self, connection: Connection, found: ErasureList, quoting: Quoting, request: ErasureRequest) -> None:
         self._connection = connection
@@ -213,7 +211,7 @@ class _CopySearch:
                 continue
             found.append(row_id)
             if kind == "note_changes":
-                # Which of the notes themselves go is known by the digests of what these versions say.
+                # The digests of what these versions say name the notes themselves.
                 last = texts[-1:] if is_made_of_it else []
                 entries.update(digest(text) for text in {*last, *filter(self._is_meant, texts)})
             elif kind in ("facts", "jobs") and at is not None:
@@ -225,10 +223,10 @@ class _CopySearch:
         return {row[0] for row in found}
 
     def _is_meant(self, *texts: str, by_words: bool = False) -> bool:
-        """In a room the words of a query are others' words too: there only what was said counts, unless the texts are
-        the asker's alone."""
-        has_words = (by_words or not self._request.is_limited) and self._quoting.has_words(*texts)
-        return has_words or self._quoting.repeats(*texts)
+        """In a room the words of a query are others' words too: only what was said counts, unless the texts are the
+        asker's alone."""
+        may_by_words = by_words or not self._request.is_limited
+        return (may_by_words and self._quoting.has_words(*texts)) or self._quoting.repeats(*texts)
 
     def _conversation(self) -> None:
         known = self._made_from
@@ -246,13 +244,13 @@ class _CopySearch:
                 self._ids["fences"].append(row["id"])
 
     def _is_in_context(self, sent: str, lines: list[str]) -> bool:
-        """Whether what was sent below the question repeats it, or names it by its number."""
+        """Whether what was sent below the question repeats it, or names its id."""
         context = "\n".join(str(block.get("text", "")) for block in json.loads(sent)[2:])
         return bool(context) and (self._is_meant(context) or any(line in context for line in lines))
 
     def _is_repeat(self, row: Row, *, is_apart: bool) -> bool:
-        """Of an answer a longer stretch counts; what is no part of the talk itself (commands, results of tools) goes
-        for the words alone, and for anything that it copies."""
+        """An answer goes for a longer stretch; what is not talk (commands, results of tools) also for the words alone
+        and for short copies."""
         said = (row["text"], row["tools"], row["blocks"])
         is_own = row["role"] == "user" and row["sender_id"] == self._request.account.user_id
         if row["role"] == "user" and (row["kind"] != "command" or (self._request.is_limited and not is_own)):
@@ -264,7 +262,6 @@ class _CopySearch:
 
 
 def _delivered(payload: str) -> Iterator[str]:
-    """What an item of the outbox says, its files too."""
     yield payload
     for file in json.loads(payload).get("files", ()):
         content = base64.b64decode(file["content"])

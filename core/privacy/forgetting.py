@@ -1,12 +1,13 @@
-"""/forget from the question to the receipt: looks for what is meant, and after a yes erases it with all its copies.
+"""/forget from the question to the receipt: finds what is meant and, after a yes, erases it with all its copies.
 
 Rows are erased by `core/store/erasure.py`, bytes by `core/store/sqlite/erase_bytes.py`; here are the order of the work,
-the notes, the files beside state.db, and who else has copies. A list that was begun is finished after a crash.
+the notes, the files beside state.db, and the other holders of copies. An unfinished list is resumed after a crash.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import secrets
@@ -40,9 +41,9 @@ HISTORY, LOG = "terminal_history", "mneme.log"
 SHOWN = 8
 ASKED_MOST = 1_000
 ABANDONED = timedelta(seconds=30)
-"""What was begun so long ago and is worked off by nobody here was begun by a process that may be dead."""
+"""After this a list that this process does not work on is taken up: the process that began it may be dead."""
 PATIENCE_S = 10.0
-"""How long a person waits for the bytes; maintenance goes on after it."""
+"""How long a person waits for the bytes; maintenance goes on."""
 LATER = "You need not: your yes counts, and I go on with it by myself within a minute."
 UNCLEAR = (
     'Say what to forget, as you would look for it with /recall: `/forget Porto`, `/forget "the blue drawer"`, '
@@ -53,23 +54,21 @@ _TERMINAL = Scope.account("terminal", "local")
 
 
 class CopyHolder(Protocol):
-    """Whoever keeps copies of what was said outside of state.db: a memory service, say. Asked once more after a
-    crash."""
+    """Holds copies of what was said outside of state.db, such as a memory service. Called again after a crash."""
 
     async def forget(
         self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
     ) -> str | None:
-        """Erases the copies made of these messages and of these changes of notes; returns a sentence about what is left
-        to do, None: nothing."""
+        """Erases the copies of these messages and changes of notes; returns a sentence about what is left, if any."""
 
     def invalidate(self) -> None:
-        """The rows are gone now: what was looked up beforehand, for turns to come, is dropped."""
+        """Drops what was looked up for later turns: the rows are gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasurePreview:
-    """What was found to erase, under the `token` that a yes carries. `counts`: how many of what; `first`: the beginning
-    of it; `derived`: how many rows repeat it; `has_more`: so much was found that some was left for another time."""
+    """What was found to erase, under the `token` that a yes carries. `counts`: (name, number); `first`: its beginning;
+    `derived`: how many rows repeat it; `has_more`: some was left for another time."""
 
     token: str
     counts: tuple[tuple[str, int], ...]
@@ -80,8 +79,8 @@ class ErasurePreview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureReceipt:
-    """What was erased. `is_clean`: not a byte of it is left in state.db and its log; otherwise somebody reads an older
-    state, and it goes when that is done. `pending`: sentences about what others still have."""
+    """What was erased. `is_clean`: no byte of it is left in state.db and its log; else it goes when a program that
+    reads an older state is done. `pending`: sentences about what others still have."""
 
     counts: tuple[tuple[str, int], ...]
     derived: int
@@ -90,8 +89,7 @@ class ErasureReceipt:
 
 
 class Forgetting:
-    """`files` are those beside state.db in which words may stand; `holders` have copies elsewhere. `zone`: IANA
-    name."""
+    """`files` stand beside state.db, `holders` have copies elsewhere; `zone`: IANA name."""
 
     def __init__(
         self,
@@ -111,22 +109,21 @@ class Forgetting:
         self._zone = ZoneInfo(zone)
         self._holders = tuple(holders)
         self._asked: dict[str, Quoting] = {}
-        """By token: the words that were asked for, known as long as the process lives and never written down."""
+        """By token: the words that were asked for, held in memory and never written down."""
         self._working: set[str] = set()
         self._log = structlog.get_logger("forgetting")
 
     def connect(self, holder: CopyHolder) -> None:
-        """Adds one who has copies."""
         self._holders = (*self._holders, holder)
 
     def invalidate(self) -> None:
-        """Something was erased, here or by another process: what was looked up beforehand is dropped."""
+        """Makes all holders drop what was looked up before an erasure, of any process."""
         for holder in self._holders:
             holder.invalidate()
 
     async def look(self, text: str, request: ErasureRequest) -> ErasurePreview | None:
-        """What there is to erase, kept as a list under the token that is given back; None when there is nothing.
-        Raises Refused when it cannot be told what is meant, or something could be overlooked."""
+        """Stores the list of what there is to erase; None when there is nothing. Raises Refused when it is unclear what
+        is meant, or something could be overlooked."""
         whole = SearchQuery(text=text, scopes=request.scopes, asker=request.account)
         query = filters.read(whole, self._clock.now(), self._zone).query
         if not text.strip() or (query.text == "" and query == whole):
@@ -157,8 +154,8 @@ class Forgetting:
         )
 
     async def erase(self, token: str, request: ErasureRequest) -> ErasureReceipt:
-        """Erases a list, for good. Raises Refused when it is not this person's, or too old. What is being made of it
-        meanwhile is not kept; whoever calls this holds nothing of it."""
+        """Erases a list for good. Raises Refused when it is not this person's, or too old. What others make of it
+        meanwhile is not stored; the caller may hold nothing of it."""
         try:
             with epoch.holding(None):
                 receipt = await self._erased(token, request)
@@ -172,15 +169,15 @@ class Forgetting:
         return receipt
 
     async def resume(self) -> int:
-        """Finishes what a process before this one had begun; how many lists that were."""
+        """Finishes the lists of the process before; how many those were."""
         begun = await self._erasures.begun()
         for token in begun:
             await self._take_up(token)
         return len(begun)
 
     async def tend(self) -> bool:
-        """One small step of what is left of the bytes; True while there is more to do now. Takes up what another
-        process has begun and not finished, since work waits for that."""
+        """One small step of erasing bytes; True while there is more to do now. Takes up the unfinished lists of other
+        processes, since work waits for them."""
         for token in await self._erasures.begun(self._clock.now() - ABANDONED):
             if token not in self._working:
                 await self._take_up(token)
@@ -212,11 +209,11 @@ class Forgetting:
             self._log.warning("something is not erased yet", reason=str(error))
 
     async def _work(self, token: str) -> tuple[int, tuple[str, ...]] | None:
-        """How many copies went, and what is left to others; None when it is worked off already. Outside first, as long
-        as the rows can still say what to look for; each part can be done twice."""
+        """How many copies went, and what is left to others; None when it was finished before. Copies outside go first,
+        while the rows still say what to look for; each part can be done twice."""
         self._working.add(token)
         try:
-            # A note that was being written when nothing more might be is in its file now, or never will be.
+            # After this, notes that were being written are in their files or never will be.
             await self._notebook.settle()
             words = self._asked.get(token, Quoting(()))
             found = await self._database.read(lambda connection: erasure_search.widen(connection, token, words))
@@ -238,7 +235,7 @@ class Forgetting:
             self._working.discard(token)
 
     async def _erase_copies(self, found: ErasureList, words: Quoting) -> tuple[str, ...]:
-        """All that stands outside of state.db; sentences about what is left there."""
+        """Erases all outside of state.db; sentences about what is left there."""
         scopes = frozenset(Scope(key=key) for key in found.scopes)
         words = Quoting(()) if found.is_limited else words
         note_ids = found.ids["note_changes"]
@@ -251,14 +248,14 @@ class Forgetting:
                 await self._notebook.remove(scope, frozenset({scope}), target, entry)
             except OSError:
                 stuck.append(FILES[target])
-        # Whoever waited for a file that nobody can write would wait for ever, and every answer here with him.
+        # Waiting for a file that nobody can write would hold up every answer here for ever.
         pending += [f"`{name}` cannot be written, so some of it still stands there." for name in dict.fromkeys(stuck)]
         return tuple(sentence for sentence in pending if sentence)
 
     async def _notes(
         self, scopes: frozenset[Scope], found: ErasureList, words: Quoting
     ) -> AsyncIterator[tuple[Scope, str, str]]:
-        """Scope, target and text of the notes in the files that are on the list or have the words."""
+        """Scope, target and text of the notes that are on the list or have the words."""
         digests = set(found.ids["entries"])
         for scope in sorted(scopes):
             for target in FILES:
@@ -268,20 +265,20 @@ class Forgetting:
 
 
 class HomeFiles:
-    """The files of a home beside state.db in which words of people may stand: what was typed in the terminal, the log,
-    copies of notes. The notes themselves are the notebook's."""
+    """The files of a home beside state.db and the notebook in which words of people may stand: what was typed in the
+    terminal, the log, copies of notes."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
 
     def find(self, scopes: frozenset[Scope], words: Quoting) -> list[str]:
-        """Digests of what was typed in the terminal with these words, where that is of these scopes."""
+        """Digests of what was typed in the terminal with these words, if that is of these scopes."""
         return [digest(typed) for _, typed in self._typed(scopes) if words.has_words(typed)]
 
     def erase(
         self, scopes: frozenset[Scope], texts: Sequence[str], words: Quoting, digests: Collection[str]
     ) -> Sequence[str]:
-        """Takes out what repeats `texts`, has the `words`, or was typed with one of these digests; returns the names of
+        """Erases what repeats `texts`, has the `words`, or was typed with one of these digests; returns the names of
         files that cannot be written."""
         quoting, whole = words.over(texts), {text.strip() for text in texts}
 
@@ -290,7 +287,7 @@ class HomeFiles:
 
         stuck = []
         for path in sorted(self._home.glob(f"{LOG}*")):
-            # What people say is logged by a slip only, and a single word of theirs may be one of ours.
+            # Words of people are logged by mistake only, and a single one may be one of ours.
             if not _did(_rewrite, path, [line for line in _lines(path) if not quoting.repeats(line)]):
                 stuck.append(path)
         if _TERMINAL in scopes:
@@ -305,7 +302,7 @@ class HomeFiles:
         return [str(path.relative_to(self._home)) for path in stuck]
 
     def held(self, scopes: frozenset[Scope]) -> Iterator[dict[str, object]]:
-        """What stands there about who sees these scopes: what was typed, copies of notes."""
+        """What was typed in these scopes, and copies of their notes, for an export."""
         for _, typed in self._typed(scopes):
             if typed:
                 yield {"kind": "typed in the terminal", "text": typed}
@@ -313,8 +310,7 @@ class HomeFiles:
             yield {"kind": "copy of notes", "name": path.name, "text": "".join(_lines(path))}
 
     def _typed(self, scopes: frozenset[Scope]) -> Iterator[tuple[list[str], str]]:
-        """The entries of the history as prompt_toolkit writes them (a blank line, the time, the typed lines behind a
-        +): their lines, and what was typed."""
+        """The lines and the text of each entry of the history (prompt_toolkit: a blank line, time, text behind +)."""
         entries: list[list[str]] = []
         for line in _lines(self._home / HISTORY) if _TERMINAL in scopes else ():
             if not entries or (line.strip() == "" and any(one.startswith("+") for one in entries[-1])):
@@ -324,7 +320,6 @@ class HomeFiles:
             yield lines, "".join(line[1:] for line in lines if line.startswith("+")).strip()
 
     def _copies(self, scopes: frozenset[Scope]) -> Iterator[Path]:
-        """What lies beside the notes are copies of them."""
         for scope in sorted(scopes):
             for path in sorted((self._home / "memories" / quote(scope.key, safe="")).glob("*")):
                 if path.name not in FILES.values() and path.is_file():
@@ -332,14 +327,13 @@ class HomeFiles:
 
 
 def _lines(path: Path) -> list[str]:
-    try:
+    with contextlib.suppress(OSError):
         return path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-    except OSError:
-        return []
+    return []
 
 
 def _rewrite(path: Path, lines: Sequence[str]) -> None:
-    """In place: whoever has the file open goes on to append to it."""
+    """In place, so that a process with the file open goes on appending to it."""
     content = "".join(lines).encode("utf-8", "replace")
     if path.is_file() and path.stat().st_size != len(content):
         with path.open("r+b") as file:
@@ -350,9 +344,7 @@ def _rewrite(path: Path, lines: Sequence[str]) -> None:
 
 
 def _did(work: Callable[..., None], *arguments: object) -> bool:
-    """Whether it could be done."""
-    try:
+    with contextlib.suppress(OSError):
         work(*arguments)
-    except OSError:
-        return False
-    return True
+        return True
+    return False

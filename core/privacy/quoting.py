@@ -1,4 +1,4 @@
-"""Tells whether a text repeats another one: by words that were asked for, or by a stretch of what was said. Pure."""
+"""Whether a text repeats another one: by words that were asked for, or by a stretch of what was said. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from core.text.normalize import bare, is_unspaced
 
 RUN_TOKENS = 5
 RUN_CHARS = 12
-"""A quotation has at least so many words in a row (of an unspaced script, characters), and so many characters: less is
+"""A quotation has at least so many words in a row (of an unspaced script, characters) and so many characters: less is
 how people speak anyway."""
 COPIED_CHARS, COPIED_CHARS_MOST = 6, 200
-"""So much of something short must be told to be looked for in copies; what is longer is no short thing."""
+"""The length of a short text that is looked for as a whole in copies."""
 _ESCAPES = re.compile(r"(?:\\+u[0-9a-fA-F]{4})+|\\+[nrtbf\"/]")
 _UNITS = re.compile(r"u([0-9a-fA-F]{4})")
 _EMPHASIS = re.compile(r"\*+|__+|~~|\|\||`+")
@@ -45,23 +45,21 @@ class Quoting:
         }
 
     def over(self, texts: Iterable[str]) -> Quoting:
-        """The same words with other texts."""
+        """The same words, with other texts."""
         return Quoting(self._terms, texts, is_any=self._is_any)
 
     def has_words(self, *texts: str | None) -> bool:
-        """Whether the words stand in the texts together; JSON is read past its escapes. Without words: False."""
-        if not self._patterns:
-            return False
-        plain = bare("\n".join(_read(text) for text in texts if text))
-        found = (pattern.search(plain) is not None for pattern in self._patterns)
-        return any(found) if self._is_any else all(found)
+        """Whether the words stand in the texts together; False without words."""
+        plain = bare("\n".join(_read(text) for text in texts if text)) if self._patterns else ""
+        found = [pattern.search(plain) is not None for pattern in self._patterns]
+        return any(found) if self._is_any else bool(found) and all(found)
 
     def repeats(self, *texts: str | None) -> bool:
         """Whether a stretch of what was said stands in one of the texts."""
         return bool(self._runs) and any(self._is_repeated(_tokens(_read(text))) for text in texts if text)
 
     def copies(self, *texts: str | None) -> bool:
-        """Whether one of the texts repeats, or holds, as a copy does, something short that was said, all of it."""
+        """Whether one of the texts repeats what was said, or holds the whole of something short that was said."""
         sizes = {len(short) for short in self._short}
         return self.repeats(*texts) or any(
             tuple(tokens[start : start + size]) in self._short
@@ -83,8 +81,8 @@ def digest(text: str) -> str:
 
 
 def _read(text: str) -> str:
-    """The text past the escapes of JSON, followed by what it says without marks of emphasis, as a URL, and in base64,
-    where that is something else."""
+    """The text without JSON escapes, followed by what it says without emphasis, as a URL, and in base64, where that
+    differs."""
     plain = _ESCAPES.sub(_sign, text) if "\\" in text else text
     parts = [plain]
     if _EMPHASIS.search(plain):
@@ -96,14 +94,13 @@ def _read(text: str) -> str:
 
 
 def _sign(found: re.Match[str]) -> str:
-    """The letters of \\u00e9 and the like, pairs of surrogates joined; a blank for all other escapes."""
-    units = _UNITS.findall(found[0])
-    encoded = b"".join(int(unit, 16).to_bytes(2, "big") for unit in units)
+    """The letters of \\u00e9 and the like, surrogate pairs joined; a blank for other escapes."""
+    encoded = b"".join(int(unit, 16).to_bytes(2, "big") for unit in _UNITS.findall(found[0]))
     return encoded.decode("utf-16-be", "replace") or " "
 
 
 def _unpacked(word: str) -> str:
-    """What a word says that is base64, when that is text; most words are none."""
+    """The text of a word that is base64; most words are none."""
     bare_word = word.rstrip("=").translate(_URL_SAFE)
     if len(bare_word) % 4 == 1 or (bare_word.isalpha() and (bare_word.islower() or bare_word.istitle())):
         return ""
@@ -119,7 +116,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _run(tokens: Sequence[str], start: int) -> tuple[str, ...]:
-    """The shortest stretch from a word on that is a quotation; empty where the text ends before."""
+    """The shortest quotation that starts here; empty where the text ends before."""
     for end in range(start + RUN_TOKENS, len(tokens) + 1):
         run = tuple(tokens[start:end])
         if sum(map(len, run)) >= RUN_CHARS:
@@ -128,7 +125,7 @@ def _run(tokens: Sequence[str], start: int) -> tuple[str, ...]:
 
 
 def _pattern(term: str) -> str:
-    """A term with blanks for whatever stands between its words; a beginning ends in ``*``, bars are between forms."""
+    """The regular expression of a term; a prefix ends in ``*``, bars separate forms."""
     if "|" in term:
         return f"(?:{'|'.join(filter(None, map(_pattern, term.split('|'))))})"
     plain = bare(term.rstrip("*"))

@@ -1,7 +1,7 @@
-"""The point after which work reads: which scopes, and after which erasure. What it writes once something was forgotten
-there, or accounts were unlinked, is refused, since it may have been made of that.
+"""The erasure epoch in which work began to read: what it writes after a later erasure in its scopes (or unlinking of
+accounts) is refused, since it may repeat what was erased.
 
-Held in the context of the task and handed on to those it starts; whoever holds none is never refused.
+A context variable holds it and passes it on to tasks started inside; work without an epoch is never refused.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from core.store.sqlite.dialect import overlaps
 from core.types import Scope
 
 COUNT = "erasures"
-"""Key of `state_meta`: how often an erasure was begun or ended, or accounts were unlinked. Most writes look at this
-number only."""
+"""Key of `state_meta`: counts erasures begun and ended, and accounts unlinked. Most writes look at this only."""
 LOOKS_EVERY_S = 0.05
 PATIENCE_S = 120.0
-"""So long work waits for an erasure; one that a dead process left is finished by maintenance before that."""
+"""How long work waits for an erasure; maintenance finishes that of a dead process before."""
 _TOUCHING = f"""
 SELECT 1 FROM erasures WHERE begun_at NOT NULL AND COALESCE(number, 9223372036854775807) > :number
     AND {overlaps("erasures.scopes", "scopes")}
@@ -45,18 +44,16 @@ _HELD: ContextVar[ErasureEpoch | None] = ContextVar("erasure_epoch", default=Non
 
 
 def held() -> ErasureEpoch | None:
-    """That of the running task."""
     return _HELD.get()
 
 
 def hold(epoch: ErasureEpoch | None) -> None:
-    """From here on the running task reads after that point."""
+    """Sets the epoch of the running task."""
     _HELD.set(epoch)
 
 
 @contextmanager
 def holding(epoch: ErasureEpoch | None) -> Iterator[None]:
-    """Inside, the running task reads after that point; what was held before is held after it."""
     token = _HELD.set(epoch)
     try:
         yield
@@ -77,12 +74,11 @@ def check(connection: Connection, epoch: ErasureEpoch) -> None:
 
 
 def counted(connection: Connection) -> int:
-    """The value of `COUNT`."""
     return int(meta(connection, COUNT) or 0)
 
 
 def count(connection: Connection) -> int:
-    """It happened once more just now; the new number."""
+    """Counts one more; the new number."""
     number = counted(connection) + 1
     set_meta(connection, COUNT, str(number))
     return number
@@ -94,8 +90,8 @@ def _is_touched(connection: Connection, epoch: ErasureEpoch) -> bool:
 
 
 class EpochGuard:
-    """Gives work its epoch. `invalidate` is called when something was erased, by any process, since the last work
-    began: what was looked up before is dropped."""
+    """Gives work its epoch. `invalidate` is called when any process erased something since the last work began, to drop
+    what was looked up before."""
 
     def __init__(self, database: Database, invalidate: Callable[[], None]) -> None:
         self._database = database
@@ -104,9 +100,8 @@ class EpochGuard:
 
     @asynccontextmanager
     async def over(self, scopes: frozenset[Scope]) -> AsyncIterator[None]:
-        """Waits until nothing in `scopes` is being erased; inside, everything that the running task writes is refused
-        with StaleReadError once something there is erased. Raises StoreError when an erasure does not come to its end.
-        """
+        """Waits until nothing in `scopes` is being erased, else raises StoreError. Inside, what the running task writes
+        is refused with StaleReadError once something there is erased."""
         keys = scope_parameter(scopes)
         ends_at = asyncio.get_running_loop().time() + PATIENCE_S
         while (found := await self._database.glance(lambda connection: taken(connection, keys))) is None:

@@ -1,9 +1,7 @@
-"""What an erasure takes out of state.db: its list, the rows that may repeat what was said, and how each of them is
-erased.
+"""What an erasure takes out of state.db: its list, the rows that may repeat what was said, and how each is erased.
 
-Which of these rows do repeat it is decided in `core/privacy`. A list holds ids and no words: it is kept before the
-person is asked, begun with the yes, and worked off in short transactions. Stopped anywhere, it is finished after the
-next start.
+Which rows do repeat it is decided in `core/privacy`. A list holds ids and no words: it is stored before the person is
+asked, begun with the yes, and worked off in short transactions, after a crash by the next process.
 """
 
 from __future__ import annotations
@@ -30,15 +28,13 @@ from core.types import Account, Address, Inbound, Scope
 
 STEP_S = 0.05
 """About how long one transaction takes, in which nobody else can write."""
-ASKED_FOR = timedelta(minutes=15)
-"""How long an unconfirmed list is kept; a little longer than the question."""
-KNOWN_FOR = timedelta(days=30)
-"""How long a finished list is known, for a yes that comes again after a crash."""
+ASKED_FOR, KNOWN_FOR = timedelta(minutes=15), timedelta(days=30)
+"""How long lists are kept: unconfirmed ones a little longer than the question, finished ones for a repeated yes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureRequest:
-    """Who asks: `scopes` is all that this person sees, `scope` and `address` where the question was put."""
+    """Who asks: `scopes` are all that this person sees, `scope` and `address` where the question was put."""
 
     account: Account
     scope: Scope
@@ -57,11 +53,10 @@ _FIXED = ("scopes", "notes", "unread", "upto", "where", "is_owner")
 
 @dataclass(kw_only=True)
 class ErasureList:
-    """`ids` by kind: "messages" were looked for, "repeats" are messages that repeat them, "fences" messages beside
-    which they were sent, "asked" the command and its answer; further the kinds of `COPIES`. By digest: "entries"
-    (notes) and "typed" (lines of the terminal's history). "waiting": inbox keys, of which `unread` are no messages yet.
-    `notes`: how many entries stand in the files. `upto`: the last message id when the list was made. `where`: the scope
-    in which it was asked."""
+    """`ids` by kind: "messages" were looked for, "repeats" repeat them, beside "fences" they were sent as context,
+    "asked" are the command and its answer; the kinds of `COPIES`; digests of "entries" (notes) and "typed" (terminal
+    history); "waiting" are inbox keys, of which `unread` are no messages yet. `notes`: entries in the files.
+    `upto`: the last message id when it was made. `where`: key of the scope of the question."""
 
     scopes: list[str] = field(default_factory=list)
     notes: int = 0
@@ -72,56 +67,42 @@ class ErasureList:
     ids: defaultdict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
 
     def dump(self) -> str:
-        """As a flat JSON object."""
         return json.dumps({**self.ids, **{name: getattr(self, name) for name in _FIXED}})
 
     @classmethod
     def load(cls, encoded: str) -> ErasureList:
-        """The reverse of `dump`."""
         values = json.loads(encoded)
         fixed = {name: values.pop(name) for name in _FIXED}
         return cls(**fixed, ids=defaultdict(list, values))
 
     @property
     def messages(self) -> list[int]:
-        """Every message that goes, but for the question itself."""
+        """Every message that goes but the question itself."""
         return [*self.ids["messages"], *self.ids["repeats"]]
 
     @property
     def is_limited(self) -> bool:
-        """See `ErasureRequest`."""
         return self.where.startswith("room:") and not self.is_owner
 
     @property
     def derived(self) -> int:
-        """How many rows only repeat or copy what goes."""
+        """How many rows repeat or copy what goes."""
         return sum(len(self.ids[kind]) for kind in ("repeats", "fences", "typed", *_UNNAMED))
 
     @property
     def counts(self) -> tuple[tuple[str, int], ...]:
-        """How many of what a person knows by name."""
-        facts, jobs = len(self.ids["facts"]), len(self.ids["jobs"])
-        numbers = (
-            ("message", len(self.ids["messages"]) + self.unread),
-            ("fact", facts),
-            ("note", self.notes),
-            ("job", jobs),
-        )
-        return tuple((name, number) for name, number in numbers if number)
+        """(name, number) of what a person knows by name, without zeros."""
+        numbers = {
+            "message": len(self.ids["messages"]) + self.unread,
+            "fact": len(self.ids["facts"]),
+            "note": self.notes,
+            "job": len(self.ids["jobs"]),
+        }
+        return tuple((name, number) for name, number in numbers.items() if number)
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to erase."""
         return not (self.counts or self.derived)
-
-
-@dataclass(frozen=True, slots=True)
-class _Copies:
-    """`select` gives an id, the message from which the row was made, a moment, and its texts; `erase` ends before the
-    condition on the ids."""
-
-    select: str
-    erase: str
 
 
 SENDER = """
@@ -150,25 +131,26 @@ def _of_sessions(column: str) -> str:
     return f"SELECT id, NULL, NULL, {column} FROM sessions WHERE {visible()} AND {column} <> ''"
 
 
-COPIES: Mapping[str, _Copies] = {
-    "facts": _Copies(_made("facts", "content"), "DELETE FROM facts"),
-    "fact_changes": _Copies(
+_IDS = in_list("id", "ids")
+COPIES: Mapping[str, tuple[str, str]] = {
+    "facts": (_made("facts", "content"), f"DELETE FROM facts WHERE {_IDS}"),
+    "fact_changes": (
         f"""
         SELECT id, NULL, at, before, after, reason FROM fact_changes
         WHERE {visible("fact_changes.scope_id")} AND NOT {in_list("fact_id", "facts")}
         """,
-        "DELETE FROM fact_changes",
+        f"DELETE FROM fact_changes WHERE {_IDS}",
     ),
-    "note_changes": _Copies(_made("notes", "before, after", at="at"), "DELETE FROM notes"),
-    "pending_notes": _Copies(_made("pending_notes", "operations", at="at"), "DELETE FROM pending_notes"),
-    "jobs": _Copies(
+    "note_changes": (_made("notes", "before, after", at="at"), f"DELETE FROM notes WHERE {_IDS}"),
+    "pending_notes": (_made("pending_notes", "operations", at="at"), f"DELETE FROM pending_notes WHERE {_IDS}"),
+    "jobs": (
         _made("jobs", "text", message_id="NULL"),
-        "UPDATE jobs SET text = '', next_at = NULL, ended_at = COALESCE(ended_at, :now)",
+        f"UPDATE jobs SET text = '', next_at = NULL, ended_at = COALESCE(ended_at, :now) WHERE {_IDS}",
     ),
-    "titles": _Copies(_of_sessions("title"), "UPDATE sessions SET title = NULL"),
-    "prompts": _Copies(_of_sessions("system_prompt"), "UPDATE sessions SET system_prompt = ''"),
-    "sources": _Copies(_of_sessions("external_id"), "UPDATE sessions SET external_id = NULL"),
-    "names": _Copies(
+    "titles": (_of_sessions("title"), f"UPDATE sessions SET title = NULL WHERE {_IDS}"),
+    "prompts": (_of_sessions("system_prompt"), f"UPDATE sessions SET system_prompt = '' WHERE {_IDS}"),
+    "sources": (_of_sessions("external_id"), f"UPDATE sessions SET external_id = NULL WHERE {_IDS}"),
+    "names": (
         f"""
         SELECT messages.id, NULL, NULL, messages.external_id
         FROM sessions JOIN messages ON messages.session_id = sessions.id
@@ -177,27 +159,29 @@ COPIES: Mapping[str, _Copies] = {
             OR sessions.id IN (SELECT session_id FROM messages WHERE {in_list("id", "touched")})
         )
         """,
-        "UPDATE messages SET external_id = NULL",
+        f"UPDATE messages SET external_id = NULL WHERE {_IDS}",
     ),
-    "outbox": _Copies(
+    "outbox": (
         f"SELECT id, message_id, NULL, payload FROM outbox WHERE payload IS NOT NULL AND lane IN ({LANES})",
         "UPDATE outbox SET payload = NULL, next_at = NULL, dead_at = COALESCE(dead_at, :now), error = 'forgotten' "
-        "WHERE done_at IS NULL",
+        f"WHERE done_at IS NULL AND {_IDS}",
     ),
-    "actions": _Copies(
-        f"{_made('actions', 'arguments', message_id='NULL', at='NULL')} AND address IS NULL", "DELETE FROM actions"
+    "actions": (
+        f"{_made('actions', 'arguments', message_id='NULL', at='NULL')} AND address IS NULL",
+        f"DELETE FROM actions WHERE {_IDS}",
     ),
-    "updates": _Copies(
+    "updates": (
         f"""
         SELECT update_id, NULL, NULL, raw FROM raw_updates WHERE failed_at IS NOT NULL
             AND (:owner OR {in_list(f"platform || ':' || CASE WHEN json_valid(raw) THEN {SENDER} END", "own")})
         """,
-        "DELETE FROM raw_updates",
+        f"DELETE FROM raw_updates WHERE {in_list('update_id', 'ids')}",
     ),
 }
-"""The rows that may repeat what was said, by kind; those of messages themselves are in `CONVERSATION`."""
+"""What selects the rows that may repeat what was said (id, message from which it was made, moment, texts) and what
+erases `:ids` of them, by kind. Messages that repeat others are in `CONVERSATION`."""
 _UNNAMED = tuple(COPIES.keys() - {"facts", "jobs", "sources", "names"})
-"""What a person has no name for, and is told of in one number."""
+"""What a person sees as one number."""
 
 CONVERSATION = f"""
 SELECT id, session_id, role, kind, text, blocks, tools, sent, sender_id FROM messages
@@ -207,8 +191,7 @@ WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()}) AND (
         AND session_id IN (SELECT session_id FROM messages AS found WHERE {in_list("found.id", "messages")})
 )
 """
-"""The messages that may repeat others: answers after `first` in their sessions, results of tools, commands, and what
-was sent with a context beside it."""
+"""Messages that may repeat others: answers after `:first`, results of tools, commands, what was sent with context."""
 OPENED_BY = f"""
 SELECT messages.session_id FROM messages
 WHERE {in_list("messages.id", "messages")} AND messages.role = 'user' AND NOT EXISTS (
@@ -217,7 +200,7 @@ WHERE {in_list("messages.id", "messages")} AND messages.role = 'user' AND NOT EX
         AND earlier.kind = 'chat' AND earlier.text <> ''
 )
 """
-"""Sessions that begin with one of these messages: their titles were made from it."""
+"""Sessions whose titles were made from one of these messages, their first."""
 SESSIONS_OF = f"SELECT DISTINCT session_id FROM messages WHERE {in_list('id', 'messages')}"
 _SAID = f"""
 SELECT text, role, sender_name, created_at FROM messages WHERE {in_list("id", "messages")} AND text <> '' ORDER BY id
@@ -235,8 +218,8 @@ ORDER BY inbox.id
 def copies(
     connection: Connection, kind: str, values: Mapping[str, object]
 ) -> Iterator[tuple[Any, int | None, float | None, list[str]]]:
-    """The rows of a kind of `COPIES`: id, message from which it was made, moment, texts."""
-    for row_id, message_id, at, *texts in connection.execute(COPIES[kind].select, values):
+    """The rows of a kind of `COPIES`, without empty texts."""
+    for row_id, message_id, at, *texts in connection.execute(COPIES[kind][0], values):
         yield row_id, message_id, at, [text for text in texts if text]
 
 
@@ -246,8 +229,7 @@ def said(connection: Connection, message_ids: list[int]) -> Iterator[Row]:
 
 
 def waiting(connection: Connection, scopes: list[str]) -> Iterator[tuple[str, Inbound, int | None]]:
-    """The events in these scopes that are not answered yet: a key that names each for ever, the event, and its message
-    where there is one already."""
+    """The unanswered events in these scopes: a lasting key, the event, and the id of its message if there is one."""
     for row in connection.execute(_WAITING, {"scopes": list_value(scopes)}):
         yield f"{row['address_id']} {row['external_id']}", rows.load_inbound(row["inbound"]), row["message_id"]
 
@@ -259,11 +241,11 @@ class Erasures:
         self._database = database
         self._clock = clock
         self._left: dict[str, list[int]] = {}
-        """By token: the messages that this process has yet to erase; another process begins with all of them."""
+        """By token: messages left to erase; another process begins with all of them."""
 
     async def save(self, token: str, found: ErasureList, request: ErasureRequest) -> None:
-        """Keeps a list for a yes of the same account at the same address; an empty one is not kept. The question stands
-        in no row, but it may stand in the write-ahead log, which is cut for it."""
+        """Stores a list, unless it is empty, for a yes of the same account at the same address. The question is in no
+        row, but may be in the write-ahead log, which is cut for it."""
         now = self._clock.now()
         values = {
             "id": token,
@@ -293,9 +275,8 @@ class Erasures:
         await self._database.write(work)
 
     async def begin(self, token: str, request: ErasureRequest) -> ErasureList | None:
-        """Begins to work off a list, for good; None when there is none of this name for this account, here. The
-        question and what was shown with it go along, and from here on nothing is written that was made before. Again:
-        the same list, which may be worked off by now."""
+        """Begins a list for good and returns it, also when it was begun before; None when this account has none of this
+        name here. The question and its answer go along; from now on nothing is written that was read before."""
         now = self._clock.now()
         values = {
             "id": rows.clean(token),
@@ -330,13 +311,12 @@ class Erasures:
         return await self._database.write(work)
 
     async def update(self, token: str, found: ErasureList) -> None:
-        """Replaces a list that is not worked off."""
         await self._database.execute(
             "UPDATE erasures SET list = :list WHERE id = :id AND done_at IS NULL", {"id": token, "list": found.dump()}
         )
 
     async def begun(self, before: datetime | None = None) -> list[str]:
-        """The lists that were begun, before a moment, and are not worked off."""
+        """Tokens of unfinished lists that were begun (before a moment)."""
         found = await self._database.fetch_all(
             """
             SELECT id FROM erasures
@@ -347,11 +327,11 @@ class Erasures:
         return [row["id"] for row in found]
 
     async def texts(self, found: ErasureList) -> list[str]:
-        """What the messages still say that are to go: for what is kept outside of state.db."""
+        """What the messages that go still say, to find it outside of state.db."""
         return await self._database.read(lambda connection: [row["text"] for row in said(connection, found.messages)])
 
     async def step(self, token: str) -> bool:
-        """One transaction of the work; False when the list is worked off."""
+        """One transaction of the work; False when the list is finished."""
         left = self._left.get(token)
 
         def work(connection: Connection) -> list[int] | None:
@@ -375,11 +355,10 @@ class Erasures:
         return True
 
     def _finish(self, connection: Connection, token: str, found: ErasureList) -> None:
-        """All that is no message, in one transaction. What stays of the list are the numbers for its receipt."""
+        """Erases all but the messages; of the list stays what its receipt counts."""
         now = rows.timestamp(self._clock.now())
-        for kind, one in COPIES.items():
-            condition = f"{'AND' if 'WHERE' in one.erase else 'WHERE'} {in_list(_KEYS.get(kind, 'id'), 'ids')}"
-            connection.execute(f"{one.erase} {condition}", {"now": now, "ids": list_value(found.ids[kind])})
+        for kind, (_, statement) in COPIES.items():
+            connection.execute(statement, {"now": now, "ids": list_value(found.ids[kind])})
         _erase_contexts(connection, found.ids["fences"])
         _erase_prompts(connection, found)
         done = ErasureList(notes=found.notes, unread=found.unread)
@@ -390,11 +369,8 @@ class Erasures:
         )
 
 
-_KEYS = {"updates": "update_id"}
-
-
 def begun_row(connection: Connection, token: str) -> Row | None:
-    """`list` and `account` of a list that was begun and is not worked off."""
+    """`list` and `account` of an unfinished list."""
     found: Row | None = connection.execute(
         "SELECT list, account FROM erasures WHERE id = :id AND begun_at NOT NULL AND done_at IS NULL", {"id": token}
     ).fetchone()
@@ -402,7 +378,7 @@ def begun_row(connection: Connection, token: str) -> Row | None:
 
 
 def _question(connection: Connection, found: ErasureList, request: ErasureRequest) -> list[int]:
-    """The command that asked for it, and what was answered."""
+    """The ids of the command that asked for it and its answer."""
     asked = connection.execute(
         f"""
         SELECT messages.id FROM messages JOIN sessions ON sessions.id = messages.session_id
@@ -420,7 +396,7 @@ def _question(connection: Connection, found: ErasureList, request: ErasureReques
 
 
 def _arrived(connection: Connection, keys: list[str]) -> tuple[list[int], set[int]]:
-    """What became of events that waited: the inbox entries that are there still, and the messages they are by now."""
+    """Of events that waited: the inbox entries that are left, and the messages they became."""
     found: dict[str, list[int]] = {"inbox": [], "messages": []}
     for key in keys:
         address, _, external = key.partition(" ")
@@ -431,7 +407,7 @@ def _arrived(connection: Connection, keys: list[str]) -> tuple[list[int], set[in
 
 
 def _erase_messages(connection: Connection, ids: list[int]) -> list[int]:
-    """Erases messages from the end of a list, for as long as a transaction may take; returns those that are left."""
+    """Erases messages from the end of a list for `STEP_S`; returns those that are left."""
     ends_at = time.monotonic() + STEP_S
     count = 0
     while count < len(ids) and time.monotonic() < ends_at:
@@ -445,7 +421,7 @@ def _erase_messages(connection: Connection, ids: list[int]) -> list[int]:
 
 
 def _erase_contexts(connection: Connection, ids: list[int]) -> None:
-    """Of what was sent with a question only the time line and the question stay."""
+    """Leaves of what was sent only the time line and the question."""
     sent = connection.execute(
         f"SELECT id, sent FROM messages WHERE {in_list('id', 'ids')} AND sent NOT NULL", {"ids": list_value(ids)}
     ).fetchall()
@@ -457,7 +433,7 @@ def _erase_contexts(connection: Connection, ids: list[int]) -> None:
 
 
 def _erase_prompts(connection: Connection, found: ErasureList) -> None:
-    """Running sessions whose prefix had a part of it get a new prompt at their next turn."""
+    """Makes running sessions whose prefix had a part of it write a new prompt."""
     running = connection.execute(
         f"""
         SELECT id FROM sessions WHERE ended_at IS NULL AND COALESCE(root_id, id) IN (

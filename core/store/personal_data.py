@@ -1,18 +1,16 @@
-"""Everything that is kept about a person beside the conversations, table by table, as plain values to give away.
+"""Everything stored about a person beside the conversations (see `archive.py`), table by table, as plain values.
 
-In a person's own scopes that is all of it; in rooms what this person said and made, and nothing of the others.
-Conversations are exported by `archive.py`; text indexes are made of them and hold nothing else.
+In a person's own scopes that is all of it; in rooms only what this person said and made.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from core.store import rows
-from core.store.engine import Connection, Database
+from core.store.engine import Database
 from core.store.erasure import LANES, SENDER
 from core.store.rows import scope_parameter, visible
 from core.store.sessions import SAID
@@ -22,7 +20,7 @@ from core.types import Account, Scope
 PAGE_ROWS = 500
 _IN_ROOMS = "sessions.scope_id IN (SELECT id FROM scopes WHERE substr(key, 1, 5) = 'room:')"
 _PROMPT = f"CASE WHEN {is_within('sessions.sight', 'scopes')} THEN system_prompt END AS system_prompt"
-"""Not one that was written when more could be seen than now: notes of an unlinked account stand in it."""
+"""Not one that was written when more could be seen: it has notes of an account that was unlinked since."""
 
 
 def _mine(column: str) -> str:
@@ -30,7 +28,7 @@ def _mine(column: str) -> str:
 
 
 def _in_scope(table: str, also: str = "", more: str = "") -> str:
-    """All columns of a table that has scopes, where they are the person's, or where `also` holds."""
+    """All columns of a table where its scope is the person's, or `also` holds."""
     return f"""
         SELECT {table}.*, scopes.key AS scope{more} FROM {table} JOIN scopes ON scopes.id = {table}.scope_id
         WHERE {visible(f"{table}.scope_id")} {f"OR {also}" if also else ""}
@@ -115,43 +113,38 @@ KINDS: Mapping[str, str] = {
     "erasure": f"SELECT lane, account, made_at, begun_at, done_at FROM erasures WHERE {_mine('account')}",
     "model call": _in_scope("calls"),
 }
-"""What is held, by what it is called in an export."""
+"""What is stored, by its name in an export."""
 
 _UNSAID = {"scope_id", "address_id", "folded", "imprint", "reply_id"}
-"""Columns that say nothing that another one does not say, and digests."""
+"""Digests, and columns that repeat others."""
 _JSON = {"blocks", "inbound", "names", "operations", "payload", "scopes"}
 
 
 class PersonalData:
-    """Reads everything; decides nothing about whose it is but by scopes and accounts."""
+    """Reads over one state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def held(self, scopes: frozenset[Scope], accounts: Sequence[Account]) -> AsyncIterator[Mapping[str, object]]:
-        """One object for each row, ``{"kind": ..., ...}`` with moments in ISO 8601 and without what is empty."""
+        """Each row as ``{"kind": ..., ...}``, times in ISO 8601, without empty values."""
         values = {
             "scopes": scope_parameter(scopes),
             "accounts": list_value(rows.clean(account.key) for account in accounts if "\0" not in account.key),
             "limit": PAGE_ROWS,
         }
         for kind, statement in KINDS.items():
+            paged = f"{statement} ORDER BY 1 LIMIT :limit OFFSET :offset"
             offset, has_more = 0, True
             while has_more:
-                at = {**values, "offset": offset}
-                page = await self._database.read(partial(_page, statement=statement, values=at))
+                page = await self._database.fetch_all(paged, {**values, "offset": offset})
                 for row in page:
-                    yield {"kind": kind, **_plain(row)}
+                    yield {"kind": kind, **_plain(dict(row))}
                 offset, has_more = offset + PAGE_ROWS, len(page) == PAGE_ROWS
 
 
-def _page(connection: Connection, statement: str, values: Mapping[str, object]) -> list[dict[str, Any]]:
-    found = connection.execute(f"{statement} ORDER BY 1 LIMIT :limit OFFSET :offset", values)
-    return [dict(row) for row in found]
-
-
 def _plain(row: Mapping[str, Any]) -> dict[str, object]:
-    """A row without what is empty or says nothing; its own column `kind` is its sort."""
+    """A row without empty and repeating columns; its own column `kind` becomes `sort`."""
     plain: dict[str, object] = {}
     for name, value in row.items():
         if value is None or value == "" or name in _UNSAID:

@@ -82,7 +82,7 @@ class Source:
         return self._files.done_bytes
 
     def records(self) -> Iterator[TransferRecord | Skipped | None]:
-        """Everything, file by file; None for a blank line. Raises HistoryError where a file is broken, after all before."""
+        """Everything, file by file; None for a blank line. Raises HistoryError at the place where a file is broken."""
         for kind, names in self._parts:
             if kind == "discord":
                 yield from discord.read(self._files, names, self._choices)
