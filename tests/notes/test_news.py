@@ -93,7 +93,7 @@ async def test_what_the_model_notes_itself_is_no_news_to_it_but_to_the_other_ses
 
 
 async def test_after_ten_exchanges_without_a_note_the_model_is_reminded_once(home: Path) -> None:
-    note = ("memory", {"target": "user", "action": "add", "content": "The user likes tea"})
+    note = ("memory", {"target": "user", "action": "add", "content": "Ana likes tea"})
     script = [*[says("ok")] * 13, calls(note), *[says("ok")] * 11]
     model = ScriptedModel(*script)
     async with open_corridor(home, model) as corridor:
