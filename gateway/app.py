@@ -27,8 +27,8 @@ from core.agent.turn import Agent
 from core.agent.user_message import UserMessages
 from core.errors import ConfigError
 from core.facts.curator import Curator
+from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import Extraction, FactReader
-from core.facts.heard import EvidenceSearch
 from core.facts.provider import FactsProvider
 from core.facts.ranking import FactRanking, KnownFacts
 from core.memory.manager import ExternalProviders, MemoryManager

@@ -1,47 +1,53 @@
-"""Whether people have said what a model wants to keep: looked up in what they typed, never in a summary.
+"""Whether people have said what a model wants to keep, and who: looked up in what they typed, never in a summary.
 
 Strict with names and figures: each must have been said. Lenient with the wording: most of the words, rare ones before
-common ones, or others that are said of the same thing. Knows no truth: only whether somebody has said it, and who.
+common ones, or others that are said of the same thing.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from core.facts.claims import is_first_person
+from core.errors import ToolError
+from core.facts.claims import Claim, fact_of, is_first_person
 from core.guard.provenance import said as typed
 from core.guard.provenance import typed_part
-from core.text.attributes import ME, hint_words, kin_words
+from core.store.fact_search import FactBacklog
+from core.store.facts import Fact
+from core.store.sessions import Conversations
+from core.text.attributes import ME, attribute_of, hint_words, kin_words
 from core.text.names import entity_key, names_in
 from core.text.normalize import fold, is_unspaced, plain, words_of
 from core.text.terms import stop_words, terms_of
-from core.types import Message
+from core.types import Message, ToolContext
 
 WORDS, WORDS_BESIDE, WORDS_OF_FEW = 0.7, 0.3, 0.85
-"""At least this part of the words of a statement, by weight, must have been said; where its names and figures were, the
-second; without those and of no more than `FEW` words, the third."""
+"""The part of a statement's words, by weight, that must have been said; beside names and figures that were; without
+those and of no more than `FEW` words."""
 FEW = 5
 LOOKED_AT = 100
-"""So many messages of people are looked at, the latest."""
+"""Of the latest messages of people."""
 EARLIER = 30
-"""From so many messages of the same person before it a name may be taken that a message only points at."""
+"""A name may come from so many messages of the same person before."""
 AS_A_QUESTION = 0.6
-"""A question of which a statement holds so much says nothing; one that merely mentions it does."""
+"""A question of which a statement holds so much supports nothing."""
 ENGLISH, ENGLISH_ACCENTED = 0.3, 0.5
-"""From this part of English filling words on a text counts as English; where a word has an accent, the second, since
+"""The part of English stop words from which on a text counts as English; the second where a word has an accent, since
 others say "me" and "a" too."""
 FOREIGN_WORDS = 2
-"""So many words of a statement for each name and figure in it may be of another language than the message."""
+"""Words for each name and figure of a statement that may be of another language than the message."""
 AFFIRMED_WORDS = 5
-"""A longer message says something itself, and is no mere yes."""
+"""A longer message is no mere yes."""
 _HAN_DIGITS = "〇一二三四五六七八九"
 _FIGURE = re.compile(r"\d+")
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s*(?=\D)|\n+")
@@ -55,7 +61,7 @@ _OF_KIN = re.compile(rf"\b(?:my|our) ({KIN})['’]s\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text made ready to be compared. `digits` are all its digits in a row, `groups` the attributes it speaks of."""
+    """`digits`: all its digits in a row; `groups`: the attributes it speaks of."""
 
     plain: str
     words: frozenset[str]
@@ -105,24 +111,34 @@ class _Statement:
     @classmethod
     def of(cls, content: str, names: Iterable[str]) -> _Statement:
         text = " ".join(pattern("user").sub(" ", content).split())
-        found = names_in(text)
-        if found and text.startswith(found[0]) and " " not in found[0]:
-            # The capital may be that of the sentence.
-            found = found[1:]
-        strict = [name for name in (*names, *found) if not _FIGURE.search(name)]
-        figures = _FIGURE.findall(fold(" ".join((text, *names))))
-        named = {term for name in strict for term in terms_of(name)}
+        strict = [name for name in (*names, *_names_within(text)) if not _FIGURE.search(name)]
         months = {word: str(month) for word in words_of(plain(text)[0]) if (month := month_of(word))}
-        named |= {term for word in months for term in terms_of(word)}
-        words = [term for term in terms_of(text) if term not in named and not term.isdecimal()]
+        figures = [*_FIGURE.findall(fold(" ".join((text, *names)))), *months.values()]
+        named = {term for name in (*strict, *months) for term in terms_of(name)}
         nobody = ("", *_data()["words"]["nobody"])
+        words = (term for term in terms_of(text) if not (term in named or term in nobody or term.isdecimal()))
         return cls(
             tuple(dict.fromkeys(name for name in strict if entity_key(name) not in nobody)),
-            tuple(dict.fromkeys([*figures, *months.values()])),
-            tuple(term for term in dict.fromkeys(words) if term not in nobody),
+            tuple(dict.fromkeys(figures)),
+            tuple(dict.fromkeys(words)),
             text,
             _Text.of(text),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """A message beside a statement. `own`: what it says itself, with the question where it is a mere yes; `frame`: the
+    question that it answers."""
+
+    row: Message
+    text: str
+    own: _Text
+    frame: _Text
+    is_yes: bool
+
+    def has(self, term: str) -> bool:
+        return self.own.speaks_of(term) or self.frame.has_word(term)
 
 
 class Evidence:
@@ -135,8 +151,8 @@ class Evidence:
         self._common: Counter[str] | None = None
 
     def support(self, content: str, names: Sequence[str] = (), *, is_own_affair: bool = False) -> Message | None:
-        """The message that supports a statement best, the latest of several; None where nobody has said it. `names`
-        are those that it holds, with the value of its attribute; `is_own_affair`: it is told of who speaks."""
+        """The message that supports a statement best, the latest of several. `names`: those in it, with the value of
+        its attribute; `is_own_affair`: it is about who speaks."""
         statement = _Statement.of(content, names)
         scores = [(self._score(statement, index, is_own_affair=is_own_affair), index) for index in self._own]
         best = max(scores, default=(0, 0))
@@ -157,48 +173,52 @@ class Evidence:
     def missing(self, content: str, names: Sequence[str] = ()) -> str:
         """What of a statement nobody has typed, as a clause for who decides about it."""
         said = _Statement.of(content, names)
-        texts = [self._text(index) for index in self._own]
-        unsaid = [name for name in said.names if not any(one.has_name(name) for one in texts)]
-        unsaid += [figure for figure in said.figures if not any(one.has_figure(figure) for one in texts)]
+        unsaid = _lacking([self._text(index) for index in self._own], said.names, said.figures)
         return f"nobody here has typed {' or '.join(f'“{one[:80]}”' for one in unsaid[:5]) or 'that'}"
 
     def _score(self, said: _Statement, index: int, *, is_own_affair: bool) -> int:
         """How much of a statement a message says itself; 0 where it does not support it."""
-        row = self._rows[index]
-        text = own_words(row.text)
-        asked = self._question_before(index)
+        heard = self._heard(said, index)
+        named = [name for name in said.names if heard.own.has_name(name) or _is_speaker(heard.row, name)]
+        counted = [figure for figure in said.figures if heard.own.has_figure(figure)]
+        score = len(named) + len(counted) + sum(heard.own.has_word(term) for term in said.words)
+        if not score or not said.text.terms or not self._is_complete(said, index, named, counted, heard):
+            return 0
+        if not self._is_worded(said, named, len(counted), heard, is_own_affair):
+            return 0
+        return score if heard.is_yes or _is_stated(said, heard.text, is_own_affair=is_own_affair) else 0
+
+    def _heard(self, said: _Statement, index: int) -> _Heard:
+        text, asked = own_words(self._rows[index].text), self._question_before(index)
         is_yes = bool(asked) and len(text.split()) <= AFFIRMED_WORDS and pattern("affirmed").match(text) is not None
         own = _Text.of(f"{text}\n{asked}") if is_yes else self._text(index)
         frame = _Text.of(asked if is_yes or self._adds(said, self._text(index), _Text.of(asked)) else "")
-        named = [name for name in said.names if own.has_name(name) or _is_speaker(row, name)]
-        counted = [figure for figure in said.figures if own.has_figure(figure)]
-        score = len(named) + len(counted) + sum(own.has_word(term) for term in said.words)
-        if not score or not said.text.terms or not self._is_complete(said, index, named, counted, (own, frame)):
-            return 0
+        return _Heard(self._rows[index], text, own, frame, is_yes)
+
+    def _is_worded(
+        self, said: _Statement, named: Sequence[str], figure_count: int, heard: _Heard, is_own_affair: bool
+    ) -> bool:
+        """Whether enough of the words of a statement were said."""
         # Of who speaks the name is known without a word.
-        anchors = len(counted) + sum(own.has_name(name) for name in named)
+        anchors = figure_count + sum(heard.own.has_name(name) for name in named)
         # Beside a name, "à" and "в" are in every second sentence.
         words = [term for term in said.words if not anchors or len(term) > 2 or is_unspaced(term)]
-        is_naming = bool(named) and pattern("named").search(text) is not None
-        meant = [
-            term
-            for term in words
-            if own.speaks_of(term) or frame.has_word(term) or (is_naming and term in _data()["words"]["naming"])
-        ]
-        share = WORDS_BESIDE if anchors else WORDS_OF_FEW if len(words) <= FEW else WORDS
+        naming = _data()["words"]["naming"] if named and pattern("named").search(heard.text) else ()
+        meant = [term for term in words if term in naming or heard.has(term)]
+        share = _share(len(words), has_anchors=anchors > 0)
+        if self._weight(meant) >= share * self._weight(words):
+            return True
         # Of other languages it is not known which words are said of the same thing; that it is told of oneself is.
-        is_foreign = not _is_english(text) and (is_first_person(text) or not is_own_affair)
-        is_foreign = is_foreign and len(words) - len(meant) <= FOREIGN_WORDS * anchors
-        if self._weight(meant) < share * self._weight(words) and not is_foreign:
-            return 0
-        return score if is_yes or _is_stated(said, text, is_own_affair=is_own_affair) else 0
+        if _is_english(heard.text) or (is_own_affair and not is_first_person(heard.text)):
+            return False
+        return len(words) - len(meant) <= FOREIGN_WORDS * anchors
 
     @staticmethod
     def _adds(said: _Statement, own: _Text, asked: _Text) -> bool:
         """Whether a message answers a question: says something of a statement that stands not in the question."""
-        new = [name for name in said.names if own.has_name(name) and not asked.has_name(name)]
-        new += [figure for figure in said.figures if own.has_figure(figure) and not asked.has_figure(figure)]
-        return bool(new) or any(own.has_word(term) and not asked.has_word(term) for term in said.words)
+        is_new = any(own.has_name(name) and not asked.has_name(name) for name in said.names)
+        is_new = is_new or any(own.has_figure(one) and not asked.has_figure(one) for one in said.figures)
+        return is_new or any(own.has_word(term) and not asked.has_word(term) for term in said.words)
 
     def _weight(self, terms: Iterable[str]) -> float:
         """What everybody says all the time weighs little."""
@@ -207,23 +227,25 @@ class Evidence:
         return sum(math.log(1 + (len(self._own) + 20) / (self._common[term] + 2)) for term in terms)
 
     def _is_complete(
-        self, said: _Statement, index: int, named: Sequence[str], counted: Sequence[str], heard: tuple[_Text, _Text]
+        self, said: _Statement, index: int, named: Sequence[str], counted: Sequence[str], heard: _Heard
     ) -> bool:
         """Whether all names and figures were said: there, in the question before, or by the same person shortly
         before where the message names nobody else."""
-        own, frame = heard
-        row = self._rows[index]
-        names = [name for name in said.names if name not in named and not frame.has_name(name)]
-        figures = [one for one in said.figures if one not in counted and not frame.has_figure(one)]
-        figures = [one for one in figures if not _is_worked_out(one, said, row, own)]
+        names = _lacking([heard.frame], (name for name in said.names if name not in named), ())
+        figures = _lacking([heard.frame], (), (figure for figure in said.figures if figure not in counted))
+        figures = [one for one in figures if not _is_worked_out(one, said, heard.row, heard.own)]
         if not names and not figures:
             return True
-        earlier = [one for one in self._own if one < index and self._rows[one].sender == row.sender][-EARLIER:]
-        before = [self._text(one) for one in earlier]
-        if any(not any(one.has_figure(figure) for one in before[-2:]) for figure in figures):
+        before = self._said_before(index)
+        if _lacking(before[-2:], (), figures):
             return False
-        others = [name for name in names_in(own_words(row.text)) if not said.text.has_name(name)]
-        return not (names and others) and all(any(one.has_name(name) for one in before) for name in names)
+        names_others = names and any(not said.text.has_name(name) for name in names_in(heard.text))
+        return not names_others and not _lacking(before, names, ())
+
+    def _said_before(self, index: int) -> list[_Text]:
+        sender = self._rows[index].sender
+        earlier = [one for one in self._own if one < index and self._rows[one].sender == sender]
+        return [self._text(one) for one in earlier[-EARLIER:]]
 
     def _text(self, index: int) -> _Text:
         if index not in self._ready:
@@ -241,15 +263,33 @@ class Evidence:
         return ""
 
 
+def _share(word_count: int, *, has_anchors: bool) -> float:
+    """The part of the words that must have been said."""
+    if has_anchors:
+        return WORDS_BESIDE
+    return WORDS_OF_FEW if word_count <= FEW else WORDS
+
+
+def _names_within(text: str) -> Sequence[str]:
+    """Its names, without a first word whose capital may be that of the sentence."""
+    found = names_in(text)
+    return found[1:] if found and text.startswith(found[0]) and " " not in found[0] else found
+
+
+def _lacking(texts: Sequence[_Text], names: Iterable[str], figures: Iterable[str]) -> list[str]:
+    """What stands in none of the texts."""
+    lacking = [name for name in names if not any(one.has_name(name) for one in texts)]
+    return lacking + [figure for figure in figures if not any(one.has_figure(figure) for one in texts)]
+
+
 def proper(names: Iterable[str]) -> list[str]:
-    """Those of `names` that are more than a word of every day: written with a capital or figures, or in a script that
-    has none."""
+    """Those of `names` with a capital or figures, or in another script."""
     return [name for name in names if not name.isascii() or any(one.isupper() or one.isdigit() for one in name)]
 
 
 def subject_of(about: str, content: str, row: Message) -> str | None:
     """Whom a statement out of `row` is about, as the subject of an attribute: ``me``, the key of a name, ``my sister``;
-    None where it is somebody else than `about` says, and unclear who."""
+    None where that is unclear."""
     key = entity_key(about)
     if about.casefold() in (ME, "the writer", "i", "user", "the user") or not key:
         return whose(content)
@@ -272,8 +312,7 @@ def is_own(row: Message) -> bool:
 
 
 def own_words(text: str) -> str:
-    """What was typed of a message, without quotations, the lines that quote others and what is handed over to be worked
-    on."""
+    """What was typed, without quotations, lines that quote others and what is handed over to be worked on."""
     lines = (
         line for line in _QUOTED.sub(" ", typed_part(text)).splitlines() if not line.lstrip().startswith((">", "[att"))
     )
@@ -344,19 +383,24 @@ def _is_meant(clause: str, said: _Statement, is_own_affair: bool) -> bool:
 
 def _is_of_the_speaker(clause: str, said: _Statement) -> bool:
     """ "My sister moved to Porto" says nothing of who speaks, unless the statement speaks of the sister too."""
-    if any(not said.text.has_name(owner) for owner in pattern("of_another").findall(clause)):
+    kin = [term for found in _OF_KIN.findall(clause) for term in terms_of(found)]
+    if not all(map(said.text.has_name, pattern("of_another").findall(clause))) or not all(map(said.text.has_word, kin)):
         return False
-    if any(not said.text.has_word(term) for kin in _OF_KIN.findall(clause) for term in terms_of(kin)):
-        return False
+    return not _is_order(clause) and _has_same_subject(clause, said)
+
+
+def _is_order(clause: str) -> bool:
     ordered = pattern("ordered").match(clause)
     is_ordering = ordered is not None and not is_first_person(clause[ordered.end() :])
-    if is_ordering or pattern("to_the_assistant").match(clause):
-        return False
+    return is_ordering or pattern("to_the_assistant").match(clause) is not None
+
+
+def _has_same_subject(clause: str, said: _Statement) -> bool:
     other = pattern("other_subject").match(clause)
     if other is None:
         return True
     who = terms_of(other["kin"] or other["name"] or other["unspaced"] or "")
-    is_named = bool(who) and all(said.text.has_word(term) for term in who)
+    is_named = bool(who) and all(map(said.text.has_word, who))
     return is_named or (other["name"] is None and whose(said.content) != ME)
 
 
@@ -437,3 +481,55 @@ def pattern(name: str) -> re.Pattern[str]:
 @cache
 def _data() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("data").joinpath("evidence.toml").read_text(encoding="utf-8"))
+
+
+class Unsaid(ToolError):
+    """Nobody has typed what the model wants to keep; says what of it, as a clause."""
+
+
+class EvidenceSearch:
+    """In what the model reads; `zone`: an IANA name."""
+
+    def __init__(self, conversations: Conversations, backlog: FactBacklog, zone: str) -> None:
+        self._conversations = conversations
+        self._backlog = backlog
+        self.zone = ZoneInfo(zone)
+
+    async def unsaid(self, contents: Sequence[str], context: ToolContext, beside: Sequence[str] = ()) -> str | None:
+        """Why people have not typed `contents`, as a clause; None where they have, or notes `beside` say so."""
+        rows = [
+            *await self._conversations.history(context.session, context.scopes),
+            *(Message(role="user", text=entry, session_id=0, created_at=context.now) for entry in beside),
+        ]
+
+        def weigh() -> str | None:
+            evidence = Evidence(rows)
+            return next((evidence.missing(one) for one in contents if not evidence.bears_out(one)), None)
+
+        return await asyncio.to_thread(weigh)
+
+    async def fact(
+        self, claim: Claim, about: str, names: Sequence[str], since: str, context: ToolContext
+    ) -> tuple[Fact, str]:
+        """The claim about `about` (``me`` or a name) as a fact of who said it, with the text of that message. `names`
+        must have been said; where `since` was not, it is left out. Raises Unsaid, ToolError where the message is gone."""
+        evidence = Evidence(await self._conversations.history(context.session, context.scopes))
+        said = partial(evidence.support, claim.content, is_own_affair=about == ME)
+        source = await asyncio.to_thread(said, [*names, since]) if since else None
+        if source is None:
+            source = await asyncio.to_thread(said, names)
+            claim = replace(claim, valid_from=None, grain="day")
+        if source is None:
+            raise Unsaid(evidence.missing(claim.content, names))
+        subject = subject_of(about, claim.content, source)
+        _, has_attribute, what = (claim.attribute or "").partition("|")
+        attribute = attribute_of(subject, what) if subject and has_attribute else None
+        claim = replace(claim, attribute=attribute, value=claim.value if attribute else "")
+        scope, platform = context.scope, context.session.address.platform
+        if source.session_id != context.session.id:
+            # A conversation that goes on here: what was said elsewhere belongs there.
+            found = await self._backlog.source(source.id)
+            if found is None:
+                raise ToolError("The message that says so was deleted. Do not keep it.")
+            scope, platform = found
+        return fact_of(claim, "model", scope, platform, source), source.text

@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader
-from core.facts.heard import EvidenceSearch
 from core.facts.ranking import KnownFacts, Question
 from core.facts.tools import fact_tool, remember_this
 from core.memory.provider import MemoryProvider

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import Refused, ToolError
 from core.facts.claims import Claim, SingleAttribute, since_of
-from core.facts.evidence import proper
-from core.facts.heard import EvidenceSearch, Unsaid
+from core.facts.evidence import EvidenceSearch, Unsaid, proper
 from core.facts.ranking import KnownFacts, Question
 from core.facts.rules import value_of
 from core.guard.guard import suspicion

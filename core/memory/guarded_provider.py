@@ -1,8 +1,7 @@
-"""A provider behind a time box and a circuit breaker: every call to it goes through here, and whatever its code does
-ends here or leaves as an error of ours.
+"""Every call to a provider: behind a time limit and a circuit breaker; what it raises leaves as an error of ours.
 
-What comes too late for a turn is kept for the next one. A service of the user's choice runs in a thread of its own, and
-what it says is cut, and left out where it reads like an order.
+What comes too late for a turn is kept for the next one. An external provider runs in a thread of its own; what it says
+is cut, and left out where it looks wrong.
 """
 
 from __future__ import annotations
@@ -34,34 +33,30 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 FAILURES = 3
-"""So many in a row open the circuit breaker."""
+"""In a row, that open the circuit breaker."""
 SHORTEST_REST = timedelta(seconds=30)
 LONGEST_REST = timedelta(hours=1)
 DELIVERY_S = 30.0
-"""How long a service may take for what it is told through the outbox, for a tool, and to come up."""
+"""Limit of an external call: a delivery from the outbox, a tool, the start."""
 SEARCH_S = 20.0
-"""So long a search goes on that came too late for its turn: what it finds serves the next one."""
-OWN_BLOCK_BOXES = 5
-"""So many time boxes for a block of what is built in, which reads our own files: a whole session without its notes is
-worse than to wait."""
+"""Limit of a search; what comes too late for its turn serves the next one."""
+OWN_BLOCK_TIMEOUTS = 5
+"""A built-in block may take so many times longer: a whole session without its notes is worse than to wait."""
 CLOSING_S = 1.0
-"""How long the end of what still runs in the thread of a service is waited for."""
 REASON_CHARS = 120
 SESSIONS = 64
-"""What was found for so many conversations is kept; of others, what is oldest goes."""
+"""Finished searches are kept for so many conversations."""
 LINES = 12
 LINE_CHARS = 600
 TEXT_CHARS = 4_000
-"""The longest text of a service for a prompt."""
 TOOL_BYTES = 20_000
-"""The largest tool: it stands in every request."""
+"""A tool stands in every request."""
 _TOKEN = re.compile(r"\S*\d\S* ")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class CircuitBreaker:
-    """Closed while calls succeed; open after `FAILURES` in a row; half-open for one call when its rest is over. Each
-    call that fails then doubles the rest."""
+    """Open after `FAILURES` in a row; half-open for one call when its rest is over, which doubles if that fails."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -69,11 +64,10 @@ class CircuitBreaker:
         self._until: datetime | None = None
         self._is_probing = False
         self.reason = ""
-        """Why the last call failed."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it has given up on calls for now; also while one is tried."""
+        """Also while one call is tried."""
         return self._until is not None
 
     @property
@@ -87,11 +81,11 @@ class CircuitBreaker:
 
     @property
     def rest_s(self) -> float:
-        """How long it stays open, in seconds; 0 when a call may be made."""
+        """0 when a call may be made."""
         return 0.0 if self._until is None else max(0.0, (self._until - self._clock.now()).total_seconds())
 
     def admit(self) -> bool:
-        """Whether a call may be made now. Every call that was admitted ends in `succeed`, `fail` or `release`."""
+        """Whether a call may be made now; it then ends in `succeed`, `fail` or `release`."""
         if self._until is None:
             return True
         if self._is_probing or self.rest_s > 0:
@@ -100,11 +94,10 @@ class CircuitBreaker:
         return True
 
     def succeed(self) -> None:
-        """A call did what it should: closed."""
         self._failures, self._until, self._is_probing = 0, None, False
 
     def fail(self, reason: str) -> bool:
-        """A call failed; True when that opened it."""
+        """True when that opened it."""
         self.reason = reason
         was_open = self.is_open
         # Calls that began before it opened may fail after; only the probe tells something new.
@@ -117,14 +110,13 @@ class CircuitBreaker:
         return self.is_open and not was_open
 
     def release(self) -> None:
-        """A call was given up before it told anything."""
+        """The call ended without telling whether the provider works."""
         self._is_probing = False
 
 
 @dataclass(slots=True)
 class _Search:
-    """What is looked for beside the turns of a conversation, for whoever sees `scopes`. `is_late`: a turn has waited
-    for it already."""
+    """`is_late`: a turn has waited for it already."""
 
     task: asyncio.Task[list[str]]
     scopes: frozenset[Scope]
@@ -132,8 +124,8 @@ class _Search:
 
 
 class GuardedProvider:
-    """`provider`, asked within `timeout_s`; with a `folder` it is a service of the user's choice. `spawn` starts a task
-    that is cancelled at the end; `on_open` is given a name and a reason when the circuit breaker opens."""
+    """`provider`, external where it has a `folder`. `spawn` starts a task that is cancelled at the end; `on_open` is
+    called with name and reason when the circuit breaker opens."""
 
     def __init__(
         self,
@@ -159,26 +151,26 @@ class GuardedProvider:
 
     @property
     def state(self) -> str:
-        """One sentence for a report."""
         return self._breaker.state
 
     def is_asked(self, session: Session) -> bool:
-        """Whether a turn of this session may ask it. What is incognito is no business of a service outside."""
+        """Whether a turn of this session may ask it; incognito is nothing for an external one."""
         return not self.is_external or (self.provider.mode != "tools" and not session.is_incognito)
 
     def is_told(self, session: Session) -> bool:
-        """Whether it may hear what happens in this session."""
         return not self.is_external or is_remembered(session)
 
     async def come_up(self) -> None:
-        """Makes it ready, if it can be."""
+        async def nothing() -> None:
+            """Only the provider is made ready."""
+
         try:
-            await self._admitted(_nothing, DELIVERY_S)
+            await self._admitted(nothing, DELIVERY_S)
         except MnemeError as error:
             self._log.warning("a memory did not come up", error=str(error))
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Lines for the turn about `text`, and those that were found for this conversation since the last one."""
+        """Lines for the turn about `text`, and those found for this conversation since the last one."""
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._timeout_s
         search = self._searches.get(context.session.id)
@@ -187,7 +179,7 @@ class GuardedProvider:
                 search.is_late = True
                 await asyncio.wait({search.task}, timeout=self._timeout_s)
             if not search.task.done():
-                # One turn has waited for it, the others do not; and a second one is not sent after one that hangs.
+                # One turn has waited for it, the others do not; no second one is sent after one that hangs.
                 return ()
         kept = self._found(context)
         search = self._search(lambda: self.provider.prefetch(text, context), context, is_late=True)
@@ -198,56 +190,56 @@ class GuardedProvider:
         return kept
 
     def queue(self, text: str, context: ToolContext) -> None:
-        """Lets it look for the next turn while nobody waits."""
+        """Searches for the next turn while nobody waits."""
         search = self._searches.get(context.session.id)
         if implements(self.provider, "queue_prefetch") and (search is None or search.task.done()):
             self._search(lambda: self.provider.queue_prefetch(text, context), context, is_late=False)
 
     def searches(self) -> list[asyncio.Task[list[str]]]:
-        """What it is looking for beside the turns."""
         return [search.task for search in self._searches.values() if not search.task.done()]
 
     def invalidate(self) -> None:
-        """Drops what waits for turns to come, also what is being looked for now."""
+        """Drops what was or is being found for turns to come."""
         for search in self._searches.values():
             search.task.cancel()
         self._searches = {}
 
     async def block(self, context: ToolContext) -> Sequence[str]:
-        """Its text for the prompt, as none or one; without one of a service that reads like an order."""
-        box_s = None if self.is_external else OWN_BLOCK_BOXES * self._timeout_s
-        blocks: list[str] = await self.ask("system_prompt_block", context, box_s=box_s)
+        """None or one."""
+        timeout_s = None if self.is_external else OWN_BLOCK_TIMEOUTS * self._timeout_s
+        blocks: list[str] = await self.ask("system_prompt_block", context, timeout_s=timeout_s)
         if not self.is_external:
             return blocks
         texts = [text for given in blocks if (text := service_text(self.provider.name, given))]
         return [f"## {self.provider.name.upper()}\n{text}" for text in texts]
 
     async def survivors(self, session: Session, messages: Sequence[Message]) -> Sequence[str]:
-        """What it wants to survive of a session that is too long, as none or one."""
+        """Texts that are to survive a compression: none or one."""
         texts: list[str] = await self.ask("on_pre_compress", session, messages)
         return [text for given in texts if (text := service_text(self.provider.name, given))]
 
-    async def ask(self, hook: str, *arguments: object, box_s: float | None = None) -> list[Any]:
-        """What a hook returns, as none or one. One that the provider has not written is not called. That it succeeds
-        does not say that the service works: most hooks never ask it."""
+    async def ask(self, hook: str, *arguments: object, timeout_s: float | None = None) -> list[Any]:
+        """What a hook returns, none or one. Success does not close the breaker: most hooks never ask the service."""
         if not implements(self.provider, hook) or self._breaker.is_open:
             return []
         call = getattr(self.provider, hook)
         try:
-            return [await self._call(lambda: self._ready(lambda: call(*arguments)), box_s or self._timeout_s, False)]
+            return [
+                await self._call(lambda: self._ready(lambda: call(*arguments)), timeout_s or self._timeout_s, False)
+            ]
         except MnemeError as error:
             self._log.warning("a memory failed and was skipped", hook=hook, error=str(error))
             return []
 
     async def deliver(self, call: Callable[[], Awaitable[T]]) -> T:
-        """A task of the outbox. Raises DeliveryError, permanent when the service refused for good; StoreError."""
+        """Raises DeliveryError, permanent when the service refused for good; StoreError."""
         try:
             return await self._admitted(call, DELIVERY_S)
         except (Refused, ToolError) as error:
             raise DeliveryError(f"{self.provider.name} refused: {error}", is_permanent=True) from error
 
     async def tools(self) -> Sequence[Tool]:
-        """Its tools for the model. Raises ConfigError when it cannot say them."""
+        """Raises ConfigError when it cannot say them."""
         if (self.is_external and self.provider.mode == "context") or not implements(self.provider, "tools"):
             return ()
         try:
@@ -259,7 +251,7 @@ class GuardedProvider:
         return tuple(given)
 
     async def call_tool(self, name: str, arguments: Json, context: ToolContext) -> str:
-        """Runs a tool. Raises ToolError."""
+        """Raises ToolError."""
         if not is_remembered(context.session):
             raise ToolError(f"{name} asks a service outside, which is not done here. Go on without it.")
         try:
@@ -271,7 +263,6 @@ class GuardedProvider:
         return answer
 
     async def close(self) -> None:
-        """The process ends."""
         if self._is_ready:
             try:
                 await self._call(lambda: self._run(self.provider.shutdown), self._timeout_s, False)
@@ -299,17 +290,17 @@ class GuardedProvider:
         return service_lines(self.provider.name, found) if self.is_external else list(found)
 
     def _found(self, context: ToolContext) -> list[str]:
-        """What a search that is over has found for who sees the same; it is given once."""
+        """What a finished search has found for the same scopes; given once."""
         search = self._searches.pop(context.session.id, None)
         if search is None or search.task.cancelled() or search.scopes != context.scopes:
             return []
         return search.task.result()
 
-    async def _admitted(self, call: Callable[[], Awaitable[T]], box_s: float) -> T:
+    async def _admitted(self, call: Callable[[], Awaitable[T]], timeout_s: float) -> T:
         if not self._breaker.admit():
             reason = f"{self.provider.name} is out of order: {self._breaker.reason}"
             raise DeliveryError(reason, retry_after_s=self._breaker.rest_s)
-        return await self._call(lambda: self._ready(call), box_s, True)
+        return await self._call(lambda: self._ready(call), timeout_s, True)
 
     async def _ready(self, call: Callable[[], Awaitable[T]]) -> T:
         async with self._lock:
@@ -326,12 +317,12 @@ class GuardedProvider:
     async def _run(self, call: Callable[[], Awaitable[T]]) -> T:
         return await (call() if self._thread is None else self._thread.run(call))
 
-    async def _call(self, work: Callable[[], Awaitable[T]], box_s: float, is_proof: bool) -> T:
-        """What `work` gives within its time. `is_proof`: whether that it succeeds says that the provider works. Raises
-        Refused, ToolError and StoreError as they are, DeliveryError for everything else."""
+    async def _call(self, work: Callable[[], Awaitable[T]], timeout_s: float, is_proof: bool) -> T:
+        """`is_proof`: success says that the provider works. Raises Refused, ToolError and StoreError as they are,
+        DeliveryError for everything else."""
         name = self.provider.name
         try:
-            async with asyncio.timeout(box_s) as box:
+            async with asyncio.timeout(timeout_s) as limit:
                 answer = await work()
         except asyncio.CancelledError:
             self._breaker.release()
@@ -348,8 +339,8 @@ class GuardedProvider:
             raise
         except Exception as error:
             reason = f"{type(error).__name__} {on_one_line(str(error))[:REASON_CHARS]}".strip()
-            if box.expired():
-                reason = f"no answer within {box_s:g} s"
+            if limit.expired():
+                reason = f"no answer within {timeout_s:g} s"
             self._failed(reason)
             raise DeliveryError(f"{name} failed: {reason}") from error
         if is_proof:
@@ -361,13 +352,9 @@ class GuardedProvider:
             self._on_open(self.provider.name, reason)
 
 
-async def _nothing() -> None:
-    """Only that the provider is made ready."""
-
-
 def service_lines(name: str, found: Any) -> list[str]:
-    """Lines that a service gave, short and whole. Its name stands before their token, so that two services never take
-    each other's for known; what reads like an order is left out."""
+    """Lines of an external provider, cut, without suspicious ones. Its name stands before each token, so that no two
+    providers share one."""
     if not isinstance(found, (list, tuple)):
         _leave_out(name, f"it is no list of lines but {type(found).__name__}")
         return []
@@ -375,20 +362,20 @@ def service_lines(name: str, found: Any) -> list[str]:
     for given in found[:LINES]:
         line = " ".join(_whole(name, given, 4 * LINE_CHARS).split())[:LINE_CHARS]
         if line and _is_harmless(name, line):
-            # Without a token of its own, what it says is its name: two that begin alike are not the same.
+            # Without a token of its own, its text is: two that begin alike are not the same.
             token = "" if _TOKEN.match(line) else f"{zlib.crc32(line.encode()):08x} "
             taken.append(f"{name}:{token}{line}")
     return taken
 
 
 def service_text(name: str, given: Any) -> str:
-    """A text of a service for a prompt; empty when there is none that may be sent."""
+    """A text for a prompt; empty when there is none that may be sent."""
     taken = _whole(name, given, TEXT_CHARS).strip()
     return neutralise(taken) if taken and _is_harmless(name, taken) else ""
 
 
 def tool_fault(tool: Tool) -> str | None:
-    """Why no model could be told of a tool; None when it can."""
+    """Why a tool cannot be offered to a model; None when it can."""
     if not isinstance(tool.name, str) or _TOOL_NAME.fullmatch(tool.name) is None:
         return "its name should be letters, digits, _ and -"
     if not isinstance(tool.description, str) or not isinstance(tool.schema, Mapping):
@@ -403,7 +390,7 @@ def tool_fault(tool: Tool) -> str | None:
 
 
 def _whole(name: str, given: Any, limit_chars: int) -> str:
-    """The beginning of a text, in which no half of a character is left that nothing could send."""
+    """The beginning of a text, without lone surrogates, which cannot be sent."""
     if isinstance(given, str):
         return given[:limit_chars].encode("utf-8", "replace").decode("utf-8").replace("\0", "")
     if given is not None:
@@ -422,8 +409,8 @@ def _leave_out(name: str, reason: str) -> None:
 
 
 class ProviderThread:
-    """Where the code of a service runs: a thread with an event loop of its own. What it does there, blocking included,
-    holds up nobody but itself; what does not end is left behind at the end. Made when it is first needed."""
+    """A thread with an event loop for the code of one provider: what blocks there holds up nobody else. Started when
+    first needed."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -432,8 +419,7 @@ class ProviderThread:
         self._is_over = threading.Event()
 
     async def run(self, call: Callable[[], Awaitable[T]]) -> T:
-        """What `call` gives or raises, awaited there. Who is cancelled here is cancelled there. Raises DeliveryError
-        for what would pass by every ``except Exception``, such as SystemExit."""
+        """Awaits `call` there; cancellation goes along. Raises DeliveryError for SystemExit and its like."""
 
         async def work() -> T:
             try:
@@ -453,7 +439,7 @@ class ProviderThread:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._opened()))
 
     async def close(self) -> None:
-        """Cancels what still runs. A thread that does not end is given up: it cannot keep the process alive."""
+        """A thread that does not end is given up: it cannot keep the process alive."""
         if self._loop is None or self._thread is None:
             return
         self._is_over.set()
@@ -474,7 +460,7 @@ class ProviderThread:
 def _run_loop(loop: asyncio.AbstractEventLoop, is_over: threading.Event) -> None:
     asyncio.set_event_loop(loop)
     while not is_over.is_set():
-        # Whoever works here may stop the loop, and not the work of the others.
+        # A call may stop the loop, but not the work of others.
         loop.run_forever()
     rest = asyncio.all_tasks(loop)
     for task in rest:
@@ -486,7 +472,7 @@ def _run_loop(loop: asyncio.AbstractEventLoop, is_over: threading.Event) -> None
 
 
 class _DaemonThreads(ThreadPoolExecutor):
-    """A thread for each call, which the end of the process does not wait for, as it does for those of a pool."""
+    """A daemon thread for each call: the end of the process does not wait for it, as it does for those of a pool."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         future: Future[T] = Future()
@@ -497,7 +483,6 @@ class _DaemonThreads(ThreadPoolExecutor):
             try:
                 answer = fn(*args, **kwargs)
             except BaseException as error:
-                # It belongs to whoever waits for the future.
                 future.set_exception(error)
             else:
                 future.set_result(answer)
@@ -508,7 +493,7 @@ class _DaemonThreads(ThreadPoolExecutor):
 
 @contextmanager
 def foreign(what: str) -> Iterator[None]:
-    """Around code of somebody else that runs at once: what it raises leaves as a ConfigError about `what`."""
+    """Turns what foreign code raises into a ConfigError about `what`."""
     try:
         yield
     except MnemeError:

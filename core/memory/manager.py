@@ -1,7 +1,6 @@
-"""A provider made of providers: asks them side by side, each in its time box, and joins what is not empty.
+"""A provider made of providers: asks them side by side, each within its time limit, and joins what is not empty.
 
-The agent cannot tell one from many. What is built in comes first; a service of the user's choice is told through the
-outbox. A provider that fails or hangs is skipped, and left alone for a while when it goes on so; the turn goes on.
+Built-in ones come first; external ones are synced through the outbox. One that fails or hangs is skipped.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from core.types import Address, Message, Scope, Session, Tool, ToolContext
 T = TypeVar("T")
 
 SETTLE_S = 60.0
-"""Nobody waits for what happens after an answer, but it must not hold up the next turn for ever."""
+"""Limit of the work after an answer."""
 CATCH_UP_S = 600.0
-"""Nor for what is made up for after the start, which may be the work of some days."""
+"""Limit of the work after the start, which may be that of some days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalProviders:
-    """The services of the user's choice: those of `sync`, with mode and rhythm set; under `home` they keep what is
-    theirs; `notify` is given a key, unique for ever, and a sentence for the owner."""
+    """The providers of `sync`, with mode and rhythm set, with folders under `home`; `notify` takes a key that is never
+    used again and a sentence for the owner."""
 
     sync: Sync
     home: Path
@@ -47,8 +46,7 @@ class ExternalProviders:
 
 
 class MemoryManager(MemoryProvider):
-    """The fan-out over `builtins`, then the services. `timeout_s` is the time box of each call that a turn waits
-    for."""
+    """Over `builtins`, then `services`. `timeout_s`: of each call that a turn waits for."""
 
     name = "memory"
 
@@ -62,14 +60,13 @@ class MemoryManager(MemoryProvider):
         self._clock = clock
         self._services = services
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._own = [GuardedProvider(one, None, clock, timeout_s, self._spawn, self._opened) for one in builtins]
+
+        def guarded(provider: MemoryProvider, folder: Path | None) -> GuardedProvider:
+            return GuardedProvider(provider, folder, clock, timeout_s, self._spawn, self._opened)
+
+        self._own = [guarded(one, None) for one in builtins]
         self._external = (
-            [
-                GuardedProvider(
-                    one, services.home / "providers" / one.name, clock, timeout_s, self._spawn, self._opened
-                )
-                for one in services.sync.providers
-            ]
+            [guarded(one, services.home / "providers" / one.name) for one in services.sync.providers]
             if services
             else []
         )
@@ -79,36 +76,33 @@ class MemoryManager(MemoryProvider):
 
     @property
     def states(self) -> Mapping[str, str]:
-        """One sentence on each provider."""
+        """By provider, as `CircuitBreaker.state`."""
         return {one.provider.name: one.state for one in self._all}
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What of the settings cannot be had, as sentences for the owner."""
+        """What is wrong with the settings, as sentences for the owner."""
         return self._warnings
 
     @property
     def externals(self) -> Sequence[str]:
-        """The names of the services."""
         return [one.provider.name for one in self._external]
 
     async def is_available(self) -> bool:
-        """Always: what is built in is there."""
         return True
 
     async def initialize(self, folder: Path) -> None:
-        """Nothing: each provider comes up when it is first needed, or by `start`."""
+        """Each provider is initialized when first needed, or by `start`."""
 
     async def start(self) -> None:
-        """Puts into the outbox what an earlier process did not come to tell, and brings the services up before they are
-        needed."""
+        """Queues what an earlier process did not come to sync, and initializes the external providers."""
         await self._sync(lambda sync: sync.catch_up())
         async with asyncio.TaskGroup() as group:
             for one in self._external:
                 group.create_task(one.come_up())
 
     async def on_start(self) -> None:
-        await self._ask(self._own, "on_start", box_s=CATCH_UP_S)
+        await self._ask(self._own, "on_start", timeout_s=CATCH_UP_S)
 
     async def system_prompt_block(self, context: ToolContext) -> str:
         found = await self._each(self._asked(context), lambda one: one.block(context))
@@ -120,7 +114,7 @@ class MemoryManager(MemoryProvider):
         async with asyncio.TaskGroup() as group:
             tasks = [(one.provider, group.create_task(one.prefetch(text, context))) for one in asked]
         first = [line for provider, task in tasks if not provider.is_searching for line in task.result()]
-        # The budget of a turn is cut off at the end: the best of each comes before the second best of any.
+        # The turn's budget cuts off the end: the best of each comes before the second best of any.
         rounds = zip_longest(*(task.result() for provider, task in tasks if provider.is_searching), fillvalue="")
         lines = [*first, *(line for best in rounds for line in best)]
         return list(dict.fromkeys(line for line in lines if line.strip()))
@@ -133,10 +127,10 @@ class MemoryManager(MemoryProvider):
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
         if is_remembered(session):
-            await self._ask(self._own, "sync_turn", session, messages, key, box_s=SETTLE_S)
+            await self._ask(self._own, "sync_turn", session, messages, key, timeout_s=SETTLE_S)
 
     async def turn_over(self, session: Session, rows: Sequence[Message]) -> None:
-        """A turn is over and stored; `rows` are those of the whole session, its own ones and what it carries on."""
+        """`rows`: those of the whole session, with those that it carries on."""
         if not is_remembered(session):
             return
         own = [row for row in rows if row.session_id == session.id]
@@ -153,8 +147,8 @@ class MemoryManager(MemoryProvider):
         if is_remembered(session):
             own = [row for row in messages if row.session_id == session.id]
             await self._sync(lambda sync: sync.end(session, own))
-            # Whoever begins anew does not wait for what is made of the old.
-            self._spawn(self._ask(self._own, "on_session_end", session, own, box_s=SETTLE_S))
+            # A new session does not wait for this.
+            self._spawn(self._ask(self._own, "on_session_end", session, own, timeout_s=SETTLE_S))
 
     async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
         await self._sync(lambda sync: sync.switch(new_id, parent_id, reason))
@@ -170,7 +164,7 @@ class MemoryManager(MemoryProvider):
         await self.notes_changed()
 
     async def notes_changed(self) -> None:
-        """Notes may have been changed, or a backfill asked for, by whatever process: services are to be told."""
+        """Notes may have been changed, or a backfill asked for, also by another process."""
         await self._sync(lambda sync: sync.notes())
         await self._sync(lambda sync: sync.backfill())
 
@@ -178,8 +172,8 @@ class MemoryManager(MemoryProvider):
         return await self.tools_beside(())
 
     async def tools_beside(self, reserved: Collection[str]) -> Sequence[Tool]:
-        """The tools of all providers. One of a service is refused when its name is in `reserved`, or taken, or when no
-        model could be told of it: one that a model server refuses would silence every conversation."""
+        """The tools of all providers, but external ones that are malformed (a model server would refuse every request)
+        or whose name is in `reserved` or taken."""
         tools: list[Tool] = []
         for one in self._all:
             name = one.provider.name
@@ -202,14 +196,12 @@ class MemoryManager(MemoryProvider):
         return tools
 
     def warn(self, sentence: str) -> None:
-        """Something of the settings cannot be had."""
         if sentence not in self._warnings:
             self._log.warning("a memory is not as the settings want it", problem=sentence)
             self._warnings.append(sentence)
 
     async def deliver(self, task: SyncTask) -> None:
-        """Brings a task of the outbox to its service. Raises DeliveryError, permanent when the service says no for
-        good or is not there any more; StoreError."""
+        """Raises DeliveryError, permanent when the provider refuses for good or is gone; StoreError."""
         one = next((one for one in self._external if one.provider.name == task.provider), None)
         if one is None or self._services is None:
             raise DeliveryError(f"there is no memory {task.provider} any more", is_permanent=True)
@@ -219,7 +211,7 @@ class MemoryManager(MemoryProvider):
         await self._sync(lambda sync: sync.delivered(one.provider))
 
     async def given_up(self, key: str) -> None:
-        """A task of that key is not tried again: that somebody keeps what he was to erase, the owner is told."""
+        """A task is not tried again; the owner is told where that was to erase something."""
         task = SyncTask.parse(key)
         if task is not None and task.hook == "on_forget":
             await self._notify(
@@ -231,21 +223,21 @@ class MemoryManager(MemoryProvider):
     async def forget(
         self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
     ) -> str | None:
-        """What services keep is asked for by `core.memory.sync`, also where none is loaded."""
+        """External copies are erased through `core.memory.sync`, also where no provider is loaded."""
         self.invalidate()
         return None
 
     async def amended(self, address: Address, external_id: str) -> None:
-        """A message was edited or deleted on its platform, and so was its row."""
+        """As `Sync.amended`."""
         await self._sync(lambda sync: sync.amended(address, external_id))
 
     def invalidate(self) -> None:
-        """Something was erased: what was looked up beforehand, for turns to come, is dropped."""
+        """Drops what was found for turns to come."""
         for one in self._all:
             one.invalidate()
 
     async def shutdown(self) -> None:
-        """Gives up what still runs and closes the providers, the last first."""
+        """Cancels what still runs and closes the providers, the last first."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -254,14 +246,13 @@ class MemoryManager(MemoryProvider):
             await one.close()
 
     def searches(self) -> list[asyncio.Task[list[str]]]:
-        """What is being looked for beside the turns."""
+        """Under way beside the turns."""
         return [task for one in self._all for task in one.searches()]
 
     def _asked(self, context: ToolContext) -> list[GuardedProvider]:
         return [one for one in self._all if one.is_asked(context.session)]
 
     def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """A task that ends with this manager at the latest."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -273,7 +264,7 @@ class MemoryManager(MemoryProvider):
         self._spawn(self._notify(f"memory-down:{name}", sentence))
 
     async def _notify(self, key: str, sentence: str) -> None:
-        """Once a day at most, also over restarts: one that comes and goes is the same news."""
+        """Once a day at most, also over restarts."""
         try:
             if self._services is not None:
                 await self._services.notify(f"{key}:{self._clock.now().date()}", sentence)
@@ -281,7 +272,7 @@ class MemoryManager(MemoryProvider):
             self._log.error("the owner was not told", error=str(error))
 
     async def _sync(self, work: Callable[[Sync], Awaitable[None]]) -> None:
-        """What cannot be put into the outbox now is found missing, and put there, by a later look."""
+        """What cannot be queued now is found missing, and queued, by a later catch-up."""
         if self._services is None or not self._external:
             return
         try:
@@ -290,14 +281,14 @@ class MemoryManager(MemoryProvider):
             self._log.error("a memory cannot be told now", error=str(error))
 
     async def _ask(
-        self, asked: Sequence[GuardedProvider], hook: str, *arguments: object, box_s: float | None = None
+        self, asked: Sequence[GuardedProvider], hook: str, *arguments: object, timeout_s: float | None = None
     ) -> list[Any]:
-        return await self._each(asked, lambda one: one.ask(hook, *arguments, box_s=box_s))
+        return await self._each(asked, lambda one: one.ask(hook, *arguments, timeout_s=timeout_s))
 
     async def _each(
         self, asked: Sequence[GuardedProvider], ask: Callable[[GuardedProvider], Coroutine[Any, Any, Sequence[T]]]
     ) -> list[T]:
-        """What `ask` gives for each, side by side, joined in their order."""
+        """Side by side, joined in their order."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(ask(one)) for one in asked]
         return [answer for task in tasks for answer in task.result()]

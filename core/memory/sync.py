@@ -1,6 +1,5 @@
-"""Puts what memory services are to be told, or to forget, into the outbox, and turns a task back into a call when it
-is delivered. What there is to tell follows from the rows of state.db: telling it twice makes one task, and what a crash
-kept from being told is told at the next look.
+"""Puts what memory services are to keep, or to forget, into the outbox, and turns a task back into a call when it is
+delivered. Tasks follow from the rows of state.db: queued twice they are one, and what a crash left out is queued later.
 """
 
 from __future__ import annotations
@@ -18,19 +17,18 @@ from core.store.sync import NOTES, Hook, SyncQueue, SyncSource, SyncTask, forget
 from core.types import Address, Message, Scope, Session
 
 LOOKS_BACK = timedelta(days=1)
-"""What is older was told by a process before this one, or before the service was there: that is told when somebody
-asks for it."""
+"""What is older is only synced when somebody asks for a backfill."""
 PORTION = 20
-"""So many sessions of a backfill are put into the outbox at a time, and more when so few tasks are left."""
+"""So many sessions of a backfill are queued at a time, and more when so few tasks are left."""
 TASK_IDS = 500
-"""How many ids a task to forget has at most."""
+"""Of one task to forget."""
 
 Call = Callable[[], Awaitable[None]]
 """A hook with its arguments."""
 
 
 class Sync:
-    """Tells `providers`; forgetting asks every service that was ever told something, also one that is not loaded now.
+    """Syncs `providers`; forgetting asks every service that was ever told something, also one that is not loaded.
     `on_wake` is called when there is something to deliver."""
 
     def __init__(
@@ -47,21 +45,20 @@ class Sync:
         self._clock = clock
         self._on_wake = on_wake
         self._told: dict[tuple[str, str], int] = {}
-        """By service and session, its end, or its notes: the last id that is in the outbox."""
+        """By service and subject, as in `SyncQueue.last_told`."""
         self._behind: set[str] = set()
-        """The services with a backfill under way."""
+        """Services with a backfill under way."""
         self._backfilling = asyncio.Lock()
 
     async def turns(self, session: Session, rows: Sequence[Message]) -> None:
-        """Turns of `session` are over; `rows` are its own."""
+        """`rows` are the session's own."""
         await self._tell_rows(self.providers, session, rows, is_over=False)
 
     async def end(self, session: Session, rows: Sequence[Message]) -> None:
-        """`session` is over; `rows` are its own. What was not told yet is told before."""
+        """As `turns`, then that the session is over."""
         await self._tell_rows(self.providers, session, rows, is_over=True)
 
     async def switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
-        """The conversation goes on in session `new_id`."""
         session = await self._source.session(new_id)
         if session is not None and is_remembered(session):
             turn = f"{parent_id or 0}.{reason}.{self._clock.now().timestamp():.0f}"
@@ -69,14 +66,14 @@ class Sync:
                 await self._put(provider, str(new_id), [turn], "on_session_switch")
 
     async def notes(self) -> None:
-        """Notes may have been changed, here or by another process."""
+        """Changes of notes, here or by another process."""
         for provider in self.providers:
             told = await self._last_told(provider, NOTES)
             since = datetime.fromtimestamp(0, UTC) if told else self._clock.now() - LOOKS_BACK
             await self._put_changes(provider, await self._source.changes(since, told))
 
     async def catch_up(self) -> None:
-        """Tells what a process before this one did not come to tell."""
+        """Queues what a process before this one did not."""
         if self.providers:
             for session in await self._source.recent_sessions(self._clock.now() - LOOKS_BACK):
                 await self._tell_session(self.providers, session)
@@ -84,20 +81,20 @@ class Sync:
             await self.backfill()
 
     async def backfill(self) -> None:
-        """Puts the next portion of the past that somebody has asked for into the outbox, when the last is told."""
+        """Queues the next portion of a requested past, when the last is delivered."""
         async with self._backfilling:
             for provider in self.providers:
                 await self._backfill(provider)
 
     async def delivered(self, provider: MemoryProvider) -> None:
-        """A task of this service has arrived: its backfill goes on."""
+        """After a delivery its backfill goes on."""
         if provider.name in self._behind:
             async with self._backfilling:
                 await self._backfill(provider)
 
     async def call_of(self, task: SyncTask, provider: MemoryProvider) -> Call | None:
-        """The hook to call, with what the ids stand for now; None when nothing is left of it. Raises StoreError,
-        DeliveryError when the service has no way to erase what is to go."""
+        """With what the ids stand for now; None when nothing is left of it. Raises StoreError, DeliveryError when the
+        provider cannot erase."""
         if task.hook == "on_forget":
             return _forget_call(task, provider)
         if task.hook == "on_memory_write":
@@ -109,14 +106,14 @@ class Sync:
             parent_id, reason, _ = task.turn.split(".")
             return lambda: provider.on_session_switch(session.id, int(parent_id) or None, reason)
         if task.hook == "sync_turn" and task.is_repeated and not implements(provider, "on_forget"):
-            # It forgets nothing, so it has still all of what it was told.
+            # It forgets nothing, so it still has all of it.
             return None
         rows = await self._source.rows(session.id)
         if task.hook == "on_session_end":
             return lambda: provider.on_session_end(session, rows)
         told = _between(rows, *task.turns)
         if not any(row.role == "user" for row in told):
-            # What was asked is erased, and the answer tells nothing without it.
+            # The question is erased; the answer alone tells nothing.
             return None
         return lambda: provider.sync_turn(session, told, task.key)
 
@@ -130,7 +127,7 @@ class Sync:
     async def forget(
         self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
     ) -> str | None:
-        """Asks every service that was told of any of it; asked again, the same tasks. Raises StoreError."""
+        """Asks every service that was told of any of it; again, with the same tasks. Raises StoreError."""
         names = await self._queue.providers()
         sessions = await self._source.sessions_of(message_ids) if names else ()
         owners = await self._source.owners(note_ids) if names else ()
@@ -155,11 +152,10 @@ class Sync:
         )
 
     def invalidate(self) -> None:
-        """Nothing is looked up here."""
+        """Nothing is cached."""
 
     async def amended(self, address: Address, external_id: str) -> None:
-        """A message was edited or deleted on its platform, and is so in its row: services that have a way to erase
-        forget what they were told, and are told anew what is left."""
+        """A message was edited or deleted on its platform: services that can erase forget it and get what is left."""
         found = await self._source.message(address, external_id)
         if found is None or not is_remembered(found[0]):
             return
@@ -200,7 +196,7 @@ class Sync:
     async def _put_turns(
         self, provider: MemoryProvider, session: Session, turns: Sequence[Sequence[Message]], *, is_over: bool
     ) -> None:
-        """Each so many turns make a task; when the session is over, also what is left."""
+        """`sync_every_turns` turns make a task; when the session is over, also the rest."""
         subject = str(session.id)
         told = await self._last_told(provider, subject)
         size = max(1, provider.sync_every_turns)
@@ -243,7 +239,7 @@ class Sync:
         return self._told[key]
 
     async def _forgetting(self, name: str, session: Session, ids: Sequence[int], stamp: str = "") -> list[SyncTask]:
-        """To forget those messages of a session that were told, and to be told anew what else was told with them."""
+        """Tasks to forget those messages that were told, and to tell anew what was told with them."""
         number = str(session.id)
         told = max(await self._queue.last_told(name, number), await self._queue.last_told(name, f"{number}.end"))
         ids = [one for one in ids if one <= told]
@@ -257,7 +253,7 @@ class Sync:
 
 
 def turns_of(rows: Sequence[Message]) -> list[list[Message]]:
-    """The turns that have been answered: what people said since the last answer, then all that followed."""
+    """The answered turns: what people said since the last answer, then all that followed."""
     turns: list[list[Message]] = []
     asked: list[Message] = []
     for row in rows:
@@ -275,7 +271,7 @@ def turns_of(rows: Sequence[Message]) -> list[list[Message]]:
 
 
 def _between(rows: Sequence[Message], first: int, last: int) -> list[Message]:
-    """The rows of the turns from the one that begins with `first` to the one that begins with `last`."""
+    """The rows of the turns that begin with `first` to `last`."""
     end = next(
         (row.id for before, row in pairwise(rows) if row.id > last and row.role == "user" and before.role != "user"),
         None,

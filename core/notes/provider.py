@@ -17,7 +17,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import Refused, ToolError
-from core.facts.heard import EvidenceSearch
+from core.facts.evidence import EvidenceSearch
 from core.guard.guard import cleaned, suspicion
 from core.memory.provider import MemoryProvider, is_remembered
 from core.models.content_blocks import parsed

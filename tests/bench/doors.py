@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import cast
 
 from core.errors import Refused, ToolError
-from core.facts.evidence import Evidence
-from core.facts.heard import EvidenceSearch
+from core.facts.evidence import Evidence, EvidenceSearch
 from core.guard.guard import inspect
 from core.notes.files import OwnerFiles
 from core.notes.notebook import Notebook
