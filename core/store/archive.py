@@ -1,7 +1,7 @@
-"""All of history in and out: messages of other systems come in as sessions of their own, what is known here goes out.
+"""Import and export of history; the formats are in `core/transfer`.
 
-The formats are in `core/transfer`. An import that is repeated or was cut off changes nothing twice. Calls of tools,
-what they returned, and commands are not exported."""
+An import that is repeated or was cut off changes nothing twice. Tool calls, their results and commands are not
+exported."""
 
 from __future__ import annotations
 
@@ -29,23 +29,21 @@ from core.store.sqlite.index_maintenance import indexed_at_once, reindexed_at_on
 from core.types import Address, Message, Origin, Role, Scope, Sender, Session
 
 BATCH_LINES, BATCH_CHARS = 500, 500_000
-"""A transaction has at most so many lines, and ends with the line that makes it so long. It then takes some 30 ms."""
+"""A transaction ends with the line that reaches one of these; it takes some 30 ms."""
 BUFFER_LINES, BUFFER_CHARS = 2000, 8_000_000
 """How much waits in memory for the rest of its session."""
 STEP_MESSAGES = 300
-"""So many messages are put in order in one transaction, which moves at most twice as many: some 50 ms."""
+"""How many messages one transaction puts in order, moving at most twice as many: some 50 ms."""
 MERGE_SEGMENTS, MERGE_PAGES = 32, 200
-"""When the indexes have grown by so many segments they are merged, in small steps: at 64 FTS5 would do it by itself, in
-one that takes as long as ten transactions."""
+"""After so many new segments the indexes are merged in small steps: at 64 FTS5 would do it in one long one."""
 PROGRESS_LINES = 1000
-REASONS = 100
-"""How many refused lines are reported with their reason."""
+REASONS = 100  # refused lines that are reported with their reason
 PAGE_MESSAGES = PAGE_SESSIONS = 500
 TITLE_CHARS, TITLE_FROM_TEXT_CHARS = 200, 60
 _STORE_NAME = "archive_name"
-"""Key of `state_meta`: names this state.db in exports, so that its own sessions are known when they come back."""
+"""Key of `state_meta`: the name of this state.db in exports, by which its own sessions are recognised later."""
 _QUOTE_ID = re.compile(r"(?P<store>mneme-[0-9a-f]{12})-quote-[0-9]{1,19}")
-"""The id in an export of an answer that repeats what recall found: where it comes in, recall does not index it."""
+"""The exported id of an answer that repeats what recall found: it is not indexed when it is imported."""
 _PAGE = f"""
 SELECT {rows.MESSAGE_COLUMNS} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
 WHERE (messages.session_id, messages.id) > (:session, :message) AND {visible()}
@@ -53,13 +51,17 @@ AND (:only IS NULL OR messages.session_id = :only)
 AND {SAID}
 ORDER BY messages.session_id, messages.id LIMIT :limit
 """
+_LEFT_OUT = f"""
+SELECT COUNT(*) AS number FROM messages JOIN sessions ON sessions.id = messages.session_id
+WHERE {visible()} AND (:only IS NULL OR messages.session_id = :only) AND NOT ({SAID})
+AND (messages.text <> '' OR messages.blocks IS NOT NULL)
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferRecord:
-    """One message of another system. `session` and `parent` are its names of the conversation and of the one that this
-    goes on, `id` its name of the message. `origin`: typed where the importing person has named the sender as him- or
-    herself; no file can say so."""
+    """One message of another system. `session`, `parent` (which it continues) and `id` are the names it has there.
+    `origin`: "typed" where the importing person named the sender as him- or herself; no file can say so."""
 
     session: str
     role: Role
@@ -76,8 +78,8 @@ class TransferRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """Something that is not taken. With `line`, a line that is refused, `reason` says why; without, `reason` names what
-    it is, in the plural, from a fixed set: they are counted."""
+    """Something that is not imported: line `line`, refused for `reason`; without `line`, one of what `reason` names in
+    the plural, to be counted."""
 
     reason: str
     line: int | None = None
@@ -85,10 +87,9 @@ class Skipped:
 
 @dataclass(slots=True, kw_only=True)
 class ImportReport:
-    """What became of the lines or messages of an import, counted as it goes on. `known`: they were here already.
-    `sessions`: ids. `reasons`: the first of the `refused` lines, as ``line 7: reason``. `skipped`: what was left out on
-    purpose. `broken`: why the file could not be read to its end; what came before is taken. `scopes`: whose the
-    messages of the file are, taken now or known."""
+    """What became of the records of an import. `known`: stored before; `sessions`: ids; `reasons`: of the first
+    `refused` lines, as ``line 7: reason``; `skipped`: left out on purpose; `broken`: why the file could not be read to
+    its end; `scopes`: whose the messages are, taken or known."""
 
     lines: int = 0
     taken: int = 0
@@ -101,7 +102,6 @@ class ImportReport:
     scopes: Counter[Scope] = field(default_factory=Counter)
 
     def skip(self, record: Skipped) -> None:
-        """Counts something that is not taken."""
         if record.line is None:
             self.skipped[record.reason] += 1
             return
@@ -112,8 +112,6 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What became of a session's part of a batch."""
-
     session_id: int
     is_new: bool
     scope: Scope
@@ -132,12 +130,11 @@ class Archive:
     async def import_records(
         self, records: Iterable[TransferRecord | Skipped | None], progress: Callable[[int], None]
     ) -> ImportReport:
-        """Takes in messages, some sessions a transaction, or a part of one when it is long or comes in pieces.
+        """Stores messages in short transactions; `progress` is called with the number of records done.
 
-        `progress` hears now and then how many records are done. A message is known by (session, id); without an id the
-        n-th equal (session, at, role, text) of the file is the n-th equal one stored. When the records end with a
-        HistoryError, what came before is taken and the report says it in `broken`. Sessions whose messages came in
-        another order than that of their times are put in order at the end.
+        A message is known by (session, id), without an id the n-th equal (session, at, role, text) of the file is the
+        n-th stored one. A HistoryError of the records ends them and is reported in `broken`. Sessions whose messages
+        came out of order are put in order at the end.
         """
         report, unnamed, pieced = ImportReport(), dict[int, Counter[bytes]](), set[int]()
         waiting: dict[tuple[Scope, str], list[TransferRecord]] = {}
@@ -160,13 +157,12 @@ class Archive:
         return report
 
     async def export(self, scopes: frozenset[Scope], session_id: int | None = None) -> AsyncIterator[TransferRecord]:
-        """Every message of these scopes, or of one session; oldest session first."""
+        """Every message of these scopes (or of one session), oldest session first."""
         store = await self._database.write(_store_name)
         values = {"scopes": scope_parameter(scopes), "only": session_id, "limit": PAGE_MESSAGES}
         place = {"session": 0, "message": 0}
         while True:
-            at = {**values, **place}
-            page = await self._database.read(partial(_page, store=store, values=at))
+            page = await self._database.read(partial(_page, store=store, values={**values, **place}))
             for message, record in page:
                 place = {"session": message.session_id, "message": message.id}
                 yield record
@@ -174,15 +170,9 @@ class Archive:
                 return
 
     async def left_out(self, scopes: frozenset[Scope], session_id: int | None = None) -> int:
-        """How many messages of these scopes, or of one session, `export` drops. What was erased does not count: there
-        is nothing left of it."""
-        statement = f"""
-            SELECT COUNT(*) AS count FROM messages JOIN sessions ON sessions.id = messages.session_id
-            WHERE {visible()} AND (:only IS NULL OR messages.session_id = :only) AND NOT ({SAID})
-            AND (messages.text <> '' OR messages.blocks IS NOT NULL)
-        """
-        values = {"scopes": scope_parameter(scopes), "only": session_id}
-        return await self._database.read(lambda connection: int(connection.execute(statement, values).fetchone()[0]))
+        """How many messages `export` leaves out, without those that were erased."""
+        row = await self._database.fetch_one(_LEFT_OUT, {"scopes": scope_parameter(scopes), "only": session_id})
+        return int(row["number"]) if row else 0
 
     async def _store(
         self,
@@ -190,9 +180,8 @@ class Archive:
         report: ImportReport,
         unnamed: dict[int, Counter[bytes]],
     ) -> set[int]:
-        """Empties `waiting`, in transactions that are short enough for others to write between them. `unnamed`: of
-        sessions that were there before, by id, their messages without an id that the file has not had yet. Returns the
-        sessions that were there before their part of it came."""
+        """Stores and empties `waiting`; returns the sessions that were there before their part of it. `unnamed`: by
+        id of such sessions, their stored messages without an id that the file has not had yet."""
         pieced = set()
         lines = chain.from_iterable(sorted(session, key=lambda line: line.at) for session in waiting.values())
         for batch in _batches(lines):
@@ -219,19 +208,19 @@ class Archive:
         if self._unmerged < MERGE_SEGMENTS:
             return
         self._unmerged = 0
-        # A damaged index is the business of index maintenance, and a full disk is met at the next message.
+        # Index maintenance repairs a damaged index, and a full disk is met at the next message.
         with contextlib.suppress(StoreError):
             while await self._database.write(lambda connection: index_maintenance.merge(connection, MERGE_PAGES)):
                 pass
 
     async def _put_in_order(self, session_ids: Sequence[int]) -> None:
-        """Renumbers what came late into these sessions, in small transactions: others write meanwhile."""
+        """Renumbers what came late into these sessions, in small transactions."""
         for start in range(0, len(session_ids), PAGE_SESSIONS):
             part = session_ids[start : start + PAGE_SESSIONS]
             found = await self._database.read(partial(disordered, session_ids=part))
             for step in chain.from_iterable(map(steps, found.values())):
                 await write_text(self._database, partial(renumber, step=step))
-                # What goes is written down like what comes.
+                # Deletions make segments as additions do.
                 await self._merge(2)
 
 
@@ -258,7 +247,7 @@ def _batches(lines: Iterable[TransferRecord]) -> Iterator[list[TransferRecord]]:
 
 
 def _store_name(connection: Connection) -> str:
-    """The name of this state.db in session names of exports, made at the first use: ``mneme-4f1d0c2a9be3``."""
+    """The name of this state.db in exports, made at the first use: ``mneme-4f1d0c2a9be3``."""
     name = rows.meta(connection, _STORE_NAME)
     if name is None:
         name = f"mneme-{secrets.token_hex(6)}"
@@ -267,8 +256,6 @@ def _store_name(connection: Connection) -> str:
 
 
 def _page(connection: Connection, store: str, values: Mapping[str, object]) -> list[tuple[Message, TransferRecord]]:
-    """The next messages of an export. `values`: the scopes, the ids of the last message and its session, a limit, and
-    the only session if there is one."""
 
     def named(session_id: int) -> tuple[Session, str]:
         row = connection.execute(f"{rows.SESSIONS} WHERE sessions.id = :id", {"id": session_id}).fetchone()
@@ -302,7 +289,7 @@ def _page(connection: Connection, store: str, values: Mapping[str, object]) -> l
 def _unnamed(
     connection: Connection, firsts: Sequence[TransferRecord], met: Collection[int]
 ) -> dict[int, Counter[bytes]]:
-    """How many equal messages without an id those sessions have that were there before this import."""
+    """How many equal messages without an id the sessions have that were there before this import, by session id."""
     found = {}
     for line in firsts:
         session = _found(connection, line.scope, line.session)
@@ -327,7 +314,6 @@ def _store_batch(
 def _store_piece(
     connection: Connection, lines: Sequence[TransferRecord], unnamed: Mapping[int, Counter[bytes]]
 ) -> _Stored:
-    """Stores lines of one session that are not known."""
     first = lines[0]
     row = _found(connection, first.scope, first.session)
     session_id = _new_session(connection, lines) if row is None else int(row["id"])
@@ -373,14 +359,14 @@ def _message(line: TransferRecord, session_id: int, own_store: str | None) -> Me
 
 
 def _known(connection: Connection, address_id: int, lines: Sequence[TransferRecord]) -> set[str]:
-    """The ids of lines that were stored before. Asked one by one: a list as a parameter ends a text at a NUL."""
+    """The stored ids among those of the lines. One by one: a list as a parameter ends a text at a NUL."""
     ids = {rows.clean(line.id) for line in lines if line.id is not None}
     statement = "SELECT 1 FROM messages WHERE address_id = :address AND external_id = :id"
     return {one for one in ids if connection.execute(statement, {"address": address_id, "id": one}).fetchone()}
 
 
 def _found(connection: Connection, scope: Scope, name: str) -> Row | None:
-    """The session of this name, by that of another system or as it was exported from here."""
+    """The session of this name, of another system or as exported from here."""
     store, _, number = name.rpartition("-")
     is_own = store and store == rows.meta(connection, _STORE_NAME) and number.isdecimal() and len(number) < 18
     row: Row | None = connection.execute(
@@ -427,7 +413,7 @@ def _new_session(connection: Connection, lines: Sequence[TransferRecord]) -> int
 
 
 def _title(lines: Sequence[TransferRecord]) -> str:
-    """The title that the lines give; else the beginning of what a person said first, else the session's name."""
+    """The given title, else the beginning of what a person said first, else the session's name."""
     for line in lines:
         if line.title:
             return rows.clean(line.title)
@@ -457,9 +443,8 @@ def _count(connection: Connection, session_id: int, lines: Sequence[TransferReco
 
 
 def disordered(connection: Connection, session_ids: Collection[int]) -> dict[int, list[tuple[int, int]]]:
-    """Those of the sessions in which a message stands behind a later one, each with its moves in order: (the id that
-    a message has, the id that it should have), for all its messages. Equal times keep the order they have. What a
-    model has been sent keeps its ids."""
+    """Those of the sessions that are not in the order of time, each with (present id, right id) of all its messages,
+    ordered. Equal times keep their order; what a model has been sent keeps its ids."""
     late = connection.execute(
         f"""
         SELECT DISTINCT session_id FROM (
@@ -488,11 +473,10 @@ def disordered(connection: Connection, session_ids: Collection[int]) -> dict[int
 
 
 def steps(moves: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-    """The moves of a session cut into steps that may each be done alone: a step fills the next ids with the messages
-    that belong there, and what stood there goes where these came from."""
+    """The moves of a session in steps that may each be done alone: a step fills the next ids with the messages that
+    belong there; what stood there goes where these came from."""
     holds = {place: place for _, place in moves}
-    """By id, which message (by its first id) has it now; `lies` is the reverse."""
-    lies = dict(holds)
+    lies = dict(holds)  # by first id of a message where it is now; `holds` is the reverse
     for start in range(0, len(moves), STEP_MESSAGES):
         part = moves[start : start + STEP_MESSAGES]
         places = {place for _, place in part}
@@ -507,7 +491,7 @@ def steps(moves: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
 
 
 def renumber(connection: Connection, step: Sequence[tuple[int, int]]) -> None:
-    """Gives messages other ids, from among their own. The text indexes follow."""
+    """Exchanges ids of messages among them, in the text indexes too."""
     moves = [{"old": old, "new": new} for old, new in step]
     values = {"ids": list_value([old for old, _ in step])}
     with reindexed_at_once(connection, [old for old, _ in step]):
@@ -516,7 +500,7 @@ def renumber(connection: Connection, step: Sequence[tuple[int, int]]) -> None:
         )
         connection.execute(f"DELETE FROM messages WHERE {in_list('id', 'ids')}", values)
         connection.execute("CREATE INDEX temp.moved_by_id ON moved (id)")
-        # An id that was given and one that is still to be changed may be the same number: those given are negative.
+        # New ids are negative at first, since they may equal old ones.
         connection.executemany("UPDATE temp.moved SET id = -:new WHERE id = :old", moves)
         connection.execute("UPDATE temp.moved SET id = -id")
         connection.execute("INSERT INTO messages SELECT * FROM temp.moved ORDER BY id")
