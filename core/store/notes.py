@@ -20,11 +20,20 @@ from core.types import Account, Address, Origin, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoteChange:
-    """One version of a curated note file: who changed what, from which message. `target`: memory or user. `action`:
-    add, replace, remove, edited (by hand), approve (what stands in the file by hand), or undo of the change `undoes`.
-    `message_id`: of the conversation; `address` and `external_id`: of a command, as its platform has it. `is_insisted`:
-    a person was asked, and said yes."""
+class Source:
+    """Who, with which message: `message_id` of the conversation; of a command `address` and `external_id`."""
+
+    account: Account | None = None
+    message_id: int | None = None
+    address: Address | None = None
+    external_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteChange(Source):
+    """One version of a note file. `target`: memory or user. `action`: add, replace, remove, edited (by hand), approve
+    (what stands in the file by hand), or undo of the change `undoes`. `is_insisted`: a person was asked, and said yes.
+    """
 
     scope: Scope
     target: str
@@ -32,44 +41,31 @@ class NoteChange:
     before: str | None
     after: str | None
     at: datetime
-    account: Account | None = None
-    message_id: int | None = None
-    address: Address | None = None
-    external_id: str | None = None
     undoes: int | None = None
     is_insisted: bool = False
     id: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Author:
-    """Who changes a note, and with which message (see `NoteChange`). `origin`: typed by whoever may decide what is
-    kept; anything else waits for a yes, with `reason` (a clause). `is_insisting`: a person was asked and means it."""
+class Author(Source):
+    """Who changes a note. `origin` typed: by whoever may decide what is kept; anything else waits for a yes, with
+    `reason` (a clause). `is_insisting`: a person was asked and means it."""
 
-    account: Account | None = None
-    message_id: int | None = None
-    address: Address | None = None
-    external_id: str | None = None
     origin: Origin = "tool"
     reason: str = "nobody has typed it"
     is_insisting: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PendingNote:
+class PendingNote(Source):
     """`operations` are done together or not at all; `reason` is a clause on why they wait. `target`: memory, user, or
-    fact for one `add` of what is to be remembered as a fact. `account`: on whose behalf it was asked for, with what
-    message (see `NoteChange`)."""
+    fact for one `add` of what is to be remembered as a fact."""
 
     scope: Scope
     target: str
     operations: tuple[Operation, ...]
     reason: str
     at: datetime
-    account: Account | None = None
-    message_id: int | None = None
-    address: Address | None = None
-    external_id: str | None = None
     id: int = 0
 
 
@@ -84,8 +80,8 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """`change`: one of the `entry`, None when none is known. Of the message or the command that it came from: the
-    words, whose they are, and where it can be opened; empty and None where nothing is known of it any more."""
+    """Where an `entry` comes from: its `change`, and the words, sender and link of the message behind it, as far as
+    these are known."""
 
     entry: str
     change: NoteChange | None = None
@@ -97,15 +93,15 @@ class Provenance:
 FACT = "fact"
 """The target of what is to be remembered as a fact."""
 UNDOABLE = 100
-"""So many of the latest changes are looked through for one to undo."""
+"""Latest changes that are looked through for one to undo."""
 PENDING_LIMIT = 50
-"""So many wait in a scope at most: nobody can flood it."""
+"""Most that wait in a scope: nobody can flood it."""
 
 VERSIONS = """
 SELECT notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id
 FROM notes JOIN scopes ON scopes.id = notes.scope_id LEFT JOIN addresses ON addresses.id = notes.address_id
 """
-"""What `change_of` reads."""
+"""For `change_of`."""
 VISIBLE = f"{VERSIONS} WHERE {visible('notes.scope_id')}"
 LATEST = f"{VISIBLE} ORDER BY notes.id DESC LIMIT :limit OFFSET :offset"
 SINCE = f"""
@@ -180,25 +176,21 @@ class Notes:
         self._database = database
 
     async def check(self) -> None:
-        """Raises StaleReadError where what is to be noted may have been made of what was forgotten meanwhile."""
+        """Raises StaleReadError when something was erased that the running task may have read."""
         await self._database.write(lambda _: None)
 
     async def log(self, change: NoteChange) -> None:
-        """Stores one version. It stands in its file, so that an erasure which has begun meanwhile, and waits for the
-        file, must find it here."""
-
-        def work(connection: Connection) -> None:
-            values = {
-                **_who(connection, change),
-                "action": rows.clean(change.action),
-                "before": rows.maybe_clean(change.before),
-                "after": rows.maybe_clean(change.after),
-                "undoes": change.undoes,
-                "insisted": change.is_insisted,
-            }
-            connection.execute(INSERT, values)
-
-        await self._database.write(work, has_words=False)
+        """Stores one version, also when an erasure has begun meanwhile: it waits for the file and must find it here."""
+        values = {
+            "action": rows.clean(change.action),
+            "before": rows.maybe_clean(change.before),
+            "after": rows.maybe_clean(change.after),
+            "undoes": change.undoes,
+            "insisted": change.is_insisted,
+        }
+        await self._database.write(
+            lambda connection: connection.execute(INSERT, _shared_values(connection, change) | values), has_words=False
+        )
 
     async def changes(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
         """The latest versions, newest first, without the first `offset` of them."""
@@ -206,11 +198,9 @@ class Notes:
         return await self._read(LATEST, {"scopes": scope_parameter(scopes), "limit": limit, "offset": offset})
 
     async def since(self, scopes: frozenset[Scope], session_id: int, at: datetime) -> list[NoteChange]:
-        """What was changed from a moment on, oldest first, and not from within that session: except what it asked for
-        and was let in later."""
-        return await self._read(
-            SINCE, {"scopes": scope_parameter(scopes), "session": session_id, "at": rows.timestamp(at)}
-        )
+        """What was changed since, oldest first, by other sessions, or by this one after a person's yes."""
+        values = {"scopes": scope_parameter(scopes), "session": session_id, "at": rows.timestamp(at)}
+        return await self._read(SINCE, values)
 
     async def find(self, scopes: frozenset[Scope], number: int) -> NoteChange | None:
         """The change with this id; None when it is not theirs or not there."""
@@ -218,20 +208,18 @@ class Notes:
         return next(iter(await self._read(f"{VISIBLE} AND notes.id = :id", values)), None)
 
     async def made(self, scopes: frozenset[Scope], author: Author) -> list[NoteChange]:
-        """What the command with the address and the external id of `author` has changed, oldest first; nothing without
-        them."""
+        """What the command of `author` has changed, oldest first; nothing for one without an external id."""
         if author.address is None or author.external_id is None:
             return []
         values = {"scopes": scope_parameter(scopes), "external": rows.clean(author.external_id)}
         return await self._read(MADE_BY, values | rows.place(author.address))
 
     async def undoable(self, scopes: frozenset[Scope]) -> list[NoteChange]:
-        """The latest changes that are no undoing and were not undone, newest first; one that was made in several files
-        is one."""
+        """The latest changes that are no undo and were not undone, newest first; one made in several files is one."""
         return await self._read(NOT_UNDONE, {"scopes": scope_parameter(scopes), "limit": UNDOABLE})
 
     async def standing(self, scope: Scope, target: str) -> list[str]:
-        """The entries that all changes of a file come to."""
+        """The entries of a file, as its changes leave them."""
         entries: dict[str, None] = {}
         for change in await self._read(OF_FILE, {"scope": scope.key, "target": rows.clean(target)}):
             if change.before is not None:
@@ -241,20 +229,20 @@ class Notes:
         return list(entries)
 
     async def origin(self, scopes: frozenset[Scope], entry: str) -> Provenance:
-        """The last change that brought an entry, and the message it came from where that may be seen."""
+        """The last change that made an entry, with its message where that may be seen."""
         values = {"scopes": scope_parameter(scopes), "entry": rows.clean(entry)}
         found = await self.sources(scopes, await self._read(LAST_WITH_ENTRY, values))
         return replace(found[0], entry=entry) if found else Provenance(entry=entry)
 
     async def sources(self, scopes: frozenset[Scope], changes: Sequence[NoteChange]) -> list[Provenance]:
-        """Each change with the message it came from: where that may be seen, and was not erased."""
+        """Each change with its message, where that may be seen and was not erased."""
         values = {"scopes": scope_parameter(scopes), "changes": list_value(change.id for change in changes)}
         found = {row["change_id"]: row for row in await self._database.fetch_all(SOURCES, values)}
         return [_provenance(change, found.get(change.id)) for change in changes]
 
     async def idle(self, scopes: frozenset[Scope], session_id: int) -> tuple[int, int]:
         """How many turns of a session have begun since anything was noted or remembered on purpose in these scopes,
-        and the id of the last change of notes, 0 for none. What was said before it was answered is one turn."""
+        and the id of the last change of notes (0: none). Messages answered together are one turn."""
         row = await self._database.fetch_one(IDLE, {"scopes": scope_parameter(scopes), "session": session_id})
         return (row["turns"], row["latest"]) if row else (0, 0)
 
@@ -269,13 +257,13 @@ class PendingNotes:
         self._database = database
 
     async def put(self, note: PendingNote) -> datetime | None:
-        """Stores it, once for the same operations in a scope. Since when something has waited in its scope without a
-        break; None when too many wait there already."""
+        """Stores it, once for the same operations in a scope. Returns since when something has waited in the scope
+        without a break; None when too many wait already."""
         operations = [[one.action, rows.clean(one.content), rows.clean(one.old_text)] for one in note.operations]
 
         def work(connection: Connection) -> datetime | None:
             values = {
-                **_who(connection, note),
+                **_shared_values(connection, note),
                 "operations": json.dumps(operations, ensure_ascii=False),
                 "reason": rows.clean(note.reason),
             }
@@ -298,7 +286,7 @@ class PendingNotes:
         return [_pending(row) for row in found]
 
     async def drop(self, note_id: int) -> None:
-        """It was decided."""
+        """Deletes what was decided."""
         await self._database.execute("DELETE FROM pending_notes WHERE id = :id", {"id": rows.bounded(note_id)})
 
 
@@ -312,12 +300,9 @@ def change_of(row: Row) -> NoteChange:
         before=row["before"],
         after=row["after"],
         at=rows.moment(row["at"]),
-        account=rows.account_of(row["account"]),
-        message_id=row["message_id"],
-        address=None if row["platform"] is None else rows.address_of(row),
-        external_id=row["external_id"],
         undoes=row["undoes"],
         is_insisted=bool(row["is_insisted"]),
+        **_source(row),
     )
 
 
@@ -332,15 +317,20 @@ def _pending(row: Row) -> PendingNote:
         ),
         reason=row["reason"],
         at=rows.moment(row["at"]),
-        account=rows.account_of(row["account"]),
-        message_id=row["message_id"],
-        address=None if row["platform"] is None else rows.address_of(row),
-        external_id=row["external_id"],
+        **_source(row),
     )
 
 
-def _who(connection: Connection, note: NoteChange | PendingNote) -> dict[str, Any]:
-    """The columns that a version and a pending note share: of what, by whom, when."""
+def _source(row: Row) -> dict[str, Any]:
+    return {
+        "account": rows.account_of(row["account"]),
+        "message_id": row["message_id"],
+        "address": None if row["platform"] is None else rows.address_of(row),
+        "external_id": row["external_id"],
+    }
+
+
+def _shared_values(connection: Connection, note: NoteChange | PendingNote) -> dict[str, Any]:
     return {
         "scope": rows.ensure_scope(connection, note.scope),
         "target": rows.clean(note.target),

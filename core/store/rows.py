@@ -1,7 +1,5 @@
-"""What all tables share: valid text, times, JSON columns, addresses and scopes by id, sessions and messages as values,
-and the one condition of who may see a row.
-
-Functions that take a connection run inside the caller's transaction.
+"""What all tables share: text, times and JSON columns, ids of addresses and scopes, sessions and messages as values,
+and the one condition of who may see a row. Functions that take a connection run inside the caller's transaction.
 """
 
 from __future__ import annotations
@@ -47,7 +45,6 @@ def clean(text: str) -> str:
 
 
 def maybe_clean(text: str | None) -> str | None:
-    """`clean` for what may be absent; absent and empty stay two things."""
     return None if text is None else clean(text)
 
 
@@ -59,27 +56,25 @@ def timestamp(at: datetime) -> float:
 
 
 def maybe_timestamp(at: datetime | None) -> float | None:
-    """`timestamp` for what may be absent."""
     return None if at is None else timestamp(at)
 
 
 def moment(seconds: float) -> datetime:
-    """The reverse of `timestamp`, exact to the microsecond."""
+    """The reverse of `timestamp`."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
 def maybe_moment(seconds: float | None) -> datetime | None:
-    """`moment` for what may be absent."""
     return None if seconds is None else moment(seconds)
 
 
 def bounded(number: int) -> int:
-    """A number that a person typed, as an id of 64 bits; beyond that 0, which is the id of nothing."""
+    """A number that a person typed, as an id of 64 bits; beyond that 0, the id of nothing."""
     return number if abs(number) < 1 << 63 else 0
 
 
 def dump(value: object) -> str:
-    """Compact JSON; the order of keys is kept, because the model's cached prefix is compared by bytes."""
+    """Compact JSON in the order of keys given: the model's cached prefix is compared by bytes."""
     return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_jsonable))
 
 
@@ -94,7 +89,7 @@ def _jsonable(value: object) -> Any:
 
 
 def dump_blocks(blocks: Sequence[Json], usual: Sequence[Json]) -> str | None:
-    """Content blocks as JSON, or None where they say the same as `usual` and need not be stored."""
+    """Content blocks as JSON; None where they say the same as `usual`."""
     encoded = dump([dict(block) for block in blocks])
     if len(blocks) == len(usual) and json.loads(encoded) == json.loads(dump([dict(block) for block in usual])):
         return None
@@ -102,33 +97,24 @@ def dump_blocks(blocks: Sequence[Json], usual: Sequence[Json]) -> str | None:
 
 
 def load_blocks(encoded: str | None) -> tuple[Json, ...] | None:
-    """The reverse of `dump_blocks`; None stays None."""
     return None if encoded is None else tuple(json.loads(encoded))
 
 
 def text_block(text: str) -> tuple[Json, ...]:
-    """The block list of a message that is nothing but its text."""
     return ({"type": "text", "text": text},)
 
 
 def dump_usage(usage: Usage | None) -> str | None:
-    """Token counts as a JSON object."""
     return None if usage is None else dump(asdict(usage))
 
 
 def load_usage(encoded: str | None) -> Usage | None:
-    """The reverse of `dump_usage`."""
     return None if encoded is None else Usage(**json.loads(encoded))
 
 
 @cache
-def _inbounds() -> TypeAdapter[Inbound]:
-    return TypeAdapter(Inbound)
-
-
-@cache
-def _answers() -> TypeAdapter[Answer]:
-    return TypeAdapter(Answer)
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def dump_inbound(inbound: Inbound) -> str:
@@ -137,15 +123,16 @@ def dump_inbound(inbound: Inbound) -> str:
 
 
 def load_inbound(encoded: str) -> Inbound:
-    """The reverse of `dump_inbound`, also for what a version without origins has stored."""
+    """The reverse of `dump_inbound`, also for what a version without origins stored."""
     value = json.loads(encoded)
     value["scope"] = {"key": value["scope"]}
     value.setdefault("origin", "forwarded" if value.get("is_forward") else "typed")
-    return _inbounds().validate_python(value)
+    inbound: Inbound = _adapter(Inbound).validate_python(value)
+    return inbound
 
 
 def dump_answer(answer: Answer | None) -> str | None:
-    """What of an answer is sent, as JSON, files in base64; None while there is no answer."""
+    """What is sent of an answer, as JSON, files in base64."""
     if answer is None:
         return None
     value = asdict(answer)
@@ -153,17 +140,17 @@ def dump_answer(answer: Answer | None) -> str | None:
 
 
 def load_answer(encoded: str | None) -> Answer | None:
-    """The reverse of `dump_answer`."""
     if encoded is None:
         return None
     value = json.loads(encoded)
     for file in value["files"]:
         file["content"] = base64.b64decode(file["content"])
-    return _answers().validate_python(value)
+    answer: Answer = _adapter(Answer).validate_python(value)
+    return answer
 
 
 def place(address: Address) -> dict[str, str]:
-    """The parameters by which an address is found in its table."""
+    """The parameters of an address."""
     return {
         "platform": clean(address.platform),
         "chat_id": clean(address.chat_id),
@@ -172,7 +159,6 @@ def place(address: Address) -> dict[str, str]:
 
 
 def find_address(connection: Connection, address: Address) -> int | None:
-    """The row id of an address; None when nothing was ever said there."""
     row = connection.execute(
         "SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id",
         place(address),
@@ -181,19 +167,14 @@ def find_address(connection: Connection, address: Address) -> int | None:
 
 
 def ensure_address(connection: Connection, address: Address) -> int:
-    """The row id of an address, made when it is new."""
-    known = find_address(connection, address)
-    if known is not None:
-        return known
-    return insert(
-        connection,
-        "INSERT INTO addresses (platform, chat_id, thread_id) VALUES (:platform, :chat_id, :thread_id) RETURNING id",
-        place(address),
+    statement = (
+        "INSERT INTO addresses (platform, chat_id, thread_id) VALUES (:platform, :chat_id, :thread_id) RETURNING id"
     )
+    return find_address(connection, address) or insert(connection, statement, place(address))
 
 
 def set_link_base(connection: Connection, address_id: int, link_base: str | None) -> None:
-    """Where the messages of an address can be opened; what is known stays where nothing new is said."""
+    """Stores where the messages of an address can be opened, if that is known."""
     if link_base:
         connection.execute(
             "UPDATE addresses SET link_base = :base WHERE id = :id AND link_base IS NOT :base",
@@ -202,7 +183,6 @@ def set_link_base(connection: Connection, address_id: int, link_base: str | None
 
 
 def ensure_scope(connection: Connection, scope: Scope) -> int:
-    """The row id of a scope, made when it is new."""
     key = {"key": clean(scope.key)}
     row = connection.execute("SELECT id FROM scopes WHERE key = :key", key).fetchone()
     if row is not None:
@@ -211,19 +191,17 @@ def ensure_scope(connection: Connection, scope: Scope) -> int:
 
 
 def insert(connection: Connection, statement: str, values: Mapping[str, object]) -> int:
-    """Runs an INSERT that returns the id; returns it."""
+    """Runs an INSERT ... RETURNING id."""
     # A statement with RETURNING has to be read to its end before the next one.
     (row,) = connection.execute(statement, values).fetchall()
     return int(row["id"])
 
 
 def account_key(account: Account | None) -> str | None:
-    """An account as one text."""
     return None if account is None else clean(account.key)
 
 
 def account_of(key: str | None) -> Account | None:
-    """The reverse of `account_key`."""
     if key is None:
         return None
     platform, _, user_id = key.partition(":")
@@ -231,19 +209,17 @@ def account_of(key: str | None) -> Account | None:
 
 
 def meta(connection: Connection, key: str) -> str | None:
-    """A value of state_meta."""
     row = connection.execute("SELECT value FROM state_meta WHERE key = :key", {"key": key}).fetchone()
     return None if row is None else str(row["value"])
 
 
 def set_meta(connection: Connection, key: str, value: str) -> None:
-    """Sets a value of state_meta."""
-    connection.execute(
-        """
-        INSERT INTO state_meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = excluded.value
-        """,
-        {"key": key, "value": value},
-    )
+    connection.execute("REPLACE INTO state_meta (key, value) VALUES (:key, :value)", {"key": key, "value": value})
+
+
+def account_in(row: Row) -> Account:
+    """The account in a row with `platform` and `user_id`."""
+    return Account(platform=row["platform"], user_id=row["user_id"])
 
 
 def address_of(row: Row) -> Address:
@@ -252,7 +228,7 @@ def address_of(row: Row) -> Address:
 
 
 def session_of(row: Row) -> Session:
-    """A row that begins with the columns of `SESSIONS`; read by place, since to look for a name compares them all."""
+    """A row that begins with the columns of `SESSIONS`, read by place, which is faster than by name."""
     session_id, platform, chat_id, thread_id, scope_key, started_at, last_at, ended_at, end_reason = row[:9]
     title, external_id, parent_id, root_id, opens_at, messages, model, system_prompt, sight = row[9:18]
     return Session(
@@ -300,10 +276,9 @@ def message_of(row: Row | dict[str, Any]) -> Message:
 
 
 def visible(column: str = "sessions.scope_id") -> str:
-    """The SQL condition that `column` (a scope id) is one of the scopes bound as ``:scopes``.
+    """The SQL condition that `column`, a scope id, is one of the scopes bound as ``:scopes``.
 
-    `column` is a constant of the calling statement, never anything a person typed; all else than a dotted name raises
-    ValueError.
+    Raises ValueError for anything but a dotted name.
     """
     if not all(part.isidentifier() for part in column.split(".")):
         raise ValueError(f"not a column: {column!r}")
@@ -311,7 +286,7 @@ def visible(column: str = "sessions.scope_id") -> str:
 
 
 def scope_parameter(scopes: Iterable[Scope]) -> str:
-    """The value of ``:scopes``; without scopes nobody sees anything.
+    """The value of ``:scopes``.
 
     A key with a NUL is left out: SQLite's JSON reader ends a string there, which would make it another scope's key.
     """
