@@ -1,7 +1,7 @@
-"""Links accounts to one person and parts them again: an offer under a code, a claim by who has it, a yes of each.
+"""Links accounts to one person and unlinks them: an offer under a code, a claim by who has it, a yes of each.
 
-No row of what was said moves; who sees what follows from the person. Nothing here can touch the owner, whose accounts
-are set in settings and at the command line only.
+No message moves; who sees what follows from the person. The owner's accounts are set in settings and at the command
+line only, never here.
 """
 
 from __future__ import annotations
@@ -23,17 +23,15 @@ from core.types import Account, Address, Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedAccount:
-    """An account and the name it goes by."""
-
     account: Account
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """Two accounts that are about to be one person: `offered` asked for the code, `claimed` has typed it; each with
-    all its accounts, itself first. `address`: where the first can be told. `token`: what a yes names it by, shown to
-    nobody. `is_joined`: both have said yes."""
+    """Two persons that are about to be one: `offered` asked for the code, `claimed` typed it; each with all accounts,
+    the one that did it first. `address`: of `offered`. `token`: names the link in a yes, shown to nobody.
+    `is_joined`: both have said yes."""
 
     id: int
     token: str
@@ -46,14 +44,12 @@ class Link:
 
 
 LIFE = timedelta(minutes=10)
-"""How long a code, and then each of the two questions, waits."""
+"""Of a code, and then of each of the two questions."""
 KEPT = timedelta(days=1)
-"""How long it is known after that whom to tell when a question did not arrive."""
+"""After that, to know whom to tell when a question did not arrive."""
 TRIES = 5
-"""Wrong codes of one account within the hour. There is no limit for all together: whoever used it up would shut out
-everybody else. Nor is one needed: a code is one of 27 ** 8, about 2.8e11. A thousand accounts that guess for its ten
-minutes have 5,000 tries at it, a chance of one in 56 million, and who hits it still needs the yes of who has it."""
-TRIED_WITHIN = timedelta(hours=1)
+"""Wrong codes of one account within the hour. A limit for all together would let one account shut out the others, and
+is not needed: of 27 ** 8 codes a thousand accounts hit one with a chance of 1 in 56 million, and need a yes then."""
 PARTINGS = 10_000
 """Far more than there can be while one answer is made."""
 OWNERS = (
@@ -81,6 +77,8 @@ UPDATE links SET claimed_platform = :platform, claimed_user_id = :user_id, claim
     claimed_address = :address, token = :token, shown = :shown, agreed_at = NULL, expires_at = :expires_at
 WHERE id = :id
 """
+BY_TOKEN = "SELECT * FROM links WHERE token = :token AND expires_at > :now"
+ASKED = "SELECT id FROM links WHERE id = :id AND agreed_at IS NOT NULL AND joined_at IS NULL"
 LINK = """
 SELECT links.*, scopes.key AS scope_key FROM links JOIN scopes ON scopes.id = links.scope_id WHERE links.id = :id
 """
@@ -93,7 +91,7 @@ class Links:
         self._database = database
 
     async def offer(self, account: Account, address: Address, scope: Scope, now: datetime) -> str:
-        """A code for this account, good once and for ten minutes; the one before it is void. Refused for the owner."""
+        """A code for this account, good once and for ten minutes; its earlier one is void. Refused for the owner."""
         code = new_code()
 
         def work(connection: Connection) -> None:
@@ -114,11 +112,8 @@ class Links:
         return code
 
     async def claim(self, code: str, by: NamedAccount, address: Address, now: datetime) -> Link:
-        """Whoever else has the code wants to be one with who asked for it; the same account may ask again.
-
-        Refused when the code is wrong, used or old, after five wrong ones of this account within the hour, and when
-        either side is the owner's.
-        """
+        """The account behind a typed code is to be one person with `by`; the same account may claim again. Refused for
+        a wrong, used or old code, after five wrong ones within the hour, and when either side is the owner's."""
 
         def work(connection: Connection) -> Link | None:
             _refuse_owner(connection, by.account)
@@ -136,7 +131,7 @@ class Links:
             if row is None:
                 connection.execute("INSERT INTO link_tries (account, at) VALUES (:account, :now)", values)
                 return None
-            offered = _offered(row)
+            offered = rows.account_in(row)
             _refuse_owner(connection, offered)
             if by.account in [named.account for named in _accounts(connection, offered)]:
                 raise Refused("That is this very account, or one that is linked with it already.")
@@ -158,18 +153,15 @@ class Links:
 
     async def agree(self, token: str, account: Account, now: datetime) -> Link:
         """One of the two says yes: first who claimed, then who offered; with the second they are one person. The same
-        yes again changes nothing. Refused for everybody else, and when either side has other accounts by now than it
-        was shown with."""
+        yes again changes nothing. Refused for anybody else, and when either side has other accounts now than shown."""
         values = {"token": rows.clean(token), "now": rows.timestamp(now), "expires_at": rows.timestamp(now + LIFE)}
 
         def work(connection: Connection) -> Link:
             _delete_old(connection, now)
-            row = connection.execute(
-                "SELECT * FROM links WHERE token = :token AND expires_at > :now", values
-            ).fetchone()
+            row = connection.execute(BY_TOKEN, values).fetchone()
             if row is None:
                 raise Refused(NOTHING)
-            offered, claimed = _offered(row), _claimed(row)
+            offered, claimed = rows.account_in(row), _claimed(row)
             is_last = account_values(account) == account_values(offered) and row["agreed_at"] is not None
             if not is_last and account_values(account) != account_values(claimed.account):
                 raise Refused(NOTHING)
@@ -190,26 +182,22 @@ class Links:
         return await self._database.write(work)
 
     async def asked(self, link_id: int) -> Link | None:
-        """A link that waits for the yes of who offered the code, or did so within the last day; None for any other."""
+        """A link that waits for the yes of who offered, or did so within the last day; None for any other."""
 
         def work(connection: Connection) -> Link | None:
-            row = connection.execute(
-                "SELECT id FROM links WHERE id = :id AND agreed_at IS NOT NULL AND joined_at IS NULL",
-                {"id": rows.bounded(link_id)},
-            ).fetchone()
+            row = connection.execute(ASKED, {"id": rows.bounded(link_id)}).fetchone()
             return None if row is None else _link(connection, row["id"])
 
         return await self._database.read(work)
 
     async def cancel(self, link_id: int) -> None:
-        """Nothing waits for this link any more; one that is joined stays."""
-        await self._database.execute(
-            "DELETE FROM links WHERE id = :id AND joined_at IS NULL", {"id": rows.bounded(link_id)}
-        )
+        """Deletes a link that is not joined."""
+        values = {"id": rows.bounded(link_id)}
+        await self._database.execute("DELETE FROM links WHERE id = :id AND joined_at IS NULL", values)
 
     async def unlink(self, account: Account) -> Sequence[NamedAccount]:
-        """Makes the account a person of its own, at once; returns those it was linked with, none: it was alone. What is
-        being answered to any of them is refused when it is written, and begun anew. Refused for the owner's."""
+        """Makes the account a person of its own; returns those it was linked with. What is being answered to any of
+        them is refused when it is written, and begun anew. Refused for the owner's."""
 
         def work(connection: Connection) -> tuple[Sequence[NamedAccount], int]:
             _refuse_owner(connection, account)
@@ -222,12 +210,12 @@ class Links:
 
         others, number = await self._database.write(work)
         if number and (held := epoch.held()) is not None:
-            # Whoever parts them knows of it: this very answer is not made of what was seen before.
+            # The answer to this very command is not made of what was seen before.
             epoch.hold(replace(held, number=number))
         return others
 
     async def accounts(self, account: Account) -> Sequence[NamedAccount]:
-        """The accounts of a person by one of them, that one first; empty for an account that was never met."""
+        """The accounts of the person of an account, that one first; empty for one that was never met."""
         return await self._database.read(lambda connection: _accounts(connection, account))
 
 
@@ -238,7 +226,7 @@ def _refuse_owner(connection: Connection, account: Account) -> None:
 
 def _delete_old(connection: Connection, now: datetime) -> None:
     connection.execute("DELETE FROM links WHERE expires_at <= :since", {"since": rows.timestamp(now - KEPT)})
-    connection.execute("DELETE FROM link_tries WHERE at <= :since", {"since": rows.timestamp(now - TRIED_WITHIN)})
+    connection.execute("DELETE FROM link_tries WHERE at <= :since", {"since": rows.timestamp(now - timedelta(hours=1))})
 
 
 def _count_parting(connection: Connection, scopes: Sequence[Scope]) -> int:
@@ -259,7 +247,7 @@ def _join(connection: Connection, offered: Account, claimed: NamedAccount) -> No
 
 def _accounts(connection: Connection, account: Account) -> list[NamedAccount]:
     return [
-        NamedAccount(account=Account(platform=row["platform"], user_id=row["user_id"]), name=row["name"])
+        NamedAccount(account=rows.account_in(row), name=row["name"])
         for row in connection.execute(people.LINKED, account_values(account))
     ]
 
@@ -276,17 +264,13 @@ def _link(connection: Connection, link_id: int) -> Link:
     return Link(
         id=row["id"],
         token=row["token"],
-        offered=tuple(_accounts(connection, _offered(row))),
+        offered=tuple(_accounts(connection, rows.account_in(row))),
         claimed=(claimed,) if is_joined else tuple(_accounts(connection, claimed.account)) or (claimed,),
         address=Address.parse(row["address"]),
         scope=Scope(key=row["scope_key"]),
         claimed_address=Address.parse(row["claimed_address"]),
         is_joined=is_joined,
     )
-
-
-def _offered(row: Row) -> Account:
-    return Account(platform=row["platform"], user_id=row["user_id"])
 
 
 def _claimed(row: Row) -> NamedAccount:

@@ -1,6 +1,6 @@
 """Persons as sets of accounts: who is the owner, who was admitted, and what may be seen where.
 
-Decides scopes, never reads what was said. Whatever is unknown sees its own scope only, and what is no scope nothing.
+Decides scopes, never reads messages. What is unknown sees its own scope only, and what is no scope nothing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from core.store.incognito import IncognitoRegistry
 from core.types import Account, Address, Scope
 
 TERMINAL = Account(platform="terminal", user_id="local")
-"""Whoever sits at the machine is the owner."""
+"""Always the owner's."""
 ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
-"""Signs that are told apart when read aloud or copied by hand."""
+"""Letters and digits that are not mistaken for each other."""
 CODE_CHARS = 8
 CODE_LIFE = timedelta(hours=1)
 PENDING = 20
 WRONG_CODES = 10
-WRONG_WITHIN = timedelta(hours=1)
 WRONG_KEY = "wrong_codes"
 
 LINKED = """
@@ -47,6 +46,10 @@ WITH RECURSIVE line (key, steps) AS (
 )
 SELECT key FROM line ORDER BY steps DESC LIMIT 1
 """
+_OF_ACCOUNT = "WHERE platform = :platform AND user_id = :user_id"
+INSERT_ACCOUNT = """
+INSERT INTO accounts (platform, user_id, person_id, name) VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
+"""
 PENDING_PAIRINGS = "SELECT * FROM pairings WHERE used_at IS NULL AND expires_at > :now ORDER BY created_at, code"
 INSERT_PAIRING = """
 INSERT INTO pairings (code, platform, user_id, name, created_at, expires_at)
@@ -67,62 +70,46 @@ class Pairing:
 
 
 def new_code() -> str:
-    """A code that a person can type."""
     return "".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARS))
 
 
 def typed_code(code: str) -> str:
-    """A code without the spaces, dashes and small letters with which it was typed."""
+    """A code in capitals, without the spaces and dashes it was typed with."""
     return "".join(sign for sign in code[:100].upper() if sign.isalnum())
 
 
 def account_values(account: Account) -> dict[str, str]:
-    """The parameters by which an account is found."""
+    """The parameters of an account."""
     return {"platform": rows.clean(account.platform), "user_id": rows.clean(account.user_id)}
 
 
 def add_person(connection: Connection, is_owner: bool = False) -> int:
-    """A new person without accounts."""
-    return rows.insert(
-        connection, "INSERT INTO people (is_owner) VALUES (:is_owner) RETURNING id", {"is_owner": is_owner}
-    )
+    statement = "INSERT INTO people (is_owner) VALUES (:is_owner) RETURNING id"
+    return rows.insert(connection, statement, {"is_owner": is_owner})
 
 
 def add_account(connection: Connection, account: Account, name: str | None) -> None:
     """Makes the account a person of its own when it is new; sets its name when one is given."""
     values = {**account_values(account), "name": rows.maybe_clean(name)}
     if person_of(connection, account) is None:
-        connection.execute(
-            """
-            INSERT INTO accounts (platform, user_id, person_id, name)
-            VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
-            """,
-            {**values, "person": add_person(connection)},
-        )
+        connection.execute(INSERT_ACCOUNT, {**values, "person": add_person(connection)})
     elif name is not None:
-        connection.execute("UPDATE accounts SET name = :name WHERE platform = :platform AND user_id = :user_id", values)
+        connection.execute(f"UPDATE accounts SET name = :name {_OF_ACCOUNT}", values)
 
 
 def move_account(connection: Connection, account: Account, person_id: int, owner_by: str | None) -> None:
-    """Moves an account to a person; `owner_by` says who made it the owner's: settings, cli or nobody."""
-    connection.execute(
-        """
-        UPDATE accounts SET person_id = :person, owner_by = :owner_by
-        WHERE platform = :platform AND user_id = :user_id
-        """,
-        {**account_values(account), "person": person_id, "owner_by": owner_by},
-    )
+    """Moves an account to a person; `owner_by`: what made it the owner's, settings, cli or nothing."""
+    values = {**account_values(account), "person": person_id, "owner_by": owner_by}
+    connection.execute(f"UPDATE accounts SET person_id = :person, owner_by = :owner_by {_OF_ACCOUNT}", values)
     connection.execute("DELETE FROM people WHERE is_owner = 0 AND id NOT IN (SELECT person_id FROM accounts)")
 
 
 def person_of(connection: Connection, account: Account) -> int | None:
-    """The person an account belongs to; None for one that was never met."""
     row = connection.execute(PERSON, account_values(account)).fetchone()
     return None if row is None else int(row["id"])
 
 
 def is_owners(connection: Connection, account: Account) -> bool:
-    """Whether the account is the owner's; whoever sits at the machine is the owner, known or not."""
     row = connection.execute(PERSON, account_values(account)).fetchone()
     return account == TERMINAL or (row is not None and bool(row["is_owner"]))
 
@@ -136,16 +123,16 @@ class People:
 
     async def set_owner(self, accounts: Sequence[Account], rooms: Sequence[Scope]) -> None:
         """Makes exactly these accounts, the terminal, and those approved as owner at the command line the owner's, and
-        exactly these rooms the owner's own. An account that is not listed any more becomes a person of its own.
+        exactly these rooms the owner's own; an account no longer listed becomes a person of its own.
 
-        Writes only what differs: every command of the command line begins with this, beside a running gateway.
+        Writes only what differs: every command line begins with this, beside a running gateway.
         """
 
         def work(connection: Connection) -> None:
             owner = _owner(connection)
             listed = dict.fromkeys((TERMINAL, *accounts))
             present = {
-                _account(row): row["owner_by"]
+                rows.account_in(row): row["owner_by"]
                 for row in connection.execute("SELECT * FROM accounts WHERE person_id = :owner", {"owner": owner})
             }
             for account, owner_by in present.items():
@@ -160,24 +147,20 @@ class People:
         await self._database.write(work)
 
     async def is_owner(self, account: Account) -> bool:
-        """Whether the account belongs to the owner."""
         return await self._database.read(lambda connection: is_owners(connection, account))
 
     async def is_admitted(self, account: Account) -> bool:
-        """Whether the account, or one that is linked with it, was approved by pairing."""
+        """Whether the account or one linked with it was approved by pairing."""
         linked = await self._database.fetch_all(LINKED, account_values(account))
         return any(row["admitted_at"] is not None for row in linked)
 
     async def scopes(self, scope: Scope) -> frozenset[Scope]:
-        """Everything that may be seen where `scope` is spoken.
-
-        For an account, the scopes of its person's accounts, and the owner's own rooms when it is the owner; for a room,
-        the room's; for a room that is the owner's own, the owner's whole set. Empty for what is no scope.
+        """What may be seen in `scope`: for an account the scopes of its person's accounts, for the owner's also the
+        owner's own rooms; for a room the room's, for one of the owner's own the owner's. Empty for what is no scope.
         """
         return await self._database.read(lambda connection: _scopes(connection, rows.clean(scope.key)))
 
     async def greet(self, account: Account, name: str) -> None:
-        """Stores the account and its present name."""
         await self._database.write(lambda connection: add_account(connection, account, name))
 
     async def ask(self, account: Account, name: str, now: datetime) -> Pairing | None:
@@ -199,16 +182,13 @@ class People:
         return await self._database.write(work)
 
     async def pending(self, now: datetime) -> list[Pairing]:
-        """Requests that can still be approved, oldest first."""
+        """Requests that can be approved, oldest first."""
         found = await self._database.fetch_all(PENDING_PAIRINGS, {"now": rows.timestamp(now)})
         return [_pairing(row) for row in found]
 
     async def approve(self, code: str, now: datetime, is_owner: bool = False) -> Pairing | None:
-        """Admits the account behind a code, typed with or without spaces, dashes and capitals; None when the code is
-        wrong, used or expired. Raises Refused after ten wrong codes within the hour, even for a right one.
-
-        `is_owner`, for the command line only: the account becomes the owner's, and stays so across restarts.
-        """
+        """Admits the account behind a typed code; None when the code is wrong, used or expired. Raises Refused after
+        ten wrong codes within the hour. `is_owner`: for good the owner's, for the command line only."""
         values = {"code": typed_code(code), "now": rows.timestamp(now)}
 
         def work(connection: Connection) -> Pairing | None:
@@ -222,10 +202,8 @@ class People:
             pairing = _pairing(row)
             connection.execute("UPDATE pairings SET used_at = :now WHERE code = :code", values)
             add_account(connection, pairing.account, pairing.name)
-            connection.execute(
-                "UPDATE accounts SET admitted_at = :now WHERE platform = :platform AND user_id = :user_id",
-                {**account_values(pairing.account), "now": values["now"]},
-            )
+            admitted = {**account_values(pairing.account), "now": values["now"]}
+            connection.execute(f"UPDATE accounts SET admitted_at = :now {_OF_ACCOUNT}", admitted)
             if is_owner:
                 move_account(connection, pairing.account, _owner(connection), "cli")
             return pairing
@@ -233,7 +211,7 @@ class People:
         return await self._database.write(work)
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """The room's scope stays that of the old id."""
+        """A room has a new id; its scope stays that of the old one."""
         old = rows.clean(Scope.room(platform, old_chat_id).key)
         new = rows.clean(Scope.room(platform, new_chat_id).key)
 
@@ -257,7 +235,7 @@ class People:
         await self._database.write(work)
 
     async def room(self, scope: Scope) -> Scope:
-        """The scope a room has kept through its moves; any other scope is returned as it is."""
+        """The scope that a room began with; any other scope as it is."""
         if not scope.is_room:
             return scope
         return await self._database.read(lambda connection: Scope(key=_first_scope(connection, rows.clean(scope.key))))
@@ -273,13 +251,13 @@ def _set_own_rooms(connection: Connection, wanted: set[str]) -> None:
 
 
 def _owner(connection: Connection) -> int:
-    """The owner's person, made when there is none yet."""
+    """The id of the owner's person, made when there is none."""
     row = connection.execute(OWNER).fetchone()
     return add_person(connection, is_owner=True) if row is None else int(row["id"])
 
 
 def _first_scope(connection: Connection, key: str) -> str:
-    """Follows a room's moves back to the scope it began with."""
+    """The scope that a room began with."""
     return str(connection.execute(FIRST_SCOPE, {"key": key}).fetchone()["key"])
 
 
@@ -312,7 +290,7 @@ def _account_scopes(connection: Connection, person: int) -> frozenset[Scope]:
 
 def _wrong_codes(connection: Connection, now: datetime) -> list[float]:
     """The moments of wrong codes within the hour; Refused when they are too many."""
-    since = rows.timestamp(now - WRONG_WITHIN)
+    since = rows.timestamp(now - timedelta(hours=1))
     wrong = [at for at in json.loads(rows.meta(connection, WRONG_KEY) or "[]") if at > since]
     if len(wrong) >= WRONG_CODES:
         minutes = max(1, round((wrong[0] - since) / 60))
@@ -323,11 +301,7 @@ def _wrong_codes(connection: Connection, now: datetime) -> list[float]:
 def _pairing(row: Row) -> Pairing:
     return Pairing(
         code=row["code"],
-        account=_account(row),
+        account=rows.account_in(row),
         name=row["name"],
         expires_at=rows.moment(row["expires_at"]),
     )
-
-
-def _account(row: Row) -> Account:
-    return Account(platform=row["platform"], user_id=row["user_id"])
