@@ -1,7 +1,6 @@
-"""Buttons that survive a restart: each an id that a platform carries, and the command behind it, for a while. A
-question that waits for a yes is one too, which is taken once.
+"""Buttons that survive a restart, and questions that wait for a yes: an id, and the command behind it, for a while.
 
-Says what a button does, not who may press it; the router decides that by its scope and account.
+Who may press a button, the router decides by its scope and account.
 """
 
 from __future__ import annotations
@@ -21,10 +20,9 @@ from core.types import Account, Address, Command, Scope
 class ButtonAction:
     """A button: pressing it runs `command` as its person, in its scope, until it expires.
 
-    With an `address` it is a question that waits for the person's yes there and is taken once, by a press or by the
-    next message; where `takes_words`, for a sentence, which goes behind the command's arguments. With an `outbox_item`
-    (a key) it waits only from when that has arrived. `origin` names the event that it was asked for: asked again, after
-    a crash or because the work was begun anew, it replaces the first one.
+    With an `address` it is a question that is taken once, by a press or by the person's next message there; with
+    `takes_words` the message goes behind the command's arguments. With an `outbox_item` (a key) it waits from when that
+    has arrived. `origin` names the event it was asked for: asked again, it replaces the first one.
     """
 
     id: str
@@ -69,11 +67,8 @@ class Actions:
         self._clock = clock
 
     async def add(self, actions: Sequence[ButtonAction]) -> None:
-        """Stores buttons under the ids they come with, random and short; deletes expired ones, and questions that have
-        the origin of a new one and were not taken.
-
-        Raises StoreError for an id that exists: a button must never change what it does.
-        """
+        """Stores buttons; deletes expired ones, and open questions that have the origin of a new one. Raises StoreError
+        for an id that exists: a button must never change what it does."""
         now = rows.timestamp(self._clock.now())
 
         def work(connection: Connection) -> None:
@@ -86,14 +81,13 @@ class Actions:
             await self._database.write(work)
 
     async def find(self, action_id: str, now: datetime) -> ButtonAction | None:
-        """The button behind an id, unless it has expired, or is a question, which is only ever taken."""
+        """The button behind an id, unless it has expired or is a question, which is only taken."""
         row = await self._database.fetch_one(FIND, {"id": rows.clean(action_id), "now": rows.timestamp(now)})
         return None if row is None else _action(row)
 
     async def take(self, address: Address, account: Account, taker: str, now: datetime) -> Sequence[ButtonAction]:
-        """The questions that wait for this account here, the latest first, which wait for nothing else from then on;
-        the same `taker` (a message, a press) gets them again, after a crash. One whose outbox item has not arrived has
-        been seen by nobody and goes on waiting. Costs no write where nothing waits."""
+        """The questions that wait for this account here, latest first, once; the same `taker` (a message, a press) gets
+        them again after a crash. One whose outbox item has not arrived goes on waiting. Only reads where none waits."""
         values = {
             "address": rows.clean(address.key),
             "account": rows.account_key(account),
@@ -103,7 +97,7 @@ class Actions:
 
         def work(connection: Connection) -> Sequence[ButtonAction]:
             found = connection.execute(WAITING, values).fetchall()
-            # What was taken before a crash is what was meant; what came to wait since was not there to be answered.
+            # After a crash: questions that came since were not there to be answered.
             taken = [row for row in found if row["taker"] is not None]
             if not taken:
                 connection.execute(TAKE, {**values, "ids": list_value(row["id"] for row in found)})

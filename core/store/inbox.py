@@ -1,6 +1,6 @@
 """What was accepted and not yet answered, and platform updates as they came, until they are normalized.
 
-An entry holds what a person said only until it is closed; then its id alone stays, so that it is never taken twice.
+An entry holds its message only until it is closed; then its id alone stays, so that it is never taken twice.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from core.store.incognito import IncognitoRegistry
 
 ANSWERED_KEPT = timedelta(days=30)
-"""How long the id of an answered event that left no message is known; platforms redeliver for a day at most."""
+"""How long the id of an event that left no message is known; platforms redeliver for a day at most."""
 FAILED_KEPT = timedelta(days=30)
-"""How long an update that cannot be parsed is kept. It may be anybody's, also a stranger's, so it must go one day."""
+"""How long an update that cannot be parsed is kept; it may be a stranger's."""
 
 INSERT_RAW = """
 INSERT INTO raw_updates (platform, update_id, raw) VALUES (:platform, :update_id, :raw)
@@ -64,7 +64,7 @@ class InboxEntry:
 
 
 class Inbox:
-    """The inbox in state.db. Of an event at an address that `incognito` has, nothing but the ids is stored."""
+    """The inbox in state.db. Of an event at an incognito address only the ids are stored."""
 
     def __init__(self, database: Database, clock: Clock, incognito: IncognitoRegistry | None = None) -> None:
         self._database = database
@@ -72,11 +72,10 @@ class Inbox:
         self._incognito = incognito
 
     def is_incognito(self, address: Address) -> bool:
-        """Whether of what is said there nothing but the id is stored."""
         return self._incognito is not None and self._incognito.has(address)
 
     async def add_raw(self, updates: Sequence[RawUpdate]) -> None:
-        """Stores updates as they came; those known already are left alone. Deletes those that failed 30 days ago."""
+        """Stores updates as they came, unless known. Deletes those that failed 30 days ago."""
         now = self._clock.now()
 
         def work(connection: Connection) -> None:
@@ -89,23 +88,23 @@ class Inbox:
             await self._database.write(work)
 
     async def raw(self, platform: str) -> list[RawUpdate]:
-        """Updates stored and not yet removed, in order, without those that failed."""
+        """Updates not yet removed and not failed, in order."""
         found = await self._database.fetch_all(RAW, {"platform": platform})
         return [RawUpdate(platform=platform, update_id=row["update_id"], raw=row["raw"]) for row in found]
 
     async def remove_raw(self, platform: str, update_id: int) -> None:
-        """The update was normalized and admitted, or is nothing for us."""
+        """Deletes an update that was handled."""
         await self._database.execute(DELETE_RAW, {"platform": platform, "update_id": update_id})
 
     async def fail_raw(self, platform: str, update_id: int, error: str) -> None:
-        """The update cannot be parsed: it stays for 30 days, marked, and is not offered again."""
+        """Marks an update that cannot be parsed; it stays for 30 days and is not offered again."""
         now = rows.timestamp(self._clock.now())
         await self._database.execute(
             FAIL_RAW, {"platform": platform, "update_id": update_id, "error": rows.clean(error), "now": now}
         )
 
     async def accept(self, inbound: Inbound, received_at: datetime) -> int | None:
-        """Stores an event and returns the id of its entry; None when it is known, waiting or answered."""
+        """Stores an event and returns the id of its entry; None when it is known."""
 
         def work(connection: Connection) -> int | None:
             address_id = rows.ensure_address(connection, inbound.address)
@@ -122,7 +121,7 @@ class Inbox:
         return await self._database.write(work)
 
     async def waiting(self) -> list[InboxEntry]:
-        """Entries without an answer, oldest first: what a restart has to go on with."""
+        """Entries without an answer, oldest first."""
         return [
             InboxEntry(
                 id=row["id"], inbound=rows.load_inbound(row["inbound"]), received_at=rows.moment(row["received_at"])
@@ -131,7 +130,7 @@ class Inbox:
         ]
 
     async def still_open(self, entry_ids: Sequence[int]) -> frozenset[int]:
-        """Those of the entries that are still to be answered: neither closed nor forgotten."""
+        """Those of the entries that are neither closed nor erased."""
         statement, values = f"SELECT id FROM inbox WHERE {in_list('id', 'ids')}", {"ids": list_value(entry_ids)}
         return await self._database.glance(
             lambda connection: frozenset(row["id"] for row in connection.execute(statement, values))
@@ -143,7 +142,6 @@ class Inbox:
         await self._database.execute("UPDATE inbox SET inbound = :inbound WHERE id = :id", values)
 
     async def close(self, entry_ids: Sequence[int]) -> None:
-        """The entries need nothing more."""
         if entry_ids:
             now = self._clock.now()
             await self._database.write(lambda connection: close_entries(connection, entry_ids, now))
@@ -155,7 +153,7 @@ class Inbox:
 
 
 def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetime) -> None:
-    """Deletes entries; of those that left no message the id alone is remembered, for a redelivery after a crash."""
+    """Deletes entries; of those that left no message the id is kept, for a redelivery after a crash."""
     values = {"ids": list_value(entry_ids), "now": rows.timestamp(now)}
     if connection.execute(REMEMBER, values).rowcount:
         before = rows.timestamp(now - ANSWERED_KEPT)
@@ -164,7 +162,7 @@ def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetim
 
 
 def withdraw(connection: Connection, address: Address, external_id: str, now: datetime) -> None:
-    """A message was deleted on the platform: it needs no answer any more, waiting or under way."""
+    """Closes the entry of a message that was deleted on its platform."""
     values = {"address": rows.find_address(connection, address), "external": rows.clean(external_id)}
     found = connection.execute(
         "SELECT id FROM inbox WHERE address_id = :address AND external_id = :external", values
@@ -174,13 +172,12 @@ def withdraw(connection: Connection, address: Address, external_id: str, now: da
 
 
 def delete_failed(connection: Connection, now: datetime) -> None:
-    """Deletes updates that could not be parsed and have been looked at long enough."""
     before = rows.timestamp(now - FAILED_KEPT)
     connection.execute("DELETE FROM raw_updates WHERE failed_at < :before", {"before": before})
 
 
 def _external_id(inbound: Inbound) -> str:
-    """What makes an event unique at its address. An edit or a deletion carries the id of the message it is about."""
+    """What makes an event unique at its address; an edit or a deletion carries the id of its message."""
     if inbound.kind == "message":
         return rows.clean(inbound.message_id)
     return rows.clean(f"{inbound.kind}:{inbound.message_id}:{rows.timestamp(inbound.sent_at)!r}")

@@ -1,6 +1,5 @@
-"""Messages as rows: inserted once, reworded, erased, and the forms in which they were sent.
-
-Functions that take a connection run inside the caller's transaction. The text indexes follow by triggers.
+"""Messages as rows: inserted once, reworded, erased, and the forms in which they were sent. The text indexes follow by
+triggers. Functions that take a connection run inside the caller's transaction.
 """
 
 from __future__ import annotations
@@ -52,34 +51,27 @@ WHERE first.id = :session_id AND COALESCE(first.root_id, first.id) = first.id AN
         WHERE session_id = :session_id AND kind = 'command' AND text = '/title ' || first.title
     )
 """
-"""Takes away the title that was made of the first words of a conversation, from all its parts; one that the person
-gave stays, and one that was imported."""
+"""Deletes the title made of the first words of a conversation from all its parts, not one given by hand or imported."""
 
 
 def insert(connection: Connection, message: Message, address_id: int) -> tuple[Message, bool]:
-    """Inserts a message, or finds the one known by its external id; with it, whether it is new.
-
-    Both come in the form in which they will be read again. `blocks` and `sent` are stored only where they differ from
-    the plain message.
-    """
+    """Inserts a message, or finds the one known by its external id; returns it as it is read back, and whether it is
+    new. `blocks` and `sent` are stored only where they differ from the plain message."""
     values = _values(message, address_id)
     # RETURNING would make a table for its one row, a fifth of the work.
     inserted = connection.execute(INSERT_IF_NEW, values)
     if inserted.rowcount:
         return message_of({**values, "id": inserted.lastrowid}), True
-    known = connection.execute(KNOWN, values).fetchone()
-    return message_of(known), False
+    return message_of(connection.execute(KNOWN, values).fetchone()), False
 
 
 def add(connection: Connection, messages: Sequence[Message], address_id: int) -> None:
-    """Inserts messages of one address of which none is known. For those who do not need them back, at a third of the
-    time."""
+    """Inserts messages of one address of which none is known, in a third of the time of `insert`."""
     connection.executemany(INSERT, [_values(message, address_id) for message in messages])
 
 
 def set_sent(connection: Connection, message_id: int, blocks: Sequence[Json]) -> None:
-    """Stores the block list as it is about to be sent, where it differs from the plain message; of one that was erased
-    meanwhile nothing."""
+    """Stores the block list as it is about to be sent, unless the message was erased meanwhile."""
     row = connection.execute(
         "SELECT text, blocks FROM messages WHERE id = :id AND NOT (kind = 'command' AND text = '')", {"id": message_id}
     ).fetchone()
@@ -91,7 +83,7 @@ def set_sent(connection: Connection, message_id: int, blocks: Sequence[Json]) ->
 
 
 def amend(connection: Connection, address: Address, external_id: str, text: str | None) -> bool:
-    """Rewords the message that a platform knows by this id, or erases it (None); whether there is such a one."""
+    """Rewords the message with this id of its platform, or erases it (None); returns whether there is one."""
     row = connection.execute(BY_EXTERNAL_ID, {**place(address), "external_id": rows.clean(external_id)}).fetchone()
     if row is None:
         return False
@@ -133,7 +125,7 @@ def _values(message: Message, address_id: int) -> dict[str, object]:
 
 
 def _usual(text: str, blocks: str | None) -> Sequence[Json]:
-    """What goes to the model of a message when nothing is added to it."""
+    """The blocks of a message to which nothing is added."""
     exact = rows.load_blocks(blocks)
     return rows.text_block(text) if exact is None else exact
 
@@ -154,19 +146,14 @@ def _reword(connection: Connection, row: Row, text: str) -> None:
 
 def _reworded(blocks: Sequence[Json], text: str) -> list[Json]:
     """The same blocks with `text` in place of what they said; pictures and files stay."""
-    others: list[Json] = []
-    position: int | None = None
-    for block in blocks:
-        if block.get("type") != "text":
-            others.append(block)
-        elif position is None:
-            position = len(others)
-    return [*others[: position or 0], *rows.text_block(text), *others[position or 0 :]]
+    is_text = [block.get("type") == "text" for block in blocks]
+    first = is_text.index(True) if True in is_text else 0
+    others = [block for block, is_old in zip(blocks, is_text, strict=True) if not is_old]
+    return [*others[:first], *rows.text_block(text), *others[first:]]
 
 
 def erase(connection: Connection, row: Row) -> None:
-    """Leaves the id only of a row (id, session_id, kind, text). The kind of an erased message is that of a command: for
-    nobody's eyes."""
+    """Leaves only the ids of a row (id, session_id, kind, text), of kind command, which nobody is shown."""
     if row["kind"] == "command" and not row["text"]:
         return
     connection.execute(ERASE, {"id": row["id"]})
@@ -174,16 +161,10 @@ def erase(connection: Connection, row: Row) -> None:
         connection.execute("UPDATE sessions SET messages = messages - 1 WHERE id = :id", {"id": row["session_id"]})
 
 
-class OriginalMessages:
-    """Messages as people point at them: with a reply, or from a menu."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def find(self, address: Address, external_id: str, scopes: frozenset[Scope]) -> Message | None:
-        """What was said there under this id and is part of the talk; None when it does not exist or is not of these
-        scopes, which is the same answer."""
-
-        values = {**place(address), "external_id": rows.clean(external_id), "scopes": scope_parameter(scopes)}
-        row = await self._database.fetch_one(VISIBLE_BY_EXTERNAL_ID, values)
-        return None if row is None else message_of(row)
+async def find_original(
+    database: Database, address: Address, external_id: str, scopes: frozenset[Scope]
+) -> Message | None:
+    """The chat message with this id of its platform; None when there is none in these scopes."""
+    values = {**place(address), "external_id": rows.clean(external_id), "scopes": scope_parameter(scopes)}
+    row = await database.fetch_one(VISIBLE_BY_EXTERNAL_ID, values)
+    return None if row is None else message_of(row)

@@ -1,6 +1,6 @@
 """What must leave, once: an item for each answer, reminder and notice, in order within its address.
 
-An item is held (a live process works on it), due, done or dead. Its unique key keeps anything from leaving twice.
+An item is held (a live process works on it), due, done or dead. Its unique key keeps it from leaving twice.
 """
 
 from __future__ import annotations
@@ -22,17 +22,14 @@ from core.types import Address, Answer
 OutboxKind = Literal["answer", "reminder", "notice", "memory"]
 
 DONE_KEPT = timedelta(days=30)
-"""How long the key of a delivered item is known; no turn is redone after so long."""
+"""How long the key of a delivered item is kept; no turn is redone later."""
 EXPIRED = "expired: the process ended before it was answered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxItem:
-    """A row of the outbox: something that must leave reliably, once. `key` is unique for ever.
-
-    answer None: a turn is still working on it. `posted`: ids of the platform messages already made for it, in order.
-    next_at None: held by a live turn, not due. is_over: delivered or dead, nothing more leaves for this key.
-    """
+    """A row of the outbox. `key` is unique for ever. answer None: a turn is at work on it. `posted`: ids of the
+    platform messages made for it, in order. next_at None: held by a live turn. is_over: delivered or dead."""
 
     key: str
     kind: OutboxKind
@@ -52,8 +49,7 @@ SELECT MIN(id) FROM outbox WHERE {OPEN} AND payload IS NOT NULL AND (
     :platforms IS NULL OR {in_list("substr(lane, 1, instr(lane, ':') - 1)", "platforms")}
 ) GROUP BY lane
 """
-"""The oldest item with content of each address: only that one may leave, so that answers keep their order. One without
-content belongs to a turn at work and holds up nobody."""
+"""The oldest item with content of each address: only that one may leave, so that answers keep their order."""
 DUE = f"SELECT * FROM outbox WHERE id IN ({HEADS}) AND next_at <= :now ORDER BY id LIMIT :limit"
 NEXT_AT = f"SELECT MIN(next_at) AS next_at FROM outbox WHERE id IN ({HEADS})"
 OLDER = """
@@ -97,7 +93,7 @@ WHERE {OPEN} AND payload IS NULL AND kind = 'answer' AND lane NOT IN (
 """
 RELEASE = f"UPDATE outbox SET next_at = :now WHERE {OPEN} AND payload IS NOT NULL AND next_at IS NULL"
 DELETE_DONE = "DELETE FROM outbox WHERE done_at < :before AND NOT (kind = 'memory' AND key LIKE '%:on_memory_write')"
-"""How far a session is synced is known without its items; of notes the items themselves say it."""
+"""How far notes are synced is known by their items only."""
 
 
 class Outbox:
@@ -108,7 +104,7 @@ class Outbox:
         self._clock = clock
 
     async def hold(self, outbox_item: OutboxItem) -> OutboxItem:
-        """Makes the item, not yet due, unless its key exists; returns what is stored."""
+        """Makes the item, not due, unless its key exists; returns what is stored."""
         values = _values(outbox_item, self._clock.now()) | {"next_at": None}
 
         def work(connection: Connection) -> OutboxItem:
@@ -118,8 +114,8 @@ class Outbox:
         return await self._database.write(work, has_words=outbox_item.answer is not None)
 
     async def fill(self, key: str, answer: Answer, next_at: datetime | None) -> None:
-        """Gives a held item its content; due at `next_at`, None: this process delivers it itself. One that is over
-        stays so; StoreError without one."""
+        """Gives a held item its content, due at `next_at` (None: this process delivers it), unless it is over. Raises
+        StoreError for an unknown key."""
         values = {"key": rows.clean(key), "payload": rows.dump_answer(answer), "next_at": rows.maybe_timestamp(next_at)}
 
         def work(connection: Connection) -> None:
@@ -130,7 +126,7 @@ class Outbox:
         await self._database.write(work)
 
     async def record(self, key: str, message_id: str) -> None:
-        """One more platform message exists for the item."""
+        """Adds a platform message to `posted`."""
         key, message_id = rows.clean(key), rows.clean(message_id)
 
         def work(connection: Connection) -> None:
@@ -143,12 +139,12 @@ class Outbox:
         await self._database.write(work, has_words=False)
 
     async def due(self, now: datetime, platforms: Collection[str] | None = None, limit: int = 50) -> list[OutboxItem]:
-        """Items to deliver now, oldest first, at most one for each address; None: on whatever platform."""
+        """Items to deliver now, oldest first, one for each address; platforms None: all."""
         values = {"now": rows.timestamp(now), "platforms": _list(platforms), "limit": limit}
         return [_outbox_item(row) for row in await self._database.fetch_all(DUE, values)]
 
     async def next_at(self, platforms: Collection[str] | None = None) -> datetime | None:
-        """When the earliest item that may leave for these platforms becomes due."""
+        """When the next item for these platforms is due."""
         row = await self._database.fetch_one(NEXT_AT, {"platforms": _list(platforms)})
         return rows.maybe_moment(row["next_at"]) if row else None
 
@@ -157,8 +153,8 @@ class Outbox:
         return await self._database.fetch_one(OLDER, {"key": rows.clean(key)}) is not None
 
     async def done(self, key: str) -> None:
-        """Delivered. The key stays, the words do not: they stand in the conversation, where the message that holds them
-        gets the id under which (the first part of) it can be opened on the platform."""
+        """Marks the item delivered and deletes its content, which stands in the conversation; the message there gets
+        the platform's id of its first part."""
         values = {"key": rows.clean(key), "now": rows.timestamp(self._clock.now())}
 
         def work(connection: Connection) -> None:
@@ -168,15 +164,15 @@ class Outbox:
         await self._database.write(work, has_words=False)
 
     async def postpone(self, key: str, next_at: datetime, error: str) -> None:
-        """Failed for now: counts the attempt."""
+        """Counts a failed attempt."""
         await self._change(POSTPONE, key, next_at=rows.timestamp(next_at), error=rows.clean(error))
 
     async def mark_dead(self, key: str, error: str) -> None:
-        """Failed for good: kept for the owner to see, not tried again."""
+        """Failed for good: kept for the owner to see."""
         await self._change(DEAD, key, now=rows.timestamp(self._clock.now()), error=rows.clean(error))
 
     async def claim(self, key: str) -> None:
-        """A live process delivers the item itself: not due any more until postponed."""
+        """This process delivers the item itself: not due until postponed."""
         await self._change(CLAIM, key)
 
     async def counts(self) -> dict[str, int]:
@@ -185,11 +181,10 @@ class Outbox:
         return {name: row[name] if row else 0 for name in ("held", "due", "dead")}
 
     async def recover(self, now: datetime) -> None:
-        """At the start of a process: what one before it had claimed is due again; keys of what was delivered and
-        updates that failed are kept 30 days.
+        """At the start of a process: what the one before had claimed is due again; what is 30 days old is deleted.
 
-        An answer without content stays held while an entry waits at its address: the entry's turn is redone and finds
-        `posted`. Where none waits, nothing will ever fill it, and it is dead. Reminders are filled by their jobs.
+        An answer without content stays held while an inbox entry waits at its address, whose turn is redone; else it
+        is dead. Reminders are filled by their jobs.
         """
 
         def work(connection: Connection) -> None:
@@ -205,8 +200,8 @@ class Outbox:
 
 
 def fill_outbox_item(connection: Connection, outbox_item: OutboxItem, now: datetime, message_id: int | None) -> None:
-    """Makes an item or gives the held one of that key its content; one that is over stays as it is. `message_id`: the
-    row of the conversation that has the same words."""
+    """Makes an item or fills the held one of that key, unless it is over. `message_id`: of the same words in the
+    conversation."""
     values = _values(outbox_item, now) | {"message_id": message_id}
     connection.execute(INSERT_OR_FILL, values)
     connection.execute(f"UPDATE outbox SET message_id = :message_id WHERE key = :key AND {OPEN}", values)

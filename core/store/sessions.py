@@ -45,8 +45,8 @@ FROM line CROSS JOIN messages ON messages.session_id = line.id
 WHERE messages.kind IN ('chat', 'quote')
 ORDER BY messages.id
 """
-"""A session's line of parents, each cut where its child was opened: what is said later at the parent's own address
-must not appear in the middle of the child's prefix."""
+"""A session and its parents, each cut where its child was opened: what is said later at the parent's own address must
+not appear in the middle of the child's prefix."""
 
 INSERT = """
 INSERT INTO sessions (address_id, scope_id, external_id, parent_id, opens_at, closes_at, title, model,
@@ -67,11 +67,11 @@ WHERE id = :id
 """
 
 LIMIT = 1_000
-"""Most sessions of one list, whatever was asked for."""
+"""Most sessions of one list."""
 SAID = """(messages.kind = 'chat' OR messages.kind = 'quote' AND messages.role = 'assistant') AND messages.text <> ''
 AND (messages.role <> 'tool' OR messages.blocks IS NULL)"""
-"""What a person reads of a session: also an answer that repeats history (kind quote), nothing of tools. A tool's line
-that was imported has no blocks: it is text like the rest."""
+"""What a person reads of a session: also answers that repeat history (kind quote), nothing of tools but imported lines,
+which have no blocks."""
 RECENT = f"""
 {rows.SESSIONS}
 WHERE {visible()} AND sessions.messages > 0 AND (
@@ -89,19 +89,18 @@ WHERE sessions.id = :id AND {visible()} AND {SAID} ORDER BY messages.id
 
 
 class Conversations:
-    """`core.ports.Conversations` in state.db."""
+    """Sessions and their messages in state.db."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def current(self, address: Address) -> Session | None:
-        """The open session of an address."""
         row = await self._database.fetch_one(OPEN_SESSION, rows.place(address))
         return None if row is None else rows.session_of(row)
 
     async def ensure(self, session: Session) -> Session:
-        """The open session of the address of `session`; that one, created, when there is none."""
+        """The open session of the address; `session`, created, when there is none."""
 
         def work(connection: Connection) -> Session:
             row = connection.execute(OPEN_SESSION, rows.place(session.address)).fetchone()
@@ -110,10 +109,10 @@ class Conversations:
         return await self._database.write(work)
 
     async def create(self, session: Session, ending: EndReason = "new") -> Session:
-        """Opens a session and returns it with its id; the open session of the address is ended before, for `ending`.
+        """Opens a session and returns it with its id; the open one of the address is ended before, for `ending`.
 
-        One that comes with `ended_at` (an import) is stored beside the open one. One whose (scope, external id) is
-        known is returned as it stands. Counters start at zero: they are the sums of what is appended.
+        One with `ended_at` (an import) is stored beside the open one; one whose (scope, external id) is known is
+        returned as it stands. Counters start at zero.
         """
         return await self._database.write(lambda connection: _create(connection, session, ending))
 
@@ -122,10 +121,8 @@ class Conversations:
         await self._database.execute(END, {"id": session_id, "reason": reason, "at": rows.timestamp(at)})
 
     async def reopen(self, session_id: int, at: datetime) -> Session:
-        """Continues an ended session at its own address, with its stored prompt; the one open there ends (`resumed`).
-
-        Raises StoreError when there is no such session.
-        """
+        """Continues an ended session at its address, with its stored prompt; the one open there ends (`resumed`).
+        Raises StoreError for an unknown session."""
 
         def work(connection: Connection) -> Session:
             session = _load(connection, session_id)
@@ -140,12 +137,11 @@ class Conversations:
         return await self._database.write(work)
 
     async def find(self, session_id: int, scopes: frozenset[Scope]) -> Session | None:
-        """A session by id; None when it does not exist or is not of these scopes, which is the same answer."""
+        """A session by id; None when there is none in these scopes."""
         row = await self._database.fetch_one(VISIBLE_SESSION, _visible_values(session_id, scopes))
         return None if row is None else rows.session_of(row)
 
     async def retitle(self, session_id: int, title: str) -> None:
-        """Gives a session its title."""
         values = {"id": session_id, "title": rows.clean(title)}
         await self._database.execute("UPDATE sessions SET title = :title WHERE id = :id", values)
 
@@ -154,9 +150,8 @@ class Conversations:
     ) -> list[Message]:
         """Appends messages, closes inbox entries and fills the outbox item, all in one transaction.
 
-        A message whose (address, external id) is known already is returned as it stands, also one of an earlier
-        session. Returned messages have the form they will be read back in: go on with these. Raises StoreError for an
-        unknown session; nothing of the call is kept then.
+        Returns the messages in the form in which they are read back; one whose (address, external id) is known, also
+        from an earlier session, as it stands. Raises StoreError for an unknown session; nothing is kept then.
         """
         now = self._clock.now()
 
@@ -172,17 +167,14 @@ class Conversations:
         return await write_text(self._database, work)
 
     async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
-        """Everything the model may see, oldest first: kinds chat and quote, from `opens_at` of the parents on.
-
-        A session of other scopes, here or among the parents, gives nothing. Where a parent could see more than these
-        scopes, what memory added to its messages is left out.
-        """
+        """What the model may see (kinds chat and quote), oldest first, of the session and its parents from `opens_at`
+        on, as far as they are of these scopes. Where a parent could see more, what memory added to it is left out."""
         values = {"session": session.id, "scopes": scope_parameter(scopes)}
         keys = {scope.key for scope in scopes}
         return [_seen(row, keys) for row in await self._database.fetch_all(HISTORY, values)]
 
     async def keep_sent(self, sent: Sequence[tuple[int, tuple[Json, ...]]]) -> None:
-        """Stores the block lists of user turns as they are about to be sent: (message id, blocks)."""
+        """Stores block lists as they are about to be sent: (message id, blocks)."""
 
         def work(connection: Connection) -> None:
             for message_id, blocks in sent:
@@ -192,8 +184,8 @@ class Conversations:
             await self._database.write(work)
 
     async def keep_prompt(self, session_id: int, prompt: str, sight: frozenset[Scope] = frozenset()) -> Session:
-        """Stores the system prompt of a session that has none yet, and the scopes it was written from; returns the
-        session as it stands."""
+        """Stores the system prompt of a session that has none, with the scopes it was written from; returns the session
+        as it stands."""
         values = {"id": session_id, "prompt": rows.clean(prompt), "sight": scope_parameter(sight)}
 
         def work(connection: Connection) -> Session:
@@ -205,9 +197,9 @@ class Conversations:
     async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
         """Replaces the text of a message edited on the platform, or erases it (None). False: not known.
 
-        What was sent to the model of it is forgotten too, since an edit may be meant to take words back. An erased
-        message keeps its id, so that it is never taken in again, is for nobody's eyes any more, and needs no answer.
-        The text of a command is never replaced: its arguments may be a secret.
+        What was sent to the model goes too: an edit may be meant to take words back. An erased message keeps its id,
+        so that it is never taken in again, and needs no answer. The text of a command is never replaced: its arguments
+        may be a secret.
         """
         now = self._clock.now()
 
@@ -221,15 +213,14 @@ class Conversations:
 
 
 class Transcripts:
-    """Sessions as people look at them: lists and texts. Only reads, and only what the scopes allow."""
+    """Sessions as people look at them: lists and texts, only what the scopes allow."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def recent(self, scopes: frozenset[Scope], limit: int, text: str | None = None) -> list[Session]:
-        """The sessions that something was said in, latest first, at most 1,000; with `text`, those that have it in
-        their title or in their first message, whatever its case, width or accents' encoding. No character is special.
-        """
+        """Sessions that have messages, latest first, at most 1,000; with `text`, those that have it, normalized, in
+        their title or first message."""
         values = {
             "scopes": scope_parameter(scopes),
             "needle": plainly(rows.maybe_clean(text)).strip() or None,
@@ -238,7 +229,7 @@ class Transcripts:
         return [rows.session_of(row) for row in await self._database.fetch_all(RECENT, values)]
 
     async def transcript(self, session_id: int, scopes: frozenset[Scope]) -> list[Message]:
-        """All that was said in a session, oldest first; empty for one that is not theirs."""
+        """All that was said in a session, oldest first; empty for one of other scopes."""
         found = await self._database.fetch_all(TRANSCRIPT, _visible_values(session_id, scopes))
         return [rows.message_of(row) for row in found]
 

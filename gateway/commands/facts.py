@@ -16,7 +16,7 @@ from core.facts.dictation import Dictation
 from core.facts.ranking import FactRanking, KnownFacts, Question
 from core.markup.source import escape
 from core.store.facts import Fact, FactChange
-from core.store.messages import OriginalMessages
+from core.store.messages import find_original
 from core.types import Answer, Button, Command, Message, Sender
 from gateway import texts
 from gateway.commands.context import CommandContext, announced
@@ -73,8 +73,8 @@ class FactCommands:
         inbound = context.inbound
         if inbound.reply_to is None or inbound.kind != "message" or (command.arguments and not inbound.is_interaction):
             return None
-        messages = OriginalMessages(self._services.database)
-        return await messages.find(inbound.address, inbound.reply_to, frozenset((context.scope,)))
+        scopes = frozenset((context.scope,))
+        return await find_original(self._services.database, inbound.address, inbound.reply_to, scopes)
 
     @staticmethod
     def changes_facts(action: str, text: str) -> bool:
