@@ -41,6 +41,7 @@ from core.search.expansion import ExpandedRecall
 from core.search.provider import HistoryProvider
 from core.store.fact_search import FactBacklog
 from core.store.sqlite.fact_index import FactIndex
+from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue, SyncSource
 from core.tools.reminder import reminder
 from core.tools.session_search import session_search
@@ -58,7 +59,7 @@ from gateway.commands.status import StatusCommands, StatusReport
 from gateway.commands.usage import UsageCommands
 from gateway.delivery import Delivery
 from gateway.maintenance import CurationChore, Maintenance
-from gateway.outbox_worker import OutboxWorker, ProviderDelivery
+from gateway.outbox_worker import OutboxWorker, ProviderReply, ReplyFactory
 from gateway.owner_notices import OwnerNotices, ReviewNotices
 from gateway.router import Router
 from gateway.scheduler import Scheduler
@@ -98,7 +99,7 @@ class _Process:
     ) -> None:
         self._services = services
         self._stack = stack
-        self._opened: dict[str, Adapter] = {}
+        self._opened: dict[str, ReplyFactory] = {}
         self._delivery = Delivery(services.inbox, services.outbox, services.clock)
         self._outbox_worker = OutboxWorker(services.outbox, self._delivery, self._opened, services.clock)
         self._scheduler = Scheduler(
@@ -147,10 +148,9 @@ class _Process:
                 )
             ]
             if self._memory.externals:
-                provider_delivery = ProviderDelivery(self._memory)
-                self._opened[provider_delivery.platform] = provider_delivery
-                self._delivery.on_give_up(f"{provider_delivery.platform}:", self._memory.given_up)
-                background.append(tasks.create_task(provider_delivery.open()))
+                self._opened[MEMORY] = lambda address, reply_to: ProviderReply(self._memory)
+                self._delivery.on_give_up(f"{MEMORY}:", self._memory.given_up)
+                background.append(tasks.create_task(self._memory.start()))
             intake = [tasks.create_task(self._listen(adapter)) for adapter in self._adapters.values()]
             await self._stop.wait()
             for task in intake:
@@ -179,7 +179,7 @@ class _Process:
 
     async def _on_open(self, adapter: Adapter) -> None:
         if adapter.platform not in self._opened:
-            self._opened[adapter.platform] = adapter
+            self._opened[adapter.platform] = adapter.reply
             self._stack.push_async_callback(adapter.close)
         limit = timedelta(seconds=self._services.settings.turn.answer_after_restart_s)
         for number in await self._router.resume(adapter, limit):

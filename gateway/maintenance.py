@@ -1,12 +1,13 @@
 """Looks after state.db while the gateway runs: notices what another process wrote, and tends the text indexes.
 
-The chore of the curator: a portion of it when nobody is there, and the proposal to shorten notes that are nearly
-full. Asked regularly by the scheduler; tells whose notes they are, in private, and once a month at most.
+Also the scheduled chore of the curator, which works while nobody is there and says when somebody's notes are nearly
+full: in private, once a month at most.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
@@ -62,16 +63,11 @@ class Maintenance:
             except StoreError as error:
                 self._log.error("state.db cannot be read", error=str(error))
                 is_changed = True
-            is_changed = await self._told() or is_changed
-
-    async def _told(self) -> bool:
-        try:
-            async with asyncio.timeout(LOOK_EVERY_S):
-                await self._changed.wait()
-        except TimeoutError:
-            return False
-        self._changed.clear()
-        return True
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_EVERY_S):
+                    await self._changed.wait()
+            is_changed = is_changed or self._changed.is_set()
+            self._changed.clear()
 
     async def tend(self) -> None:
         """Until cancelled: small steps, so that no message waits for the indexes; logs the progress of a rebuild."""

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import structlog
 
 from core.errors import DeliveryError, StoreError
 from core.memory.manager import MemoryManager
-from core.ports import Adapter, Clock, DeliveryRecord, Reply, Sink
+from core.ports import Clock, DeliveryRecord, Reply
 from core.store.outbox import Outbox, OutboxItem
-from core.store.sync import PLATFORM, SyncTask
-from core.types import Address, Answer, CommandSpec
+from core.store.sync import SyncTask
+from core.types import Address, Answer
 from gateway.delivery import Delivery
 from gateway.supervisor import contained
 
@@ -25,15 +25,16 @@ SHORTEST_REST_S = 0.5
 """What is due and cannot be taken at the moment must not make the loop spin."""
 LONGEST_REST_S = 30.0
 STORE_REST_S = 2.0
+ReplyFactory = Callable[[Address, str | None], Reply]
 
 
 class OutboxWorker:
-    """`adapters` holds the platforms that are open now, and may grow."""
+    """`replies`: how to reply on each platform that is open now; may grow."""
 
-    def __init__(self, outbox: Outbox, delivery: Delivery, adapters: Mapping[str, Adapter], clock: Clock) -> None:
+    def __init__(self, outbox: Outbox, delivery: Delivery, replies: Mapping[str, ReplyFactory], clock: Clock) -> None:
         self._outbox = outbox
         self._delivery = delivery
-        self._adapters = adapters
+        self._replies = replies
         self._clock = clock
         self._called = asyncio.Event()
         self._busy: set[str] = set()
@@ -63,7 +64,7 @@ class OutboxWorker:
     async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
         # An item that fails while the outbox is read may still look due in what was read.
         busy = frozenset(self._busy)
-        for outbox_item in await self._outbox.due(self._clock.now(), tuple(self._adapters)):
+        for outbox_item in await self._outbox.due(self._clock.now(), tuple(self._replies)):
             if outbox_item.address.key not in busy:
                 self._busy.add(outbox_item.address.key)
                 tasks.create_task(self._deliver(outbox_item), name=f"delivery {outbox_item.key}")
@@ -74,8 +75,8 @@ class OutboxWorker:
             assert outbox_item.answer is not None, "what is due has content"
             try:
                 with contained(outbox_item.attempts):
-                    adapter = self._adapters[outbox_item.address.platform]
-                    reply = adapter.reply(outbox_item.address, outbox_item.reply_to)
+                    reply_to = self._replies[outbox_item.address.platform]
+                    reply = reply_to(outbox_item.address, outbox_item.reply_to)
                     self._delivery.begin(outbox_item, reply)
             except DeliveryError as error:
                 await self._delivery.fail(outbox_item, error)
@@ -88,36 +89,13 @@ class OutboxWorker:
             self._busy.discard(outbox_item.address.key)
 
     async def _rest_s(self) -> float:
-        next_at = await self._outbox.next_at(tuple(self._adapters))
+        next_at = await self._outbox.next_at(tuple(self._replies))
         if next_at is None:
             return LONGEST_REST_S
         return min(max((next_at - self._clock.now()).total_seconds(), SHORTEST_REST_S), LONGEST_REST_S)
 
 
-class ProviderDelivery:
-    """Fills the role Adapter for the platform "memory", to send only: memory services get what they are to be told."""
-
-    platform = PLATFORM
-    problem = ""
-    hint = ""
-
-    def __init__(self, memory: MemoryManager) -> None:
-        self._memory = memory
-
-    async def open(self) -> None:
-        await self._memory.start()
-
-    async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
-        await asyncio.Event().wait()
-
-    def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        return _ProviderReply(self._memory)
-
-    async def close(self) -> None:
-        """The memory is closed by who made it."""
-
-
-class _ProviderReply:
+class ProviderReply:
     """Fills the role Reply: the key of its record says everything, but for the ids in the answer."""
 
     def __init__(self, memory: MemoryManager) -> None:

@@ -186,12 +186,7 @@ class Router:
     async def _decline(self, event: PendingEvent, age: timedelta) -> None:
         turn = await self._begin(event, self._turn((event,), await self._access.scopes(event.scope)))
         answer = Answer(text=texts.away(age))
-        command = event.entry.inbound.command
-        if command is None:
-            await self._agent.notify(turn, answer)
-        else:
-            session = await self._agent.place(turn)
-            await self._agent.keep(turn, session, self._commands.kept(command), answer, has_outbox_item=True)
+        await self._keep_unanswered(event, turn, answer)
         await self._delivery.deliver(turn.outbox_item, event.reply, answer)
 
     def _join(self, event: PendingEvent) -> int:
@@ -409,12 +404,7 @@ class Router:
                 await last.reply.abandon()
                 return
             turn = await self._begin(last, turn)
-            if inbound.command is not None or inbound.kind == "action":
-                kept = self._commands.kept(inbound.command) if inbound.command else "[a button]"
-                session = await self._agent.place(turn)
-                await self._agent.keep(turn, session, kept, answer, has_outbox_item=not inbound.is_interaction)
-            else:
-                await self._agent.notify(turn, None if last.is_overheard else answer)
+            await self._keep_unanswered(last, turn, answer)
         except StoreError as failure:
             self._log.error("the apology could not be stored", incident=incident, error=str(failure))
             if not last.is_overheard:
@@ -422,6 +412,16 @@ class Router:
             return
         if not last.is_overheard:
             await self._delivery.deliver(turn.outbox_item, last.reply, answer, is_once=inbound.is_interaction)
+
+    async def _keep_unanswered(self, event: PendingEvent, turn: Turn, answer: Answer) -> None:
+        """Stores what the person said, with what they are told instead of an answer."""
+        inbound = event.entry.inbound
+        if inbound.command is None and inbound.kind != "action":
+            await self._agent.notify(turn, None if event.is_overheard else answer)
+            return
+        kept = self._commands.kept(inbound.command) if inbound.command else "[a button]"
+        session = await self._agent.place(turn)
+        await self._agent.keep(turn, session, kept, answer, has_outbox_item=not inbound.is_interaction)
 
 
 def presentable(inbound: Inbound) -> Inbound:

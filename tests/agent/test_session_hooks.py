@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from core.types import Usage
-from gateway.outbox_worker import OutboxWorker, ProviderDelivery
+from gateway.outbox_worker import OutboxWorker, ProviderReply
 from tests.fixtures.corridor import Corridor, open_corridor
 from tests.fixtures.scripted_model import ScriptedModel, says
 
@@ -50,10 +50,8 @@ async def carried(corridor: Corridor, many: int) -> list[tuple[object, ...]]:
     """What the watcher has heard through the outbox, once it is so much."""
     watcher = sys.modules["mneme_plugin_watcher"]
     services = corridor.services
-    door = ProviderDelivery(corridor.memory)
-    worker = asyncio.create_task(
-        OutboxWorker(services.outbox, corridor.delivery, {door.platform: door}, services.clock).run()
-    )
+    replies = {"memory": lambda address, reply_to: ProviderReply(corridor.memory)}
+    worker = asyncio.create_task(OutboxWorker(services.outbox, corridor.delivery, replies, services.clock).run())
 
     def heard() -> list[tuple[object, ...]]:
         return [one for one in watcher.HEARD if one[0] != "turn"]

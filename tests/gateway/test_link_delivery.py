@@ -46,7 +46,7 @@ async def carried(corridor: Corridor, platform: KeptPlatform, state: str) -> Non
     worker = OutboxWorker(
         corridor.services.outbox,
         corridor.delivery,
-        {**corridor.platforms, "telegram": platform},
+        {name: one.reply for name, one in {**corridor.platforms, "telegram": platform}.items()},
         corridor.services.clock,
     )
 

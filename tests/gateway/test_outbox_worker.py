@@ -50,7 +50,7 @@ async def test_what_is_for_a_platform_that_is_not_open_starves_nobody(room: Mail
     async with room.working():
         await room.watch.until(lambda: room.outbox.ends == [("t", "done")])
         assert room.discord.began == []
-        room.opened["discord"] = room.discord
+        room.opened["discord"] = room.discord.reply
         room.worker.wake()
         await room.watch.until(lambda: len(room.outbox.ends) == 61)
     assert sorted(text for _, text in room.discord.said) == sorted(f"d{number}" for number in range(60))

@@ -13,7 +13,7 @@ from core.store.notes import NoteChange
 from core.store.sync import SyncTask, forget_task
 from core.types import Message, Session, ToolContext
 from gateway.delivery import Delivery
-from gateway.outbox_worker import ProviderDelivery
+from gateway.outbox_worker import ProviderReply
 from tests.fixtures.annals import Annals
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
@@ -227,12 +227,12 @@ async def test_what_was_told_with_it_is_told_anew_only_to_one_that_forgets(
 
 async def delivered(corridor: Corridor) -> None:
     """All that waits for a memory is brought to it."""
-    services, door = corridor.services, ProviderDelivery(corridor.memory)
+    services = corridor.services
     post = Delivery(services.inbox, services.outbox, services.clock)
     while items := await services.outbox.due(services.clock.now(), ["memory"]):
         for outbox_item in items:
             assert outbox_item.answer is not None
-            reply = door.reply(outbox_item.address)
+            reply = ProviderReply(corridor.memory)
             post.begin(outbox_item, reply)
             assert await post.deliver(outbox_item, reply, outbox_item.answer)
 
