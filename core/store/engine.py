@@ -26,15 +26,13 @@ class Row(Protocol):
 
 
 class Cursor(Protocol):
-    """The result of a statement; iterating gives its rows."""
+    """The result of a statement."""
 
     @property
-    def rowcount(self) -> int:
-        """How many rows were inserted, updated or deleted."""
+    def rowcount(self) -> int: ...
 
     @property
-    def lastrowid(self) -> int | None:
-        """The id of the row inserted last."""
+    def lastrowid(self) -> int | None: ...
 
     def fetchone(self) -> Any: ...
     def fetchall(self) -> list[Any]: ...
@@ -42,17 +40,15 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """Inside one transaction. Whoever is handed one neither begins nor ends a transaction, and never waits."""
+    """Inside one transaction, which a function that is given one neither begins nor ends."""
 
     def execute(self, statement: str, values: Any = ..., /) -> Cursor: ...
     def executemany(self, statement: str, values: Iterable[Any], /) -> Cursor: ...
 
 
 class Database(Protocol):
-    """Runs transactions. Each method raises StoreError for what the engine refuses.
-
-    Where `has_words` (the transaction may store what was read before), a write raises StaleReadError when something
-    was erased that the running task may have read.
+    """Runs transactions. Each method raises StoreError for what the engine refuses. A write with `has_words`, which may
+    store what was read before, raises StaleReadError when something was erased that the running task may have read.
     """
 
     async def write(self, work: Callable[[Connection], T], *, has_words: bool = True) -> T:

@@ -1,7 +1,7 @@
 """What is known for good, one row a fact: learned, closed by what contradicts it, corrected, undone, forgotten.
 
-Nothing is overwritten by a contradiction: both stay, and the older one says until when it held. Every change but a
-repetition is logged with who made it. Learning costs the same whatever is known already. `fact_search.py` finds.
+A contradiction overwrites nothing: both facts stay, the older one with until when it held. Every change but a
+repetition is logged with who made it. `fact_search.py` finds.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ Scopes = frozenset[Scope]
 FactKind = Literal["identity", "project", "episode", "working"]
 """identity: who somebody is and what they prefer. working: what matters for some days only."""
 FactOrigin = Literal["person", "rule", "model"]
-"""person: they asked for it to be remembered. rule, model: what took it out of their words."""
+"""person: asked for it to be remembered. rule, model: what took it out of the person's words."""
 Grain = Literal["day", "month", "year"]
-"""How exactly a moment is known."""
 
 CONFIRMED = 0.25
-"""What is said again, or called right, comes this part of the way nearer to certain."""
+"""The part of the way to certain that a fact goes when it is said again or called right."""
 DOUBTED = 0.5
-"""What is called wrong keeps this part of its trust."""
+"""The part of its trust that a fact called wrong keeps."""
 SURE = 0.95
-"""How far a person is trusted who puts a fact right."""
+"""The trust in a fact that a person has corrected."""
 LAST = (1 << 63) - 1
+"""The largest id."""
 _NOBODY = Author()
 _SHORTEST: Mapping[Grain, timedelta] = {
     "day": timedelta(hours=20),
@@ -52,11 +52,10 @@ _DONE = {"correct": "corrected", "pin": "pinned", "unpin": "unpinned", "close": 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """Something that a person has said to be so. `attribute` names what can have one value only, such as ``me|home``,
-    `value` its folded value; None where several are true side by side. `trust` is from 0 to 1, `said` how often they
-    said it. It holds from `valid_from` (known to the `grain`; None: it was not said) until before `valid_to`;
-    `closed_at`: since when it is known not to hold any more, `closed_by` by which fact. `account` and `speaker`: who
-    said it; `message_id`: where they said it last."""
+    """Something that a person has said to be so. `attribute`: what can have one value only, such as ``me|home``, with
+    its folded `value`; None where several are true side by side. `trust`: 0 to 1. `said`: how often. It holds from
+    `valid_from` (known to the `grain`; None: unknown) until before `valid_to`; since `closed_at` it is known not to
+    hold, because of fact `closed_by`. `account` and `speaker`: who said it; `message_id`: where last."""
 
     scope: Scope
     content: str
@@ -82,24 +81,21 @@ class Fact:
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing is known against it."""
         return self.closed_at is None
 
     @property
     def said_at(self) -> datetime:
-        """When it was said last."""
         return self.last_at or self.created_at
 
     @property
     def starts_at(self) -> datetime:
-        """Since when it is known to hold."""
         return self.valid_from or self.created_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactChange:
-    """One step in the life of a fact. `action`: learn, close, correct, pin, unpin, trust, merge, flag, undo. `before`
-    and `after` are its content then; None: it was not there."""
+    """A change of a fact. `action`: learn, close, correct, pin, unpin, trust, merge, flag, undo. `before` and `after`:
+    its content; None: it was not there."""
 
     fact_id: int
     scope: Scope
@@ -118,14 +114,24 @@ facts.*, (SELECT key FROM scopes WHERE scopes.id = facts.scope_id) AS scope_key,
 (SELECT json_group_array(entities.shown) FROM fact_entities JOIN entities ON entities.id = fact_entities.entity_id
     WHERE fact_entities.fact_id = facts.id) AS names
 """
-"""What `fact_of` reads."""
+"""For `fact_of`."""
 
 _PLAIN = (
     "content", "kind", "attribute", "value", "trust", "said", "grain", "closed_by", "message_id", "origin", "speaker",
 )  # fmt: skip
 _MOMENTS = ("last_at", "valid_from", "valid_to", "closed_at", "created_at")
 _STATE = (*_PLAIN[:-1], *_MOMENTS[:-1], "folded", "is_pinned")
-"""What is kept of a fact before and after a change, so that it can be undone."""
+"""What is stored of a fact before and after a change, for undo."""
+
+_PAGE = f"""
+SELECT {COLUMNS} FROM facts WHERE {visible("facts.scope_id")}
+ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit OFFSET :offset
+"""
+_VISIBLE = f"SELECT {COLUMNS} FROM facts WHERE id = :id AND {visible('facts.scope_id')}"
+_VISIBLE_CHANGES = f"""
+SELECT fact_changes.*, scopes.key AS scope_key FROM fact_changes JOIN scopes ON scopes.id = fact_changes.scope_id
+WHERE {visible("fact_changes.scope_id")}
+"""
 
 _INSERT = """
 INSERT INTO facts (scope_id, content, folded, kind, attribute, value, trust, said, valid_from, valid_to, grain,
@@ -155,7 +161,7 @@ WHERE message_id = :message_id AND scope_id = :scope_id AND account = :account
     AND (folded = :folded OR (attribute = :attribute AND value = :value AND value <> ''))
 ORDER BY folded = :folded DESC, id LIMIT 1
 """
-"""What was learned from the same message already, in these words or with this value, whatever became of it since."""
+"""What was learned from the same message, in these words or with this value, open or closed."""
 
 _SAID_BEFORE = f"""
 SELECT {COLUMNS} FROM facts
@@ -173,7 +179,7 @@ SELECT {COLUMNS} FROM facts
 WHERE scope_id = :scope_id AND {in_list("attribute", "attributes")} AND account = :account AND facts.value <> :value
     AND (closed_at IS NULL OR valid_to IS NOT NULL)
 """
-"""What the same person said otherwise of the same attribute, still so or over."""
+"""Other values of the attribute by the same person, open or over."""
 
 _KIN_BY_NAME = f"""
 SELECT kin.value AS kin, facts.value AS name FROM {list_rows("kinds")} AS kin CROSS JOIN facts
@@ -200,7 +206,7 @@ def fact_of(row: Row) -> Fact:
 
 
 def folded(content: str) -> str:
-    """What two tellings of one fact have in common: their words, whatever the case and the signs between them."""
+    """The words of a fact without case and punctuation, which two tellings of it have in common."""
     return " ".join(words_of(plain(content)[0])) or fold(content)
 
 
@@ -220,41 +226,33 @@ class Facts:
         self._clock = clock
 
     async def learn(self, fact: Fact, heard: str | None = None) -> Fact:
-        """Keeps a fact, or counts it once more where the same person has said the same; returns it as it stands. What
-        it contradicts is closed from `valid_from` on, or from when it was said; where this one is the older of the two,
-        by since when it holds or by when it was said, it is kept as what was so before. Learning the same from the same
-        message twice is learning once. `heard` is the text of its message as it was read: from one that was edited or
-        erased meanwhile nothing is learned, and what is returned has no id."""
+        """Stores a fact, or counts it once more where the same person has said the same in another message; returns it
+        as it stands. What it contradicts is closed from `valid_from` on, else from when it was said; if it is itself
+        the older of the two, it is stored as closed. `heard`: the text of its message as it was read; from one edited
+        or erased meanwhile nothing is learned, and the returned fact has no id."""
         return await write_facts(self._database, lambda connection: self.take(connection, fact, heard))
 
     async def find(self, fact_id: int, scopes: Scopes) -> Fact | None:
-        """A fact by id; None when it does not exist or is not of these scopes, which is the same answer."""
+        """A fact by id; None when there is none in these scopes."""
         return await self._database.read(lambda connection: _find(connection, fact_id, scopes))
 
     async def page(self, scopes: Scopes, offset: int = 0, limit: int = 20) -> list[Fact]:
         """All facts of these scopes: pinned, then open, then closed, each the latest first."""
-        statement = f"""
-            SELECT {COLUMNS} FROM facts WHERE {visible("facts.scope_id")}
-            ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit OFFSET :offset
-        """
-        values = {
-            "scopes": scope_parameter(scopes),
-            "offset": rows.bounded(max(0, offset)),
-            "limit": rows.bounded(max(0, limit)),
-        }
-        return [fact_of(row) for row in await self._database.fetch_all(statement, values)]
+        limit, offset = (rows.bounded(max(0, number)) for number in (limit, offset))
+        values = {"scopes": scope_parameter(scopes), "offset": offset, "limit": limit}
+        return [fact_of(row) for row in await self._database.fetch_all(_PAGE, values)]
 
     async def history(self, fact_id: int, scopes: Scopes) -> list[FactChange]:
-        """What became of a fact, oldest first."""
+        """The changes of a fact, oldest first."""
         return await self._changes("fact_changes.fact_id = :id ORDER BY fact_changes.id", scopes, fact_id, -1)
 
     async def changes(self, scopes: Scopes, limit: int = 20, until: int | None = None) -> list[FactChange]:
-        """The latest changes of all facts, newest first; of those up to the change `until`."""
+        """The latest changes of all facts up to the change `until`, newest first."""
         last = LAST if until is None else until
         return await self._changes("fact_changes.id <= :id ORDER BY fact_changes.id DESC", scopes, last, max(0, limit))
 
     async def feedback(self, fact_id: int, scopes: Scopes, is_right: bool, by: Author = _NOBODY) -> Fact | None:
-        """Moves the trust in a fact. None: there is no such fact here."""
+        """Raises or lowers the trust in a fact; None: there is none in these scopes."""
 
         def change(fact: Fact) -> Fact:
             return replace(fact, trust=fact.trust + (1 - fact.trust) * CONFIRMED if is_right else fact.trust * DOUBTED)
@@ -262,7 +260,7 @@ class Facts:
         return await self._change(fact_id, scopes, change, "trust", by, "called right" if is_right else "called wrong")
 
     async def pin(self, fact_id: int, scopes: Scopes, is_pinned: bool = True, by: Author = _NOBODY) -> Fact | None:
-        """Keeps a fact from ageing and from the curator, or lets it go."""
+        """A pinned fact does not age, and the curator leaves it alone."""
         action = "pin" if is_pinned else "unpin"
         return await self._change(fact_id, scopes, lambda fact: replace(fact, is_pinned=is_pinned), action, by)
 
@@ -274,8 +272,8 @@ class Facts:
         by: Author = _NOBODY,
         reading: Callable[[Fact], Fact] = lambda fact: fact,
     ) -> Fact | None:
-        """Puts a fact into a person's own words, which are its source from then on; `reading` adds what rules read in
-        them. From one message once. Raises Refused when that is empty or known already."""
+        """Gives a fact the words of a person, once for one message, which is its source from then on; `reading` adds
+        what rules read in them. Raises Refused when they are empty or known already."""
         text = " ".join(content.split())
         if not text:
             raise Refused("Say what is right: a fact cannot be empty.")
@@ -290,8 +288,7 @@ class Facts:
         return await self._change(fact_id, scopes, change, "correct", by)
 
     async def merge(self, keep_id: int, drop_ids: Sequence[int], scopes: Scopes, reason: str) -> Fact | None:
-        """Closes facts that say the same as another one, which takes over how often they were said; each is one change.
-        Nothing is deleted; pinned facts stay as they are."""
+        """Closes facts that say the same as another one, which takes over how often they were said; not pinned ones."""
 
         def work(connection: Connection) -> Fact | None:
             kept = _find(connection, keep_id, scopes)
@@ -309,18 +306,16 @@ class Facts:
         return await write_facts(self._database, work)
 
     async def flag(self, fact_id: int, scopes: Scopes, reason: str) -> Fact | None:
-        """Notes a doubt about a fact; the fact stays as it is."""
+        """Logs a doubt about a fact, which stays as it is."""
         return await self._change(fact_id, scopes, lambda fact: fact, "flag", _NOBODY, reason)
 
     async def undo(self, change_id: int, scopes: Scopes, by: Author = _NOBODY) -> Fact | None:
-        """Takes a change back: the fact is as it was before; one that was learned then is gone, with its history. None
-        when there is no such change here, or the fact is gone. Raises Refused when it was changed again since."""
+        """Takes a change back; a fact that was learned by it is deleted with its history. None for an unknown change or
+        a deleted fact. Raises Refused when the fact was changed again since."""
 
         def work(connection: Connection) -> Fact | None:
-            row = connection.execute(
-                f"SELECT * FROM fact_changes WHERE id = :id AND {visible('fact_changes.scope_id')}",
-                {"id": rows.bounded(change_id), "scopes": scope_parameter(scopes)},
-            ).fetchone()
+            values = {"id": rows.bounded(change_id), "scopes": scope_parameter(scopes)}
+            row = connection.execute(f"{_VISIBLE_CHANGES} AND fact_changes.id = :id", values).fetchone()
             fact = None if row is None else _find(connection, row["fact_id"], scopes)
             if row is None or fact is None:
                 return None
@@ -343,7 +338,7 @@ class Facts:
         return await write_facts(self._database, work)
 
     async def forget(self, fact_ids: Sequence[int], scopes: Scopes) -> int:
-        """Erases facts with everything that hangs on them: names, index, history. Returns how many went."""
+        """Erases facts with names, index and history; returns how many."""
         values = {"ids": list_value(map(rows.bounded, fact_ids)), "scopes": scope_parameter(scopes)}
         statement = f"DELETE FROM facts WHERE {in_list('id', 'ids')} AND {visible('facts.scope_id')}"
         return await write_facts(self._database, lambda connection: connection.execute(statement, values).rowcount)
@@ -374,21 +369,16 @@ class Facts:
         return fact
 
     def _close(self, connection: Connection, rivals: Sequence[Fact], fact: Fact, by: Author) -> None:
-        """Lets what a fact contradicts end where the fact begins."""
         for rival in rivals:
             until = max(filter(None, (rival.valid_from, fact.starts_at)))
             closed = replace(rival, valid_to=until, closed_at=self._clock.now(), closed_by=fact.id)
-            # The words of one fact stay out of another's history, where they would outlive it.
+            # Without the words of the fact, which would outlive it in another's history.
             self._update(connection, rival, closed, "close", by, f"fact {fact.id}")
 
     async def _changes(self, condition: str, scopes: Scopes, fact_id: int, limit: int) -> list[FactChange]:
-        statement = f"""
-            SELECT fact_changes.*, scopes.key AS scope_key FROM fact_changes
-            JOIN scopes ON scopes.id = fact_changes.scope_id
-            WHERE {visible("fact_changes.scope_id")} AND {condition} LIMIT :limit
-        """
         values = {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes), "limit": rows.bounded(limit)}
-        return [_change_of(row) for row in await self._database.fetch_all(statement, values)]
+        found = await self._database.fetch_all(f"{_VISIBLE_CHANGES} AND {condition} LIMIT :limit", values)
+        return [_change_of(row) for row in found]
 
     async def _change(
         self,
@@ -422,7 +412,7 @@ class Facts:
 
     @staticmethod
     def _write(connection: Connection, old: Fact, state: dict[str, Any], names: tuple[str, ...]) -> None:
-        """Writes another state of a fact. Raises Refused where another open fact of the same person says that."""
+        """Raises Refused where another open fact of the same person says the same."""
         values = state | {"id": old.id}
         if state["closed_at"] is None and connection.execute(_IS_TAKEN, values).fetchone():
             raise Refused("That is known already as another fact.")
@@ -442,7 +432,6 @@ class Facts:
         reason: str = "",
         at: datetime | None = None,
     ) -> None:
-        """Keeps a change with the states before and after it, which is all that undoing it needs."""
         before, after = (None if state is None else json.dumps(state, ensure_ascii=False) for state in states)
         values = {
             "fact_id": fact.id,
@@ -465,7 +454,6 @@ WHERE facts.scope_id = own.scope_id AND facts.account = own.account AND facts.fo
 
 
 def _values(fact: Fact) -> dict[str, Any]:
-    """The columns of a fact's row, as they are bound."""
     given = {name: getattr(fact, name) for name in _PLAIN}
     values = {name: rows.clean(value) if isinstance(value, str) else value for name, value in given.items()}
     return {
@@ -484,10 +472,8 @@ def _state(fact: Fact) -> dict[str, Any]:
 
 
 def _find(connection: Connection, fact_id: int, scopes: Scopes) -> Fact | None:
-    row = connection.execute(
-        f"SELECT {COLUMNS} FROM facts WHERE id = :id AND {visible('facts.scope_id')}",
-        {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes)},
-    ).fetchone()
+    values = {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes)}
+    row = connection.execute(_VISIBLE, values).fetchone()
     return None if row is None else fact_of(row)
 
 
@@ -526,8 +512,7 @@ def _changed_since(connection: Connection, fact_id: int, change_id: int) -> str:
 
 
 def _is_source_gone(connection: Connection, fact: Fact, heard: str | None) -> bool:
-    """Whether the message of a fact does not say any more what was `heard` when the fact was read out of it: it was
-    edited, erased or deleted meanwhile. None: it is enough that it was not erased."""
+    """Whether the message of a fact was edited, erased or deleted since it said `heard` (None: erased)."""
     if fact.message_id is None:
         return False
     row = connection.execute("SELECT text FROM messages WHERE id = :id", {"id": fact.message_id}).fetchone()
@@ -537,7 +522,7 @@ def _is_source_gone(connection: Connection, fact: Fact, heard: str | None) -> bo
 
 
 def _again(connection: Connection, known: Fact, fact: Fact) -> Fact:
-    """The same was said once more: by another message it counts; what it says newly of time is taken."""
+    """Counts `known` once more if another message says it, and takes the time of `fact` where it had none."""
     is_same = fact.message_id is not None and fact.message_id == known.message_id
     if is_same and (known.valid_from is not None or fact.valid_from is None):
         return known
@@ -556,8 +541,8 @@ def _again(connection: Connection, known: Fact, fact: Fact) -> Fact:
 
 
 def _is_before(fact: Fact, rival: Fact) -> bool:
-    """Whether `fact` held earlier: by since when they hold, as exactly as it is known; else by when they were said,
-    which is not always the order in which they are learned."""
+    """Whether `fact` held earlier: by since when they hold, as exactly as known; else by when they were said, which is
+    not always the order in which they are learned."""
     if fact.valid_from is not None and rival.valid_from is not None:
         if fact.valid_from + _SHORTEST[fact.grain] <= rival.valid_from:
             return True
@@ -567,7 +552,7 @@ def _is_before(fact: Fact, rival: Fact) -> bool:
 
 
 def _other_values(connection: Connection, fact: Fact, scope_id: int) -> list[Fact]:
-    """What the same person said otherwise of the attribute; nobody closes what another has said."""
+    """Other values of the attribute by the same person: nobody closes what another has said."""
     if fact.attribute is None:
         return []
     attributes = list_value(_attribute_names(connection, fact, scope_id))
@@ -577,16 +562,14 @@ def _other_values(connection: Connection, fact: Fact, scope_id: int) -> list[Fac
 
 def _closed_by(connection: Connection, fact: Fact, next_id: int) -> list[Fact]:
     """What `next_id` has closed, though `fact` lies between."""
-    found = connection.execute(
-        f"SELECT {COLUMNS} FROM facts WHERE closed_by = :next AND valid_to IS NOT NULL", {"next": next_id}
-    )
-    known = [fact_of(row) for row in found]
+    statement = f"SELECT {COLUMNS} FROM facts WHERE closed_by = :next AND valid_to IS NOT NULL"
+    known = [fact_of(row) for row in connection.execute(statement, {"next": next_id})]
     return [one for one in known if one.id != fact.id and one.value != fact.value and not _is_before(fact, one)]
 
 
 def _attribute_names(connection: Connection, fact: Fact, scope_id: int) -> list[str]:
-    """The attribute of a fact, also under its other name: "my sister" and "ana" are one where there is one sister, and
-    she is known to be Ana. Of rooms, where several have a sister, only the one name."""
+    """The attribute of a fact, also under its other name: "my sister" and "ana" are one where there is one sister,
+    known to be Ana; not in rooms, where several have a sister."""
     attribute = rows.maybe_clean(fact.attribute) or ""
     subject, _, what = attribute.partition("|")
     if fact.scope.is_room or subject == ME or not what:

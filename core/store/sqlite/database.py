@@ -1,8 +1,7 @@
-"""The one door to SQLite: a writer and separate readers, each on its own thread, every call one whole transaction.
+"""state.db: a writer and separate readers, each on its own thread, every call one whole transaction.
 
-Work is handed over as a function of the raw connection and runs in the database thread from BEGIN to COMMIT. So a
-transaction costs one hop between threads, and a cancelled caller can never leave one half done. A glance is shorter
-than that hop and spares it.
+Work is a function of the connection that runs in the database thread from BEGIN to COMMIT: a transaction costs one hop
+between threads, and a cancelled caller cannot leave one half done. A glance is shorter than the hop and spares it.
 """
 
 from __future__ import annotations
@@ -28,13 +27,23 @@ from core.store.sqlite.schema import MIGRATIONS
 BUSY_TIMEOUT_MS = 10_000
 READERS = 2
 GLANCE_S = 0.002
-"""So long the event loop waits for a glance, which takes a tenth of it; then a reader does the work."""
+"""The longest a glance may hold the event loop, ten times what it takes; then a reader does the work."""
+_DAMAGED = "{path} is damaged ({text}). Run `mneme check`, or restore a backup."
+SENTENCES = {
+    "not a database": _DAMAGED,
+    "malformed": _DAMAGED,
+    "readonly": "{path} is read-only. Give the user that runs Mneme the right to write it.",
+    "full": "The disk that holds {path} is full. Make room and start again; nothing stored was lost.",
+    "disk I/O error": "The disk that holds {path} cannot be used: it is full or has a fault. Make room and try again.",
+    "locked": f"{{path}} is locked by another program for over {BUSY_TIMEOUT_MS // 1000} s. Close it and try again.",
+}
+"""What is told for a message of SQLite that has these words."""
 GLANCE_STEPS = 1_000
-"""After so many steps of SQLite's machine (0.1 ms) the time is looked at."""
+"""Steps of SQLite's machine (0.1 ms) between two looks at the time."""
 
 
 class Database:
-    """state.db, opened. Use `Database.open` as an async context manager; it migrates before it yields."""
+    """`core.store.engine.Database` over SQLite. `open` is an async context manager and migrates before it yields."""
 
     def __init__(
         self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection], near: sqlite3.Connection
@@ -42,7 +51,7 @@ class Database:
         self.path = path
         self._writer = writer
         self._near = near
-        # The reader that was used last knows the indexes and has its pages at hand.
+        # Last in, first out: the reader used last has its pages in memory.
         self._readers: asyncio.LifoQueue[aiosqlite.Connection] = asyncio.LifoQueue()
         for reader in readers:
             self._readers.put_nowait(reader)
@@ -50,10 +59,8 @@ class Database:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(cls, path: Path, readers: int = READERS) -> AsyncIterator[Database]:
-        """Opens (and makes, mode 0600) the file at `path`, brings it to the present schema, closes it at the end.
-
-        Raises StoreError when the file is damaged, not writable, or was written by a newer version.
-        """
+        """Opens (and creates, mode 0600) the file, migrates it, closes it at the end. Raises StoreError when it is
+        damaged, not writable, or was written by a newer version."""
         async with contextlib.AsyncExitStack() as stack:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,19 +79,12 @@ class Database:
             yield cls(path, writer, connections, near)
 
     async def write(self, work: Callable[[sqlite3.Connection], T], *, has_words: bool = True) -> T:
-        """Runs `work` in one write transaction; what it returns is durable when this returns.
-
-        An exception rolls everything back and is raised here. Raises StoreError for what SQLite refuses; where
-        `has_words` (what is written may repeat what was read), StaleReadError when something was erased that the
-        running task may have read.
-        """
         held = epoch.held() if has_words else None
         whole = work if held is None else partial(_checked, held, work)
         with _translated(self.path):
             return await _run(self._writer, lambda connection: _transact(connection, "BEGIN IMMEDIATE", whole))
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Runs `work` on a reader, in one read transaction: all its statements see the same moment."""
         reader = await self._readers.get()
         try:
             with _translated(self.path):
@@ -93,9 +93,8 @@ class Database:
             self._readers.put_nowait(reader)
 
     async def glance(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Runs `work` at once, without a hop to another thread, which would take longer than a few rows that an index
-        leads to. Where it is not so short after all (a cold disk, a long session, a file that is locked) it is broken
-        off after 2 ms and done by a reader: nobody else waits."""
+        """Runs `work` in the caller's thread; what is not done after 2 ms (a cold disk, a locked file) is broken off
+        and done by a reader."""
         until = time.perf_counter() + GLANCE_S
         self._near.set_progress_handler(lambda: time.perf_counter() > until, GLANCE_STEPS)
         try:
@@ -106,27 +105,19 @@ class Database:
             raise StoreError(_sentence(self.path, error)) from error
 
     async def execute(self, statement: str, values: Values | None = None, *, has_words: bool = True) -> int:
-        """One statement as a write transaction; returns how many rows it changed."""
         return await self.write(
             lambda connection: connection.execute(statement, values or {}).rowcount, has_words=has_words
         )
 
     async def fetch_all(self, statement: str, values: Values | None = None) -> list[Row]:
-        """All rows of one statement."""
         return await self.read(lambda connection: connection.execute(statement, values or {}).fetchall())
 
     async def fetch_one(self, statement: str, values: Values | None = None) -> Row | None:
-        """The first row of one statement; None when it gives none."""
-
-        def work(connection: Connection) -> Row | None:
-            row: Row | None = connection.execute(statement, values or {}).fetchone()
-            return row
-
-        return await self.read(work)
+        return await self.read(lambda connection: connection.execute(statement, values or {}).fetchone())
 
     async def checkpoint(self, patience_ms: int = BUSY_TIMEOUT_MS) -> bool:
-        """Writes the log back into the file and cuts it to nothing; False when a reader kept a part of it for so long,
-        in which nobody could write."""
+        """Writes the log back into the file and truncates it, while nobody can write; False when a reader held a part
+        of it for longer than `patience_ms`."""
 
         def work(connection: sqlite3.Connection) -> bool:
             connection.execute(f"PRAGMA busy_timeout = {int(patience_ms)}")
@@ -139,11 +130,9 @@ class Database:
             return await _run(self._writer, work)
 
     async def data_version(self) -> int:
-        """A number that changes when another process has written (`PRAGMA data_version` of the writer)."""
+        """A number that changes when another process has written."""
         with _translated(self.path):
-            return await _run(
-                self._writer, lambda connection: int(connection.execute("PRAGMA data_version").fetchone()[0])
-            )
+            return await _run(self._writer, lambda connection: connection.execute("PRAGMA data_version").fetchone()[0])
 
 
 async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool) -> aiosqlite.Connection:
@@ -192,7 +181,7 @@ def _connected(path: Path, is_reader: bool) -> sqlite3.Connection:
 
 
 async def _run(connection: aiosqlite.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
-    """One hop: aiosqlite offers single statements only, its queue of functions is what they are built on."""
+    """Runs `work` in the thread of the connection, for which aiosqlite has no public method."""
     result: T = await connection._execute(work, connection._conn)  # type: ignore[no-untyped-call]
     return result
 
@@ -260,21 +249,17 @@ def _translated(path: Path) -> Iterator[None]:
 
 def _sentence(path: Path, error: sqlite3.DatabaseError) -> str:
     text = str(error)
-    if "not a database" in text or "malformed" in text:
-        return f"{path} is damaged ({text}). Run `mneme check`, or restore a backup."
-    if "readonly" in text:
-        return f"{path} is read-only. Give the user that runs Mneme the right to write it."
-    if "full" in text:
-        return f"The disk that holds {path} is full. Make room and start again; nothing stored was lost."
-    if "disk I/O error" in text:
-        return f"The disk that holds {path} cannot be used: it is full or has a fault. Make room and try again."
-    if "locked" in text:
-        return f"{path} is locked by another program for over {BUSY_TIMEOUT_MS // 1000} s. Close it and try again."
-    return f"{path}: {text}"
+    sentence = next((sentence for part, sentence in SENTENCES.items() if part in text), "{path}: {text}")
+    return sentence.format(path=path, text=text)
 
 
 OLDEST = (3, 37, 0)
-"""RETURNING is of 3.35, STRICT and the trigram tokenizer's present form of 3.37."""
+"""RETURNING came with 3.35, STRICT and the trigram tokenizer's present form with 3.37."""
+PROBES = {
+    "FTS5, the full-text search": "CREATE VIRTUAL TABLE words USING fts5(text)",
+    "the trigram tokenizer": "CREATE VIRTUAL TABLE trigrams USING fts5(text, tokenize = 'trigram')",
+    "JSON functions": "SELECT value FROM json_each('[1]')",
+}
 REPORTED = 5
 
 
@@ -284,23 +269,16 @@ def version() -> str:
 
 
 def missing_features() -> list[str]:
-    """What this SQLite lacks, each as a few words; empty when it has everything."""
+    """What this SQLite lacks, each in a few words."""
     missing = []
     if sqlite3.sqlite_version_info < OLDEST:
         missing.append(f"version {'.'.join(map(str, OLDEST))} or newer")
-    connection = sqlite3.connect(":memory:")
-    try:
-        for tokenizer, name in (("unicode61", "FTS5, the full-text search"), ("trigram", "the trigram tokenizer")):
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        for name, statement in PROBES.items():
             try:
-                connection.execute(f"CREATE VIRTUAL TABLE {tokenizer}_probe USING fts5(text, tokenize = '{tokenizer}')")
+                connection.execute(statement)
             except sqlite3.OperationalError:
                 missing.append(name)
-        try:
-            connection.execute("SELECT json_each.value FROM json_each('[1]')")
-        except sqlite3.OperationalError:
-            missing.append("JSON functions")
-    finally:
-        connection.close()
     return missing
 
 
