@@ -90,7 +90,7 @@ class Services:
 
     async def _keep_fact(self, note: PendingNote) -> str:
         # Its rules take a while to load, which few commands need.
-        from core.facts.dictation import Dictation
+        from core.facts.claims import Dictation
 
         return await Dictation(self.facts, self.settings.general.zone).approve(note)
 

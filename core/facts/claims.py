@@ -1,36 +1,40 @@
-"""Something that a sentence says to be so, before it is a fact; and how it becomes the fact of whoever has said it."""
+"""What a sentence states, before it is a fact, and how it becomes one; what a person asks to be remembered."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from core.dates.periods import read
-from core.store.facts import Fact, FactKind, FactOrigin, Grain
+from core.dates.periods import read as read_period
+from core.errors import Refused
+from core.review.review import ANYWAY, insisting, typed
+from core.store.facts import Fact, FactKind, FactOrigin, Facts, Grain
+from core.store.notes import Author, PendingNote
+from core.text.names import names_in
 from core.text.normalize import language_data
-from core.types import Account, Message, Scope
+from core.types import Account, Message, Scope, Sender
 
 
 @cache
 def sign(name: str) -> re.Pattern[str]:
-    """A regular expression of `data/patterns.toml`, without regard to case."""
+    """A pattern of `data/patterns.toml`."""
     signs = language_data("patterns", "core.facts")["signs"]
     return re.compile("".join(signs[name]), re.IGNORECASE | re.DOTALL)
 
 
 def is_first_person(text: str) -> bool:
-    """Whether somebody speaks of themselves."""
     return sign("first_person").search(text) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """`content`: the sentence, in the person's own words where rules have read it. `attribute` begins with ``me|``
-    where it is about who speaks. The rest as in `core.store.facts.Fact`."""
+    """`content`: the sentence. `attribute` begins with ``me|`` where it is about who speaks. The rest as in
+    `core.store.facts.Fact`."""
 
     content: str
     kind: FactKind
@@ -42,7 +46,7 @@ class Claim:
     is_asked: bool = False
 
     def laid_over(self, fact: Fact) -> Fact:
-        """The fact with what this says instead: of which attribute, its value, and since when where it says so."""
+        """The fact with attribute, value and, where given, time of this claim."""
         since = (self.valid_from, self.grain) if self.valid_from else (fact.valid_from, fact.grain)
         attribute = placed(self.attribute, fact.scope, fact.account)
         return replace(fact, attribute=attribute, value=self.value, valid_from=since[0], grain=since[1])
@@ -51,22 +55,21 @@ class Claim:
 SingleAttribute = Literal[
     "home", "work", "profession", "birthday", "name", "age", "phone", "email", "partner", "diet", "deadline"
 ]
-"""What a model may say of somebody that has one value only."""
+"""What has one value only, for the model."""
 TRUST: dict[FactOrigin, float] = {"person": 0.95, "rule": 0.7, "model": 0.6}
 ASKED = 0.9
-"""How far a fact is trusted that a person asks to be remembered."""
+"""Trust in what a person asks to be remembered."""
 FACT_CHARS = 400
 
 
 def placed(attribute: str | None, scope: Scope, account: Account | None) -> str | None:
-    """An attribute as it is kept: in a room "me" and "my" are an account's, since there are several."""
+    """As it is kept: in a room "me" and "my" are an account's."""
     if attribute and scope.is_room and account and sign("whose").match(attribute):
         return f"{account.key}|{attribute.removeprefix('me|')}"
     return attribute
 
 
 def fact_of(claim: Claim, origin: FactOrigin, scope: Scope, platform: str, source: Message) -> Fact:
-    """A claim as the fact of who said `source`."""
     account = None if source.sender is None else Account(platform=platform, user_id=source.sender.id)
     return Fact(
         scope=scope,
@@ -87,9 +90,76 @@ def fact_of(claim: Claim, origin: FactOrigin, scope: Scope, platform: str, sourc
 
 
 def since_of(text: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
-    """Since when something holds, from ``2026-05-03``, ``2026-05``, ``2026``; None for what is no time, or to come."""
-    period = read(text, now, zone) if text else None
+    """From ``2026-05-03``, ``2026-05`` or ``2026``; None for what is no time, or to come."""
+    period = read_period(text, now, zone) if text else None
     if not text or period is None or period[0] > now:
         return None, "day"
     grains: tuple[Grain, ...] = ("year", "month", "day")
     return period[0].astimezone(UTC), grains[text.count("-")]
+
+
+class Dictation:
+    """What a person asks to be remembered; `zone`: an IANA name."""
+
+    def __init__(self, facts: Facts, zone: str) -> None:
+        self._facts = facts
+        self._zone = ZoneInfo(zone)
+
+    async def take(self, said: Message, scope: Scope, platform: str) -> list[Fact]:
+        """Keeps what `said` states, or all of it, as facts of its sender in `scope`. Raises Refused with what to do."""
+        if not said.text.strip():
+            raise Refused("Say what to remember: `/remember Ana's birthday is on 3 May`.")
+        text = self._checked(said.text)
+        whole = " ".join(text.split())
+        found = self._claims(text, said.created_at) or [
+            Claim(content=whole, kind="identity", entities=names_in(whole), is_asked=True)
+        ]
+        return [await self._facts.learn(fact_of(claim, "person", scope, platform, said)) for claim in found]
+
+    async def correct(self, fact: Fact, text: str, scopes: frozenset[Scope], by: Author, at: datetime) -> Fact | None:
+        """Replaces what a fact says by `text`; None when the fact is gone. Raises Refused with what to do."""
+        text = self._checked(text)
+        read = self._claims(text, at)
+        claim = _meant(read, fact)
+        content = read[0].content if len(read) == 1 else text
+        return await self._facts.correct(fact.id, scopes, content, by, claim.laid_over if claim else lambda fact: fact)
+
+    def _claims(self, text: str, at: datetime) -> Sequence[Claim]:
+        # The rules take a while to load.
+        from core.facts.rules import claims
+
+        return claims(text, at, self._zone, is_dictated=True)
+
+    async def approve(self, note: PendingNote) -> str:
+        """Keeps what the model wanted to remember and a person has approved."""
+        account = note.account or Account(platform="terminal", user_id="local")
+        said = Message(
+            role="user",
+            text=f"{ANYWAY} {note.operations[0].content}",
+            session_id=0,
+            created_at=note.at,
+            sender=Sender(id=account.user_id, name=""),
+        )
+        kept = await self.take(said, note.scope, account.platform)
+        return " ".join(f"Fact {fact.id} is kept: “{fact.content}”." for fact in kept)
+
+    @staticmethod
+    def _checked(text: str) -> str:
+        text, is_insisting = insisting(text.strip())
+        if len(text) > FACT_CHARS:
+            raise Refused(
+                f"That is too long for a fact: {len(text):,} characters, and {FACT_CHARS} are the most. Say in a "
+                "sentence or two what to remember of it."
+            )
+        return typed(text, FACT_CHARS, is_insisting=is_insisting)[0]
+
+
+def _meant(read: Sequence[Claim], fact: Fact) -> Claim | None:
+    """The claim that replaces a fact: of the same attribute, or a like one of the same person, or the only one."""
+    old = (fact.attribute or "").split("|")
+    placed_at = [(placed(claim.attribute, fact.scope, fact.account) or "").split("|") for claim in read]
+    for parts in (len(old), 2):
+        for claim, new in zip(read, placed_at, strict=True):
+            if claim.attribute and new[:parts] == old[:parts]:
+                return claim
+    return read[0] if len(read) == 1 and read[0].attribute else None

@@ -29,15 +29,12 @@ ALIKE = 0.8
 TERMS_LEAST = 4
 """Shorter facts are alike by accident."""
 COMPARED = 500
-"""Of a scope so many facts are compared, the latest."""
+"""The latest facts of a scope."""
 STALE_MOST = 1_000
 _FILLING = frozenset("a an the now nowadays currently really very also too just actually please btw".split())  # noqa: SIM905
 
 
 class Curator:
-    """`search` says whose turn it is and what to look at, `options` how quiet it must be and how much is done at a
-    time."""
-
     def __init__(self, facts: Facts, search: FactSearch, clock: Clock, options: CuratorOptions) -> None:
         self._facts = facts
         self._search = search
@@ -51,8 +48,8 @@ class Curator:
         self._log = structlog.get_logger("curator")
 
     async def tend(self) -> int:
-        """One portion, where it is quiet and something has changed since the last time; how many changes it made. A
-        round over all scopes that was cut short goes on where it was."""
+        """One portion, where it is quiet and something has changed since the last one; returns how many changes it
+        made. A round over all scopes that was cut short goes on where it was."""
         now = self._clock.now()
         if not await self.is_quiet():
             return 0
@@ -63,7 +60,6 @@ class Curator:
         return await self._portion()
 
     async def is_quiet(self) -> bool:
-        """Whether nobody has said anything for long enough."""
         said_at = await self._search.last_said_at()
         return said_at is None or self._clock.now() - said_at >= timedelta(seconds=self._options.idle_s)
 
@@ -86,7 +82,7 @@ class Curator:
         return count
 
     async def _steps(self, scope: Scope) -> AsyncGenerator[bool, None]:
-        """The steps of one scope; each says whether it has changed something. Done again they change nothing."""
+        """The idempotent steps of one scope; each yields whether it has changed something."""
         scopes = frozenset((scope,))
         past = await self._search.doubts(scope)
         undone = {fact_id for fact_id, action, _ in past if action == "undo"}
@@ -132,7 +128,7 @@ class Curator:
 
 
 def _same(facts: Sequence[Fact]) -> list[list[Fact]]:
-    """Groups of two or more open facts of one person that say the same, in the order they came in."""
+    """Groups of open facts of one person that say the same."""
     groups: defaultdict[Hashable, list[Fact]] = defaultdict(list)
     for fact in facts:
         if fact.is_open:
@@ -141,7 +137,7 @@ def _same(facts: Sequence[Fact]) -> list[list[Fact]]:
 
 
 def _alike(facts: Sequence[Fact]) -> Iterator[tuple[Fact, Fact]]:
-    """Pairs that say nearly the same, the one that came in earlier first."""
+    """Pairs that say nearly the same, the earlier one first."""
     groups: defaultdict[Hashable, list[tuple[Fact, frozenset[str]]]] = defaultdict(list)
     for fact in facts:
         terms = frozenset(terms_of(fact.content))
@@ -157,8 +153,7 @@ def _alike(facts: Sequence[Fact]) -> Iterator[tuple[Fact, Fact]]:
 
 
 def _kept(group: Sequence[Fact]) -> tuple[Fact, list[Fact]]:
-    """Of facts that say the same the one to keep, and those it may take the place of: never what a person has written
-    or pinned, nor what began at another time."""
+    """The one to keep, and those it may replace: none that a person wrote or pinned, or that began at another time."""
     keep = max(group, key=lambda one: (one.origin == "person", one.is_pinned, bool(one.valid_from), one.trust, one.id))
     drop = [
         fact

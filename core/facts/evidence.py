@@ -512,7 +512,7 @@ class EvidenceSearch:
         self, claim: Claim, about: str, names: Sequence[str], since: str, context: ToolContext
     ) -> tuple[Fact, str]:
         """The claim about `about` (``me`` or a name) as a fact of who said it, with the text of that message. `names`
-        must have been said; where `since` was not, it is left out. Raises Unsaid, ToolError where the message is gone."""
+        must have been said; where `since` was not, it is left out. Raises Unsaid, ToolError when it is gone."""
         evidence = Evidence(await self._conversations.history(context.session, context.scopes))
         said = partial(evidence.support, claim.content, is_own_affair=about == ME)
         source = await asyncio.to_thread(said, [*names, since]) if since else None

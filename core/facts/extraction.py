@@ -72,12 +72,12 @@ class _Item(BaseModel):
 
 
 MOST_ANSWERED = 40
-"""A longer list is no answer to what was asked."""
+"""A longer list is no answer."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
 
 
 class Extraction:
-    """Asks `model`, by its `name`; None: the rules read. `zone` (an IANA name) says which day it was."""
+    """By `model`, under its `name`; without one by the rules. `zone`: an IANA name."""
 
     def __init__(self, model: Model | None, name: str, zone: str) -> None:
         self._model = model
@@ -86,7 +86,7 @@ class Extraction:
         self._log = structlog.get_logger("extraction")
 
     async def claims(self, messages: Sequence[Message]) -> list[tuple[Message, Claim, FactOrigin]]:
-        """What is stated in a turn, with the message that states it and what has read it. Raises ModelError."""
+        """With the message that states each and what has read it. Raises ModelError."""
         said = [row for row in messages if is_own(row)][-MOST_MESSAGES:]
         if self._model is None:
             return self._by_rules(said)
@@ -105,8 +105,7 @@ class Extraction:
         return [(row, claim, "rule") for row, text in typed for claim in claims(text, row.created_at, self._zone)]
 
     async def _asked(self, model: Model, said: Sequence[Message]) -> tuple[list[_Item], bool]:
-        """Every item that can be read, of two answers where a part of the first cannot be; whether the last could be
-        read as a whole."""
+        """Every readable item, of two answers where the first is broken; whether all of the last was readable."""
         told: list[_Item] = []
         is_whole = False
         for _ in range(2):
@@ -166,8 +165,7 @@ class Extraction:
 
 
 def _read(answer: str) -> tuple[list[_Item], bool]:
-    """The items of an answer that are facts, and whether that is all of it. A list that was cut off is read up to
-    there."""
+    """The items of an answer, and whether that is all of it. A list that was cut off is read up to there."""
     begin, end = answer.find("["), answer.rfind("]")
     texts = _OBJECT.findall(answer, max(begin, 0))
     if len(texts) > MOST_ANSWERED:
@@ -181,14 +179,12 @@ def _read(answer: str) -> tuple[list[_Item], bool]:
 
 
 LOOKS_BACK = timedelta(days=3)
-"""What was said before that and is not read yet was said while facts were turned off."""
+"""What is older and unread was said while facts were turned off."""
 _UNREADABLE = (400, 413, 422)
-"""With such a status a model server refuses the messages themselves, and will refuse them again."""
+"""HTTP statuses that refuse the messages themselves, also the next time."""
 
 
 class FactReader:
-    """`extraction` reads, `backlog` says what is left to read and keeps what was."""
-
     def __init__(self, extraction: Extraction, backlog: FactBacklog, clock: Clock) -> None:
         self._extraction = extraction
         self._backlog = backlog
@@ -197,7 +193,7 @@ class FactReader:
         self._log = structlog.get_logger("facts")
 
     async def read(self, session: Session) -> None:
-        """All of a session that was not read yet. Where the model cannot be had it stays unread for the next time."""
+        """All of a session that was not read yet; what the model cannot read now stays unread."""
         if not is_remembered(session):
             return
         since = self._clock.now() - LOOKS_BACK
@@ -213,7 +209,7 @@ class FactReader:
                 await self._backlog.keep(rows, facts)
 
     async def catch_up(self) -> None:
-        """What a process before this one did not come to read."""
+        """What an earlier process did not read."""
         for session in await self._backlog.behind(self._clock.now() - LOOKS_BACK):
             await self.read(session)
 

@@ -27,7 +27,6 @@ Phasors: TypeAlias = npt.NDArray[np.complex64]
 
 @lru_cache(maxsize=4096)
 def symbol(name: str) -> Phasors:
-    """The vector of a symbol, the same for ever."""
     seed = int.from_bytes(hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=8).digest(), "big")
     phases = np.random.default_rng(seed).uniform(-np.pi, np.pi, PHASES)
     made: Phasors = np.exp(1j * phases).astype(np.complex64)
@@ -36,7 +35,7 @@ def symbol(name: str) -> Phasors:
 
 
 def bind(one: Phasors, other: Phasors) -> Phasors:
-    """The pair of two; like neither of them."""
+    """Like neither of the two."""
     return one * other
 
 
@@ -46,7 +45,7 @@ def unbind(pair: Phasors, one: Phasors) -> Phasors:
 
 
 def bundle(parts: Iterable[Phasors]) -> Phasors | None:
-    """All of them in one; like each of them, up to about 32 well, up to 64 mostly. None of nothing."""
+    """Like each of the parts, up to about 32 well, up to 64 mostly; None of nothing."""
     together = list(parts)
     if not together:
         return None
@@ -76,7 +75,7 @@ def encoded(terms: Sequence[str], names: Sequence[str]) -> Phasors | None:
 def similarities(
     question: tuple[Sequence[str], Sequence[str]], facts: Sequence[tuple[Sequence[str], Sequence[str]]]
 ) -> list[float]:
-    """How alike each of `facts` is to the question, from 0 to 1, all as (terms, names); 0 beyond the first `MOST`."""
+    """Each from 0 to 1, all as (terms, names); 0 beyond the first `MOST`."""
     asked = encoded(*question)
     if asked is None:
         return [0.0] * len(facts)

@@ -24,9 +24,6 @@ LINES = 6
 
 
 class FactsProvider(MemoryProvider):
-    """Facts in state.db. `reader` learns from what was said; what the model wants to keep is looked for in `evidence`,
-    and waits in `review` where nobody has typed it."""
-
     name = "facts"
 
     def __init__(
@@ -46,11 +43,10 @@ class FactsProvider(MemoryProvider):
         self._review = review
 
     async def is_available(self) -> bool:
-        """Always: it lives in state.db."""
         return True
 
     async def initialize(self, folder: Path) -> None:
-        """Nothing is to be prepared."""
+        pass
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         account = Account(platform=context.session.address.platform, user_id=context.sender.id)
@@ -58,11 +54,10 @@ class FactsProvider(MemoryProvider):
         return [f"{_token(fact)} {self._knowledge.line_of(fact)}" for fact in found if not _is_in_sight(fact, context)]
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        """Learns from what people have said since the last time; from nobody else's words."""
         await self._reader.read(session)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
-        """What was overheard, or came too late for its turn, is read before the session is left."""
+        # What was overheard, or came too late for its turn.
         await self._reader.read(session)
 
     async def on_start(self) -> None:
@@ -76,13 +71,13 @@ class FactsProvider(MemoryProvider):
 
 
 def _token(fact: Fact) -> str:
-    """What a line is known by, so that it is given once: another one where a person has put the fact into new words."""
+    """Names a line, so that it is given once; changes where a person has reworded the fact."""
     words = f"-{zlib.crc32(fact.content.encode()) & 0xFFFF:04x}" if fact.origin == "person" else ""
     return f"f{fact.id}{words}"
 
 
 def _is_in_sight(fact: Fact, context: ToolContext) -> bool:
-    """Whether the model reads the very message that the fact is taken from."""
+    """Whether the model reads the message that the fact is taken from."""
     if context.window is None or fact.message_id is None:
         return False
     return any(first <= fact.message_id <= last for _, first, last in context.window.spans)

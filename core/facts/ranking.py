@@ -36,7 +36,6 @@ class Question:
 
     @classmethod
     def of(cls, text: str, scopes: frozenset[Scope], now: datetime, asker: Account | None = None) -> Question:
-        """Reads what was typed."""
         asked = text[:QUESTION_CHARS]
         return cls(
             terms=tuple(query_terms(asked)),
@@ -49,12 +48,11 @@ class Question:
         )
 
     def wants(self, fact: Fact) -> bool:
-        """Whether a fact is worth telling beside a newer one that replaces it: it is the newer one, it is named, or the
-        question is about what was."""
+        """Whether a fact is worth telling: it is current, its value is named, or the question is about the past."""
         return fact.is_open or self.is_past or not set(self.terms).isdisjoint(terms_of(fact.value))
 
     def aims_at(self, fact: Fact) -> bool:
-        """Whether the fact is about who the question is about: whoever asks, or somebody whom it names."""
+        """Whether the fact is about who asks, or somebody whom the question names."""
         subject, _, what = (fact.attribute or "").partition("|")
         is_named = bool(what) and subject in self.keys
         is_me = subject == ME if what else is_first_person(fact.content)
@@ -70,13 +68,13 @@ Similarity = Callable[[Sequence[Fact]], Sequence[float]]
 
 DAY_S = 86_400
 CLOSED = 0.3
-"""What is over counts so much: it is an answer only where nothing else is."""
+"""What is over counts so much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactRanking:
-    """Weights of the parts of a score: bm25, words in common, names in common, whether it is about whom the question is
-    about, likeness of vectors; `half_life_days` by kind, for kinds that age (a pinned fact does not)."""
+    """Weights of bm25, shared words, shared names, `Question.aims_at` and similarity of vectors; `half_life_days` by
+    kind, for kinds that age (a pinned fact does not)."""
 
     text: float = 0.5
     jaccard: float = 0.15
@@ -91,8 +89,7 @@ class FactRanking:
         question: Question,
         similarity: Similarity | None = None,
     ) -> list[tuple[Fact, float]]:
-        """Candidates as `FactSearch.candidates` gives them, best first, with scores from 0 to 1. `similarity` is
-        asked only where it has a weight."""
+        """`FactSearch.candidates`, best first, with scores from 0 to 1; `similarity` is asked where it has a weight."""
         best = max((text for _, text, _ in found), default=0.0) or 1.0
         most = max((names for _, _, names in found), default=0) or 1
         alike = similarity([fact for fact, _, _ in found]) if similarity and self.hrr else [0.0] * len(found)
@@ -104,7 +101,7 @@ class FactRanking:
         return sorted(scored, key=lambda item: (-item[1], -item[0].id))
 
     def freshness(self, fact: Fact, now: datetime) -> float:
-        """From 1 down to 0: halves with each half-life since it was last said; `CLOSED` for what is over."""
+        """From 1 to 0: halves with each half-life since it was last said; times `CLOSED` for what is over."""
         life_days = None if fact.is_pinned else self.half_life_days.get(fact.kind)
         age_days = max(0.0, (now - (fact.said_at)).total_seconds() / DAY_S)
         fresh = 1.0 if life_days is None else 0.5 ** (age_days / life_days)
@@ -113,7 +110,7 @@ class FactRanking:
 
 
 def shared(terms: Sequence[str], fact: Fact) -> float:
-    """Jaccard similarity of the question's terms and the fact's, among these the words its attribute is asked by."""
+    """Jaccard similarity of terms; the fact's include the words its attribute is asked by."""
     asked = set(terms)
     held = set(terms_of(fact.content))
     both = asked & (held | set(hints_of(fact.attribute)))
@@ -125,7 +122,7 @@ WORTH = 0.35
 
 
 class KnownFacts:
-    """Asks `search`, puts in order with `blend`; `zone` (an IANA name) is for dates."""
+    """Ranked search; `zone`: an IANA name, for dates."""
 
     def __init__(self, search: FactSearch, blend: FactRanking, zone: str) -> None:
         self._search = search
@@ -133,7 +130,7 @@ class KnownFacts:
         self.zone = ZoneInfo(zone)
 
     async def search(self, question: Question, limit: int = 10) -> list[Fact]:
-        """The facts that answer a question best, best first; none where no word and no name of it is known."""
+        """Best first; none where no word and no name of the question is known."""
         found = await self._search.candidates(question.terms, question.keys, question.scopes)
         ranked = self._blend.ranked(_held(found), question)
         best = ranked[0][1] if ranked else 0.0
@@ -142,13 +139,13 @@ class KnownFacts:
         return [fact for fact in worth if fact.attribute not in current or question.wants(fact)][:limit]
 
     def line_of(self, fact: Fact) -> str:
-        """A fact in one line, with who said it where several do, and when."""
+        """With who said it, in a room, and when."""
         content = fact.content.rstrip(" .")
         who = f"{fact.speaker}: " if fact.scope.is_room and fact.speaker else ""
         return f"{who}{content} ({'; '.join((*self.span(fact), f'said on {self.day(fact.said_at)}'))})"
 
     def span(self, fact: Fact) -> tuple[str, ...]:
-        """``since May 2026``, ``until May 2026, no longer so``, as far as it is known."""
+        """``since May 2026``, ``until May 2026, no longer so``."""
         details = []
         if fact.valid_from is not None:
             details.append(f"since {self.day(fact.valid_from, fact.grain)}")
@@ -159,7 +156,7 @@ class KnownFacts:
         return tuple(details)
 
     def day(self, at: datetime, grain: Grain = "day") -> str:
-        """A date in words, as exactly as it is known: ``3 May 2026``, ``May 2026``, ``2026``."""
+        """``3 May 2026``, ``May 2026`` or ``2026``."""
         local = at.astimezone(self.zone)
         if grain == "year":
             return f"{local:%Y}"
@@ -174,8 +171,9 @@ def _held(found: Sequence[tuple[Fact, float, int]]) -> list[tuple[Fact, float, i
             other = latest.get(fact.attribute)
             if other is None or fact.said_at > other.said_at:
                 latest[fact.attribute] = fact
-    return [item for item in found if (other := latest.get(item[0].attribute or "")) is None or _agrees(item[0], other)]
 
+    def is_held(fact: Fact) -> bool:
+        other = latest.get(fact.attribute or "")
+        return other is None or fact.scope.is_room or not fact.is_open or fact.value == other.value
 
-def _agrees(fact: Fact, latest: Fact) -> bool:
-    return fact.scope.is_room or not fact.is_open or fact.value == latest.value
+    return [item for item in found if is_held(item[0])]

@@ -25,7 +25,7 @@ from core.text.names import entity_key, names_in
 from core.text.normalize import is_unspaced, language_data
 
 LIMIT_CHARS = 2_000
-"""A longer message is most likely pasted, and its sentences are somebody else's."""
+"""A longer message is most likely pasted."""
 CLAUSE_CHARS = 240
 THING_WORDS = 8
 NAME_CHARS_UNSPACED = 8
@@ -68,7 +68,6 @@ def _data() -> Mapping[str, Any]:
 
 @cache
 def _parts() -> Mapping[str, str]:
-    """What stands for a name in braces."""
     parts = {name: "".join(text) for name, text in _data()["parts"].items()}
     parts["kin"] = "|".join(sorted(kin_words(), key=len, reverse=True))
     for table in ("kin", "things"):
@@ -92,7 +91,6 @@ def _patterns() -> tuple[_Pattern, ...]:
 
 @cache
 def _compiled(text: str) -> re.Pattern[str]:
-    """Made when it is first needed: a command that learns nothing need not wait for all."""
     while _PART.search(text):
         text = _PART.sub(lambda part: _parts()[part[1]], text)
     return re.compile(text, re.IGNORECASE)
@@ -114,20 +112,19 @@ def _words(name: str) -> frozenset[str]:
 
 @cache
 def _english_of(table: Literal["kin", "things", "times"]) -> Mapping[str, str]:
-    """English words by those of other languages; `times`: months, days, and what stands before a time."""
     tables = (month_words(),) if table == "times" else _data()[table].values()
     return {word: english for known in tables for english, words in known.items() for word in words.split()}
 
 
 def month_words() -> Mapping[str, str]:
-    """The names of the months, and what stands before a time, in other languages, by their English words."""
+    """Words of other languages for months, days and what stands before a time, by the English one."""
     found: Mapping[str, str] = _data()["english_words"]
     return found
 
 
 def claims(text: str, now: datetime, zone: ZoneInfo, *, is_dictated: bool = False) -> list[Claim]:
-    """What a message states, in its order. `now` is when it was said: "in May" is the last May that had begun.
-    `is_dictated`: all of it was asked to be remembered."""
+    """In the order of the message, said at `now`: "in May" is the last May that had begun. `is_dictated`: all of it was
+    asked to be remembered."""
     found: list[Claim] = []
     for clause, is_asked in _clauses(text, is_dictated):
         stated = list(_read(clause, now, zone))
@@ -141,12 +138,12 @@ def claims(text: str, now: datetime, zone: ZoneInfo, *, is_dictated: bool = Fals
 
 
 def value_of(attribute: str | None, value: str) -> str:
-    """A value as it is compared, so that "May 3" does not contradict "3 May"."""
+    """As it is compared: "May 3" does not contradict "3 May"."""
     return (_birthday(value) if attribute == "birthday" else None) or entity_key(value)
 
 
 def _clauses(text: str, is_dictated: bool) -> Iterator[tuple[str, bool]]:
-    """The plain statements of a message without their full stops, and whether they are asked to be remembered."""
+    """The plain statements, without full stops, and whether they are asked to be remembered."""
     for said, is_asked in _sentences(text, is_dictated):
         for part in _split(said):
             if sign("posed").match(part.strip()):
@@ -174,16 +171,15 @@ def _sentences(text: str, is_dictated: bool) -> Iterator[tuple[str, bool]]:
 
 
 def _is_stated(said: str) -> bool:
-    """Whether a sentence is neither a question nor a quotation, a line of a list or a table, or a whole story."""
+    """No question, quotation, line of a list or table, nor a whole story."""
     if not said or said.startswith((">", "[", "|", "#", "¿", "- ", "* ", "• ")) or len(said) > 2 * CLAUSE_CHARS:
         return False
     return not said.endswith(("?", "？", "吗", "か")) and not sign("asked_back").search(said.rstrip(" .!;。！…"))
 
 
 def _split(said: str, name: str | None = None) -> Iterator[str]:
-    """The statements of a sentence. A second one about somebody named in the first is told of him: "my sister Ana lives
-    in Porto and her birthday is on 3 May" ends as "Ana's birthday is on 3 May"; where nobody was named it is left
-    out."""
+    """The statements of a sentence: "my sister Ana lives in Porto and her birthday is on 3 May" ends as "Ana's birthday
+    is on 3 May"; where nobody was named the second is left out."""
     second = _SAME.search(said)
     first = said if second is None else said[: second.start()]
     yield from _CLAUSE.split(first)
@@ -239,14 +235,13 @@ def _names(pattern: _Pattern, clause: str, value: str) -> tuple[str, ...]:
 
 
 def _kin_claim(content: str, what: str, value: str) -> Claim:
-    """Who somebody's sister is; of sisters there may be several."""
     key = entity_key(value)
     attribute = attribute_of(ME, what, key if is_several(what) else "")
     return Claim(content=content, kind="identity", attribute=attribute, value=key, entities=(value,))
 
 
 def _subject(who: str | None) -> str:
-    """Whom it is about: ``me``, the key of a name, or ``my sister``."""
+    """``me``, the key of a name, or ``my sister``."""
     words = (who or "").split()
     if not words or who in ("my", "My"):
         return ME
@@ -257,7 +252,7 @@ def _subject(who: str | None) -> str:
 
 
 def _value(pattern: _Pattern, value: str, clause: str) -> str | None:
-    """The folded value; None where it does not look like what it should be."""
+    """The folded value; None where it does not have the pattern's shape."""
     if not value:
         return None
     if pattern.shape == "date":
@@ -301,7 +296,7 @@ def _is_fit_unspaced(shape: Shape, value: str) -> bool:
 
 
 def _birthday(value: str) -> str | None:
-    """A day of the year however it is written, as it is compared: ``3.5`` or ``3.5.1990``; None where it is none."""
+    """A day of the year as ``3.5`` or ``3.5.1990``."""
     if (eastern := _EASTERN_DAY.fullmatch(value)) is not None:
         value = f"{int(eastern['day'])} {MONTHS[min(int(eastern['month']), 12) - 1]} {eastern['year'] or ''}"
     words = [_english(word) for word in re.sub(r"[.,]", " ", value).split()]
@@ -314,7 +309,6 @@ def _birthday(value: str) -> str | None:
 
 
 def _since(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
-    """Since when it is so, and how exactly that is known; None where it was not said, or not in words that are read."""
     words = [_english(word) for word in (when or "").strip(" ,").split()]
     text = " ".join(word for word in words if word not in ("de", "do", "mês", "mes", "du"))
     period = periods.read(text.removeprefix("since "), now, zone) if text else None

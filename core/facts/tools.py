@@ -48,7 +48,7 @@ class _Arguments(BaseModel):
 
 
 def fact_tool(facts: Facts, search: FactSearch, knowledge: KnownFacts) -> Tool:
-    """The tool over the facts of the scopes that may be seen. Returns JSON: facts, or names, or groups."""
+    """Returns JSON: facts, or names, or groups."""
 
     async def run(arguments: Json, context: ToolContext) -> str:
         asked = parsed(_Arguments, arguments)
@@ -154,7 +154,7 @@ class _Statement(BaseModel):
 
 
 def remember_this(facts: Facts, evidence: EvidenceSearch, review: Review) -> Tool:
-    """The tool over `facts`; what nobody in the conversation has typed, by `evidence`, waits in `review`."""
+    """What nobody in the conversation has typed, by `evidence`, waits in `review`."""
 
     async def wait(content: str, reason: str, context: ToolContext) -> str:
         author = Author(account=_asker(context), message_id=context.message_id)

@@ -30,12 +30,12 @@ class Scrubber:
         self._begin()
 
     def feed(self, chunk: str) -> str:
-        """What of the text so far may be shown now and was not yet."""
+        """What may be shown now and was not yet."""
         self._held += chunk
         return self._run(is_end=False)
 
     def close(self) -> str:
-        """The rest. The scrubber is then as new."""
+        """The rest; the scrubber is then as new."""
         shown = self._run(is_end=True)
         self._begin()
         return shown
@@ -114,12 +114,15 @@ class Scrubber:
             return None
         if has_line_end or self._held[at : at + 1] in tuple(_MENTION_ENDS):
             return False
+        return self._is_block_on_line(at, is_end, is_bare=is_alone and not ahead)
+
+    def _is_block_on_line(self, at: int, is_end: bool, *, is_bare: bool) -> bool | None:
         line, has_more, _ = self._held[at : at + _LINE_CHARS].partition("\n")
         if _CLOSING.search(line):
             return True
         if not is_end and not has_more and len(line) < _LINE_CHARS:
             return None
-        return is_alone and not ahead
+        return is_bare
 
 
 def scrub(text: str) -> str:

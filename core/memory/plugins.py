@@ -1,8 +1,8 @@
 """Finds memory providers by name, in the package as core/memory/services/NAME.py and in the home as plugins/NAME.py,
 and fills their options from mneme.toml.
 
-Loads only what is asked for. A plugin that is broken is a sentence, never a crash; it runs with all our rights, so who
-can write to the home can do everything that Mneme can.
+A broken plugin is a ConfigError, never a crash. It runs with all our rights, so who can write to the home can do all that
+Mneme can.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ from core.memory.provider import MemoryProvider, Secret
 T = TypeVar("T")
 
 LOADING_S = 30.0
-"""How long a plugin may take to be loaded, and to be made: some bring large libraries."""
+"""To load a plugin, and to make its provider: some bring large libraries."""
 PACKAGE = Path(__file__).with_name("services")
 BUILT_IN = ("notes", "history", "facts")
-"""What is always there and is no choice."""
 RESERVED = ("enabled", "mode", "sync_every_turns")
-"""What every table of a provider has, and none may call its own."""
+"""Keys of every provider's table."""
 _TAKEN = (*BUILT_IN, "memory")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _KINDS: Mapping[type[Any], str] = {
@@ -55,8 +54,8 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,
 
 
 class OptionForm:
-    """The options of a provider as a form: which there are, and what may be written into each. `options` is a frozen
-    dataclass; None: there are none. Raises ConfigError when it is no form."""
+    """What may be written into each option of a provider. `options`: a dataclass, or None. Raises ConfigError when it is
+    malformed."""
 
     def __init__(self, options: type[Any] | None) -> None:
         self._options = options
@@ -74,19 +73,18 @@ class OptionForm:
             self._kinds[field.name] = hints[field.name]
 
     def question(self, name: str) -> str:
-        """What to ask for an option: its help and what is to be written."""
         about = str(self.fields[name].metadata.get("help", "")).rstrip(".")
         return f"{name}: {about + ', ' if about else ''}{_KINDS[self._kinds[name]]}"
 
     def default(self, name: str) -> str | None:
-        """The default as it would be written; None when the option must be given."""
+        """As it would be written; None when the option must be given."""
         default = self.fields[name].default
         if default is dataclasses.MISSING or isinstance(default, Secret):
             return None if default is dataclasses.MISSING else ""
         return str(default).lower() if isinstance(default, bool) else str(default)
 
     def read(self, name: str, written: str) -> str | int | float | bool:
-        """What was written for an option, as it stands in mneme.toml. Raises ConfigError with what to write instead."""
+        """The value for mneme.toml. Raises ConfigError with what to write instead."""
         if name not in self.fields:
             raise ConfigError(f"There is no option {name}; there are {', '.join(self.fields) or 'none'}.")
         kind, text = self._kinds[name], written.strip()
@@ -103,8 +101,8 @@ class OptionForm:
         return text
 
     def filled(self, table: Mapping[str, Any], variables: Mapping[str, str]) -> Any:
-        """The options that a table of mneme.toml gives; secrets come from `variables`. None where there are none.
-        Raises ConfigError with all that is wrong."""
+        """The options from a table of mneme.toml and, for secrets, from `variables`. Raises ConfigError with all that is
+        wrong."""
         wrong = [f"{name} is not one of its options" for name in table if name not in self.fields]
         values: dict[str, Any] = {}
         for name, field in self.fields.items():
@@ -141,19 +139,18 @@ class Plugins:
         self._kinds: dict[str, type[MemoryProvider]] = {}
 
     def names(self) -> list[str]:
-        """Those that could be loaded, in order; nothing is run for it."""
+        """Sorted; nothing is run for it."""
         found = {path.stem for folder in (self._folder, PACKAGE) for path in folder.glob("*.py")}
         return sorted(name for name in found if _NAME.fullmatch(name) and name not in _TAKEN)
 
     def kind(self, name: str) -> type[MemoryProvider]:
-        """The provider class in the file of this name, which is run once. Raises ConfigError that says what is wrong
-        with it."""
+        """The provider class in the file of this name, which is run once. Raises ConfigError."""
         if name not in self._kinds:
             self._kinds[name] = self._loaded(name)
         return self._kinds[name]
 
     def form(self, name: str) -> OptionForm:
-        """The options of a provider. Raises ConfigError."""
+        """Raises ConfigError."""
         kind = self.kind(name)
         try:
             return OptionForm(kind.options)
@@ -161,7 +158,7 @@ class Plugins:
             raise ConfigError(f"The memory {name} cannot be used: {error}.") from error
 
     def made(self, name: str, table: Mapping[str, Any], variables: Mapping[str, str]) -> MemoryProvider:
-        """The provider with the options that a table of mneme.toml gives. Raises ConfigError."""
+        """Raises ConfigError."""
         kind, form = self.kind(name), self.form(name)
         try:
             options = form.filled(table, variables)
@@ -197,11 +194,11 @@ class Plugins:
 
 
 def _check(kind: type[MemoryProvider], name: str, path: Path) -> None:
-    """Raises ConfigError where a class is not what the interface says."""
+    """Raises ConfigError where a class does not fit the interface."""
     if lacking := sorted(getattr(kind, "__abstractmethods__", ())):
         raise ConfigError(f"{path}: {kind.__name__} lacks {', '.join(lacking)}.")
     given = inspect.getattr_static(kind, "name")
-    # A property says its name once there is a provider.
+    # A property has its value once there is an instance.
     if given != name and not isinstance(given, property):
         raise ConfigError(f"{path}: the name of {kind.__name__} should be “{name}”, like its file.")
     for hook, ours in inspect.getmembers(MemoryProvider, inspect.iscoroutinefunction):
@@ -213,8 +210,7 @@ def _check(kind: type[MemoryProvider], name: str, path: Path) -> None:
 
 
 def _in_time(what: str, work: Callable[[], T]) -> T:
-    """What `work`, code of somebody else, gives in time; its thread is left behind when it does not end. Raises
-    ConfigError about `what`."""
+    """Runs foreign code in a thread, which is left behind when it does not end. Raises ConfigError about `what`."""
     done: list[T] = []
     wrong: list[MnemeError] = []
 

@@ -1,7 +1,6 @@
-"""Tells a message that is about something from one that only keeps the talk going: "ok", "thanks!", "👍", "ありがとう".
+"""Recognizes small talk: "ok", "thanks!", "👍", "ありがとう". The words are in `data/smalltalk.toml`.
 
-A word that may also be somebody's name, or a question, is no small talk: looking it up for nothing costs less than not
-looking it up. The words are in `data/smalltalk.toml`.
+A word that may also be a name, or a question, is none: searching for nothing costs less than not searching.
 """
 
 # ruff: noqa: RUF001
@@ -15,7 +14,7 @@ from functools import cache
 from core.text.normalize import language_data
 
 LIMIT_CHARS = 80
-"""Whoever writes more has something to say."""
+"""A longer message is no small talk."""
 PHRASE_WORDS = 4
 PIECE_CHARS = 20
 _LAUGHTER = re.compile(
@@ -46,7 +45,7 @@ def _words() -> _Words:
 
 
 def is_smalltalk(text: str) -> bool:
-    """Whether `text` says nothing that could be looked up, in whatever case and punctuation; also when it is empty."""
+    """In whatever case and punctuation; True also when it is empty."""
     if len(text) > LIMIT_CHARS:
         return False
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
@@ -70,7 +69,6 @@ def _is_filler(word: str) -> bool:
 
 
 def _is_made_of_pieces(run: str) -> bool:
-    """Whether writing without spaces is nothing but such words in a row."""
     reached = {0}
     for start in range(len(run)):
         if start in reached:

@@ -1,9 +1,7 @@
-"""What memory services are told: sync tasks as items of the outbox, how far each service was told, and the rows that a
-task stands for. Tasks hold ids, never words.
+"""What memory services are told: sync tasks as items of the outbox, how far each service was told (the outbox forgets
+its keys after 30 days), and the rows that a task stands for. Tasks hold ids, never words.
 
-How far a service was told is kept beside the outbox, which forgets its keys after 30 days: what is put there twice is
-told once, however often turns are put together differently. `SyncSource` is the one reader without a scope: what it
-finds goes to a service under the scope that it has, and is shown to nobody.
+`SyncSource` is the one reader without a scope: what it finds goes to a service under its scope, and is shown to nobody.
 """
 
 from __future__ import annotations
@@ -33,10 +31,10 @@ HOOKS: tuple[Hook, ...] = ("sync_turn", "on_session_end", "on_session_switch", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncTask:
-    """`session`: a session id, or ``notes``. `turn`: what it is about, by hook: the first messages of the first and
-    last turn, ``12-18``, or ``12-18.3f09`` when they are told anew; the last message of a session; its parent, the
-    reason and when, ``7.length.1790000000``; a change of notes; ``forgotten.3f09``. `scope` and `ids`, of on_forget
-    only, are the payload: whose the messages or changes of notes were that are to be forgotten."""
+    """`session`: a session id, or ``notes``. `turn`, by hook: the first messages of the first and last turn, ``12-18``,
+    or ``12-18.3f09`` when they are told anew; the last message of a session; its parent, the reason and when,
+    ``7.length.1790000000``; a change of notes; ``forgotten.3f09``. `scope` and `ids` (of on_forget only): of the
+    messages or changes of notes that are to be forgotten."""
 
     provider: str
     session: str
@@ -52,7 +50,7 @@ class SyncTask:
 
     @property
     def address(self) -> Address:
-        """Its lane in the outbox: what concerns one session keeps its order."""
+        """In the outbox: what concerns one session keeps its order."""
         return Address(platform=PLATFORM, chat_id=self.provider, thread_id=self.session)
 
     @property
@@ -63,17 +61,16 @@ class SyncTask:
 
     @property
     def is_repeated(self) -> bool:
-        """Of sync_turn: whether it was told already, together with something that was to be forgotten."""
+        """Of sync_turn: whether it was told before, together with something that was forgotten."""
         return "." in self.turn
 
     @property
     def payload(self) -> str:
-        """The text of its outbox item."""
         return json.dumps([self.scope.key, *self.ids]) if self.scope else ""
 
     @classmethod
     def parse(cls, key: str, payload: str = "") -> SyncTask | None:
-        """The reverse of `key` and `payload`; None for what is no task."""
+        """From `key` and `payload`; None for what is no task."""
         platform, _, rest = key.partition(":")
         parts = rest.split(":")
         hook = next((hook for hook in HOOKS if hook == parts[-1]), None)
@@ -87,14 +84,14 @@ class SyncTask:
 
 
 def forget_task(provider: str, session: str, scope: Scope, ids: Sequence[int], stamp: str = "") -> SyncTask:
-    """The task to forget these ids. `stamp`: what tells it from another one about the same ids."""
+    """`stamp` tells the task from another one about the same ids."""
     turn = f"forgotten.{zlib.crc32(json.dumps([*ids, stamp]).encode()):08x}"
     return SyncTask(provider=provider, session=session, turn=turn, hook="on_forget", scope=scope, ids=tuple(ids))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backfill:
-    """The sessions from `next_id` to `last_id` that something was said in since then are to be told."""
+    """The sessions from `next_id` to `last_id` with a message since then are to be told."""
 
     since: datetime
     next_id: int
@@ -103,7 +100,7 @@ class Backfill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueCounts:
-    """How many tasks are `waiting` and were given up (`dead`), and why the latest of them failed."""
+    """Tasks that wait or were given up, and why the latest of them failed."""
 
     waiting: int = 0
     dead: int = 0
@@ -144,8 +141,8 @@ class SyncQueue:
         self._clock = clock
 
     async def put(self, tasks: Sequence[SyncTask], subject: str = "", last_id: int = 0) -> None:
-        """Puts tasks of one service into the outbox, due now, each unless it is there, and in the same transaction
-        notes that of `subject` everything up to `last_id` is told."""
+        """Queues tasks of one service, due now, each unless it is there; in the same transaction marks all of `subject`
+        up to `last_id` as told."""
         now = self._clock.now()
 
         def work(connection: Connection) -> None:
@@ -159,7 +156,7 @@ class SyncQueue:
         await self._database.write(work, has_words=False)
 
     async def last_told(self, provider: str, subject: str) -> int:
-        """Up to which id everything of a subject is told; 0 for nothing."""
+        """Up to which id a subject is told; 0 for nothing."""
         statement = "SELECT last_id FROM told WHERE provider = :provider AND subject = :subject"
         row = await self._database.fetch_one(statement, {"provider": provider, "subject": subject})
         return 0 if row is None else int(row["last_id"])
@@ -170,25 +167,22 @@ class SyncQueue:
         return [row["provider"] for row in found]
 
     async def batches(self, provider: str, session: str) -> Sequence[tuple[int, int]]:
-        """The first messages of the first and last turn of what was told of a session together, oldest first, as far
-        as that is known."""
+        """The first messages of the first and last turn of each sync_turn, oldest first, as far as known."""
         found = await self._database.fetch_all(f"SELECT key FROM outbox WHERE {_OF_PREFIX}", _range(provider, session))
         tasks = [SyncTask.parse(row["key"]) for row in found]
         return sorted({task.turns for task in tasks if task is not None and task.hook == "sync_turn"})
 
     async def counts(self, provider: str) -> QueueCounts:
-        """What lies there for a service."""
         (row,) = await self._database.fetch_all(_COUNTS, _range(provider))
         return QueueCounts(waiting=row["waiting"], dead=row["dead"], reason=(row["reason"] or "")[20:])
 
     async def retry_dead(self, provider: str) -> int:
-        """What was given up is due again; how many tasks that are."""
+        """Returns how many tasks are due again."""
         values = _range(provider) | {"now": rows.timestamp(self._clock.now())}
         return await self._database.execute(_RETRY, values, has_words=False)
 
     async def request_backfill(self, provider: str, since: datetime) -> int:
-        """A service is to be told of all sessions that something was said in since; how many those are. What it was
-        told already is not told again."""
+        """Returns how many sessions have a message since then; what was told is not told again."""
         values = {"provider": provider, "since": rows.timestamp(since)}
 
         def work(connection: Connection) -> int:
@@ -199,11 +193,10 @@ class SyncQueue:
         return await self._database.write(work, has_words=False)
 
     async def backfill(self, provider: str) -> Backfill | None:
-        """What of the past it is to be told."""
         return _backfill(await self._database.fetch_one(_BACKFILL, {"provider": provider}))
 
     async def advance_backfill(self, provider: str, next_id: int) -> Backfill | None:
-        """Everything before session `next_id` is in the outbox; what is left."""
+        """Everything before session `next_id` is queued; returns what is left."""
         values = {"provider": provider, "next_id": next_id}
 
         def work(connection: Connection) -> Backfill | None:
@@ -221,7 +214,7 @@ def _backfill(row: Row | None) -> Backfill | None:
 
 
 def _range(*parts: str) -> dict[str, object]:
-    """The keys that begin so, as a span of the index over keys."""
+    """The keys with this prefix, as a range of their index."""
     prefix = f"{':'.join((PLATFORM, *parts))}:"
     return {"first": prefix, "last": prefix + "\U0010ffff"}
 
@@ -250,55 +243,54 @@ WHERE {in_list("notes.id", "ids")} ORDER BY scopes.key, notes.id
 
 
 class SyncSource:
-    """Sessions, turns and changes of notes by id, for the tasks that carry them to services. Never writes."""
+    """Sessions, turns and changes of notes by id, whosever they are. Never writes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def session(self, session_id: int) -> Session | None:
-        """A session by id, whosever it is."""
         row = await self._database.fetch_one(f"{SESSIONS} WHERE sessions.id = :id", {"id": session_id})
         return None if row is None else session_of(row)
 
     async def rows(self, session_id: int) -> Sequence[Message]:
-        """What the model may see of the session itself, oldest first, without what was erased."""
+        """The session's own that the model may see, oldest first, without erased ones."""
         statement = f"""
             SELECT {MESSAGE_COLUMNS} FROM messages WHERE session_id = :id AND kind IN ('chat', 'quote') ORDER BY id
         """
         return [message_of(row) for row in await self._database.fetch_all(statement, {"id": session_id})]
 
     async def recent_sessions(self, since: datetime) -> Sequence[Session]:
-        """The sessions that something was said in since, but imported ones; open or ended."""
+        """With a message since then, open or ended, without imported ones."""
         found = await self._database.fetch_all(_LATELY, {"since": rows.timestamp(since)})
         return [session_of(row) for row in found]
 
     async def backfill_sessions(self, backfill: Backfill, limit: int) -> Sequence[Session]:
-        """The first sessions of what is to be told of the past, also imported ones."""
+        """The first ones of a backfill, also imported ones."""
         span = {"since": rows.timestamp(backfill.since), "next_id": backfill.next_id, "last_id": backfill.last_id}
         return [session_of(row) for row in await self._database.fetch_all(_BACKFILLED, span | {"limit": limit})]
 
     async def changes(self, since: datetime, after_id: int) -> Sequence[int]:
-        """The ids of the changes of notes since, and after that one, oldest first."""
+        """Ids of changes of notes, oldest first."""
         statement = "SELECT id FROM notes WHERE at >= :since AND id > :after ORDER BY id"
         values = {"since": rows.timestamp(since), "after": after_id}
         return [row["id"] for row in await self._database.fetch_all(statement, values)]
 
     async def change(self, change_id: int) -> tuple[NoteChange, Session | None] | None:
-        """A change of notes, with the session it was made in where that is known; None when it is gone."""
+        """With the session it was made in where that is known; None when it is gone."""
         row = await self._database.fetch_one(_CHANGE, {"id": change_id})
         if row is None:
             return None
         return change_of(row), None if row["session_id"] is None else await self.session(row["session_id"])
 
     async def owners(self, change_ids: Sequence[int]) -> Sequence[tuple[Scope, Sequence[int]]]:
-        """Whose these changes of notes are."""
+        """These changes of notes by scope."""
         found: dict[str, list[int]] = {}
         for row in await self._database.fetch_all(_OWNERS, {"ids": list_value(change_ids)}):
             found.setdefault(row["key"], []).append(row["id"])
         return [(Scope(key=key), ids) for key, ids in found.items()]
 
     async def sessions_of(self, message_ids: Sequence[int]) -> Sequence[tuple[Session, Sequence[int]]]:
-        """The sessions that these messages are in, erased ones too."""
+        """These messages by session, erased ones too."""
         statement = f"SELECT session_id, id FROM messages WHERE {in_list('id', 'ids')} ORDER BY session_id, id"
         found: dict[int, list[int]] = {}
         for row in await self._database.fetch_all(statement, {"ids": list_value(message_ids)}):

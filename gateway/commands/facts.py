@@ -12,7 +12,7 @@ from itertools import groupby
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
-from core.facts.dictation import Dictation
+from core.facts.claims import Dictation
 from core.facts.ranking import FactRanking, KnownFacts, Question
 from core.markup.source import escape
 from core.store.facts import Fact, FactChange
