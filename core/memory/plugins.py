@@ -1,8 +1,8 @@
 """Finds memory providers by name, in the package as core/memory/services/NAME.py and in the home as plugins/NAME.py,
 and fills their options from mneme.toml.
 
-A broken plugin is a ConfigError, never a crash. It runs with all our rights, so who can write to the home can do all that
-Mneme can.
+A broken plugin is a ConfigError, never a crash. It runs with all our rights: who can write to the home can do all
+that Mneme can.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,
 
 
 class OptionForm:
-    """What may be written into each option of a provider. `options`: a dataclass, or None. Raises ConfigError when it is
-    malformed."""
+    """What may be written into each option of a provider. `options`: a dataclass, or None. Raises ConfigError when it
+    is malformed."""
 
     def __init__(self, options: type[Any] | None) -> None:
         self._options = options
@@ -101,8 +101,7 @@ class OptionForm:
         return text
 
     def filled(self, table: Mapping[str, Any], variables: Mapping[str, str]) -> Any:
-        """The options from a table of mneme.toml and, for secrets, from `variables`. Raises ConfigError with all that is
-        wrong."""
+        """Options from a table of mneme.toml, secrets from `variables`. Raises ConfigError with all that is wrong."""
         wrong = [f"{name} is not one of its options" for name in table if name not in self.fields]
         values: dict[str, Any] = {}
         for name, field in self.fields.items():

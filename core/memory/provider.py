@@ -39,10 +39,10 @@ class Forgotten:
 class MemoryProvider(ABC):
     """Hooks are awaited within a time limit; what they raise is logged and never reaches the turn.
 
-    An external one is made as ``Provider(options)``, without `options` as ``Provider()``; its hooks run on an event loop
-    of its own. `sync_turn`, `on_memory_write`, `on_session_end`, `on_session_switch` and `on_forget` reach it through
-    the outbox, in the order of its session, with retries until the hook returns: at least once, and exactly once where
-    the service takes the `key` of a turn. Refused is final; any other error is tried again. In cron sessions only
+    An external one is made as ``Provider(options)``, without `options` as ``Provider()``; its hooks run on an event
+    loop of its own. `sync_turn`, `on_memory_write`, `on_session_end`, `on_session_switch` and `on_forget` reach it
+    through the outbox, in the order of its session, with retries until the hook returns: at least once, and exactly
+    once where the service takes the `key` of a turn. Refused is final; any other error is tried again. In cron sessions only
     `prefetch` and `system_prompt_block` are called: nothing is given to it to keep, and it has no tools.
     """
 
@@ -118,8 +118,8 @@ class MemoryProvider(ABC):
         return ""
 
     async def on_memory_write(self, change: NoteChange) -> None:
-        """`change.action`: add, replace, remove, edited (by hand) or undo; of the last two `before` and `after` say what
-        was done, None where there is none. `change.id` names the change for ever."""
+        """`change.action`: add, replace, remove, edited (by hand) or undo; for these two, see which of `before` and
+        `after` is None. `change.id` names the change for ever."""
 
     async def on_forget(self, forgotten: Forgotten) -> None:
         """Something was erased, or deleted or edited on its platform: every copy is to go. What was edited comes again
