@@ -53,7 +53,7 @@ log = logging.getLogger(__name__)
 
 
 class Discord:
-    """Fills the role Adapter. `api_url` and `gateway_url` are for a loopback server, Discord's own when None.
+    """`api_url` and `gateway_url` are for a loopback server, Discord's own when None.
 
     `has_message_content`: asks for the privileged intent, so that guild messages that do not mention the bot can be
     read too. `pause_s`: the wait after a first lost connection; it doubles with each further one, up to five minutes.
@@ -90,9 +90,9 @@ class Discord:
     @property
     def problem(self) -> str:
         client = self._client
-        if client is None or not client.is_ready():
-            return self._failure
-        socket: discord.gateway.DiscordWebSocket | None = client.ws
+        socket: discord.gateway.DiscordWebSocket | None = (
+            client.ws if client is not None and client.is_ready() else None
+        )
         return "" if socket is not None and socket.open else self._failure
 
     async def open(self) -> None:
@@ -155,8 +155,8 @@ class Discord:
         self._restore()
 
     async def check(self) -> str:
-        """A sentence that names the bot, for who only asks; closes. Raises ConfigError when the token or the intent is
-        refused, DeliveryError when Discord is out of reach."""
+        """A sentence that names the bot; closes. Raises ConfigError when the token or the intent is refused,
+        DeliveryError when Discord is out of reach."""
         try:
             self._redirect()
             client = await self._ready()
@@ -206,7 +206,7 @@ class Discord:
         connection = asyncio.create_task(client.connect(), name="discord gateway")
         try:
             await asyncio.wait([connection])
-            await connection
+            connection.result()
         except discord.PrivilegedIntentsRequired as error:
             raise ConfigError(WRONG_INTENT) from error
         except discord.ConnectionClosed as error:
@@ -226,10 +226,7 @@ class Discord:
         gateway_url = _loopback(self._gateway_url, "MNEME_DISCORD_GATEWAY_URL", ("wss", "ws"))
         if api_url is None and gateway_url is None:
             return
-        self._defaults = self._defaults or (
-            discord.http.Route.BASE,
-            discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY,
-        )
+        self._defaults = self._defaults or (discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY)
         if api_url is not None:
             discord.http.Route.BASE = api_url + ("" if urlsplit(api_url).path else API_PATH)
         if gateway_url is not None:
@@ -251,8 +248,7 @@ async def _ended(connection: asyncio.Task[None]) -> None:
 
 
 def _loopback(url: str | None, name: str, schemes: tuple[str, str]) -> str | None:
-    """The address without a slash at its end. Raises ConfigError for an open connection that leaves this machine: the
-    token would be sent in the clear."""
+    """Without a slash at its end. Raises ConfigError where the token would leave this machine unencrypted."""
     if not url:
         return None
     parts = urlsplit(url)

@@ -16,35 +16,26 @@ CHAT_INPUT, MESSAGE = 1, 3
 """Kinds of application commands: typed, and in the menu of a message."""
 STRING = 3
 """Kind of option."""
-IN_GUILDS, IN_DIRECT_CHATS = 0, 1
-FOR_GUILDS = 0
-LIMIT_COMMANDS, LIMIT_OPTIONS, LIMIT_CHOICES = 100, 25, 25
+PLACES = {"contexts": [0, 1], "integration_types": [0]}
+"""Used in guilds and direct chats, installed in guilds."""
+LIMIT_COMMANDS, LIMIT_OPTIONS, LIMIT_CHOICES, LIMIT_ENTRIES = 100, 25, 25, 5
 LIMIT_NAME, LIMIT_DESCRIPTION = 32, 100
-ON = "true"
 QUOTES = frozenset('"\u201c\u201d\u201e\u2033')
-"""What a value is quoted with, in all the forms in which it is typed."""
-LIMIT_ENTRIES = 5
-LIMIT_ENTRY = 32
 _MENTION = re.compile(r"<@!?([0-9]{15,20})>")
 
 log = logging.getLogger(__name__)
 
 
 def entry(spec: CommandSpec) -> dict[str, Any]:
-    """The payload of an entry; Discord shows its name as it is, and takes no description."""
-    return {
-        "type": MESSAGE,
-        "name": spec.menu[:LIMIT_ENTRY],
-        "contexts": [IN_GUILDS, IN_DIRECT_CHATS],
-        "integration_types": [FOR_GUILDS],
-    }
+    """The payload of an entry in the menu of a message; Discord shows its name as it is, and takes no description."""
+    return {"type": MESSAGE, "name": spec.menu[:LIMIT_NAME], **PLACES}
 
 
 def chosen(data: Mapping[str, Any], specs: Mapping[str, CommandSpec]) -> CommandSpec | None:
     """The command whose entry was chosen; None where the call is none of a menu."""
     if data.get("type") != MESSAGE:
         return None
-    return next((spec for spec in specs.values() if spec.menu and spec.menu[:LIMIT_ENTRY] == data.get("name")), None)
+    return next((spec for spec in specs.values() if spec.menu and spec.menu[:LIMIT_NAME] == data.get("name")), None)
 
 
 def said(data: Mapping[str, Any], caller_id: str) -> tuple[str, str]:
@@ -89,8 +80,7 @@ def described(spec: CommandSpec) -> dict[str, Any]:
         "name": option_name(spec.name),
         "description": _described(spec.description, spec.name),
         "options": [_option(option) for option in options],
-        "contexts": [IN_GUILDS, IN_DIRECT_CHATS],
-        "integration_types": [FOR_GUILDS],
+        **PLACES,
     }
 
 
@@ -111,10 +101,9 @@ def option_name(name: str) -> str:
 
 
 def _typed(option: Option, value: str) -> str:
-    """A value as a person would type it: in quotes, so that no word of what follows is taken for a part of it. Nothing
-    stands for a quote inside of quotes, so those are left out."""
+    """A value as a person would type it, in quotes; quotes inside of it cannot be escaped and are left out."""
     if option.is_switch:
-        return option.prefix if value == ON else ""
+        return option.prefix if value == "true" else ""
     if not option.prefix:
         return value
     words = " ".join("".join(character for character in value if character not in QUOTES).split())
@@ -129,9 +118,8 @@ def _option(option: Option) -> dict[str, Any]:
         "required": option.is_required,
     }
     if option.choices:
-        payload["choices"] = [
-            {"name": choice[:100], "value": choice[:100]} for choice in option.choices[:LIMIT_CHOICES]
-        ]
+        choices = [choice[:100] for choice in option.choices[:LIMIT_CHOICES]]
+        payload["choices"] = [{"name": choice, "value": choice} for choice in choices]
     return payload
 
 
@@ -141,7 +129,7 @@ def _described(text: str, name: str) -> str:
 
 
 def _holds(present: Any, wanted: Any) -> bool:
-    """Whether what Discord keeps says all that is wanted; ids, versions and defaults beside it do not matter."""
+    """Whether `present` says all that is wanted; ids, versions and defaults beside it do not matter."""
     if isinstance(wanted, Mapping):
         return all(_holds(present.get(name), value) for name, value in wanted.items() if value not in (False, [], ""))
     if isinstance(wanted, list):

@@ -1,7 +1,4 @@
-"""Turns what Discord and the network refuse into our errors, with sentences that say what happened.
-
-Knows Discord's codes; decides nothing about trying again.
-"""
+"""Turns what Discord and the network refuse into DeliveryErrors; decides nothing about trying again."""
 
 from __future__ import annotations
 
@@ -52,7 +49,6 @@ def answered() -> Iterator[None]:
 
 
 def expired() -> DeliveryError:
-    """An interaction that can no longer be answered."""
     return DeliveryError("expired: the Discord interaction can no longer be answered", is_permanent=True)
 
 

@@ -60,7 +60,6 @@ class DiscordEvents:
         self._interactions: set[int] = set()
 
     def begin(self, sink: Sink, commands: Sequence[CommandSpec], defer_after_s: float = DEFER_AFTER_S) -> None:
-        """From here on events go to `sink`."""
         self._defer_after_s = defer_after_s
         self._sink = sink
         self._specs = {spec.name: spec for spec in commands}
@@ -70,41 +69,28 @@ class DiscordEvents:
         self._sink = None
 
     async def close(self) -> None:
-        """Cancels what is still under way."""
         tasks = [*self._tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """A task that is owned here until `close`."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
     def message(self, message: discord.Message) -> None:
-        """A new message."""
-
-        def inbound(channel: DiscordChannel) -> Inbound | None:
-            return from_message(message, channel, self._bot(message), self._specs)
-
-        self._start_taking(message.channel.id, message, inbound)
+        bot, specs = self._bot(message), self._specs
+        self._start_taking(message.channel.id, message, lambda channel: from_message(message, channel, bot, specs))
 
     def edit(self, event: discord.RawMessageUpdateEvent) -> None:
-        """A changed message."""
-
-        def inbound(channel: DiscordChannel) -> Inbound | None:
-            return from_edit(event.message, event.cached_message, channel, self._bot(event.message))
-
-        self._start_taking(event.channel_id, event.message, inbound)
+        after, before, bot = event.message, event.cached_message, self._bot(event.message)
+        self._start_taking(event.channel_id, after, lambda channel: from_edit(after, before, channel, bot))
 
     def delete(self, message_id: int, channel_id: int, before: discord.Message | None) -> None:
-        """A deleted message, as it was `before` where the library still knew it."""
-
-        def inbound(channel: DiscordChannel) -> Inbound:
-            return from_delete(message_id, before, channel, self._clock.now())
-
-        self._start_taking(channel_id, before, inbound)
+        """`before`: the message where the library still knew it."""
+        now = self._clock.now()
+        self._start_taking(channel_id, before, lambda channel: from_delete(message_id, before, channel, now))
 
     def interaction(self, interaction: discord.Interaction[discord.Client]) -> None:
         is_ours = interaction.type in (discord.InteractionType.application_command, discord.InteractionType.component)

@@ -6,6 +6,7 @@ What is meant for one person is ephemeral and never becomes anything else; a dea
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -55,13 +56,11 @@ class DiscordInteraction:
 
     async def defer_after(self, seconds: float) -> None:
         """Acknowledges when there is still no answer after so many seconds. Never raises: a dead token is remembered
-        and told to whoever sends."""
-        try:
+        and raised by the next call."""
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._settled.wait()
                 return
-        except TimeoutError:
-            pass
         async with self._lock:
             if self._is_answered or self._lost:
                 return
@@ -69,14 +68,11 @@ class DiscordInteraction:
                 with answered():
                     await self._interaction.response.defer(ephemeral=self.is_private, thinking=True)
                 self._is_deferred = True
-                if not self.is_private:
-                    log.debug("Interaction %d is deferred in public", self._interaction.id)
             except DeliveryError as error:
                 self._lost = error if error.is_permanent else None
                 log.warning("Discord did not take the deferral of interaction %d: %s", self._interaction.id, error)
 
     def settle(self) -> None:
-        """No deferral is needed any more."""
         self._settled.set()
 
     async def dismiss(self) -> None:
@@ -97,7 +93,7 @@ class DiscordInteraction:
                 log.info("Interaction %d could not be dismissed: %s", self._interaction.id, error)
 
     async def turn_private(self) -> None:
-        """From here on for one pair of eyes; what stands in public already is taken back."""
+        """From here on ephemeral; what stands in public already is deleted."""
         async with self._lock:
             if self.is_private:
                 return
@@ -149,22 +145,15 @@ class DiscordInteraction:
                 raise
 
     async def _send(self, text: str, answer: Answer | None) -> int:
+        interaction = self._interaction
         if self._is_deferred and not self._is_answered:
-            original = await self._interaction.edit_original_response(
-                content=text, allowed_mentions=NOBODY, **changed(answer)
-            )
-            return original.id
-        if not self._is_answered:
-            response = await self._interaction.response.send_message(
-                text, ephemeral=self.is_private, allowed_mentions=NOBODY, **dressed(answer)
-            )
-            if response.message_id is not None:
-                return response.message_id
-            return (await self._interaction.original_response()).id
-        message = await self._interaction.followup.send(
-            text, ephemeral=self.is_private, wait=True, allowed_mentions=NOBODY, **dressed(answer)
-        )
-        return message.id
+            changes = {"content": text, "allowed_mentions": NOBODY, **changed(answer)}
+            return (await interaction.edit_original_response(**changes)).id
+        options = {"ephemeral": self.is_private, "allowed_mentions": NOBODY, **dressed(answer)}
+        if self._is_answered:
+            return (await interaction.followup.send(text, wait=True, **options)).id
+        response = await interaction.response.send_message(text, **options)
+        return response.message_id or (await interaction.original_response()).id
 
     def _check(self) -> None:
         if self._lost is None and self._clock.now() >= self._ends_at:
@@ -174,8 +163,8 @@ class DiscordInteraction:
 
 
 class DiscordReply:
-    """A `Reply` in which `before_private` runs before a private answer is sent and raises DeliveryError when the
-    place cannot keep it private; `after_abandon` cleans up when there will be no answer."""
+    """`before_private` runs before a private answer is sent and raises DeliveryError where it would not stay private;
+    `after_abandon` cleans up when there will be no answer."""
 
     def __init__(
         self,

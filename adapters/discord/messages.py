@@ -69,11 +69,9 @@ class DiscordMessages:
             )
         key = hashlib.sha256(nonce.encode()).hexdigest()[:LIMIT_NONCE]
 
-        async def send() -> discord.Message:
-            return await channel.send(shown(markdown, answer), nonce=key, allowed_mentions=NOBODY, **options)
-
-        message = await self._insisted(send)
-        if message.content.split() != shown(markdown, answer).split():
+        text = shown(markdown, answer)
+        message = await self._insisted(lambda: channel.send(text, nonce=key, allowed_mentions=NOBODY, **options))
+        if message.content.split() != text.split():
             await self.edit(str(message.id), markdown, answer)
         self._reply_to = None  # the parts that follow stand under the first
         return str(message.id)
@@ -81,11 +79,8 @@ class DiscordMessages:
     async def edit(self, message_id: str, markdown: str, answer: Answer | None) -> None:
         """Raises a DeliveryError with `is_missing` when the message is gone."""
         message = (await self._channel()).get_partial_message(int(message_id))
-
-        async def change() -> None:
-            await message.edit(content=shown(markdown, answer), allowed_mentions=NOBODY, **changed(answer))
-
-        await self._insisted(change)
+        text = shown(markdown, answer)
+        await self._insisted(lambda: message.edit(content=text, allowed_mentions=NOBODY, **changed(answer)))
 
     async def remove(self, message_id: str) -> None:
         """A message that is gone already is no error."""
@@ -129,29 +124,21 @@ def measure(markdown: str) -> int:
 def shown(markdown: str, answer: Answer | None) -> str:
     """The text to send; blank only where files go along."""
     text = to_discord(markdown)
-    if text.strip() or (answer is not None and answer.files):
-        return text
-    return EMPTY
+    return text if text.strip() or (answer is not None and answer.files) else EMPTY
 
 
 def dressed(answer: Answer | None) -> dict[str, Any]:
     """Buttons and files for a new message, as arguments of the library."""
-    options: dict[str, Any] = {}
-    if answer is not None and answer.buttons:
-        options["view"] = _view(answer)
-    if answer is not None and answer.files:
-        options["files"] = _files(answer)
-    return options
+    view = {"view": _view(answer)} if answer is not None and answer.buttons else {}
+    return view | ({"files": _files(answer)} if answer is not None and answer.files else {})
 
 
 def changed(answer: Answer | None) -> dict[str, Any]:
-    """The same for an edit: a frame leaves buttons alone, the last word sets or removes them."""
-    options: dict[str, Any] = {}
-    if answer is not None:
-        options["view"] = _view(answer) if answer.buttons else None
-    if answer is not None and answer.files:
-        options["attachments"] = _files(answer)
-    return options
+    """The same for an edit: a draft leaves buttons alone, the final answer sets or removes them."""
+    if answer is None:
+        return {}
+    view = {"view": _view(answer) if answer.buttons else None}
+    return view | ({"attachments": _files(answer)} if answer.files else {})
 
 
 def _view(answer: Answer) -> discord.ui.View:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -59,7 +59,6 @@ def channel_of(channel: Any) -> DiscordChannel | None:
 
 
 def direct(channel_id: int, user_id: int) -> DiscordChannel:
-    """The direct channel of the bot with one person."""
     return DiscordChannel(
         address=Address(platform=PLATFORM, chat_id=str(channel_id)),
         scope=Scope.account(PLATFORM, str(user_id)),
@@ -82,24 +81,10 @@ def from_message(
     message: discord.Message, channel: DiscordChannel, bot: discord.ClientUser, specs: Mapping[str, CommandSpec]
 ) -> Inbound | None:
     """A message; None when nothing of it can be read (no content intent)."""
-    text = _text(message, bot)
-    attachments = _attachments(message)
-    if not text and not attachments:
+    inbound = _written(message, channel, bot)
+    if not inbound.text and not inbound.attachments:
         return None
-    return _inbound(
-        channel,
-        kind="message",
-        sender=_sender(message),
-        text=text,
-        message_id=str(message.id),
-        sent_at=message.created_at,
-        is_addressed=channel.is_direct or _is_meant(message, bot),
-        command=_typed(text, specs) if channel.is_direct else None,
-        reply_to=_reply_to(message),
-        attachments=attachments,
-        origin="forwarded" if message.message_snapshots else "typed",
-        link_base=channel.link_base,
-    )
+    return replace(inbound, command=_typed(inbound.text, specs) if channel.is_direct else None)
 
 
 def from_edit(
@@ -108,21 +93,10 @@ def from_edit(
     """A new text of a message; None for the many updates that change something else (an unfolded link, a pin)."""
     if message.edited_at is None or (before is not None and before.content == message.content):
         return None
-    is_addressed = channel.is_direct or _is_meant(message, bot)
-    if not (message.content or is_addressed):
+    inbound = _written(message, channel, bot)
+    if not (message.content or inbound.is_addressed):
         return None
-    return _inbound(
-        channel,
-        kind="edit",
-        sender=_sender(message),
-        text=_text(message, bot),
-        message_id=str(message.id),
-        sent_at=message.edited_at,
-        is_addressed=is_addressed,
-        reply_to=_reply_to(message),
-        attachments=_attachments(message),
-        link_base=channel.link_base,
-    )
+    return replace(inbound, kind="edit", sent_at=message.edited_at)
 
 
 def from_delete(message_id: int, before: discord.Message | None, channel: DiscordChannel, now: datetime) -> Inbound:
@@ -135,8 +109,7 @@ def from_delete(message_id: int, before: discord.Message | None, channel: Discor
 def from_command(
     interaction: discord.Interaction[discord.Client], channel: DiscordChannel, specs: Mapping[str, CommandSpec]
 ) -> Inbound:
-    """A called application command. The arguments are the line a person would have typed; of an entry in the menu of a
-    message, what that says."""
+    """A called application command. Its arguments are the line a person would have typed, or the chosen message."""
     data = dict(interaction.data or {})
     name, target_id = str(data["name"]), None
     if (spec := commands.chosen(data, specs)) is not None:
@@ -171,6 +144,24 @@ def from_press(interaction: discord.Interaction[discord.Client], channel: Discor
     )
 
 
+def _written(message: discord.Message, channel: DiscordChannel, bot: discord.ClientUser) -> Inbound:
+    reference = message.reference
+    is_reply = reference is not None and reference.type is discord.MessageReferenceType.reply
+    return _inbound(
+        channel,
+        kind="message",
+        sender=_sender(message),
+        text=_text(message, bot),
+        message_id=str(message.id),
+        sent_at=message.created_at,
+        is_addressed=channel.is_direct or _is_meant(message, bot),
+        reply_to=str(reference.message_id) if is_reply and reference and reference.message_id else None,
+        attachments=_attachments(message),
+        origin="forwarded" if message.message_snapshots else "typed",
+        link_base=channel.link_base,
+    )
+
+
 def _inbound(channel: DiscordChannel, **fields: Any) -> Inbound:
     return Inbound(address=channel.address, scope=channel.scope, is_direct=channel.is_direct, **fields)
 
@@ -190,13 +181,6 @@ def _is_meant(message: discord.Message, bot: discord.ClientUser) -> bool:
         return True
     replied = message.reference.resolved if message.reference is not None else None
     return isinstance(replied, discord.Message) and replied.author.id == bot.id
-
-
-def _reply_to(message: discord.Message) -> str | None:
-    reference = message.reference
-    if reference is None or reference.type is not discord.MessageReferenceType.reply or reference.message_id is None:
-        return None
-    return str(reference.message_id)
 
 
 def _text(message: discord.Message, bot: discord.ClientUser) -> str:
@@ -221,13 +205,8 @@ def _text(message: discord.Message, bot: discord.ClientUser) -> str:
 
 def _without_address(content: str, bot_id: int) -> str:
     text = content.strip()
-    for mention in (f"<@{bot_id}>", f"<@!{bot_id}>"):
-        if text.startswith(mention):
-            text = text.removeprefix(mention)
-            if text[:2] in (", ", ": "):
-                text = text[2:]
-            return text.strip()
-    return text
+    found = re.match(rf"<@!?{bot_id}>(?:[,:] )?", text)
+    return text[found.end() :].strip() if found else text
 
 
 def _typed(text: str, specs: Mapping[str, CommandSpec]) -> Command | None:
@@ -240,18 +219,11 @@ def _typed(text: str, specs: Mapping[str, CommandSpec]) -> Command | None:
 
 def _attachments(message: discord.Message) -> tuple[Attachment, ...]:
     files = [*message.attachments, *(file for snapshot in message.message_snapshots for file in snapshot.attachments)]
-    listed = [
-        Attachment(
-            kind=_kind(file), name=file.filename, mime=file.content_type, size_bytes=file.size, reference=file.url
-        )
-        for file in files
-    ]
-    listed += [Attachment(kind="sticker", name=sticker.name, reference=sticker.url) for sticker in message.stickers]
-    return tuple(listed)
+    stickers = [Attachment(kind="sticker", name=sticker.name, reference=sticker.url) for sticker in message.stickers]
+    return (*map(_attachment, files), *stickers)
 
 
-def _kind(file: discord.Attachment) -> str:
-    if file.is_voice_message():
-        return "voice"
-    family = (file.content_type or "").partition("/")[0]
-    return family if family in ("image", "audio", "video") else "file"
+def _attachment(file: discord.Attachment) -> Attachment:
+    family = "voice" if file.is_voice_message() else (file.content_type or "").partition("/")[0]
+    kind = family if family in ("voice", "image", "audio", "video") else "file"
+    return Attachment(kind=kind, name=file.filename, mime=file.content_type, size_bytes=file.size, reference=file.url)

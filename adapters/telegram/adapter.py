@@ -62,7 +62,7 @@ class _ParsedUpdate:
 
 
 class Telegram:
-    """Fills the role Adapter. `api_url` is the root of a Bot API server, the public one when None.
+    """`api_url` is the root of a Bot API server, the public one when None.
 
     `poll_timeout_s`: how long Telegram may hold a poll open when there is nothing new. `backoff_s`: the wait after a
     first failed poll; it doubles with each further one, up to a minute.
@@ -179,13 +179,9 @@ class Telegram:
             _log.warning("telegram.menu_refused", error=error.message)
 
     async def _poll(self, offset: int | None) -> list[dict[str, Any]]:
-        """The next updates as they are: parsing comes later, so that a strange one cannot block the others.
-
-        Goes through the request layer, because the client's own method parses and would fail on all for one.
-        """
+        """The next updates as they came: the client's own method parses, and fails on all for a strange one."""
         query: dict[str, Any] = {"timeout": self._poll_timeout_s, "allowed_updates": json.dumps(KINDS)}
-        if offset is not None:
-            query["offset"] = offset
+        query |= {} if offset is None else {"offset": offset}
         result: Any = await self._request.post(
             f"{self._bot.base_url}/getUpdates?{urlencode(query)}", read_timeout=self._poll_timeout_s + POLL_GRACE_S
         )
@@ -217,13 +213,9 @@ class Telegram:
         for parsed in updates:
             if parsed.update is not None and (move := moved(parsed.update)):
                 await sink.moved(PLATFORM, *move)
-        await self._inbox.add_raw(
-            [
-                parsed.raw
-                for parsed in updates
-                if parsed.inbound is None or not self._inbox.is_incognito(parsed.inbound.address)
-            ]
-        )
+        hidden = self._inbox.is_incognito
+        kept = [parsed for parsed in updates if parsed.inbound is None or not hidden(parsed.inbound.address)]
+        await self._inbox.add_raw([parsed.raw for parsed in kept])
         for parsed in updates:
             await self._take(parsed, sink)
 
@@ -246,8 +238,10 @@ class Telegram:
             _log.info("telegram.membership", status=member.new_chat_member.status, chat_id=member.chat.id)
         if update.callback_query:
             self._start(self._acknowledge(update.callback_query.id))
-        if parsed.inbound:
-            entry_id = await sink.admit(parsed.inbound, self.reply(parsed.inbound.address, _answerable(parsed.inbound)))
+        if inbound := parsed.inbound:
+            # The answer to a press refers to the message with the buttons.
+            answered = inbound.reply_to if inbound.kind == "action" else inbound.message_id
+            entry_id = await sink.admit(inbound, self.reply(inbound.address, answered))
             if entry_id is not None:
                 self._start(sink.serve(entry_id))
         await self._inbox.remove_raw(PLATFORM, update_id)
@@ -277,11 +271,6 @@ def _is_update(update: object) -> bool:
 
 def _raw(update: Json) -> RawUpdate:
     return RawUpdate(platform=PLATFORM, update_id=update["update_id"], raw=json.dumps(update))
-
-
-def _answerable(inbound: Inbound) -> str | None:
-    """The message that an answer refers to: for a press the one with the buttons."""
-    return inbound.reply_to if inbound.kind == "action" else inbound.message_id
 
 
 def _quiet_http_logs() -> None:

@@ -1,4 +1,4 @@
-"""The messages of one answer in one Telegram chat: text with entities, buttons, files, typing.
+"""Sends, edits and deletes the messages of one answer in one Telegram chat.
 
 Falls back where Telegram is strict: plain text when it refuses the formatting, the chat itself when a topic is gone,
 the new chat when a group has moved. When what is sent is decided by `adapters.streaming`.
@@ -27,7 +27,7 @@ from adapters.telegram.client import delivery_error, is_about_formatting, is_sai
 from core.errors import DeliveryError
 from core.markup.telegram import to_telegram
 from core.markup.text import utf16_length
-from core.types import Address, Answer, Button, File
+from core.types import Address, Answer, File
 
 T = TypeVar("T")
 
@@ -149,9 +149,7 @@ class TelegramMessages:
         return message_id
 
     def _reply(self) -> ReplyParameters | None:
-        if self._reply_to is None:
-            return None
-        return ReplyParameters(self._reply_to, allow_sending_without_reply=True)
+        return ReplyParameters(self._reply_to, allow_sending_without_reply=True) if self._reply_to else None
 
     async def _formatted(self, markdown: str, call: Callable[[str, Sequence[MessageEntity]], Awaitable[T]]) -> T:
         """Calls with entities, and once more without them when Telegram refuses what it was given."""
@@ -195,16 +193,11 @@ def _rendered(markdown: str) -> tuple[str, list[MessageEntity]]:
 
 def _keyboard(answer: Answer | None) -> InlineKeyboardMarkup | None:
     """Buttons in the order given; short ones share a row."""
-    rows: list[list[Button]] = []
+    rows: list[list[InlineKeyboardButton]] = []
     for button in answer.buttons if answer else ():
-        is_short = len(button.label) <= SHORT_LABEL_CHARS
         last = rows[-1] if rows else []
-        if is_short and 0 < len(last) < BUTTONS_A_ROW and all(len(other.label) <= SHORT_LABEL_CHARS for other in last):
-            last.append(button)
-        else:
-            rows.append([button])
-    if not rows:
-        return None
-    return InlineKeyboardMarkup(
-        [[InlineKeyboardButton(button.label, callback_data=button.id) for button in row] for row in rows]
-    )
+        is_short = all(len(label) <= SHORT_LABEL_CHARS for label in (button.label, *(other.text for other in last)))
+        if not (is_short and 0 < len(last) < BUTTONS_A_ROW):
+            rows.append(last := [])
+        last.append(InlineKeyboardButton(button.label, callback_data=button.id))
+    return InlineKeyboardMarkup(rows) if rows else None

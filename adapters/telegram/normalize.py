@@ -12,11 +12,22 @@ from typing import Any
 
 from telegram import CallbackQuery, Chat, Message, MessageEntity, Update, User
 
+from core.markup.text import utf16_length
 from core.types import Address, Attachment, Command, Inbound, Origin, Scope, Sender
 
 PLATFORM = "telegram"
 NOBODIES = frozenset({1087968824, 136817688, 777000})
 """Anonymous group admins, posts in the name of a channel, Telegram itself."""
+_FILES = (
+    ("animation", "animation", "animation.mp4", None),
+    ("document", "document", "document", None),
+    ("voice", "voice", "voice.ogg", "audio/ogg"),
+    ("audio", "audio", "audio", None),
+    ("video", "video", "video.mp4", None),
+    ("video_note", "video", "video.mp4", "video/mp4"),
+    ("sticker", "sticker", "sticker", None),
+)
+"""Fields of a message: kind, name and type where Telegram says none."""
 _FIRST_SUPERGROUP = 10**12
 """The Bot API's id of a supergroup is its own number and this, negative; links have the number."""
 
@@ -36,20 +47,21 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
     answered = _answered(message)
     lead = _lead(text, entities, me)
     is_other, command = _command(text, entities, me, lead)
-    is_to_us = command is not None or _is_mentioned(text, entities, me) or _is_from(answered, me)
+    is_to_us = command is not None or _is_meant(text, entities, answered, me)
+    is_edit = update.edited_message is not None
     sender = _sender(message)
     address = _address(message)
     return Inbound(
-        kind="edit" if update.edited_message else "message",
+        kind="edit" if is_edit else "message",
         address=address,
         scope=_scope(message.chat, sender),
         sender=sender,
         text=_clean(_cut(text, lead, None)) or _clean(text),
         message_id=str(message.message_id),
-        sent_at=_sent_at(update, message).astimezone(UTC),
+        sent_at=_sent_at(message, is_edit),
         is_direct=is_direct,
         is_addressed=is_direct or (is_to_us and not is_other),
-        command=None if update.edited_message else command,
+        command=None if is_edit else command,
         reply_to=str(answered.message_id) if answered else None,
         attachments=attachments,
         origin=_origin(message),
@@ -57,26 +69,22 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
     )
 
 
+def _sent_at(message: Message, is_edit: bool) -> datetime:
+    """For an edit the moment of the edit: it distinguishes one edit of a message from the next."""
+    return ((message.edit_date if is_edit else None) or message.date).astimezone(UTC)
+
+
 def moved(update: Update) -> tuple[str, str] | None:
     """(old, new) chat id when the update says that a group became a supergroup."""
     message = update.message
-    if message and message.migrate_to_chat_id:
-        return str(message.chat.id), str(message.migrate_to_chat_id)
-    if message and message.migrate_from_chat_id:
-        return str(message.migrate_from_chat_id), str(message.chat.id)
-    return None
-
-
-def _sent_at(update: Update, message: Message) -> datetime:
-    """For an edit the moment of the edit: it distinguishes one edit of a message from the next."""
-    return (update.edited_message and message.edit_date) or message.date
+    if message is None or not (message.migrate_to_chat_id or message.migrate_from_chat_id):
+        return None
+    return str(message.migrate_from_chat_id or message.chat.id), str(message.migrate_to_chat_id or message.chat.id)
 
 
 def _pressed(query: CallbackQuery, now: datetime) -> Inbound | None:
-    """A pressed button. The message under it may be too old for Telegram to show; its chat is always known.
-
-    A press carries no time. It gets that of the message as it was shown, which is the same when it is delivered again.
-    """
+    """A pressed button. A press carries no time: it gets that of the message as it was shown, which is the same when it
+    is delivered again. That message may be too old for Telegram to show; its chat is always known."""
     message = query.message
     if message is None or not query.data or message.chat.type == Chat.CHANNEL:
         return None
@@ -121,12 +129,11 @@ def _scope(chat: Chat, sender: Sender) -> Scope:
 
 
 def _sender(message: Message) -> Sender:
-    if message.sender_chat:
-        chat = message.sender_chat
-        return Sender(id=str(chat.id), name=_clean(chat.effective_name or ""), is_nobody=True)
-    if message.from_user is None:
-        return Sender(id=str(message.chat.id), name="", is_nobody=True)
-    return _user(message.from_user)
+    chat = message.sender_chat
+    if chat is None and message.from_user is not None:
+        return _user(message.from_user)
+    name = _clean(chat.effective_name or "") if chat else ""
+    return Sender(id=str((chat or message.chat).id), name=name, is_nobody=True)
 
 
 def _user(user: User) -> Sender:
@@ -145,12 +152,9 @@ def _answered(message: Message) -> Message | None:
     return None if answered is None or answered.forum_topic_created else answered
 
 
-def _is_from(message: Message | None, me: User) -> bool:
-    return message is not None and message.from_user is not None and message.from_user.id == me.id
-
-
-def _is_mentioned(text: str, entities: tuple[MessageEntity, ...], me: User) -> bool:
-    return any(_is_mention(text, entity, me) for entity in entities)
+def _is_meant(text: str, entities: tuple[MessageEntity, ...], answered: Message | None, me: User) -> bool:
+    is_reply = answered is not None and answered.from_user is not None and answered.from_user.id == me.id
+    return is_reply or any(_is_mention(text, entity, me) for entity in entities)
 
 
 def _is_mention(text: str, entity: MessageEntity, me: User) -> bool:
@@ -164,7 +168,7 @@ def _lead(text: str, entities: tuple[MessageEntity, ...], me: User) -> int:
     for entity in entities:
         if entity.offset == 0 and _is_mention(text, entity, me):
             rest = _cut(text, entity.length, None)
-            return entity.length + _units(rest) - _units(rest.lstrip(" \t\n,:;"))
+            return entity.length + utf16_length(rest) - utf16_length(rest.lstrip(" \t\n,:;"))
     return 0
 
 
@@ -202,20 +206,12 @@ def _attachments(message: Message) -> Iterator[Attachment]:
     """Files by Telegram's id, under which they can be fetched. A photo comes in sizes, the largest last."""
     if message.photo:
         yield _attachment("photo", message.photo[-1], "photo.jpg", "image/jpeg")
-    if message.animation:
-        yield _attachment("animation", message.animation, "animation.mp4")
-    elif message.document:  # an animation is repeated as a document for old clients
-        yield _attachment("document", message.document, "document")
-    if message.voice:
-        yield _attachment("voice", message.voice, "voice.ogg", "audio/ogg")
-    if message.audio:
-        yield _attachment("audio", message.audio, message.audio.title or "audio")
-    if message.video:
-        yield _attachment("video", message.video, "video.mp4")
-    if message.video_note:
-        yield _attachment("video", message.video_note, "video.mp4", "video/mp4")
-    if message.sticker:
-        yield _attachment("sticker", message.sticker, message.sticker.emoji or "sticker")
+    for field, kind, name, mime in _FILES:
+        file = getattr(message, field)
+        # An animation is repeated as a document for old clients.
+        if file and not (field == "document" and message.animation):
+            title = getattr(file, "title", None) or getattr(file, "emoji", None)
+            yield _attachment(kind, file, title or name, mime)
 
 
 def _attachment(kind: str, file: Any, name: str, mime: str | None = None) -> Attachment:
@@ -236,10 +232,6 @@ def _cut(text: str, start: int, end: int | None) -> str:
     """A part of a text by UTF-16 units."""
     units = text.encode("utf-16-le", "surrogatepass")
     return units[2 * start : None if end is None else 2 * end].decode("utf-16-le", "surrogatepass")
-
-
-def _units(text: str) -> int:
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _clean(text: str) -> str:
