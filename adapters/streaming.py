@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Protocol
 
 import structlog
@@ -66,7 +66,8 @@ class StreamedReply:
         self._ending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._refusal: DeliveryError | None = None
-        self._measured: dict[str, int] = {}
+        # Drafts of one growing text measure the same beginnings again and again.
+        self._measure = lru_cache(_MEASURED_PARTS)(api.measure)
         self._log = structlog.get_logger("streaming")
 
     def begin(self, record: DeliveryRecord) -> None:
@@ -244,15 +245,6 @@ class StreamedReply:
         """Parts that render to nothing are no messages."""
         parts = split(text, self._api.limit_chars, self._measure)
         return [part for part in parts if self._measure(part) > 0]
-
-    def _measure(self, markdown: str) -> int:
-        """Remembered: drafts of one growing text measure the same beginnings again and again."""
-        length = self._measured.get(markdown)
-        if length is None:
-            if len(self._measured) >= _MEASURED_PARTS:
-                self._measured.clear()
-            length = self._measured[markdown] = self._api.measure(markdown)
-        return length
 
 
 class _Patience:

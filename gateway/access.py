@@ -13,8 +13,7 @@ from core.store.people import Pairing, People
 from core.types import Account, Inbound, Scope
 from gateway.owner_notices import OwnerNotices
 
-CRON = "cron"
-"""The platform of scheduled questions."""
+CRON = "cron"  # the platform of scheduled questions
 Verdict = Literal["served", "overheard", "stranger", "ignored"]
 
 

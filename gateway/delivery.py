@@ -23,10 +23,8 @@ from core.types import Answer, Inbound
 from gateway.supervisor import contained
 
 TRIES = 12
-TRIES_OF_MEMORY = 60
-"""What a memory service is to be told loses nothing by being late: it is tried for two days."""
-PATIENCE_S = 5.0
-"""How long an answer waits for another one that is just being delivered to its address."""
+TRIES_OF_MEMORY = 60  # what a memory service is to be told loses nothing by being two days late
+PATIENCE_S = 5.0  # how long an answer waits for another one that is being delivered to its address
 _LONGEST_WAIT = timedelta(hours=1)
 Write = Callable[[], Awaitable[None]]
 

@@ -22,8 +22,7 @@ from core.types import Scope
 from gateway import texts
 from gateway.owner_notices import OwnerNotices
 
-LOOK_EVERY_S = 0.5
-"""The command line promises that a running gateway notices it within a second."""
+LOOK_EVERY_S = 0.5  # the command line promises that a running gateway notices changes within a second
 TEND_EVERY_S = 5.0
 STEP_REST_S = 0.05
 SAY_EVERY_S = 2.0

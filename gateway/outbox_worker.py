@@ -21,8 +21,7 @@ from core.types import Address, Answer
 from gateway.delivery import Delivery
 from gateway.supervisor import contained
 
-SHORTEST_REST_S = 0.5
-"""What is due and cannot be taken at the moment must not make the loop spin."""
+SHORTEST_REST_S = 0.5  # what is due and cannot be taken at the moment must not make the loop spin
 LONGEST_REST_S = 30.0
 STORE_REST_S = 2.0
 ReplyFactory = Callable[[Address, str | None], Reply]

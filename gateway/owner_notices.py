@@ -19,8 +19,7 @@ from core.types import Answer, Scope
 from gateway import texts
 
 LOCAL = Scope.account("terminal", "local")
-LOOKED_AT = 20
-"""Among so many of the owner's latest conversations a place is looked for to tell them."""
+LOOKED_AT = 20  # of a person's latest conversations, to find a private one
 
 
 class OwnerNotices:

@@ -14,12 +14,9 @@ from core.store.sessions import Conversations
 from core.types import Address, EndReason, Message, Scope, Session, ToolContext, Window
 
 ENDLESS = 2**63 - 1
-CHARS_PER_TOKEN = 3.5
-"""No tokenizer exists outside the provider; real usage corrects this after the first call."""
-FULL = 0.75
-"""The share of the model's window at which a session is continued in a child ..."""
-CARRIED = 0.20
-"""... and the share that the last turns, which the child still sees, may take."""
+CHARS_PER_TOKEN = 3.5  # no tokenizer exists outside the provider; real usage corrects this after the first call
+FULL = 0.75  # the share of the model's window at which a session is continued in a child ...
+CARRIED = 0.20  # ... and the share that the last turns, which the child still sees, may take
 
 INCOGNITO = (
     "This conversation is incognito: nothing of it is written down, and it ends with /incognito off. You have no tool "

@@ -13,8 +13,7 @@ from core.errors import ToolError
 from core.memory.provider import is_remembered
 from core.types import Json, Message, Session, Tool, ToolContext
 
-RESULT_CHARS = 30_000
-"""A longer result is cut, with a mark: one tool must not fill the model's window."""
+RESULT_CHARS = 30_000  # one tool must not fill the model's window
 RAN = "It was done. What it gave is not kept, since something was forgotten meanwhile. Do not do the same again."
 
 

@@ -26,8 +26,7 @@ from core.store.sessions import Conversations
 from core.types import Answer, Completion, Inbound, Json, Message, MessageKind, Payer, Request, Session, ToolContext
 
 STOPPED = "[stopped]"
-BADGE = "🕶 _incognito_"
-"""Stands above every answer of a conversation that is not written down."""
+BADGE = "🕶 _incognito_"  # above every answer of such a conversation
 _ENDINGS = {
     "max_tokens": "[cut off: the answer reached its length limit; say “go on” for the rest]",
     "refusal": "[The model declined to answer this.]",
@@ -86,8 +85,7 @@ class Agent:
         self._tool_runner = tool_runner
         self._clock = clock
         self._options = options
-        self._drafts: dict[str, _Draft] = {}
-        """Of the running turns, by the key of their outbox item."""
+        self._drafts: dict[str, _Draft] = {}  # of the running turns, by the key of their outbox item
 
     async def answer(self, turn: Turn, show: Callable[[str], None]) -> Answer:
         """When it returns, question and answer are stored, the entries of `turn` are closed and its outbox item is

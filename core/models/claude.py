@@ -30,10 +30,8 @@ from core.types import Completion, Request, Usage
 
 OFFICIAL_URL = "https://api.anthropic.com"
 CONNECT_S = 10.0
-LONGEST_PAUSE_S = 30.0
-"""Between two tries, unless the server asks for more."""
-_NO_KEY = "no-key"
-"""Local servers ask for none, but without one the SDK would search the disk for credentials."""
+LONGEST_PAUSE_S = 30.0  # between two tries, unless the server asks for more
+_NO_KEY = "no-key"  # local servers ask for none, but without one the SDK would search the disk for credentials
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 

@@ -10,9 +10,7 @@ from collections.abc import Mapping
 
 from core.errors import ModelError
 
-WORDS_CHARS = 300
-"""How much of a server's own explanation is repeated."""
-
+WORDS_CHARS = 300  # of a server's own explanation
 _STATUS_OF_TYPE: Mapping[str, int] = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -28,11 +26,6 @@ _STATUS_OF_TYPE: Mapping[str, int] = {
 }
 """An error event inside a stream that began with 200 has a type only; it means the status it would have come with."""
 
-_SPENDING_LIMITS = (
-    "enforced_spend_limit_reached",
-    "contract_spend_limit_reached",
-    "linked_organization_spend_limit_reached",
-)
 _TOO_LONG = re.compile(
     r"prompt is too long|too many tokens|exceeds? (the )?(available )?context|context (length|window)"
 )
@@ -50,7 +43,6 @@ _SENTENCES: Mapping[int, tuple[str, str]] = {
     504: ("The model took too long to answer", ""),
     529: ("The model is overloaded", ""),
 }
-
 
 _KINDS: Mapping[str, tuple[str, str, bool]] = {
     "unreached": (
@@ -104,7 +96,7 @@ def of_kind(kind: str) -> ModelFailure:
 def of_status(status: int, words: str, model: str, code: str | None = None) -> ModelFailure:
     """`words` are the server's own, `code` its error code."""
     words = " ".join(words.split())[:WORDS_CHARS].rstrip(". ")
-    if code in _SPENDING_LIMITS:
+    if (code or "").endswith("_spend_limit_reached"):
         clause, advice = "The spending limit of the model's account is reached", "Raise it, or wait until it renews."
         return ModelFailure(clause, advice, status=status)
     if status == 400 and "credit balance" in words:

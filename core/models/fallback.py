@@ -12,14 +12,9 @@ from core.errors import ModelError
 from core.ports import Clock, Model
 from core.types import Completion, Request
 
-REST = timedelta(seconds=60)
-"""After a failure the first model is left alone this long, so that each round of a turn does not wait anew."""
-
-
-TOO_LONG = 413
-"""Nothing is wrong with the model then: the conversation has to be continued in a shorter one."""
-REFUSED = (401, 402, 403, 404)
-"""What will be refused for everybody until somebody does something about it. Any other refusal concerns one request."""
+REST = timedelta(seconds=60)  # after a failure of the first model, so that each round of a turn does not wait anew
+TOO_LONG = 413  # nothing is wrong with the model: the conversation has to be continued in a shorter one
+REFUSED = (401, 402, 403, 404)  # refused for everybody until somebody mends it; other refusals concern one request
 
 
 class FallbackModel:

@@ -65,16 +65,12 @@ async def _act(appointments: Appointments, asked: _Arguments, context: ToolConte
     if asked.job_id is None:
         raise ToolError(f"{asked.action} needs job_id, the number of the reminder; action 'list' shows them.")
     by = Account(platform=context.session.address.platform, user_id=context.sender.id)
-    match asked.action:
-        case "pause":
-            job = await appointments.pause(asked.job_id, context.scopes, by)
-            return f"Paused until it is resumed. {appointments.describe(job)}"
-        case "resume":
-            job = await appointments.resume(asked.job_id, context.scopes, by)
-            return f"Resumed. {appointments.describe(job)}"
-        case "remove":
-            job = await appointments.remove(asked.job_id, context.scopes, by)
-            return f"Removed. {appointments.describe(job)}"
+    act, said = {
+        "pause": (appointments.pause, "Paused until it is resumed."),
+        "resume": (appointments.resume, "Resumed."),
+        "remove": (appointments.remove, "Removed."),
+    }[asked.action]
+    return f"{said} {appointments.describe(await act(asked.job_id, context.scopes, by))}"
 
 
 async def _add(appointments: Appointments, asked: _Arguments, context: ToolContext) -> str:

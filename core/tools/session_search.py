@@ -20,8 +20,7 @@ from core.types import Account, Json, Payer, Role, Scope, Tool, ToolContext
 BUDGET_CHARS = 6_000
 BUDGET_RANGE = (500, 50_000)
 BROWSE_SESSIONS = 10
-PATIENCE_S = 120.0
-"""Longer than the calls of a model that `research.py` allows together, so that what was found is never lost."""
+PATIENCE_S = 120.0  # longer than the model calls of `core.search.expansion` together, so that no result is lost
 
 _DESCRIPTION = (
     "Searches everything that was said in earlier conversations, and earlier in this one where you no longer see it. "

@@ -22,9 +22,7 @@ from core.types import Completion, Request
 
 DIGEST_CHARS = 16
 LIFETIMES: Mapping[CacheLife, timedelta] = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
-"""How long a server keeps a prefix after its last use."""
-WHOLE = 0.99
-"""A prefix of which this part was read counts as read: servers round."""
+WHOLE = 0.99  # a prefix of which this part was read counts as read: servers round
 _PARTS: tuple[MissCause, ...] = ("model", "tools", "system", "messages")
 """Of a request, in the order in which they are cached."""
 

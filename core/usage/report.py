@@ -70,17 +70,20 @@ class Prices:
         ) / MILLION
 
     def spending(self, bills: Sequence[UsageSum], misses: Sequence[CacheMisses] = ()) -> Spending:
-        costs = [self.cost(bill.model, bill.usage) for bill in bills]
-        plain = [self.cost(bill.model, Usage(input=bill.usage.sent, output=bill.usage.output)) for bill in bills]
+        priced = [bill for bill in bills if self.price(bill.model)]
+        costs = [self.cost(bill.model, bill.usage) or 0.0 for bill in priced]
+        plain = [
+            self.cost(bill.model, Usage(input=bill.usage.sent, output=bill.usage.output)) or 0.0 for bill in priced
+        ]
         kinds: Counter[CallKind] = Counter()
         for bill in bills:
             kinds[bill.kind] += bill.calls
         return Spending(
             usage=sum((bill.usage for bill in bills), Usage()),
-            cost=_sum(costs),
-            plain_cost=_sum(plain),
+            cost=sum(costs) if priced else None,
+            plain_cost=sum(plain) if priced else None,
             kinds=tuple(kinds.most_common()),
-            unpriced=tuple(dict.fromkeys(bill.model for bill in bills if self.price(bill.model) is None)),
+            unpriced=tuple(dict.fromkeys(bill.model for bill in bills if bill not in priced)),
             bills=tuple(bills),
             misses=tuple(misses),
         )
@@ -91,11 +94,6 @@ class Prices:
             return f"under {self._currency}0.0001"
         digits = 2 if cost >= 1 or not cost else 3 if cost >= 0.01 else 4
         return f"{self._currency}{cost:,.{digits}f}"
-
-
-def _sum(costs: Sequence[float | None]) -> float | None:
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if known else None
 
 
 LATELY = timedelta(days=30)
