@@ -192,7 +192,6 @@ WHERE facts.scope_id = :scope_id AND facts.account = :account AND facts.closed_a
 
 def fact_of(row: Row) -> Fact:
     """A row with `COLUMNS`."""
-    plain_values: dict[str, Any] = {name: row[name] for name in _PLAIN}
     moments: dict[str, Any] = {name: rows.maybe_moment(row[name]) for name in _MOMENTS}
     return Fact(
         id=row["id"],
@@ -200,7 +199,7 @@ def fact_of(row: Row) -> Fact:
         entities=tuple(json.loads(row["names"])),
         account=rows.account_of(row["account"] or None),
         is_pinned=bool(row["is_pinned"]),
-        **plain_values,
+        **rows.columns(row, *_PLAIN),
         **moments,
     )
 
@@ -381,13 +380,7 @@ class Facts:
         return [_change_of(row) for row in found]
 
     async def _change(
-        self,
-        fact_id: int,
-        scopes: Scopes,
-        change: Callable[[Fact], Fact],
-        action: str,
-        by: Author,
-        reason: str = "",
+        self, fact_id: int, scopes: Scopes, change: Callable[[Fact], Fact], action: str, by: Author, reason: str = ""
     ) -> Fact | None:
         def work(connection: Connection) -> Fact | None:
             fact = _find(connection, fact_id, scopes)
@@ -482,16 +475,12 @@ def _change_of(row: Row) -> FactChange:
         None if row[name] is None else str(json.loads(row[name])["content"]) for name in ("before", "after")
     )
     return FactChange(
-        id=row["id"],
-        fact_id=row["fact_id"],
+        **rows.columns(row, "id", "fact_id", "action", "reason", "message_id"),
         scope=Scope(key=row["scope_key"]),
-        action=row["action"],
         before=before,
         after=after,
-        reason=row["reason"],
         at=rows.moment(row["at"]),
         account=rows.account_of(row["account"]),
-        message_id=row["message_id"],
     )
 
 

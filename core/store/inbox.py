@@ -98,10 +98,8 @@ class Inbox:
 
     async def fail_raw(self, platform: str, update_id: int, error: str) -> None:
         """Marks an update that cannot be parsed; it stays for 30 days and is not offered again."""
-        now = rows.timestamp(self._clock.now())
-        await self._database.execute(
-            FAIL_RAW, {"platform": platform, "update_id": update_id, "error": rows.clean(error), "now": now}
-        )
+        values = {"platform": platform, "update_id": update_id, "error": rows.clean(error)}
+        await self._database.execute(FAIL_RAW, {**values, "now": rows.timestamp(self._clock.now())})
 
     async def accept(self, inbound: Inbound, received_at: datetime) -> int | None:
         """Stores an event and returns the id of its entry; None when it is known."""
@@ -137,7 +135,7 @@ class Inbox:
         )
 
     async def update(self, entry: InboxEntry) -> None:
-        """Stores the event of a waiting entry anew."""
+        """Replaces the event of a waiting entry."""
         values = {"id": entry.id, "inbound": self._stored(entry.inbound)}
         await self._database.execute("UPDATE inbox SET inbound = :inbound WHERE id = :id", values)
 

@@ -76,10 +76,8 @@ def set_sent(connection: Connection, message_id: int, blocks: Sequence[Json]) ->
         "SELECT text, blocks FROM messages WHERE id = :id AND NOT (kind = 'command' AND text = '')", {"id": message_id}
     ).fetchone()
     if row is not None:
-        connection.execute(
-            "UPDATE messages SET sent = :sent WHERE id = :id",
-            {"id": message_id, "sent": rows.dump_blocks(blocks, _usual(row["text"], row["blocks"]))},
-        )
+        values = {"id": message_id, "sent": rows.dump_blocks(blocks, _usual(row["text"], row["blocks"]))}
+        connection.execute("UPDATE messages SET sent = :sent WHERE id = :id", values)
 
 
 def amend(connection: Connection, address: Address, external_id: str, text: str | None) -> bool:
@@ -132,14 +130,9 @@ def _usual(text: str, blocks: str | None) -> Sequence[Json]:
 
 def _reword(connection: Connection, row: Row, text: str) -> None:
     blocks = rows.load_blocks(row["blocks"])
-    connection.execute(
-        "UPDATE messages SET text = :text, blocks = :blocks, sent = NULL WHERE id = :id",
-        {
-            "id": row["id"],
-            "text": text,
-            "blocks": None if blocks is None else rows.dump_blocks(_reworded(blocks, text), rows.text_block(text)),
-        },
-    )
+    encoded = None if blocks is None else rows.dump_blocks(_reworded(blocks, text), rows.text_block(text))
+    values = {"id": row["id"], "text": text, "blocks": encoded}
+    connection.execute("UPDATE messages SET text = :text, blocks = :blocks, sent = NULL WHERE id = :id", values)
     if not row["text"] and text:
         chunk_index.cover(connection, row["id"], row["session_id"])
 

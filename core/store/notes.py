@@ -293,14 +293,9 @@ class PendingNotes:
 def change_of(row: Row) -> NoteChange:
     """A row of `VERSIONS`."""
     return NoteChange(
-        id=row["id"],
+        **rows.columns(row, "id", "target", "action", "before", "after", "undoes"),
         scope=Scope(key=row["scope_key"]),
-        target=row["target"],
-        action=row["action"],
-        before=row["before"],
-        after=row["after"],
         at=rows.moment(row["at"]),
-        undoes=row["undoes"],
         is_insisted=bool(row["is_insisted"]),
         **_source(row),
     )
@@ -308,14 +303,12 @@ def change_of(row: Row) -> NoteChange:
 
 def _pending(row: Row) -> PendingNote:
     return PendingNote(
-        id=row["id"],
+        **rows.columns(row, "id", "target", "reason"),
         scope=Scope(key=row["scope_key"]),
-        target=row["target"],
         operations=tuple(
             Operation(action=action, content=content, old_text=old_text)
             for action, content, old_text in json.loads(row["operations"])
         ),
-        reason=row["reason"],
         at=rows.moment(row["at"]),
         **_source(row),
     )
@@ -323,10 +316,9 @@ def _pending(row: Row) -> PendingNote:
 
 def _source(row: Row) -> dict[str, Any]:
     return {
+        **rows.columns(row, "message_id", "external_id"),
         "account": rows.account_of(row["account"]),
-        "message_id": row["message_id"],
         "address": None if row["platform"] is None else rows.address_of(row),
-        "external_id": row["external_id"],
     }
 
 

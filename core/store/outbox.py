@@ -227,14 +227,10 @@ def _values(outbox_item: OutboxItem, now: datetime) -> dict[str, object]:
 
 def _outbox_item(row: Row) -> OutboxItem:
     return OutboxItem(
-        id=row["id"],
-        key=row["key"],
-        kind=row["kind"],
+        **rows.columns(row, "id", "key", "kind", "reply_to", "attempts"),
         address=Address.parse(row["lane"]),
         answer=rows.load_answer(row["payload"]),
         posted=tuple(json.loads(row["posted"])),
-        reply_to=row["reply_to"],
-        attempts=row["attempts"],
         next_at=rows.maybe_moment(row["next_at"]),
         is_over=row["done_at"] is not None or row["dead_at"] is not None,
     )

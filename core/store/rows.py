@@ -217,6 +217,11 @@ def set_meta(connection: Connection, key: str, value: str) -> None:
     connection.execute("REPLACE INTO state_meta (key, value) VALUES (:key, :value)", {"key": key, "value": value})
 
 
+def columns(row: Row, *names: str) -> dict[str, Any]:
+    """The columns that are fields of the same name and value."""
+    return {name: row[name] for name in names}
+
+
 def account_in(row: Row) -> Account:
     """The account in a row with `platform` and `user_id`."""
     return Account(platform=row["platform"], user_id=row["user_id"])
