@@ -16,8 +16,7 @@ Value = str | int | float | bool
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Writes beside, forces it to the disk, renames, forces the folder too. What is a link stays one. Raises OSError;
-    nothing stays behind."""
+    """Replaces a file atomically and durably; a link stays one. Raises OSError, and leaves nothing behind."""
     path = Path(os.path.realpath(path))
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_MARK)
     try:
@@ -37,14 +36,14 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def leftovers(path: Path) -> Iterator[Path]:
-    """What processes left beside the file that were killed while they wrote it."""
+    """Half-written files of processes that were killed."""
     path = Path(os.path.realpath(path))
     yield from path.parent.glob(f".{path.name}.*{_MARK}")
 
 
 def keep_options(file: Path, table: Sequence[str], options: Mapping[str, Value]) -> None:
-    """Sets `options` in the table of this dotted name; what the table has besides stays. Atomic, and durable when it
-    returns. Raises ValueError, with what to write by hand, where a part of the name is no table; OSError."""
+    """Sets `options` in the table of this dotted name; all else stays. Raises ValueError, with what to write by hand,
+    where a part of the name is no table; OSError."""
     file = file.resolve()
     try:
         document = tomlkit.parse(file.read_text(encoding="utf-8-sig") if file.exists() else "")

@@ -25,7 +25,7 @@ from config.validation import PLATFORMS
 DEFAULTS = Path(__file__).with_name("default.toml")
 SOUL = Path(__file__).with_name("soul.md")
 PRIVATE = ("mneme.toml", "memories", "state.db", "state.db-wal", "state.db-shm", "mneme.log", "files", "providers")
-"""What lies in a home and is for its owner's eyes only."""
+"""Files of a home that only its owner may read."""
 
 ENVIRONMENT: Mapping[str, str] = {
     "home": "MNEME_HOME",
@@ -37,7 +37,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "discord_api_url": "MNEME_DISCORD_API_URL",
     "discord_gateway_url": "MNEME_DISCORD_GATEWAY_URL",
 }
-"""Which variable fills which field; nothing else of the environment is looked at."""
+"""The field that a variable fills; nothing else of the environment is read."""
 
 RENAMED: Mapping[str, str] = {"model.cheap": "model.helper"}
 """Options of earlier versions and what they are called now."""
@@ -66,7 +66,7 @@ def _zone(name: str) -> str:
 
 
 def _local_zone() -> str:
-    """The machine's zone; UTC where the machine does not say or says something that is not a zone, as containers do."""
+    """The machine's zone; UTC where it has none, as in containers."""
     try:
         name = tzlocal.get_localzone_name()
         ZoneInfo(name)
@@ -111,8 +111,6 @@ class ModelOptions(_Section):
 
 
 class Owner(_Section):
-    """Numeric ids as strings."""
-
     telegram: UserIds
     discord: UserIds
     rooms: Rooms
@@ -120,7 +118,7 @@ class Owner(_Section):
     @property
     def accounts(self) -> tuple[str, ...]:
         """``"telegram:42"`` for each account."""
-        return tuple(f"telegram:{id}" for id in self.telegram) + tuple(f"discord:{id}" for id in self.discord)
+        return tuple(f"{platform}:{id}" for platform in PLATFORMS for id in getattr(self, platform))
 
 
 class Access(_Section):
@@ -139,8 +137,7 @@ class Turn(_Section):
 
 
 class ProviderOptions(BaseModel):
-    """A section [memory.providers.NAME]; what it has besides are the provider's own options, which the provider
-    checks."""
+    """A section [memory.providers.NAME]; the provider checks the options of its own."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
@@ -150,8 +147,7 @@ class ProviderOptions(BaseModel):
 
 
 class Price(_Section):
-    """What a million tokens cost: sent plain, answered, written to the cache for 5 minutes and for an hour (None: the
-    same), read from it."""
+    """What a million tokens cost; `cache_write` for 5 minutes, `cache_write_hour` None where it is the same."""
 
     input: Amount
     output: Amount
@@ -161,8 +157,6 @@ class Price(_Section):
 
 
 class UsageOptions(_Section):
-    """The section [usage]. `prices` are by the name of the model."""
-
     currency: Annotated[str, Field(min_length=1, max_length=10)]
     prices: Mapping[str, Price]
 
@@ -238,11 +232,8 @@ class Settings(_Section):
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> Settings:
-        """Reads all sources and makes the home (mode 0700), or closes one of ours that others can read. `environ`
-        stands in for the process's environment.
-
-        Raises SettingsError that names every problem.
-        """
+        """Reads all sources and makes the home (mode 0700). `environ` stands in for the process's environment. Raises
+        SettingsError that names every problem."""
         variables = os.environ if environ is None else environ
         given = {field: variables.get(name, "").strip() for field, name in ENVIRONMENT.items()}
         home, problems = _home(given.pop("home") or "~/.mneme")
@@ -266,12 +257,10 @@ class Settings(_Section):
 
     @property
     def is_telegram_on(self) -> bool:
-        """Whether to connect to Telegram."""
         return self.telegram.enabled is not False and self.telegram_token is not None
 
     @property
     def is_discord_on(self) -> bool:
-        """Whether to connect to Discord."""
         return self.discord.enabled is not False and self.discord_token is not None
 
     @property
@@ -280,14 +269,13 @@ class Settings(_Section):
         return [*["telegram"] * self.is_telegram_on, *["discord"] * self.is_discord_on]
 
     def secrets(self) -> tuple[str, ...]:
-        """The secrets in clear, for who has to keep them out of a log."""
-        held: list[SecretStr | None] = [getattr(self, field) for field in SECRETS]
-        held += self.variables.values()
+        """The secrets in clear, to keep them out of the log."""
+        held: list[SecretStr | None] = [*(getattr(self, field) for field in SECRETS), *self.variables.values()]
         return tuple(secret.get_secret_value() for secret in held if secret is not None)
 
 
 def _home(name: str) -> tuple[Path, list[str]]:
-    """The home, made if need be, and what is wrong with it."""
+    """The home, made if need be, and its problems."""
     home = Path(name)
     try:
         home = home.expanduser().absolute()
@@ -301,8 +289,8 @@ def _home(name: str) -> tuple[Path, list[str]]:
 
 
 def _close(home: Path) -> None:
-    """Takes from others the rights to the home and to what lies in it, where it is ours to do so. A home that is more
-    than Mneme's (the user's own folder, one above it, /tmp) is left as it is; `mneme check` says so."""
+    """Takes other users' rights to the home and its files away. A home that is more than Mneme's (the user's own
+    folder, one above it, /tmp) is left as it is; `mneme check` says so."""
     shared: tuple[Path, ...] = ()
     with contextlib.suppress(RuntimeError):
         shared = (Path.home(), *Path.home().parents)
@@ -315,7 +303,7 @@ def _close(home: Path) -> None:
 
 
 def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
-    """default.toml with mneme.toml laid over it, and what is wrong with the latter as a whole."""
+    """default.toml with mneme.toml laid over it, and the problems of the latter."""
     options, problems = tomllib.loads(DEFAULTS.read_text(encoding="utf-8")), []
     warnings: tuple[str, ...] = ()
     try:

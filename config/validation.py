@@ -1,6 +1,5 @@
-"""What a value of a setting must look like, and what is wrong with one in the words of somebody who edits TOML.
-
-Each check returns the value in its one form, or raises ValueError with a sentence.
+"""Checks of single values, which return the value in its one form or raise ValueError with a sentence; and pydantic's
+findings in the words of somebody who edits TOML.
 """
 
 from __future__ import annotations
@@ -48,21 +47,13 @@ def _split(key: str) -> tuple[str, str]:
     return platform, number
 
 
-def web_address(value: str) -> str:
-    return _checked_url(value, ("http", "https"))
-
-
 def provider_name(value: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", value):
         raise ValueError("is no name of a memory provider; they have small letters, digits and _")
     return value
 
 
-def socket_address(value: str) -> str:
-    return _checked_url(value, ("ws", "wss"))
-
-
-def _checked_url(value: str, schemes: tuple[str, str]) -> str:
+def web_address(value: str, schemes: tuple[str, str] = ("http", "https")) -> str:
     try:
         parts = urlsplit(value)
         is_good = parts.scheme in schemes and bool(parts.hostname) and (parts.port is None or parts.port > 0)
@@ -71,6 +62,10 @@ def _checked_url(value: str, schemes: tuple[str, str]) -> str:
     if not is_good:
         raise ValueError(f"is not an address; write {schemes[0]}://host:port or {schemes[1]}://host")
     return value.rstrip("/")
+
+
+def socket_address(value: str) -> str:
+    return web_address(value, ("ws", "wss"))
 
 
 _EXPECTED: Mapping[str, str] = {
@@ -82,7 +77,7 @@ _EXPECTED: Mapping[str, str] = {
     "tuple_type": "a list in brackets",
     "missing": "there too",
 }
-"""What pydantic's kinds of error ask for, in the words of somebody who edits TOML."""
+"""What pydantic's kinds of error ask for."""
 
 
 def problem(detail: Any, variables: Mapping[str, str]) -> str:

@@ -28,7 +28,6 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def day(at: datetime, zone: tzinfo) -> str:
-    """``3 May 2026``."""
     local = at.astimezone(zone)
     return f"{local.day} {local:%B %Y}"
 
@@ -58,7 +57,6 @@ NOT_IN_A_ROOM = "In a room everybody would read the answer. Ask me in a direct c
 
 
 def away(age: timedelta) -> str:
-    """For what was written so long ago that an answer would come out of nowhere."""
     hours = round(age.total_seconds() / 3600)
     ago = f"{age.days} days ago" if age.days >= 2 else f"{hours} hours ago" if hours > 1 else "a while ago"
     return f"I was away when you wrote this {ago}, so I have not answered it. Ask again if it still matters."
@@ -72,7 +70,6 @@ def failed(error: Exception, incident: str, *, is_kept: bool = True) -> str:
 
 
 def unknown_command(name: str, near: Sequence[str]) -> str:
-    """For a command that does not exist, with the names that are like it."""
     guess = f" Did you mean {' or '.join(f'/{one}' for one in near)}?" if near else ""
     return f"There is no command /{name[:40]}.{guess} /help lists them all."
 
@@ -93,7 +90,6 @@ ALREADY_RUNNING = (
 
 
 def stranger(code: str) -> str:
-    """For somebody who may be let in."""
     return (
         "I do not know you yet, so I keep nothing of what you write here. If my owner wants me to talk to you, show "
         f"them this code; it is good for one hour:\n\n`{code}`\n\nThey type `/approve {code}`."
@@ -101,7 +97,7 @@ def stranger(code: str) -> str:
 
 
 def asks_to_be_let_in(name: str, account: Account) -> str:
-    """To the owner. Without the code, which has to be passed on by whoever was shown it."""
+    """To the owner, without the code: only the person who was shown it can pass it on."""
     return (
         f"{person(name, account)} asks to be let in. If you want that, ask for the code that was shown there and send "
         "`/approve CODE`. Otherwise do nothing."
@@ -109,7 +105,6 @@ def asks_to_be_let_in(name: str, account: Account) -> str:
 
 
 def let_in(name: str, account: Account, *, is_owner: bool = False) -> str:
-    """To whoever approved it."""
     role = "is yours now and sees what you see" if is_owner else "may talk to me now, with a memory apart from yours"
     return f"{escape(name)} ({account.platform}, id {account.user_id}) {role}."
 
@@ -163,7 +158,6 @@ def titled(title: str | None) -> str:
 
 
 def new_session(last_id: int, last_title: str | None) -> str:
-    """After /new."""
     return (
         f"A new conversation. The last one{titled(last_title)} is kept as number {last_id}: `/sessions {last_id}` goes "
         "on with it."
@@ -186,12 +180,10 @@ JOB_DONE = {"pause": "Paused", "resume": "Resumed", "remove": "Removed", "run": 
 
 
 def job_set(number: int, text: str, when: str, *, is_prompt: bool) -> str:
-    """After /remind or /cron add."""
     return f"{'Scheduled question' if is_prompt else 'Reminder'} {number} is set: {when}: “{escape(text)}”."
 
 
 def job_doubt(when: str, text: str) -> str:
-    """Where the words allow another time."""
     return f"Do you mean {when}, “{escape(text)}”? Answer **yes** to set it, or say it again with another time."
 
 
@@ -272,7 +264,6 @@ OWNER_FILE = (
 
 
 def waits_for_yes(scope: Scope, reason: str, *, is_fact: bool) -> str:
-    """To whoever decides, once something is waiting."""
     text = f"Before I {'remember' if is_fact else 'note'} something, I need your yes: {reason}."
     if not scope.is_room:
         return f"{text} `/memory pending` shows it."
@@ -281,7 +272,6 @@ def waits_for_yes(scope: Scope, reason: str, *, is_fact: bool) -> str:
 
 
 def note_by_hand(name: str, scope: Scope, reason: str) -> str:
-    """About a note in a file that looks wrong."""
     room = f" of the room `{scope.key}`" if scope.is_room else ""
     return (
         f"A note that was written by hand into {name}{room} contains {reason}. It is used in the prompts; if you did "
@@ -290,7 +280,6 @@ def note_by_hand(name: str, scope: Scope, reason: str) -> str:
 
 
 def pending_notes(number: int) -> str:
-    """Below a list of notes."""
     return f"{number} waiting for your decision: `/memory pending`."
 
 
@@ -323,12 +312,10 @@ FORGOTTEN_FACT = "Forgotten. No message says it in these words, so none was eras
 
 
 def no_fact(name: str) -> str:
-    """For the name of a fact that is not here."""
     return f"There is no fact {name} here. `/memory facts` lists them."
 
 
 def ask_correction(*, is_direct: bool) -> str:
-    """Below a fact that is to be corrected."""
     where = "" if is_direct else ", with a mention of me or as a reply to one of my messages"
     return (
         f"What is right? Your next message{where}, a whole sentence, takes its place. A command, or **cancel**, leaves "
@@ -384,7 +371,6 @@ MISS_CAUSES: Mapping[MissCause, str] = {
     "idle": "after a pause longer than the server keeps it",
     "evicted": "although nothing had changed: the server had dropped it",
 }
-"""Why a prefix was not in the cache, to stand behind the number of tokens."""
 CALL_KINDS: Mapping[CallKind, str] = {
     "chat": "for answers",
     "title": "for titles",
@@ -400,19 +386,14 @@ USAGE_USAGE = "Write /usage, /usage months, /usage sessions, or /usage and the n
 
 def sync_state(counts: QueueCounts, backfill: Backfill | None) -> str:
     """How a service stands with what it is to be told; empty when it was told everything."""
-    past = (
-        ""
-        if backfill is None
-        else f"{(backfill.next_id - 1) * 100 // max(backfill.last_id, 1)} % of the past has been sent"
-    )
-    return "; ".join(filter(None, (_waiting(counts), given_up(counts), past)))
-
-
-def _waiting(counts: QueueCounts) -> str:
-    if not counts.waiting:
-        return ""
-    tried = f" (the last try: {counts.reason})" if counts.reason and not counts.dead else ""
-    return f"{counted(counts.waiting, 'message')} to it wait{'s' * (counts.waiting == 1)} to be delivered{tried}"
+    parts = [given_up(counts)]
+    if counts.waiting:
+        tried = f" (the last try: {counts.reason})" if counts.reason and not counts.dead else ""
+        waits = f"wait{'s' * (counts.waiting == 1)} to be delivered{tried}"
+        parts.insert(0, f"{counted(counts.waiting, 'message')} to it {waits}")
+    if backfill is not None:
+        parts.append(f"{(backfill.next_id - 1) * 100 // max(backfill.last_id, 1)} % of the past has been sent")
+    return "; ".join(filter(None, parts))
 
 
 def given_up(counts: QueueCounts) -> str:

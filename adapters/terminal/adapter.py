@@ -23,13 +23,14 @@ ADDRESS = Address(platform="terminal", chat_id="local")
 SCOPE = Scope.account("terminal", "local")
 HISTORY = "terminal_history"
 FILES = "files"
+# A path like /etc/hosts is no command.
 _COMMAND = re.compile(r"/(\w[\w-]{0,63})(?:\s+|$)")
 _LEAVING = frozenset({"quit", "exit"})
 
 
 class Terminal:
-    """Fills the role Adapter. `home` takes the history of typed lines and the files of answers; `stdin` and `stdout`
-    are those of the process unless given. `is_incognito`: whether what is typed is to be kept nowhere."""
+    """Fills the role Adapter. `home` takes the history of typed lines and the files of answers. `is_incognito`: whether
+    what is typed is to be kept nowhere."""
 
     platform = "terminal"
     problem = ""
@@ -56,11 +57,9 @@ class Terminal:
         self._screen: TerminalPipe | TerminalScreen | None = None
 
     async def open(self) -> None:
-        """Nothing to connect; the prompt is made."""
         self._opened()
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
-        """Takes messages until the end of input or /quit."""
         screen = self._opened()
         if isinstance(screen, TerminalScreen):
             screen.welcome(commands)
@@ -79,7 +78,6 @@ class Terminal:
                 await screen.attend(sink.serve(entry_id), stop)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        """A way to print something nobody has just asked for; there is one terminal only."""
         return self._opened().reply()
 
     async def close(self) -> None:
@@ -107,7 +105,7 @@ class Terminal:
         )
 
     def _save(self, file: File) -> str:
-        """Stores a file of an answer in the home; an earlier one of the same name stays."""
+        """Stores a file in the home beside an earlier one of the same name."""
         folder = self._home / FILES
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = folder / (re.sub(r"[^\w.-]+", "_", file.name).lstrip(".") or "file")
@@ -119,7 +117,6 @@ class Terminal:
 
 
 def _command(text: str) -> Command | None:
-    """A line that begins with a slash and a word; a path like /etc/hosts is no command."""
     match = _COMMAND.match(text)
     return None if match is None else Command(name=match[1].lower(), arguments=text[match.end() :].strip())
 

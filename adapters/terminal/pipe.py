@@ -1,6 +1,5 @@
-"""The terminal when a program is at one end: plain lines in, plain answers out, nothing else on standard output.
-
-Never blocks the event loop on input and needs no thread, so the process can end at any moment.
+"""The terminal when a program is at one end: plain lines in, plain answers out. Never blocks the event loop on input and
+needs no thread, so the process can end at any moment.
 """
 
 from __future__ import annotations
@@ -44,11 +43,9 @@ class TerminalPipe:
         return None
 
     def reply(self) -> Reply:
-        """A way to print one answer."""
         return _PlainReply(self._print)
 
     async def attend(self, work: Awaitable[None], _stop: Callable[[], Awaitable[None]]) -> None:
-        """Waits until the message is answered."""
         await work
 
     async def _line(self) -> bytes | None:
@@ -59,7 +56,7 @@ class TerminalPipe:
             except BlockingIOError:
                 continue
             except OSError:
-                # A folder, or something that is open for writing only: there is nothing to read, now or later.
+                # A folder, or something open for writing only.
                 chunk = b""
             self._has_ended = not chunk
             self._unread += chunk
@@ -67,7 +64,7 @@ class TerminalPipe:
         return line if line or end else None
 
     async def _readable(self) -> None:
-        """Returns when a read will not wait. Files cannot be watched, and need not be: they never make one wait."""
+        """Returns when a read will not wait. Files cannot be watched, but never make one wait."""
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
         try:

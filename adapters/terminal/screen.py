@@ -1,6 +1,5 @@
-"""The terminal when a person sits at it: a prompt with history and completion, answers as they are written, rendered.
-
-One line is edited or one answer is shown at a time; what arrives meanwhile (a reminder) is printed above.
+"""The terminal when a person sits at it: a prompt with history and completion, and rendered answers as they grow. One
+line is edited or one answer is shown at a time; what arrives meanwhile (a reminder) is printed above.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from core.types import Answer, CommandSpec, File
 REFRESHES_PER_S = 8
 WELCOME = "Write a message and press Enter. /help lists what I can do, /quit leaves, Ctrl-C stops an answer."
 _SECRET = ("/approve", "/forget", "/link")
-"""Commands whose line is not kept in the history."""
+"""Not kept in the history."""
 
 
 def hints(answer: Answer) -> list[str]:
@@ -75,7 +74,7 @@ class TerminalScreen:
         self._live: _LiveReply | None = None
 
     def welcome(self, commands: Sequence[CommandSpec]) -> None:
-        """Says hello, and knows from then on which commands there are."""
+        """Greets, and completes these commands from then on."""
         self._completer.commands = commands
         self._console.print(Text(WELCOME, style="dim"))
 
@@ -98,7 +97,6 @@ class TerminalScreen:
                 return text.strip("\n")
 
     def reply(self) -> Reply:
-        """A way to show one answer."""
         return _LiveReply(self)
 
     async def attend(self, work: Awaitable[None], stop: Callable[[], Awaitable[None]]) -> None:
@@ -127,15 +125,13 @@ class TerminalScreen:
         store_typeahead(self._input, typed)
 
     def start(self, reply: _LiveReply) -> Live | None:
-        """Gives the changing part of the screen to a reply, painted by rich at its own pace; None when it is taken or
-        the person is typing."""
+        """Gives the changing part of the screen to a reply; None when it is taken or the person is typing."""
         if self._live is not None or self._is_prompting:
             return None
         self._live = reply
         return Live(reply, console=self._console, transient=True, refresh_per_second=REFRESHES_PER_S)
 
     def end(self, reply: _LiveReply) -> None:
-        """The reply needs the changing part no more."""
         if self._live is reply:
             self._live = None
 
@@ -169,7 +165,6 @@ class _LiveReply:
             self._live.start()
 
     def show(self, text: str) -> None:
-        """Keeps the text; the next refresh shows it."""
         self._text = text
 
     async def finish(self, answer: Answer) -> None:
@@ -177,7 +172,6 @@ class _LiveReply:
         await self._screen.show(answer)
 
     async def abandon(self) -> None:
-        """Leaves nothing behind."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -195,8 +189,6 @@ class _LiveReply:
 
 
 class _History(FileHistory):
-    """Lines of earlier days, without secrets."""
-
     def __init__(self, filename: str, is_incognito: Callable[[], bool]) -> None:
         super().__init__(filename)
         self._is_incognito = is_incognito
@@ -207,8 +199,6 @@ class _History(FileHistory):
 
 
 class _Commands(Completer):
-    """Completes the name of a command at the beginning of a line."""
-
     commands: Sequence[CommandSpec] = ()
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:

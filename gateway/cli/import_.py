@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 SCOPES = 10
-"""Of so many scopes that the owner does not see is told by name."""
+"""So many scopes that the owner does not see are named."""
 
 
 def import_file(
@@ -77,7 +77,6 @@ def import_file(
     What it is, is seen by its content. The same file may be imported again: what is known is passed over, so an import
     that was interrupted goes on when it is started again.
     """
-    # The readers of all the formats, for which no other command should wait.
     from core.transfer.formats import Choices
     from core.transfer.source import Source
 
@@ -105,7 +104,7 @@ def import_file(
 
 
 async def _taken(services: Services, source: Source, bar: Progress) -> ImportReport:
-    """Takes the source in; then the indexes, so that the first question need not wait for them."""
+    """Takes the source in and indexes it, so that the first question need not wait."""
     task = bar.add_task("reading", total=source.size_bytes, count="")
 
     def progress(done: int) -> None:
@@ -125,9 +124,9 @@ def _show(report: ImportReport, source: Source, as_json: bool) -> None:
     if as_json:
         values = {name: getattr(report, name) for name in ImportReport.__slots__}
         values["sessions"] = len(report.sessions)
-        notes = {target: len(entries) for target, entries in source.notes().items()}
-        counts = {"scopes": {scope.key: number for scope, number in report.scopes.most_common()}, "notes": notes}
-        say_json({"kinds": source.kinds, **values, **counts})
+        values["scopes"] = {scope.key: number for scope, number in report.scopes.most_common()}
+        values["notes"] = {target: len(entries) for target, entries in source.notes().items()}
+        say_json({"kinds": source.kinds, **values})
         return
     known = f", {report.known:,} were known already" if report.known else ""
     taken, sessions = texts.counted(report.taken, "message"), texts.counted(len(report.sessions), "session")
@@ -142,7 +141,6 @@ def _show(report: ImportReport, source: Source, as_json: bool) -> None:
 
 
 def _show_unseen(report: ImportReport, own: frozenset[Scope]) -> None:
-    """What the owner does not find without being told where it is."""
     unseen = [(scope.key, number) for scope, number in report.scopes.most_common() if scope not in own]
     for key, number in unseen[:SCOPES]:
         name = key if key.isprintable() else repr(key)
@@ -156,7 +154,7 @@ def _show_unseen(report: ImportReport, own: frozenset[Scope]) -> None:
 async def _take_notes(
     services: Services, scope: Scope, found: dict[str, list[str]], is_wanted: bool | None, *, is_silent: bool
 ) -> None:
-    """Says that there are notes, and takes them where that is wanted: nobody typed them here, so they are reviewed."""
+    """Takes the notes where that is wanted; nobody typed them here, so they are reviewed."""
     tell = (lambda _: None) if is_silent else say
     parts = [f"{len(entries):,} in {FILES[target]}" for target, entries in found.items()]
     tell(f"Hermes has notes there, too: {texts.listed(parts)}.")
@@ -185,8 +183,7 @@ async def _take_notes(
 
 @contextmanager
 def _at(file: str) -> Iterator[tuple[Path, str]]:
-    """Where the file lies, and how to call it. What comes through a pipe is written down first, because it is read more
-    than once: to see what it is, and to take it."""
+    """The file's path and title; standard input is written down first, because it is read more than once."""
     if file != STDIN:
         yield Path(file), file
         return
@@ -198,7 +195,6 @@ def _at(file: str) -> Iterator[tuple[Path, str]]:
 
 
 def _bar() -> Progress:
-    """Progress on standard error, for people only."""
     shown = Console(file=sys.stderr)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[count]}"))
     return Progress(*columns, console=shown, transient=True, disable=not sys.stderr.isatty())

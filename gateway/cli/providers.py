@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from config.files import keep_options
+from config.files import Value, keep_options
 from config.settings import ProviderOptions, Settings
 from core.dates.periods import read as read_period
 from core.errors import ConfigError
@@ -22,7 +22,6 @@ Mode = Literal["hybrid", "context", "tools"]
 
 
 def add_providers(memory: typer.Typer) -> None:
-    """Puts the commands beside the others of `mneme memory`."""
     memory.command("providers")(_providers)
     memory.command("setup")(_setup)
     memory.command("sync")(_sync)
@@ -35,26 +34,17 @@ def _providers(as_json: AsJson = False) -> None:
         settings = services.settings
         found, wrong = chosen(settings)
         plugins, queue = Plugins(settings.home), SyncQueue(services.database, services.clock)
-        on = {
-            one.name: "; ".join(
-                filter(
-                    None,
-                    (f"on, {one.mode}", texts.sync_state(await queue.counts(one.name), await queue.backfill(one.name))),
-                )
-            )
-            for one in found
-        }
-        states = {name: _state(settings, plugins, name, on) for name in plugins.names()}
-        rows = {**dict.fromkeys(BUILT_IN, "built in, always on"), **states}
+        rows = dict.fromkeys(BUILT_IN, "built in, always on")
+        rows |= {name: _state(settings, plugins, name) for name in plugins.names()}
+        for one in found:
+            sync = texts.sync_state(await queue.counts(one.name), await queue.backfill(one.name))
+            rows[one.name] = f"on, {one.mode}" + (f"; {sync}" if sync else "")
         if not settings.memory.facts:
             rows["facts"] = "built in, switched off by memory.facts"
         if as_json:
             say_json({"providers": rows, "warnings": list(wrong.values())})
             return
-        for name, state in rows.items():
-            tell(f"{name}: {state}")
-        for warning in wrong.values():
-            tell(warning)
+        tell("\n".join([*(f"{name}: {state}" for name, state in rows.items()), *wrong.values()]))
 
     visit(work)
 
@@ -88,12 +78,10 @@ def _sync(
             say_json({"conversations": sessions, "again": again})
             return
         more = f", and once more of what was given up ({texts.counted(again, 'message')})" if again else ""
-        when = (
-            "while Mneme runs, as it does now" if is_running(services.settings.home) else "while Mneme runs: start it"
-        )
+        when = ", as it does now" if is_running(services.settings.home) else ": start it"
         tell(
             f"{name} is told of {texts.counted(sessions, 'conversation')}, as far as it does not know them{more}. That "
-            f"happens {when}; `mneme memory providers` says how far it is."
+            f"happens while Mneme runs{when}; `mneme memory providers` says how far it is."
         )
 
     visit(work)
@@ -127,16 +115,8 @@ def _setup(
         form = Plugins(settings.home).form(name)
         values = _answers(form, dict(_pair(option) for option in options or ()), settings, name)
         present = settings.memory.providers.get(name, ProviderOptions())
-        _keep(
-            settings,
-            table,
-            {
-                "enabled": True,
-                "mode": mode or present.mode,
-                "sync_every_turns": every or present.sync_every_turns,
-                **values,
-            },
-        )
+        ours = {"mode": mode or present.mode, "sync_every_turns": every or present.sync_every_turns}
+        _keep(settings, table, {"enabled": True, **ours, **values})
         _, wrong = chosen(load())
         if name in wrong:
             say(f"The memory {name} is set up.")
@@ -149,17 +129,15 @@ def _setup(
             tell(warning)
 
 
-def _answers(
-    form: OptionForm, given: dict[str, str], settings: Settings, name: str
-) -> dict[str, str | int | float | bool]:
-    """The options as they were given, else as they stand, else as a person at the terminal says. All are checked."""
+def _answers(form: OptionForm, given: dict[str, str], settings: Settings, name: str) -> dict[str, Value]:
+    """The options as given, else as they stand, else as a person at the terminal says; all are checked."""
     for key in given:
         if key in RESERVED:
             raise ConfigError(f"{key} has an option of its own: see mneme memory setup --help.")
         form.read(key, given[key])
     table = settings.memory.providers.get(name)
     known = {} if table is None else dict(table.model_extra or {})
-    values: dict[str, str | int | float | bool] = {}
+    values: dict[str, Value] = {}
     missing = []
     for key in form.fields:
         default = str(known[key]) if key in known else form.default(key)
@@ -176,8 +154,7 @@ def _answers(
     return values
 
 
-def _asked(form: OptionForm, key: str, default: str | None) -> str | int | float | bool:
-    """What a person says, asked again until it can be used."""
+def _asked(form: OptionForm, key: str, default: str | None) -> Value:
     while True:
         written = typer.prompt(form.question(key), default=default, show_default=bool(default))
         try:
@@ -186,7 +163,7 @@ def _asked(form: OptionForm, key: str, default: str | None) -> str | int | float
             tell(str(error))
 
 
-def _keep(settings: Settings, table: tuple[str, ...], options: dict[str, str | int | float | bool]) -> None:
+def _keep(settings: Settings, table: tuple[str, ...], options: dict[str, Value]) -> None:
     try:
         keep_options(settings.home / "mneme.toml", table, options)
     except ValueError as error:
@@ -200,13 +177,10 @@ def _pair(option: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-def _state(settings: Settings, plugins: Plugins, name: str, on: dict[str, str]) -> str:
-    if name in on:
-        return on[name]
+def _state(settings: Settings, plugins: Plugins, name: str) -> str:
+    """Of a provider that is not on."""
     try:
         plugins.form(name)
     except ConfigError as error:
         return f"broken: {error}"
-    if name in settings.memory.providers:
-        return "off"
-    return f"not set up; mneme memory setup {name} does it"
+    return "off" if name in settings.memory.providers else f"not set up; mneme memory setup {name} does it"

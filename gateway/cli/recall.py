@@ -119,7 +119,7 @@ async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[Hi
 
 
 async def _stream(search: HistorySearch, query: SearchQuery) -> None:
-    """One line in, one object out, also for a blank line, until the input ends; what fails says so in ``error``."""
+    """One JSON object for each line, also a blank one; what fails says so in ``error``."""
     for line in sys.stdin.buffer:
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         try:

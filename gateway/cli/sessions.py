@@ -137,7 +137,6 @@ def _export(scope: InScope = None) -> None:
 
 
 async def _write(services: Services, scopes: frozenset[Scope], session_id: int | None = None) -> None:
-    """The lines on standard output; what is not among them is counted on standard error."""
     from core.transfer.formats import to_line
 
     async for record in services.archive.export(scopes, session_id):

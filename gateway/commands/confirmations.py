@@ -1,8 +1,6 @@
-"""The one way in which something is done only after a yes: a question waits for the person's next message.
-
-A command answers with `Answer.confirm`; the question is a row that survives a restart, for the account that was asked,
-at its address, for ten minutes. A yes, or the button, runs the command; anything else cancels it and is handled as
-usual. `Answer.dictated` waits in the same way for a sentence.
+"""Questions that wait for a yes: a command answers with `Answer.confirm`, kept as a row for the account and address
+that was asked, for ten minutes. A yes, or the button, runs it; anything else cancels it and is handled as usual.
+`Answer.dictated` waits in the same way for a sentence.
 """
 
 from __future__ import annotations
@@ -45,51 +43,37 @@ class Confirmations:
         self._actions = actions
         self._clock = clock
 
-    async def ask(self, command: Command, context: CommandContext) -> Button:
-        """Lets `command` wait for the person's yes. The button says yes; what it does stands in its row alone."""
-        return await self._add(self._question(command, context))
-
-    async def listen(self, command: Command, context: CommandContext) -> None:
-        """Lets `command` wait for a sentence of the person's, which is put behind its arguments."""
-        await self._add(replace(self._question(command, context), takes_words=True))
+    async def ask(self, command: Command, context: CommandContext, *, takes_words: bool = False) -> Button:
+        """Lets `command` wait for the person's yes, given by message or with the button; with `takes_words` for a
+        sentence, which is put behind its arguments."""
+        action = self._action(command, context.account, context.scope, context.inbound.address, context.origin)
+        return await self._add(replace(action, takes_words=takes_words))
 
     async def ask_elsewhere(
         self, command: Command, account: Account, scope: Scope, address: Address, key: str
     ) -> Button:
         """A question that leaves in the outbox item of that `key` for an account at `address`: until it has arrived, no
         message there says yes to it, and none cancels it."""
-        return await self._add(
-            ButtonAction(
-                id=secrets.token_urlsafe(12),
-                scope=scope,
-                account=account,
-                command=command,
-                expires_at=self._clock.now() + LIFETIME,
-                address=address,
-                outbox_item=key,
-                origin=key,
-            )
-        )
+        return await self._add(replace(self._action(command, account, scope, address, key), outbox_item=key))
 
     async def _add(self, action: ButtonAction) -> Button:
         await self._actions.add([action])
         return Button(label="Yes", command=YES, id=action.id)
 
-    def _question(self, command: Command, context: CommandContext) -> ButtonAction:
+    def _action(self, command: Command, account: Account, scope: Scope, address: Address, origin: str) -> ButtonAction:
         return ButtonAction(
             id=secrets.token_urlsafe(12),
-            scope=context.scope,
-            account=context.account,
+            scope=scope,
+            account=account,
             command=command,
             expires_at=self._clock.now() + LIFETIME,
-            address=context.inbound.address,
-            origin=context.origin,
+            address=address,
+            origin=origin,
         )
 
     async def taken(self, inbound: Inbound) -> Command | None:
-        """What an event of the person confirms, or is the sentence of (`is_dictated` tells which); None when nothing
-        waited, or the event is neither and what waited waits no more. To be asked of every message, command and press
-        in its turn, before all else."""
+        """The command that an event confirms, or gives the sentence for; None when nothing waited, or the event is
+        neither and what waited is over. Must see every message, command and press in its turn, before all else."""
         account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
         taker = f"{inbound.kind}:{inbound.message_id}"
         waiting = await self._actions.take(inbound.address, account, taker, self._clock.now())
@@ -106,8 +90,7 @@ class Confirmations:
 
 
 def is_dictated(inbound: Inbound) -> bool:
-    """Whether a message is a sentence of the person's own, said to us: no command, no forward, and neither a yes, a no
-    nor a word that cancels it."""
+    """Whether a message is a typed sentence to us: no command, and neither a yes, a no nor a word that cancels."""
     if inbound.kind != "message" or inbound.command is not None or inbound.origin != "typed" or is_yes(inbound):
         return False
     said = "".join(sign for sign in inbound.text.casefold() if sign.isalpha())
@@ -116,8 +99,7 @@ def is_dictated(inbound: Inbound) -> bool:
 
 
 def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
-    """Whether a person says yes and nothing else, in whatever language, case and punctuation; or, where that
-    `is_ok_enough`, agrees in another word."""
+    """Whether a person says yes and nothing else, in any language, case and punctuation; "ok" where that is enough."""
     if inbound.attachments or inbound.origin != "typed":
         return False
     if inbound.command is not None:

@@ -29,7 +29,6 @@ class CommandContext:
 
     @property
     def account(self) -> Account:
-        """The account that speaks."""
         return Account(platform=self.inbound.address.platform, user_id=self.inbound.sender.id)
 
     @property
@@ -44,7 +43,7 @@ class CommandContext:
 
     @property
     def origin(self) -> str:
-        """Names the command's own message, or the button it came from, for ever: what it makes is made once."""
+        """A stable key of the command's message or button: what it makes is made once."""
         press = self.inbound.kind == "action"
         return f"{self.inbound.address.key}#{self.inbound.text if press else self.inbound.message_id}"
 
@@ -63,7 +62,6 @@ class CommandContext:
 
     @property
     def erasure_request(self) -> ErasureRequest:
-        """On whose behalf something is forgotten."""
         return ErasureRequest(
             account=self.account,
             scope=self.scope,

@@ -1,7 +1,5 @@
-"""/remember, /facts, and the facts in /memory: what is known, page by page, each with why, forget, pin and correct.
-
-A fact is named by ``f`` and its number for good, a change by ``c`` and its number. In a room everybody reads the facts,
-and only the owner and whoever said one change it.
+"""/remember, /facts, and the facts in /memory. A fact is named by ``f`` and its number, a change by ``c`` and its
+number. In a room everybody reads the facts; only the owner and who said one change it.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from core.facts.ranking import FactRanking, KnownFacts, Question
 from core.markup.source import escape
 from core.store.facts import Fact, FactChange
 from core.store.messages import find_original
-from core.types import Answer, Button, Command, Message, Sender
+from core.types import Account, Answer, Button, Command, Message, Sender
 from gateway import texts
 from gateway.commands.context import CommandContext, announced
 from gateway.commands.privacy import CONFIRMED, receipt_text, traces_text
@@ -34,8 +32,6 @@ ACTIONS = ("facts", "changes", "why", "pin", "unpin", "right", "wrong", "correct
 
 
 class FactCommands:
-    """/remember and /facts, and for /memory what concerns facts, over the facts of `services`."""
-
     specs = announced("remember", "facts")
 
     def __init__(self, services: Services) -> None:
@@ -69,7 +65,7 @@ class FactCommands:
         return Answer(text=f"I will remember:\n\n{lines}", buttons=tuple(_button("Why", fact) for fact in facts))
 
     async def _pointed_at(self, command: Command, context: CommandContext) -> Message | None:
-        """The message to remember: the one whose menu was used, or the one that is answered with /remember alone."""
+        """The message whose menu was used, or that is answered with /remember alone."""
         inbound = context.inbound
         if inbound.reply_to is None or inbound.kind != "message" or (command.arguments and not inbound.is_interaction):
             return None
@@ -78,12 +74,11 @@ class FactCommands:
 
     @staticmethod
     def changes_facts(action: str, text: str) -> bool:
-        """Whether this of /memory is about facts and changes something. `action` is its first word in lower case,
-        `text` what follows."""
+        """Whether a /memory changes a fact. `action` is its first word in lower case, `text` what follows."""
         return action in _CHANGING and _is_meant(action, text) and not (action == "correct" and not _rest(text))
 
     async def answer(self, action: str, text: str, context: CommandContext) -> Answer | None:
-        """What /memory says to something about facts; None where it is about something else."""
+        """The answer of /memory about facts; None where it is about something else."""
         if action == "facts":
             return await self._list(text, context)
         if action == "changes":
@@ -121,14 +116,13 @@ class FactCommands:
         return Answer(text="\n".join(lines), buttons=tuple(_button(f"f{fact.id}", fact) for fact in found))
 
     async def find(self, text: str, context: CommandContext, limit: int) -> Sequence[Fact]:
-        """What is known here about something, best first; without words the latest."""
+        """Facts about something, best first; without words the latest."""
         if not text:
             return await self._facts.page(context.scopes, 0, limit)
         question = Question.of(text, context.scopes, self._services.clock.now(), context.account)
         return await self.known.search(question, limit)
 
     async def page(self, context: CommandContext, number: int = 1) -> Answer:
-        """One page of what is known here, from 1 on."""
         found = await self._facts.page(context.scopes, (max(1, number) - 1) * PAGE, PAGE + 1)
         shown, has_more = found[:PAGE], len(found) > PAGE
         if not shown:
@@ -149,23 +143,13 @@ class FactCommands:
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
     async def _doubted_line(self, fact: Fact, context: CommandContext) -> str:
-        """A fact in a line, with the doubt that nobody has cleared up since."""
         history = await self._facts.history(fact.id, context.scopes)
         doubt = history[-1].reason if fact.is_open and history and history[-1].action == "flag" else ""
         return f"{self._line(fact)}{f' ❓ _{escape(doubt)}_' if doubt else ''}"
 
     async def _why(self, fact: Fact, context: CommandContext) -> Answer:
-        """Where a fact comes from, what became of it, and what can be done with it."""
         history = await self._facts.history(fact.id, context.scopes)
-        worded = [change for change in history if change.action in ("learn", "correct", "undo")][-1:]
-        is_fixed = any(change.action == "correct" for change in worded)
-        author = worded[0].account if is_fixed else fact.account
-        speaker = fact.speaker if author == fact.account and fact.speaker else "Somebody here"
-        who = "You" if author in (None, context.account) else escape(speaker)
-        did = "corrected it" if is_fixed else texts.FACT_SOURCES[fact.origin]
-        times = "" if fact.said == 1 else f", {fact.said} times in all"
-        said = self.known.day(fact.last_at or fact.created_at)
-        lines = [self._line(fact), "", f"{who} {did}, last on {said}{times}.", _surety(fact)]
+        lines = [self._line(fact), "", self._source(fact, history, context.account), _surety(fact)]
         if fact.is_pinned:
             lines.append("It is pinned: it does not fade with age.")
         if fact.message_id is not None:
@@ -177,6 +161,16 @@ class FactCommands:
             look = Command(name="recall", arguments=f"around:{fact.message_id}")
             buttons.append(Button(label="The message", command=look))
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
+
+    def _source(self, fact: Fact, history: Sequence[FactChange], asker: Account) -> str:
+        worded = [change for change in history if change.action in ("learn", "correct", "undo")][-1:]
+        is_fixed = any(change.action == "correct" for change in worded)
+        author = worded[0].account if is_fixed else fact.account
+        speaker = fact.speaker if author == fact.account and fact.speaker else "Somebody here"
+        who = "You" if author in (None, asker) else escape(speaker)
+        did = "corrected it" if is_fixed else texts.FACT_SOURCES[fact.origin]
+        times = "" if fact.said == 1 else f", {fact.said} times in all"
+        return f"{who} {did}, last on {self.known.day(fact.last_at or fact.created_at)}{times}."
 
     async def _correct(self, fact: Fact, text: str, context: CommandContext) -> Answer:
         if not text:
@@ -191,7 +185,6 @@ class FactCommands:
         return Answer(text=f"Corrected:\n\n{self._line(fixed)}{before}", buttons=(_button("Why", fixed), *undo[-1:]))
 
     async def _forget(self, fact: Fact, context: CommandContext) -> Answer:
-        """Shows what goes with a fact, and lets it wait for a yes."""
         request = context.erasure_request
         phrase = " ".join(re.sub(r'["“”„″]', " ", fact.content).split())
         traces = await self._services.forgetting.look(f'"{phrase}"', request)
@@ -203,7 +196,7 @@ class FactCommands:
         )
 
     async def _erase(self, text: str, context: CommandContext) -> Answer:
-        """What a yes runs. The fact goes last, so that what a crash cut short can be done again."""
+        """What a yes runs. The fact goes last, so that it can be done again after a crash."""
         name, _, token = text.partition(f" {CONFIRMED.strip()}")
         match = _FACT.fullmatch(name)
         fact = await self._facts.find(int(match[1]), context.scopes) if match else None
@@ -219,7 +212,6 @@ class FactCommands:
         return Answer(text=done)
 
     async def _changes(self, text: str, context: CommandContext) -> Answer:
-        """The latest changes, or the latest up to one that is named."""
         named = _CHANGE.fullmatch(text)
         found = await self._facts.changes(context.scopes, SHOWN_CHANGES + 1, int(named[1]) if named else None)
         if not found:
@@ -234,7 +226,6 @@ class FactCommands:
         return Answer(text="\n".join(lines), buttons=tuple(_link("Older", f"changes c{one.id}") for one in older))
 
     async def _undo(self, text: str, context: CommandContext) -> Answer:
-        """By a change's name, or the latest change of a fact."""
         change_id = _CHANGE.fullmatch(text)
         if change_id is None:
             fact = await self._fact(text, context)
@@ -275,7 +266,6 @@ class FactCommands:
 
 
 def _words(source: Message, asker: Sender) -> str:
-    """What a message says; marked where it is not the asker's own words."""
     if source.origin != "typed":
         return f"{source.origin.replace('_', ' ').capitalize()}: {source.text}"
     if source.sender == asker:
@@ -297,7 +287,7 @@ def _check(fact: Fact, context: CommandContext) -> None:
 
 
 def _is_meant(action: str, text: str) -> bool:
-    """Whether a fact is named, or a change to undo; a note may be asked for by words that begin in the same way."""
+    """Whether a fact is named, or a change to undo; words about a note may begin in the same way."""
     if action == "undo" and _CHANGE.fullmatch(text):
         return True
     may_go_on = action == "correct" or (action == "forget" and _rest(text).startswith(CONFIRMED.strip()))

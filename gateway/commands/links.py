@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from core.errors import Refused
 from core.store.links import Link, NamedAccount
 from core.store.outbox import OutboxItem
-from core.types import Account, Address, Answer, Command
+from core.types import Address, Answer, Command
 from gateway import texts
 from gateway.commands.confirmations import Confirmations
 from gateway.commands.context import CommandContext, announced
@@ -20,7 +20,7 @@ ASKED = "link:asked:"
 
 
 class LinkCommands:
-    """Over the links of `services`. The other side is told through the outbox; `on_wake` is called then."""
+    """The other side is told through the outbox; `on_wake` is called then."""
 
     specs = announced("link", "unlink")
 
@@ -49,8 +49,7 @@ class LinkCommands:
         return Answer(text=_question(link.offered, link.claimed), confirm=_yes(link))
 
     async def undelivered(self, key: str) -> None:
-        """The question in the outbox item of this key (see `ASKED`) did not arrive: the other side is told, and the
-        link is cancelled."""
+        """Cancels the link whose question (see `ASKED`) did not arrive, and tells the other side."""
         number = key.removeprefix(ASKED).partition(":")[0]
         link = await self._links.asked(int(number)) if number.isdecimal() else None
         if link is None:
@@ -71,24 +70,19 @@ class LinkCommands:
             joined = Answer(text=texts.LINK_JOINED)
             await self._send(f"link:{link.id}:joined", link.claimed_address, joined)
             return joined
-        # The question to who offered the code, once for each yes of the other side.
         key = f"{ASKED}{link.id}:{context.origin}"
         asked = Answer(text=_question(link.claimed, link.offered))
         await self._send(key, link.address, asked, link)
         return Answer(text=texts.LINK_ASKED.format(other=_names(link.offered)[0]))
 
     async def _part(self, context: CommandContext, name: str) -> Answer:
-        own = context.account
-        parted = await self._other(own, name) if name and name != own.key else own
-        if not await self._links.unlink(parted):
+        named = {one.account.key: one.account for one in await self._links.accounts(context.account)}
+        named[""] = named[context.account.key] = context.account
+        if name not in named:
+            raise Refused(texts.NO_SUCH_ACCOUNT)
+        if not await self._links.unlink(named[name]):
             raise Refused(texts.NOT_LINKED)
-        return Answer(text=texts.UNLINKED.format(account=parted.key))
-
-    async def _other(self, own: Account, name: str) -> Account:
-        for one in await self._links.accounts(own):
-            if one.account.key == name:
-                return one.account
-        raise Refused(texts.NO_SUCH_ACCOUNT)
+        return Answer(text=texts.UNLINKED.format(account=named[name].key))
 
     async def _send(self, key: str, address: Address, answer: Answer, asking: Link | None = None) -> None:
         """Once for each key; with the question of `asking` to who offered its code."""

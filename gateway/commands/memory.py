@@ -24,14 +24,13 @@ T = TypeVar("T")
 PAGE = 10
 SAID_CHARS = 300
 BUTTONS = 8
-"""So many of what waits get buttons."""
 _CHANGING = ("add", "replace", "remove", "undo", "approve", "reject")
 _REPLACEMENT = re.compile(r"""\s*(?:["“„](?P<quoted>[^"”“]+)["”“]\s*(?:=>)?|(?P<plain>.*?)=>)(?P<new>.*)""", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteEdit:
-    """What is to become of a note. `target`: memory, user, or empty for the one that has `old`."""
+    """A change of a note. `target`: memory, user, or empty for the one that has `old`."""
 
     action: str
     target: str = ""
@@ -41,7 +40,7 @@ class NoteEdit:
 
     @classmethod
     def parse(cls, action: str, text: str) -> NoteEdit:
-        """Of what stands behind /memory add, replace or remove. Raises Refused."""
+        """Reads what follows /memory add, replace or remove. Raises Refused."""
         target, rest = _target(text)
         rest, is_insisting = insisting(rest)
         if is_insisting and not target:
@@ -59,8 +58,6 @@ class NoteEdit:
 
 
 class MemoryCommands:
-    """/memory over the notes of `services` and `facts`."""
-
     specs = announced("memory")
 
     def __init__(self, services: Services, facts: FactCommands) -> None:
@@ -110,8 +107,8 @@ class MemoryCommands:
         return "\n\n".join([*sections, *map(escape, await self._notebook.troubles(context.scopes))])
 
     async def change(self, edit: NoteEdit, context: CommandContext) -> Answer:
-        """Adds, replaces or removes a note. What looks wrong is asked about first; in a room a member changes only what
-        the same member noted."""
+        """Adds, replaces or removes a note. What looks wrong is asked about first; a member of a room changes only
+        notes of their own."""
         author = replace(context.author, is_insisting=edit.is_insisting)
         is_asked = author.origin == "typed" and not edit.is_insisting and not context.is_shell
         if is_asked and (reason := suspicion(cleaned(edit.new))):
@@ -189,7 +186,6 @@ class MemoryCommands:
         return Answer(text="\n".join([*lines, "", texts.HISTORY_HINT]), buttons=(more,) if len(changes) > PAGE else ())
 
     def _explained(self, found: Provenance) -> str:
-        """Who noted it, when, and from which message."""
         if found.change is None:
             return f"“{escape(found.entry)}” stands in the file; who put it there is not known."
         lines = [f"“{escape(found.entry)}”", self._line(found, found.change, is_brief=True)]
@@ -202,7 +198,6 @@ class MemoryCommands:
         return "\n\n".join(lines)
 
     def _line(self, one: Provenance, change: NoteChange, *, is_brief: bool = False) -> str:
-        """A change with the number that undo takes."""
         done = texts.NOTE_DONE[change.action] if change.undoes is None else f"change {change.undoes} undone"
         who = "" if change.account is None else f", by {change.account.key}"
         asked = ", after a yes" if change.is_insisted else ""
@@ -218,7 +213,6 @@ class MemoryCommands:
 
 
 def _way(change: NoteChange) -> str:
-    """How it was asked for."""
     if change.message_id is not None:
         return ", from a message"
     if change.address is not None:
@@ -227,7 +221,7 @@ def _way(change: NoteChange) -> str:
 
 
 async def _legible(work: Awaitable[T]) -> T:
-    """Does something with notes; a refusal that names some shows them letter by letter."""
+    """Awaits `work`; a refusal that quotes notes shows them letter by letter."""
     try:
         return await work
     except Refused as refusal:
@@ -235,7 +229,7 @@ async def _legible(work: Awaitable[T]) -> T:
 
 
 def _plainly(sentences: str) -> str:
-    """What the notebook says, as Markdown that reads so letter by letter; what it lists stays a list."""
+    """The notebook's sentences as Markdown that shows them letter by letter; lists stay lists."""
     return "\n".join(
         f"- {escape(line[2:])}" if line.startswith("- ") else escape(line) for line in sentences.split("\n")
     )

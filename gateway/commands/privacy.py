@@ -1,5 +1,5 @@
-"""/forget erases, after a yes, what there is of something with all that was made of it; /export gives a person all that
-is held about them, in a direct chat only."""
+"""/forget erases, after a yes, something with all that was made of it; /export gives a person all that is held about
+them, in a direct chat only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gateway.commands.context import CommandContext, announced
 from gateway.services import Services
 
 CONFIRMED = "--confirmed "
-"""Stands before the name of the list in what a yes runs; the name is a secret of the person's."""
+"""Stands before the token in what a yes runs; the token is the person's secret."""
 LINE_CHARS = 160
 PART_CHARS = 8_000_000
 """Longest part of an export: compressed it is below what every platform lets a bot send."""
@@ -32,8 +32,6 @@ PARTS = 10
 
 
 class ForgetCommands:
-    """Over the forgetting of `services`."""
-
     specs = announced("forget")
 
     def __init__(self, services: Services) -> None:
@@ -60,7 +58,6 @@ class ForgetCommands:
 
 
 def traces_text(traces: ErasurePreview, zone: tzinfo, *, is_limited: bool = False) -> str:
-    """What would go, as Markdown."""
     parts = [texts.forgettable(traces.counts) + " of your own words here" * is_limited] if traces.counts else []
     if traces.derived:
         parts.append(f"{texts.counted(traces.derived, 'thing')} that repeat{'s' * (traces.derived == 1)} it")
@@ -77,7 +74,6 @@ def traces_text(traces: ErasurePreview, zone: tzinfo, *, is_limited: bool = Fals
 
 
 def receipt_text(receipt: ErasureReceipt) -> str:
-    """What went, and what is left to somebody else, as Markdown."""
     parts = [texts.forgettable(receipt.counts)] if receipt.counts else []
     if receipt.derived:
         parts.append(f"{texts.counted(receipt.derived, 'thing')} that repeated it")
@@ -94,8 +90,6 @@ def _line(trace: ErasureItem, zone: tzinfo) -> str:
 
 
 class ExportCommands:
-    """What was said, in the format of `mneme import`, and beside it all else."""
-
     specs = announced("export")
 
     def __init__(self, services: Services) -> None:
@@ -133,7 +127,7 @@ class ExportCommands:
 
 
 async def _parts(lines: AsyncIterator[str]) -> AsyncIterator[str]:
-    """Whole lines in parts that can be sent; not more of them than can."""
+    """Whole lines in parts of PART_CHARS; at most one part more than can be sent."""
     part: list[str] = []
     size = count = 0
     async for line in lines:

@@ -28,8 +28,6 @@ _SWITCHES = re.compile(rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORE
 
 
 class RecallCommands:
-    """`zone` is the IANA name for the dates that are shown."""
-
     specs = announced("recall")
 
     def __init__(self, recall: HistorySearch, zone: str) -> None:
@@ -71,7 +69,7 @@ def _parted(arguments: str) -> tuple[tuple[str, ...], str]:
 
 
 def _next(results: SearchResults, present_id: int) -> list[Button]:
-    """What may be wanted next of what is shown, by its numbers; `present_id` is the session one is in already."""
+    """Buttons for what is shown, by its numbers; `present_id` is the session one is in already."""
     if results.shape in ("scroll", "read"):
         return [
             button for found in results.sessions for button in _beyond(found, results.shape == "scroll", present_id)
@@ -87,7 +85,6 @@ def _next(results: SearchResults, present_id: int) -> list[Button]:
 
 
 def _beyond(found: FoundSession, is_scroll: bool, present_id: int) -> list[Button]:
-    """The ways out of a window into the rest of its session."""
     buttons = []
     if found.messages_before and found.window:
         buttons.append(_look("Earlier", f"around:{found.window[0].message_id}"))

@@ -64,12 +64,11 @@ class Commands:
         return command != YES and (group is None or group.is_reading(command))
 
     def kept(self, command: Command) -> str:
-        """The command as it is kept."""
         is_secret = command.name in _SECRET_ARGUMENTS
         return f"/{command.name}" + (f" {command.arguments}" if command.arguments and not is_secret else "")
 
     def discreet(self, inbound: Inbound) -> Inbound:
-        """The event as it is written down before it is served: arguments that are never kept are not in it."""
+        """The event as it is written down: without arguments that are never kept."""
         command = inbound.command
         if command is None or command.name not in _SECRET_ARGUMENTS or not command.arguments:
             return inbound
@@ -108,16 +107,15 @@ class Commands:
         buttons = tuple(replace(button, id=secrets.token_urlsafe(12)) for button in answer.buttons)
         account = context.account if context.inbound.is_direct or (spec and spec.is_private) else None
         expires_at = self._clock.now() + BUTTON_LIFE
+        scope = context.scope
         await self._actions.add(
             [
-                ButtonAction(
-                    id=button.id, scope=context.scope, account=account, command=button.command, expires_at=expires_at
-                )
-                for button in buttons
+                ButtonAction(id=one.id, scope=scope, account=account, command=one.command, expires_at=expires_at)
+                for one in buttons
             ]
         )
         if answer.dictated is not None and not context.session.is_incognito:
-            await self._confirmations.listen(answer.dictated, context)
+            await self._confirmations.ask(answer.dictated, context, takes_words=True)
         if answer.confirm is not None:
             buttons = (await self._confirmations.ask(answer.confirm, context), *buttons)
         # A yes or a sentence said where others read it is answered there: there is no other way to that person.
@@ -126,11 +124,10 @@ class Commands:
         return replace(answer, buttons=buttons, is_private=is_private)
 
     async def confirmed(self, inbound: Inbound) -> Command | None:
-        """See `gateway.commands.confirmations.Confirmations.taken`."""
         return await self._confirmations.taken(inbound)
 
     async def pressed(self, inbound: Inbound, scope: Scope) -> Command | None:
-        """The command behind a pressed button; None when it has expired, or is not for this place or person."""
+        """The command of a pressed button; None when it has expired, or is not for this place or person."""
         if (confirmed := await self.confirmed(inbound)) is not None:
             return confirmed
         action = await self._actions.find(inbound.text, self._clock.now())
@@ -147,7 +144,7 @@ class Commands:
 
 
 def _usage(spec: CommandSpec) -> str:
-    """What is typed; without the options that have a prefix, which stand in any order among the words."""
+    """What is typed, without the options that have a prefix and may stand anywhere."""
     plain = [option for option in spec.options if not option.prefix]
     words = [f"<{option.name}>" if option.is_required else f"[{option.name}]" for option in plain]
     return " ".join([f"/{spec.name}", *words])

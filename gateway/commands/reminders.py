@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from core.dates.schedule import Reading
 from core.errors import Refused
 from core.markup.source import escape
 from core.types import Answer, Command
@@ -43,13 +42,16 @@ class ReminderCommands:
         raise Refused(texts.CRON_USAGE)
 
     async def _add(self, line: str, context: CommandContext, *, is_prompt: bool = False) -> Answer:
-        """Sets a reminder, or with `is_prompt` a question. A time that could be meant otherwise is asked back."""
         if not line.strip():
             raise Refused(texts.REMIND_USAGE)
-        reading = await self._appointments.read(line)
+        appointments = self._appointments
+        reading = await appointments.read(line)
         if not reading.is_certain:
-            return self._doubt(reading, is_prompt=is_prompt)
-        job = await self._appointments.add(
+            exact = appointments.exact(reading)
+            name, arguments = ("cron", f"add {exact}") if is_prompt else ("remind", exact)
+            yes = Command(name=name, arguments=arguments)
+            return Answer(text=texts.job_doubt(appointments.when(reading), reading.text), confirm=yes)
+        job = await appointments.add(
             reading,
             target=context.inbound.address,
             scope=context.scope,
@@ -57,12 +59,7 @@ class ReminderCommands:
             origin=context.origin,
             is_prompt=is_prompt,
         )
-        return Answer(text=texts.job_set(job.id, job.text, self._appointments.when(job), is_prompt=is_prompt))
-
-    def _doubt(self, reading: Reading, *, is_prompt: bool) -> Answer:
-        exact = self._appointments.exact(reading)
-        yes = Command(name="cron", arguments=f"add {exact}") if is_prompt else Command(name="remind", arguments=exact)
-        return Answer(text=texts.job_doubt(self._appointments.when(reading), reading.text), confirm=yes)
+        return Answer(text=texts.job_set(job.id, job.text, appointments.when(job), is_prompt=is_prompt))
 
     async def _change(self, action: str, rest: str, context: CommandContext) -> Answer:
         number = rest.strip().lstrip("#")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 TITLE_CHARS = 120
 LISTED = 10
 RESUMABLE = 5
-"""How many sessions of a list get a button."""
 
 
 class SessionCommands:
@@ -122,7 +121,7 @@ def _line(session: Session, context: CommandContext, zone: tzinfo) -> str:
 
 
 async def tell_of_restart(services: Services) -> None:
-    """At the start of a process: says where an incognito conversation has ended with the one before."""
+    """At the start of a process: says where an incognito conversation ended with the one before."""
     for address in await services.incognito_marks.left_over():
         now = services.clock.now()
         key = f"incognito:{address.key}:{now.isoformat()}"

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class StatusCommands:
-    """`report` looks at what runs."""
-
     specs = announced("approve", "status", "whoami")
 
     def __init__(self, services: Services, report: StatusReport) -> None:
@@ -68,7 +66,6 @@ class StatusCommands:
 
 
 def waiting(pairing: Pairing) -> str:
-    """Somebody who asks to be let in, in a line."""
     return f"{escape(pairing.name)} ({pairing.account.platform}, id {pairing.account.user_id})"
 
 
@@ -85,30 +82,30 @@ class StatusReport:
         """One sentence a line, platforms first."""
         services = self._services
         states: Mapping[str, str] = self.supervisor.states if self.supervisor else {}
+        names = services.settings.model
+        asked = f"{names.chat}, for small work {names.helper}"
         counts = await services.outbox.counts()
-        pending = await services.people.pending(services.clock.now())
-        jobs = await services.jobs.active()
+        queued = ", ".join(f"{counts[name]} {name}" for name in ("due", "dead") if counts.get(name))
         # What was written last stands in the write-ahead log until it is checkpointed.
         files = (services.settings.home / f"{STATE}{suffix}" for suffix in ("", "-wal"))
         size = sum(file.stat().st_size for file in files if file.exists())
-        lines = [f"**{platform}**: {state}" for platform, state in states.items() if platform != "cron"]
-        names = services.settings.model
-        model = (
-            "none, I answer without one" if self._model == OFFLINE else f"{names.chat}, for small work {names.helper}"
-        )
-        lines.append(f"**model**: {model}")
-        if self.memory is not None:
-            kept = ", ".join(f"{escape(name)} {escape(state)}" for name, state in self.memory.states.items())
-            lines.append(f"**memory**: {kept}")
-            lines.extend(f"**memory**: {escape(warning)}" for warning in self.memory.warnings)
-            queue = SyncQueue(services.database, services.clock)
-            for name in self.memory.externals:
-                if state := texts.sync_state(await queue.counts(name), await queue.backfill(name)):
-                    lines.append(f"**memory**: {escape(name)}: {escape(state)}")
-        lines.append(f"**reminders and schedules**: {len(jobs)} active")
-        queued = ", ".join(f"{counts[name]} {name}" for name in ("due", "dead") if counts.get(name))
-        lines.append(f"**outbox**: {queued or 'empty'}")
-        lines.append(f"**state.db**: {size / 1e6:.1f} MB in {services.settings.home}")
-        if pending:
+        lines = [
+            *(f"**{platform}**: {state}" for platform, state in states.items() if platform != "cron"),
+            f"**model**: {'none, I answer without one' if self._model == OFFLINE else asked}",
+            *(await self._memory_lines(self.memory) if self.memory is not None else ()),
+            f"**reminders and schedules**: {len(await services.jobs.active())} active",
+            f"**outbox**: {queued or 'empty'}",
+            f"**state.db**: {size / 1e6:.1f} MB in {services.settings.home}",
+        ]
+        if pending := await services.people.pending(services.clock.now()):
             lines.append(f"**waiting to be let in**: {len(pending)}; `/approve` lists them")
         return lines
+
+    async def _memory_lines(self, memory: MemoryManager) -> list[str]:
+        kept = ", ".join(f"{escape(name)} {escape(state)}" for name, state in memory.states.items())
+        lines = [kept, *map(escape, memory.warnings)]
+        queue = SyncQueue(self._services.database, self._services.clock)
+        for name in memory.externals:
+            if state := texts.sync_state(await queue.counts(name), await queue.backfill(name)):
+                lines.append(f"{escape(name)}: {escape(state)}")
+        return [f"**memory**: {line}" for line in lines]

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.markup.source import escape
+from core.store.usage import CacheMisses
 from core.types import Answer, Button, Command, Session
 from core.usage.report import Prices, Spending
 from gateway import texts
@@ -21,8 +22,6 @@ _WIDE = frozenset({"terminal"})
 
 
 class UsageCommands:
-    """Over the usage report of `services`."""
-
     specs = announced("usage")
 
     def __init__(self, services: Services) -> None:
@@ -71,8 +70,8 @@ class UsageCommands:
             for one in spending.bills if len(spending.bills) > 1 else ():
                 *_, price = _figures(self._report.prices.spending([one]), self._report.prices)
                 lines.append(f"  - {escape(one.model)}, {texts.CALL_KINDS[one.kind]}: {price}")
-        if spending.calls and (missed := _misses(spending)):
-            lines += ["- Not in the cache:", *(f"  - {line}" for line in missed)]
+        if spending.calls and spending.misses:
+            lines += ["- Not in the cache:", *(f"  - {_miss(miss)}" for miss in spending.misses)]
         return "\n".join(lines)
 
     def _name(self, session: Session) -> str:
@@ -97,7 +96,6 @@ class UsageCommands:
 
 
 def _figures(spending: Spending, prices: Prices) -> tuple[str, ...]:
-    """A row of `COLUMNS`."""
     usage = spending.usage
     price = "no price" if spending.cost is None else prices.amount(spending.cost)
     return (
@@ -111,7 +109,6 @@ def _figures(spending: Spending, prices: Prices) -> tuple[str, ...]:
 
 
 def _tokens(spending: Spending) -> str:
-    """The tokens of some calls in a sentence."""
     usage = spending.usage
     if not spending.calls:
         return "no model was asked."
@@ -122,10 +119,7 @@ def _tokens(spending: Spending) -> str:
 
 
 def _costs(spending: Spending, prices: Prices) -> str:
-    """What it came to in a sentence; empty where no model was asked."""
     unpriced = ", ".join(spending.unpriced)
-    if not spending.calls:
-        return ""
     if spending.cost is None or spending.plain_cost is None:
         return f"I cannot say what it cost: usage.prices in mneme.toml has no price for {unpriced}."
     text = f"It cost {prices.amount(spending.cost)}"
@@ -134,12 +128,8 @@ def _costs(spending: Spending, prices: Prices) -> str:
     return f"{text}." + (f" Besides, usage.prices in mneme.toml has no price for {unpriced}." if unpriced else "")
 
 
-def _misses(spending: Spending) -> list[str]:
-    """Why tokens were sent anew, a line for each cause."""
-    return [
-        f"{miss.tokens:,} tokens in {texts.counted(miss.times, 'request')} {texts.MISS_CAUSES[miss.cause]}"
-        for miss in spending.misses
-    ]
+def _miss(miss: CacheMisses) -> str:
+    return f"{miss.tokens:,} tokens in {texts.counted(miss.times, 'request')} {texts.MISS_CAUSES[miss.cause]}"
 
 
 def _button(label: str, arguments: str) -> Button:

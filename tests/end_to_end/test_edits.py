@@ -110,12 +110,12 @@ async def test_it_waits_ten_minutes_and_knows_the_message_again(database: Databa
     caller = CommandContext(inbound=inbound("1"), scope=ANA, scopes=frozenset({ANA}), session=session(), is_owner=False)
     confirmations = Confirmations(Actions(database, clock), clock)
     command = Command(name="memory", arguments="correct f1")
-    await confirmations.listen(command, caller)
+    await confirmations.ask(command, caller, takes_words=True)
     said = inbound("2", text="I live in Braga")
     for _ in ("at first", "again after a crash"):
         assert await confirmations.taken(said) == replace(command, arguments="correct f1 I live in Braga")
     assert await confirmations.taken(replace(said, message_id="3")) is None
-    await confirmations.listen(command, caller)
+    await confirmations.ask(command, caller, takes_words=True)
     clock.advance(minutes=10)
     assert await confirmations.taken(replace(said, message_id="4")) is None
 
