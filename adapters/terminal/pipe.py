@@ -1,5 +1,5 @@
-"""The terminal when a program is at one end: plain lines in, plain answers out. Never blocks the event loop on input and
-needs no thread, so the process can end at any moment.
+"""The terminal when a program is at one end: plain lines in, plain answers out. Never blocks the event loop on input
+and needs no thread, so the process can end at any moment.
 """
 
 from __future__ import annotations
