@@ -28,7 +28,7 @@ _PLAIN = bytes(code if chr(code).isascii() and chr(code).isalnum() else 32 for c
 _WHEN = re.compile(r"\b(?:when|how long|what (?:date|day|month|year|time))\b", re.IGNORECASE)
 _PORTER = snowballstemmer.stemmer("porter")
 _PORTER_LOCK = threading.Lock()
-"""A stemmer holds the word at hand, and searches run in several threads. PyStemmer, where installed, is 15 times as fast."""
+"""A stemmer holds the word at hand; searches run in several threads. PyStemmer, if installed, is 15 times as fast."""
 
 
 def clean(text: str) -> str:
