@@ -1,6 +1,4 @@
-"""Which messages may answer a question, content with any of its words: misspelt words are corrected, other ways to
-write a word are looked for as well, the best chunks are chosen and their messages ranked.
-"""
+"""Which messages may answer a question: misspelt words corrected, other spellings added, the best chunks ranked."""
 
 from __future__ import annotations
 
@@ -45,8 +43,8 @@ Correction = dict[tuple[str, ...], float]
 
 
 class RankedMatches(NamedTuple):
-    """Scores of lineages and messages, both best first; `text` is what was asked for in the end; `corrected` says what
-    was taken for which word; `is_weak`: the best session matches too little to be trusted."""
+    """Scores of lineages and messages, best first; `corrected` is word typed -> word taken; `is_weak`: do not trust the
+    best."""
 
     scores: Mapping[int, float]
     matches: list[MessageMatch]
@@ -81,8 +79,8 @@ def any_words(
 def _counted(
     index: TextIndex, typed: str, terms: Sequence[str]
 ) -> tuple[TermCounts, Counter[str], list[tuple[str, ...]]]:
-    """How often the terms and those of other ways to write them are said, the terms of what is in no chunk yet (where
-    one is not known without them), and the ways that were said."""
+    """Term counts, the terms not in any chunk yet (read only when one is unknown), and the other ways that were
+    said."""
     ways = dict.fromkeys([*_joined_words(typed), *other_ways(typed), *other_writings(typed)])
     others = [way for way in ways if not set(way) <= set(terms)]
     counted = index.counts(dict.fromkeys([*terms, *chain.from_iterable(others)]))
@@ -99,7 +97,6 @@ def _ranked_parts(
     shares: Mapping[str, float],
     mentioned: Period | None,
 ) -> tuple[dict[int, float], list[MessageMatch]]:
-    """Scores of lineages and messages, both best first, as many as the page that is asked for needs."""
     scores: dict[int, float] = {}
     matches: list[MessageMatch] = []
     for part in range(1 + max(0, min(query.page * query.limit, FARTHEST)) // LINEAGES_READ):
@@ -118,7 +115,6 @@ def _is_weak(
     judged: Iterable[str],
     corrections: Mapping[str, Correction],
 ) -> bool:
-    """Whether the best score is little beside the weight of the `judged` terms and of what was taken for others."""
     if best is None or counted.chunks < JUDGED_CHUNKS:
         return False
     weighed = weights({term: counted.frequencies[term] for term in shares}, counted.chunks)
@@ -166,8 +162,7 @@ def leading_terms(frequencies: Mapping[str, int], count: int) -> tuple[list[str]
 def _ranked(
     index: TextIndex, query: SearchQuery, counted: TermCounts, shares: Mapping[str, float], part: int
 ) -> tuple[dict[int, float], list[MessageMatch]]:
-    """Scores of the lineages of one part, best first, and their messages, best first. `shares`: the terms to ask for,
-    in the order of the question, and how much each counts."""
+    """Scores of the lineages of one part and their messages, best first; `shares` is how much each term counts."""
     frequencies = {term: counted.frequencies[term] for term in shares}
     count = counted.chunks
     leading, lending = leading_terms(frequencies, count)
@@ -184,7 +179,6 @@ def _ranked(
 
 
 def _unchunked(candidates: Iterable[CandidateMessage], until: int) -> Iterable[set[str]]:
-    """The terms of what is in no chunk yet, one set for each session: the index has not counted them."""
     found: dict[int, set[str]] = {}
     for one in candidates:
         if one.message_id > until:
@@ -193,14 +187,13 @@ def _unchunked(candidates: Iterable[CandidateMessage], until: int) -> Iterable[s
 
 
 def _is_within(term: str, said: Sequence[tuple[str, ...]]) -> bool:
-    """Whether it was said in another way: in parts, or as a part of one word, whose last e its stem may not have."""
+    """Whether it was said in parts, or as a part of one word, whose last e its stem may not have."""
     return any(term == "".join(way) or (len(way) == 1 and term.removesuffix("e") in way[0]) for way in said)
 
 
 def _shares(
     terms: Sequence[str], corrections: Mapping[str, Correction], others: Sequence[tuple[str, ...]]
 ) -> dict[str, float]:
-    """What is asked for in the end, in the order typed, and how much each term counts."""
     shares: dict[str, float] = {}
     for term in terms:
         shares.setdefault(term, SINGLE if len(term) == 1 and is_unspaced(term) and len(terms) > 1 else 1.0)
@@ -218,8 +211,7 @@ def _shares(
 def _favoured(
     passages: Passages, scores: Mapping[int, float], matches: list[MessageMatch], mentioned: Period
 ) -> tuple[dict[int, float], list[MessageMatch]]:
-    """The same with more weight for what is of the time mentioned. A filter would hide the answer from all who
-    misremember the month."""
+    """More weight for the time mentioned; a filter would hide the answer from all who misremember the month."""
     inside = passages.of_time((match.message_id for match in matches), *mentioned)
     best: dict[int, int] = {}
     for match in matches:
@@ -235,8 +227,7 @@ def _favoured(
 def _as_written(
     passages: Passages, text: str, corrections: Mapping[str, Correction], matches: list[MessageMatch]
 ) -> dict[str, str]:
-    """The misspelt words as typed, and those taken for them as somebody wrote them in the best messages; of several
-    that which stands there first."""
+    """The misspelt words as typed -> the correction as written in the best messages."""
     typed = {term: word for word in spaced_words_of(text) for term in terms_of(word)}
     wanted = {term for correction in corrections.values() for taken in correction for term in taken}
     written: dict[str, str] = {}
@@ -306,7 +297,6 @@ def _correction(index: TextIndex, term: str, word: str, counted: TermCounts, lat
 
 
 def _joined_words(text: str) -> list[tuple[str, ...]]:
-    """Neighbouring words written as one, as terms: "ice cream" was perhaps said as icecream."""
     joined = [
         one + other
         for one, other in pairwise(words_of(text.casefold()))
@@ -317,7 +307,6 @@ def _joined_words(text: str) -> list[tuple[str, ...]]:
 
 
 def _one_slip_away(index: TextIndex, word: str, scopes: Sequence[int], latest: Counter[str]) -> Correction:
-    """What was said and is one slip of the finger away, or is the word in two."""
     if not (word.isascii() and word.isalpha()):
         return {}
     likely: dict[tuple[str, ...], float] = {}
@@ -340,7 +329,6 @@ def _one_slip_away(index: TextIndex, word: str, scopes: Sequence[int], latest: C
 
 
 def _nearest(term: str, candidates: Iterable[tuple[str, int]]) -> Correction:
-    """The nearest of the candidates, where one is near."""
     most = 2 if len(term) >= LONG else 1
     near = [
         (distance, -number, candidate)

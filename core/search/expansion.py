@@ -1,6 +1,5 @@
-"""Recall with the helper model, where a query asks for it: more searches for one question, and summaries of the
-conversations that were found. Where the model cannot help, the results stand as they are, and the note says why.
-"""
+"""Recall with the help of a cheap model: more searches for one question, and summaries. Without the model a note says
+why."""
 
 from __future__ import annotations
 
@@ -87,8 +86,8 @@ _SUMMARY_ORDER = (
 
 
 class ExpandedRecall:
-    """Recall whose queries may be expanded and summarised. `model` None: there is none; `name` is that of the helper
-    one. `zone` is the IANA name of the zone in which typed dates are meant."""
+    """Recall whose queries may be expanded and summarised; `name` is the cheap model, None for `model`: there is
+    none."""
 
     def __init__(
         self, recall: Recall, transcripts: Transcripts, model: Model | None, name: str, clock: Clock, zone: str = "UTC"
@@ -100,8 +99,7 @@ class ExpandedRecall:
         self._summaries = None if model is None else Summaries(transcripts, model, name, self._zone)
 
     async def recall(self, query: SearchQuery) -> SearchResults:
-        """The results of a query; expanded and summarised only where it says so. Filters in its text hold for every
-        search that is made of it."""
+        """Expands and summarises only where the query says so; filters in its text hold for every search made of it."""
         if not (query.is_expanded or query.is_summarized):
             return await self._recall.recall(query)
         started = time.perf_counter()
@@ -119,7 +117,6 @@ class ExpandedRecall:
         return replace(found, query=query.text, note=rendering.joined([*asked.notes, found.note]), took_ms=took_ms)
 
     async def _expanded(self, query: SearchQuery) -> SearchResults:
-        """What the question and the searches made of it find, as one list."""
         searches = None if self._expansion is None else await self._expansion.searches(query.text, query.payer)
         if not searches:
             found = await self._recall.recall(query)
@@ -141,8 +138,7 @@ def _noted(found: SearchResults, note: str | None) -> SearchResults:
 
 
 def _merged(results: Sequence[SearchResults], query: SearchQuery) -> SearchResults:
-    """Sessions (a lineage is one) and messages of all results, the first being the question's, by reciprocal rank; each
-    session as the result that has it highest shows it, with the best matches of all."""
+    """By reciprocal rank; each session as the result that ranks it highest shows it, with the best matches of all."""
     weights = [max(QUESTION_WEIGHT, QUESTION_SHARE * (len(results) - 1)), *(1.0 for _ in results[1:])]
     messages = fused(
         [(weight, [hit.message_id for hit in one.messages]) for weight, one in zip(weights, results, strict=True)]
@@ -168,7 +164,6 @@ def _merged(results: Sequence[SearchResults], query: SearchQuery) -> SearchResul
 
 
 def _joined_sessions(results: Sequence[SearchResults], root: int) -> FoundSession:
-    """The session of a lineage as the result shows it that has it highest, with the matches of all."""
     ranked = [(rank, found) for one in results for rank, found in enumerate(one.sessions) if found.root_id == root]
     ordered = [found for _, found in sorted(ranked, key=lambda pair: pair[0])]
     matches = {hit.message_id: hit for found in ordered for hit in found.matches}
@@ -176,8 +171,7 @@ def _joined_sessions(results: Sequence[SearchResults], root: int) -> FoundSessio
 
 
 class Expansion:
-    """Asks `model`, by its `name`, for at most `limit_s` seconds; `zone` is for today's date. Knows nothing of what is
-    stored: only the question leaves the house."""
+    """Asks `model` for at most `limit_s` seconds, and sends it the question and today's date only."""
 
     def __init__(self, model: Model, name: str, clock: Clock, zone: ZoneInfo, limit_s: float = EXPANSION_S) -> None:
         self._model = model
@@ -189,8 +183,7 @@ class Expansion:
         self._log = structlog.get_logger("expansion")
 
     async def searches(self, question: str, payer: Payer = NOBODY) -> tuple[str, ...] | None:
-        """At most five searches besides the question itself; None where the model did not answer in time, or with
-        something else than a list of searches. `payer`: whose the call is, if there has to be one."""
+        """At most five searches besides the question; None where the model gave no list of them in time."""
         question = " ".join(question.split())
         if (known := self._known.get(question)) is not None:
             self._known.move_to_end(question)
@@ -227,9 +220,7 @@ class Expansion:
 
 
 class Summaries:
-    """Summaries that answer what was asked, one call of `model`, by its `name`, for each session; three calls at once
-    at most, whoever asks; all calls of one answer take `limit_s` seconds together at most. Reads transcripts within the
-    scopes of the query only. `zone` is for dates."""
+    """One model call a session, three at once, `limit_s` seconds for all; reads only within the scopes of the query."""
 
     def __init__(
         self, transcripts: Transcripts, model: Model, name: str, zone: ZoneInfo, limit_s: float = SUMMARIES_S
@@ -243,8 +234,8 @@ class Summaries:
         self._log = structlog.get_logger("summaries")
 
     async def added(self, results: SearchResults, query: SearchQuery) -> SearchResults:
-        """The results of `query` (its text without filters) with a summary for each of at most ten sessions; one that
-        cannot be had in time is left out, and the note says why. Texts and summaries together keep the budget."""
+        """The results with summaries for at most ten sessions, within the query's budget; a note says why one is
+        missing."""
         chosen = results.sessions[:SESSIONS_MAX]
         made: dict[int, str] = {}
         problems: list[str] = []
@@ -291,8 +282,7 @@ class Summaries:
         return _cut(summary, int(length_chars * EXCESS), is_cut=completion.stop_reason == "max_tokens")
 
     async def _messages(self, found: FoundSession, query: SearchQuery) -> list[Message]:
-        """What people may see of the session, and of others of its lineage that have a match, outside of what stands in
-        the model's window."""
+        """What people may see of the session and of its lineage's matches, outside the model's window."""
         spans = query.hidden.spans if query.hidden else ()
         ids = dict.fromkeys([found.session.id, *(hit.session_id for hit in found.matches)])
         rows = [row for id_ in ids for row in await self._transcripts.transcript(id_, query.scopes)]
@@ -308,7 +298,6 @@ class Summaries:
         )
 
     def _excerpt(self, found: FoundSession, messages: Sequence[Message]) -> str:
-        """What the model reads of the conversation, below its title."""
         matched = {hit.message_id for hit in found.matches}
         matched |= {item.message_id for item in found.window if item.is_anchor}
         lines = []
@@ -323,8 +312,8 @@ class Summaries:
 
 
 def excerpt(lines: Sequence[str], matched: Sequence[int], limit_chars: int) -> str:
-    """At most `limit_chars` of a conversation: the part that holds most of the `matched` lines, a quarter of it before
-    the first of them; a mark stands where something is left out."""
+    """At most `limit_chars`: the part with most of the `matched` lines, a quarter of it before the first; marks show
+    cuts."""
     whole = "\n".join(lines)
     if len(whole) <= limit_chars:
         return whole
@@ -356,7 +345,6 @@ def _request(name: str, text: str, asked: str, length_chars: int) -> Request:
 
 
 def _cut(text: str, limit_chars: int, *, is_cut: bool) -> str:
-    """A summary that is too long, or that the model has not ended, ends after a whole word, with a mark."""
     if len(text) <= limit_chars and not is_cut:
         return text
     text = text[:limit_chars]

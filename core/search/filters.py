@@ -1,9 +1,8 @@
-"""The filters in what a person types: ``ferry role:assistant on:telegram before:last week`` as a query. Pure.
+"""The filters in what a person types (``ferry role:assistant before:last week``) as a query; docs/recall.md has them
+all.
 
-The language: ``role:`` ``platform:`` ``on:`` ``title:`` ``from:`` ``in:`` ``before:`` ``until:`` ``after:`` ``since:``
-``during:``, each with a value, in quotes where it has blanks; a time may also have several words without. ``page:`` and
-``around:`` (a message) say which part to show. What cannot be understood stays a word, and a note says so. Times that
-a plain sentence mentions never filter: people misremember.
+Pure. What cannot be understood stays a word, and a note says so. Times that a plain sentence mentions never filter:
+people misremember.
 """
 
 from __future__ import annotations
@@ -50,8 +49,7 @@ _WORD = re.compile(r"\s{0,8}([^\s\"]{1,40})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """`query` with what its text asked for as fields and the words that are left as text; `notes` are sentences about
-    what was not understood."""
+    """The query without its filters' text; `notes` are sentences about what was not understood."""
 
     query: SearchQuery
     notes: tuple[str, ...] = ()
@@ -117,8 +115,7 @@ def unlimited(query: SearchQuery) -> SearchQuery:
 
 
 def next_page(text: str) -> str:
-    """The typed text for the page behind the one it asks for. The page stands in front, where no length of text hides
-    it."""
+    """The typed text for the page behind the one it asks for; the page stands in front, where nothing hides it."""
     for found in _PIECE.finditer(text[:LOOK_CHARS].translate(_LIKE_ASCII)):
         if (found["key"] or "").lower() == "page" and not found["minus"] and (number := _number(_value(found))):
             rest = f"{text[: found.start()].rstrip()}{text[found.end() :]}".strip()
@@ -144,8 +141,8 @@ def between(query: SearchQuery, after: datetime | None, before: datetime | None)
 
 
 def timed(query: SearchQuery, key: str, value: str, now: datetime, zone: ZoneInfo) -> SearchQuery | None:
-    """The query with a time as its filter; None where `value` names none. before: ends where the time begins; until:
-    where it ends; after and since: begins with it; during, on and in: it."""
+    """The query narrowed by a time; None where `value` names none. ``before`` ends where it begins, ``until`` where it
+    ends."""
     found = periods.read(value, now, zone)
     if found is None:
         return None
@@ -182,7 +179,7 @@ def _taken(
 
 
 def _words_behind(found: re.Match[str], value: str) -> list[tuple[str, int]]:
-    """The value and, where it has no quotes, as many words behind it as may belong to a time; each with its end."""
+    """The value and, where it has no quotes, with as many words behind it as a time may have; each with its end."""
     pieces = [(value, found.end())]
     while found["quoted"] is None and len(pieces) < periods.WORDS:
         word = _WORD.match(found.string, pieces[-1][1])
@@ -193,7 +190,6 @@ def _words_behind(found: re.Match[str], value: str) -> list[tuple[str, int]]:
 
 
 def _named(query: SearchQuery, key: str, value: str, seen: set[str]) -> SearchQuery | str:
-    """The query narrowed by a name, or what is wrong with it."""
     if key == "title":
         return replace(query, title=value)
     if key == "from":
@@ -219,7 +215,6 @@ def _on_platforms(query: SearchQuery, key: str, names: list[str], seen: set[str]
 
 
 def _numbered(query: SearchQuery, key: str, value: str) -> SearchQuery | str:
-    """The query narrowed by a number, or what is wrong with it."""
     number = _number(value)
     if key == "in":
         return "is neither the number of a session nor a time" if number is None else replace(query, session=number)
@@ -247,6 +242,5 @@ def _day(moment: datetime, zone: ZoneInfo) -> str:
 
 
 def _shown(text: str) -> str:
-    """Something typed, as it may stand in a sentence."""
     line = " ".join(text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ").split())
     return line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"

@@ -1,7 +1,5 @@
-"""The built-in memory of everything said: before a turn it looks up what earlier conversations hold on the subject.
-
-Reads through the one recall door, within the scopes of the conversation, without what the model sees anyway.
-"""
+"""The memory provider over history: before a turn, what earlier conversations hold on the subject, within its
+scopes."""
 
 from __future__ import annotations
 
@@ -21,8 +19,7 @@ PASSAGE_CHARS = 280
 
 
 class HistoryProvider(MemoryProvider):
-    """Passages from history as lines ``m<message id> <date>, <session title>: <who> (<origin>): <text>``; `zone` is for
-    dates."""
+    """Gives lines ``m<message id> <date>, <session title>: <who> (<origin>): <text>``; `zone` is for dates."""
 
     name = "history"
 

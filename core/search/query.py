@@ -1,6 +1,6 @@
 """What a person types becomes a plan for the text indexes. Pure; any text gives a plan, none raises.
 
-The language: words (all of them), ``OR``, ``NOT`` or a leading ``-``, ``"a phrase"``, ``prefix*``; OR binds loosest.
+Words (all of them), ``OR``, ``NOT`` or a leading ``-``, ``"a phrase"``, ``prefix*``; OR binds loosest.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ class _Term:
 
 
 def parse(text: str) -> SearchPlan:
-    """The plan for a query as typed. `is_typed` is False where there is nothing that could be asked for: only words
-    to leave out (which `without` has), or no letter, digit or emoji at all."""
+    """The plan of a query; `is_typed` is False where there are only words to leave out (`without`), or none at all."""
     alternatives = _alternatives(clean(text))
     asked = [terms for terms in alternatives if not all(term.is_excluded for term in terms)]
     if not asked:
@@ -53,7 +52,6 @@ def parse(text: str) -> SearchPlan:
 
 
 def _alternatives(text: str) -> list[list[_Term]]:
-    """The terms of a cleaned text, by what stands between two OR."""
     alternatives: list[list[_Term]] = [[]]
     is_excluded = False
     count = 0
@@ -65,7 +63,10 @@ def _alternatives(text: str) -> list[list[_Term]]:
         if bare in ("AND", "NOT"):
             is_excluded = bare == "NOT"
             continue
-        term = _quoted(token, is_excluded) if bare is None else _bare(bare, is_excluded)
+        if bare is None:
+            term = _term(token[2], is_excluded or bool(token[1]), bool(token[3]))
+        else:
+            term = _bare(bare, is_excluded)
         is_excluded = False
         if term is not None and count < LIMIT_TERMS and term not in alternatives[-1]:
             count += max(1, sum(len(mark.split()) for mark in term.marks))
@@ -74,8 +75,7 @@ def _alternatives(text: str) -> list[list[_Term]]:
 
 
 def any_of(text: str) -> SearchPlan:
-    """The plan that is content with any of the words, without stop words unless nothing is left; runs of unspaced
-    scripts count by pairs of characters, so that order does not matter, without the words that only ask."""
+    """The plan for any of the words but stop words; unspaced scripts count by pairs, without words that only ask."""
     cut = pieces(clean(text))
     spaced = " ".join(_of_kind(cut, "words"))
     runs, symbols = _of_kind(cut, "run"), _of_kind(cut, "symbol")
@@ -83,19 +83,14 @@ def any_of(text: str) -> SearchPlan:
     words = [word for word in typed if word not in stop_words()]
     asked = apart(list(chain.from_iterable(map(asked_terms, runs))))
     if not asked and not words and not symbols:
-        asked = runs
-    if not asked and not words and not symbols:
-        words = typed
+        asked, words = runs, [] if runs else typed
     words = list(_unique(words))[:LIMIT_TERMS]
     run_pairs = list(chain.from_iterable(pairs_of(term) or [term] for term in asked))
     pairs = _unique([*run_pairs, *map(symbol_token, symbols)])[:LIMIT_TERMS]
     spoken = _unique([*words, *signed_terms(spaced)])[:LIMIT_TERMS]
     return SearchPlan(
         ranking=_ranking(
-            [
-                *(("words", Phrase((word,))) for word in spoken),
-                *(("pairs", Phrase((pair,))) for pair in pairs),
-            ]
+            [*(("words", Phrase((word,))) for word in spoken), *(("pairs", Phrase((pair,))) for pair in pairs)]
         ),
         terms=_unique([*words, *[*run_pairs, *symbols][:LIMIT_TERMS]]),
         is_typed=False,
@@ -108,8 +103,7 @@ def _of_kind(cut: Iterable[tuple[str, str]], wanted: str) -> list[str]:
 
 
 def inflected(text: str) -> SearchPlan:
-    """The plan of `parse` that is content with any form of each word, where there are plain words alone. `terms` has
-    all forms of a word as one, with bars between them."""
+    """`parse`, but plain words match in any of their forms; `terms` has the forms of a word with bars between."""
     plan, words = parse(text), clean(text).split()
     routes = [clause.route for clauses in plan.alternatives for clause in clauses]
     if has_operators(text) or routes != ["words"] or list(plan.terms) != words:
@@ -123,8 +117,7 @@ def inflected(text: str) -> SearchPlan:
 
 
 def asked_for(text: str) -> str:
-    """The text without what it says to leave out, for a search that is content with less: who does not want the car
-    is not helped by it. As it is where nothing is to be left out, or nothing else is there."""
+    """The text without what it excludes, for a search by any of its words; unchanged where nothing else is left."""
     kept: list[str] = []
     is_excluded = is_shorter = False
     for token in _TOKEN.finditer(clean(text)):
@@ -146,8 +139,7 @@ def has_operators(text: str) -> bool:
 
 
 def is_plain_question(text: str) -> bool:
-    """Whether this is a question in words, without operators: at least three words (or four unspaced characters) that
-    end with a question mark or begin with a question word."""
+    """Three words or more (four unspaced characters), no operators, with a question mark or question word."""
     whole = clean(text)
     if _OPERATOR.search(whole):
         return False
@@ -162,8 +154,7 @@ def is_plain_question(text: str) -> bool:
 
 
 def is_word_list(text: str) -> bool:
-    """Whether this is three or more plain words, without operators: as good a question as any, typed in a hurry. All
-    of them in one message is best, and seldom all there is."""
+    """Three or more plain words without operators; all of them in one message is best, and seldom all there is."""
     whole = clean(text)
     words = whole.split()
     return (
@@ -178,10 +169,6 @@ def route(kind: str, part: str) -> Route:
     if kind == "words":
         return "words"
     return "trigram" if kind == "run" and len(part) >= 3 else "pairs"
-
-
-def _quoted(token: re.Match[str], is_excluded: bool) -> _Term | None:
-    return _term(token[2], is_excluded or bool(token[1]), bool(token[3]))
 
 
 def _bare(text: str, is_excluded: bool) -> _Term | None:
@@ -211,8 +198,7 @@ def _term(text: str, is_excluded: bool, is_prefix: bool) -> _Term | None:
 
 
 def _word(part: str, is_excluded: bool) -> tuple[str, ...]:
-    """A word or a phrase. Where a sign belongs to the word (``C++``), what has it too comes first, and only that is
-    left out."""
+    """A word or a phrase; with a sign (``C++``) both forms are wanted, and only the signed one is excluded."""
     signed = signed_terms(part)
     if len(signed) != 1 or len(words_of(part)) > 1:
         return (part,)
@@ -230,8 +216,7 @@ def _head(part: str) -> str:
 
 
 def _split(alternatives: Iterable[Sequence[_Term]]) -> Iterator[Sequence[_Term]]:
-    """The same with terms to leave out that belong to one route each: where ``修改redis`` is not, there is either no
-    修改 or no redis."""
+    """Excluded terms by route: where ``修改redis`` is not, there is either no 修改 or no redis."""
     for terms in alternatives:
         yield from product(*([term] if not term.is_excluded else _by_route(term) for term in terms))
 
@@ -242,7 +227,6 @@ def _by_route(term: _Term) -> list[_Term]:
 
 
 def _clauses(terms: Sequence[_Term]) -> tuple[Clause, ...]:
-    """One alternative: for each route what must match, then what must not."""
     wanted = _ranking(part for term in terms if not term.is_excluded for part in term.parts)
     return (
         *(Clause(path, phrases) for path, phrases in wanted),

@@ -1,10 +1,8 @@
-"""Orders messages and sessions by how well they answer a question: BM25F over messages and their neighbours. Pure.
+"""Orders messages and sessions by BM25F over messages and their neighbours, and joins rankings by reciprocal rank.
+Pure.
 
-Robertson, Zaragoza, Taylor: "Simple BM25 extension to multiple weighted fields" (2004); the fields of a message are its
-text, the speaker's name, its day, and the messages around it. What each part is worth on LoCoMo (hit@1 / message
-recall@10) is said where its weight stands: what is lost of 78.2 / 80.3 without it.
-
-Also joins several rankings of the same things into one, by reciprocal rank.
+Robertson, Zaragoza, Taylor: "Simple BM25 extension to multiple weighted fields" (2004). Each weight says what is lost
+on LoCoMo (hit@1 / message recall@10, of 78.2 / 80.3) without it.
 """
 
 from __future__ import annotations
@@ -27,8 +25,7 @@ fusion" (2009). Theirs is 60, for long lists; of ten sessions the first is the o
 
 
 def fused(rankings: Sequence[tuple[float, Sequence[K]]], damping: int = DAMPING) -> dict[K, float]:
-    """What stands in any of the `rankings`, (weight, things, best first), with its score, best first: the sum of weight
-    by ``damping + rank``. Of equals the one that an earlier ranking has comes first. A thing counts once a ranking."""
+    """The sum of weight / (damping + rank) for each thing, best first; of equals the one ranked earlier comes first."""
     scores: dict[K, float] = {}
     for weight, things in rankings:
         for rank, thing in enumerate(dict.fromkeys(things), 1):
@@ -73,8 +70,6 @@ BEST = 12
 
 
 class _Scored(NamedTuple):
-    """A message with its score; the higher, the better."""
-
     score: float
     message: CandidateMessage
 
@@ -84,8 +79,7 @@ Ranked = tuple[dict[int, float], list[_Scored]]
 
 
 class _Asked(NamedTuple):
-    """What is asked for: the weight of each term, how much of which a word is worth, the pairs of neighbours in the
-    question, and the names of speakers among its terms."""
+    """The weight of each term, what each word counts for, pairs of neighbours, and the speakers' names asked for."""
 
     idf: dict[str, float]
     worth: dict[str, tuple[tuple[str, float], ...]]
@@ -94,15 +88,12 @@ class _Asked(NamedTuple):
 
 
 class _Overlap(NamedTuple):
-    """What a message has of it: the terms of its text and its speaker's name, and the weight of the pairs."""
-
     counts: dict[str, float]
     near: float
 
 
 def weights(frequencies: Mapping[str, int], count: int) -> dict[str, float]:
-    """The weight of each term (idf, softened): `frequencies` in how many of `count` stretches it stands. Never
-    negative."""
+    """The idf of each term, softened and never negative: `frequencies` in how many of `count` stretches it stands."""
     return {
         term: math.log(1 + (max(count, number) - number + 0.5) / (number + 0.5)) ** SOFTNESS
         for term, number in frequencies.items()
@@ -112,8 +103,8 @@ def weights(frequencies: Mapping[str, int], count: int) -> dict[str, float]:
 def rank(
     idf: Mapping[str, float], lineages: Mapping[int, Sequence[CandidateMessage]], moments: frozenset[str] = frozenset()
 ) -> Ranked:
-    """Ranks the candidates of each lineage, in order. `idf` in the order of the question. `moments` is empty unless
-    a moment is asked for."""
+    """Ranks the candidates of each lineage; `idf` in the order of the question, `moments` only where one is asked
+    for."""
     everything = [message for candidates in lineages.values() for message in candidates]
     if not everything or not idf:
         return {}, []
@@ -213,7 +204,6 @@ def _chunks(
 def _message_scores(
     candidates: Sequence[CandidateMessage], overlaps: Sequence[_Overlap], asked: _Asked, mean_terms: float
 ) -> list[float]:
-    """BM25F of each message with its neighbours, times the power of the covered share."""
     idf = asked.idf
     total = sum(idf.values()) or 1.0
     window = mean_terms * sum(weight for _, weight in OFFSETS)

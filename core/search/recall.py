@@ -1,7 +1,6 @@
-"""Search over everything that was said, each search in one hop to the database thread; and the upkeep of its indexes.
+"""Search over everything that was said, each in one hop to the database thread, and the upkeep of its indexes.
 
-Steps: the route (a question, words as typed, filters alone, one session, the latest ones), the candidates, their
-ranking, the results, each in a module of its own. A damaged index costs time, never an answer.
+Route, candidates, ranking and results each have a module. A damaged index costs time, never an answer.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ class HistorySearch(Protocol):
 
 
 class Recall:
-    """Recall over state.db. `clock` is asked for nothing but the present moment; `zone` is the IANA name of the zone in
-    which typed dates are meant."""
+    """Recall over state.db; `clock` gives the present moment, `zone` is the IANA zone of typed dates."""
 
     def __init__(self, database: Database, clock: Clock, zone: str = "UTC") -> None:
         self._database = database
@@ -54,9 +52,7 @@ class Recall:
         self._merged_until = -1
 
     async def recall(self, query: SearchQuery) -> SearchResults:
-        """The results of a query, never raising for anything that a person can type. Filters are taken out of the text
-        first. Shapes: `around` -> scroll; `session` without text -> read; text, or whose words only -> discovery;
-        nothing -> browse."""
+        """Never raises for what a person can type. `around` -> scroll, `session` alone -> read, nothing -> browse."""
         started = time.perf_counter()
         asked = filters.read(query, self._clock.now(), self._zone)
         found = await self._found(asked.query)
@@ -69,7 +65,6 @@ class Recall:
         return replace(found, query=query.text, note=rendering.joined(notes), took_ms=took_ms)
 
     async def _found(self, query: SearchQuery) -> SearchResults:
-        """The route: which kind of search a query is."""
         if query.around is not None:
             return await self._database.glance(lambda connection: results.scroll(Passages(connection, query), query))
         if query.text.strip():
@@ -93,8 +88,8 @@ class Recall:
         return rendering.nothing(words, limits, is_typed=is_typed, is_wider=bool(wider.sessions))
 
     async def _discover(self, query: SearchQuery) -> SearchResults:
-        """By the indexes; where they are stale, damaged or far behind, once more after as much work on them as a person
-        waits for; then by a scan."""
+        """By the indexes; where they are stale or damaged, again after as much repair as a person waits for; then by a
+        scan."""
         if (found := await self._indexed(query, may_wait=True)) is not None:
             return found
         with contextlib.suppress(StoreError):
@@ -123,8 +118,7 @@ class Recall:
                 return
 
     async def tend(self) -> bool:
-        """One small step of upkeep: rebuilds what is flagged stale, else takes what was said into chunks, else merges;
-        True while there is more to do."""
+        """One small step of upkeep (rebuild, take in new messages, merge); True while there is more to do."""
         is_stale, is_behind, latest = await self._database.read(
             lambda connection: (
                 index_maintenance.is_stale(connection),
@@ -148,8 +142,8 @@ class Recall:
         return await self._database.write(index_maintenance.wrong)
 
     async def rebuild(self, on_step: Callable[[int], None] = lambda _: None) -> int:
-        """Builds all indexes anew, step by step beside other writers; returns how many messages went in. `on_step` is
-        told after each step how many have."""
+        """Builds all indexes anew beside other writers; returns the messages indexed, `on_step` gets the count so
+        far."""
         await self._database.write(index_maintenance.flag)
         total = 0
         while step := await self._database.write(index_maintenance.rebuild):
@@ -164,8 +158,8 @@ class Recall:
         return await self._database.read(index_maintenance.progress)
 
     async def _worked(self, work: Callable[[Any], int]) -> int:
-        """One step of work on the indexes. Where it fails because one is damaged, that is flagged instead. A rebuild
-        that fails begins anew at the next call; it is raised all the same, so that nobody tries for ever."""
+        """One step of work; a damaged index is flagged instead. A rebuild that fails is flagged and raised, so that it
+        ends."""
         try:
             return await self._database.write(work)
         except StoreError:
@@ -181,9 +175,7 @@ class Recall:
 def _discovered(
     connection: Connection, query: SearchQuery, mentioned: periods.Period | None, may_wait: bool
 ) -> SearchResults | None:
-    """Sessions with matches: a plain question is asked of the chunks; all else is searched as typed, and where that
-    finds nothing, or a list of words too little, as any of its words. None when the indexes cannot be asked, or, if the
-    query `may_wait`, are far behind."""
+    """None when the indexes cannot be asked or, if the query `may_wait`, are far behind."""
     if index_maintenance.is_stale(connection):
         return None
     plan = parse(query.text)
@@ -210,7 +202,6 @@ def _relaxed(
     typed: list[MessageMatch],
     note: str | None,
 ) -> SearchResults:
-    """The results of any of the words, behind those of the words as `typed`."""
     if typed:
         found = completed(typed, found)
         note = rendering.PARTLY if len(found.matches) > len(typed) else None
@@ -226,7 +217,6 @@ def _relaxed(
 
 
 def _scanned(connection: Connection, query: SearchQuery) -> SearchResults:
-    """Discovery without the indexes, which alone know what to leave out."""
     is_without = parse(query.text).without and not query.is_prose
     plan = SearchPlan() if is_without else any_of(asked_for(query.text))
     found = _enough(TextIndex(connection, query).scan(plan.terms), query) if plan.terms else []
@@ -234,8 +224,7 @@ def _scanned(connection: Connection, query: SearchQuery) -> SearchResults:
 
 
 def _latest(connection: Connection, query: SearchQuery, plan: SearchPlan | None = None) -> SearchResults:
-    """The newest messages that the filters let through, and the plan does not leave out, where there are no words to
-    search for."""
+    """The newest messages that pass the filters and the plan's exclusions, where there are no words to search for."""
     most = max(MATCHES_SHOWN, min(query.messages, MESSAGES_MAX))
     found = _enough(TextIndex(connection, query).latest(most, plan), query)
     note = rendering.WITHOUT if plan is not None and found else None
@@ -243,7 +232,6 @@ def _latest(connection: Connection, query: SearchQuery, plan: SearchPlan | None 
 
 
 def _enough(found: Iterator[MessageMatch], query: SearchQuery) -> list[MessageMatch]:
-    """The best matches, as many as it takes to fill the sessions and the flat list that are asked for."""
     wanted = max(LOOK_AT, min(query.messages, MESSAGES_MAX))
     sessions = page_of(query).stop + 1
     matches: list[MessageMatch] = []

@@ -1,6 +1,4 @@
-"""What recall found, for programs and for people: the JSON of ``recall --json``, Markdown for a chat (cards, a table
-where there is room for one, for one conversation who said what), and sentences about how it searched. Pure.
-"""
+"""What recall found as the JSON of ``recall --json``, as Markdown for a chat, and notes about how it searched. Pure."""
 
 from __future__ import annotations
 
@@ -27,8 +25,7 @@ NO_SESSION = "There is no such conversation here."
 
 
 def to_json(findings: SearchResults) -> dict[str, Any]:
-    """The documented object of ``recall --json``; times in ISO 8601, UTC. Ids of another system stand beside ours
-    where there are any."""
+    """The documented object of ``recall --json``; times in ISO 8601, UTC."""
     return _present(
         query=findings.query,
         shape=findings.shape,
@@ -41,9 +38,7 @@ def to_json(findings: SearchResults) -> dict[str, Any]:
 
 
 def to_markdown(findings: SearchResults, zone: tzinfo, *, is_wide: bool = False) -> str:
-    """Readable in a chat: for each session, numbered, its title, when it was, and the sentence with the match in bold,
-    as cards, or, where lines are long (`is_wide`), as a table; a scroll or a read session as a list of who said what.
-    Never empty."""
+    """Cards, a table where lines are long (`is_wide`), or who said what for one conversation; never empty."""
     if not findings.sessions:
         nothing = {"scroll": NO_MESSAGE, "read": NO_SESSION}.get(findings.shape, NOTHING)
         if findings.shape == "browse" and findings.note is None:
@@ -128,7 +123,6 @@ def _card(number: int, found: FoundSession, zone: tzinfo) -> str:
 
 
 def _table(findings: SearchResults, zone: tzinfo) -> str:
-    """What was said stands last, because it is the longest."""
     lines = ["| | When | Where | Session | Title | What was said |", "| ---: | --- | --- | ---: | --- | --- |"]
     for number, found in enumerate(findings.sessions, 1):
         session = found.session
@@ -149,8 +143,7 @@ def _table_summaries(findings: SearchResults) -> list[str]:
 
 
 def _conversation(found: FoundSession, shape: str, zone: tzinfo) -> str:
-    """The window of one session. What is left out of a session that is read lies between its first and last messages;
-    of a scroll, before and behind. The day is said in the head, and where it changes."""
+    """Who said what; the day stands in the head and where it changes."""
     session = found.session
     lines = [f"**{_title(found)}** · {_when(found, zone)} · {session.address.platform} · session {session.id}"]
     if found.summary:
@@ -176,7 +169,6 @@ def _said(item: ShownMessage, when: str) -> str:
 
 
 def _beginning(found: FoundSession) -> str:
-    """How a session begins, unless its title says just that."""
     title, preview = found.session.title, found.preview or ""
     return "" if title and preview.startswith(title.rstrip(CUT)) else preview
 
@@ -196,7 +188,6 @@ def _when(found: FoundSession, zone: tzinfo) -> str:
 
 
 def _matching(hit: Hit) -> str:
-    """The snippet with its marks as bold, and where it can be opened."""
     parts = enumerate(MARKED.split(hit.snippet))
     return "".join(f"**{_plain(part)}**" if index % 2 else _plain(part) for index, part in parts) + _opened(hit.link)
 
@@ -230,8 +221,8 @@ _WORDS_SHOWN, _CHARS_SHOWN = 6, 60
 
 
 def nothing(words: Sequence[str], limits: Sequence[str], *, is_typed: bool, is_wider: bool) -> str:
-    """What was tried where nothing was found. `words`: any of them was enough; `limits`: what narrowed the search;
-    `is_typed`: all of them were tried first; `is_wider`: without the limits something is found."""
+    """What was tried in vain: any of `words` within `limits`, all of them first (`is_typed`); `is_wider`: limits hide
+    some."""
     listed = ", ".join(_shown(word.rstrip("*")) for word in words[:_WORDS_SHOWN]) + (
         "…" if len(words) > _WORDS_SHOWN else ""
     )

@@ -36,8 +36,7 @@ def discovery(
     note: str | None = None,
     scores: Mapping[int, float] | None = None,
 ) -> SearchResults:
-    """What was found, with texts: the best sessions and, when asked for, the flat list of messages. `scores` order the
-    lineages where they are not ordered by their best message."""
+    """The best sessions and the flat list of messages, with texts; `scores` order the lineages where given."""
     scores = scores or {}
     ordered = _by_lineage(found, scores)
     page = page_of(query)
@@ -68,7 +67,6 @@ def discovery(
 
 
 def _by_lineage(found: Iterable[MessageMatch], roots: Iterable[int]) -> list[list[MessageMatch]]:
-    """The best matches of each lineage, those of `roots` first."""
     lineages: dict[int, list[MessageMatch]] = {root: [] for root in roots}
     for match in found:
         lineages.setdefault(match.root_id, []).append(match)
@@ -76,7 +74,7 @@ def _by_lineage(found: Iterable[MessageMatch], roots: Iterable[int]) -> list[lis
 
 
 def _hit(session_id: int, fields: Sequence[Any], score: float, marker: Highlighter) -> Hit:
-    """What was found, with the match marked: in its text, or in its tool call where only that matches."""
+    """Marked in its text, or in its tool call where only that matches."""
     message_id, role, created_at, external_id, text, tools, link = fields
     is_of_tools = tools and (not text or not marker.spans(text))
     return Hit(
@@ -120,7 +118,6 @@ def browse(passages: Passages, query: SearchQuery) -> SearchResults:
 
 
 def _is_named(passages: Passages, session: Session, wanted: int | None) -> bool:
-    """Whether `wanted` is a session of this one's lineage, or none."""
     if wanted is None or wanted == session.id:
         return True
     named = passages.sessions([wanted]).get(wanted)
@@ -132,8 +129,8 @@ def _ending(has_more: bool, query: SearchQuery) -> str | None:
 
 
 def within(results: SearchResults, budget_chars: int) -> SearchResults:
-    """The same results with their messages cut, so that all texts together have about `budget_chars`: short ones stay
-    whole, long ones are cut to one common length with a mark, at a blank; the anchor may be four times as long."""
+    """The results with long messages cut to one common length, so that all have about `budget_chars`; anchors get 4
+    times it."""
     items = [item for found in results.sessions for item in (*found.bookend_start, *found.window, *found.bookend_end)]
     if sum(len(item.text) for item in items) <= budget_chars:
         return results
@@ -178,8 +175,7 @@ _WORD = re.compile(f"{LETTER}+")
 
 
 class Highlighter:
-    """Terms are those of a plan: words, ``ferr*`` for a prefix, a blank between the words of a phrase; runs and emoji
-    are found inside of others."""
+    """Finds terms of a plan (words, ``ferr*``, phrases); runs and emoji are found inside of others."""
 
     def __init__(self, terms: Iterable[str]) -> None:
         words: set[str] = set()
@@ -250,8 +246,7 @@ WIDTH_CHARS = 200
 
 
 def snippet(text: str, marker: Highlighter, width_chars: int = WIDTH_CHARS) -> str:
-    """About `width_chars` of `text` on one line, where most different terms stand close together, all of them marked;
-    the beginning where nothing matches."""
+    """About `width_chars` on one line, where most different terms stand close together, marked; else the beginning."""
     spans = marker.spans(text)
     start, end = excerpt(text, spans, width_chars)
     parts = [CUT if start > 0 else ""]
@@ -265,8 +260,7 @@ def snippet(text: str, marker: Highlighter, width_chars: int = WIDTH_CHARS) -> s
 
 
 def excerpt(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tuple[int, int]:
-    """The part of a text to show: (start, end) around the densest marks, a quarter of what is left before them, cut
-    between words where there is a blank nearby."""
+    """The part of a text to show, (start, end): around the densest marks, cut between words where a blank is near."""
     if len(text) <= width_chars:
         return 0, len(text)
     first, last = _densest(text, spans, width_chars)
@@ -284,7 +278,6 @@ def excerpt(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tu
 
 
 def _densest(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tuple[int, int]:
-    """The stretch no longer than the width that holds most different matches; (0, 0) without any."""
     best, best_count = (0, 0), 0
     starts = [start for start, _ in spans]
     for index, (start, _) in enumerate(spans):

@@ -1,5 +1,4 @@
-"""Finds facts: by words, by the names they hold, by what they say of one thing; what the curator should look at, and
-which messages are still to be read for facts. Every statement goes through the one scope predicate."""
+"""Finds facts by words, names and attributes, what the curator should look at, and messages not yet read for facts."""
 
 from __future__ import annotations
 
@@ -112,9 +111,8 @@ class FactSearch:
     async def candidates(
         self, terms: Sequence[str], keys: Sequence[str], scopes: Scopes, limit: int = CANDIDATES
     ) -> list[tuple[Fact, float, int]]:
-        """Facts with any of `terms` (see `core.text.terms`) or of the names `keys` (see `core.text.names`), as (fact,
-        text score, how many of the names). The text score is bm25 from above 0, 0 without a word in common. At
-        most `limit`."""
+        """At most `limit` (fact, bm25 from above 0 or 0, how many of the names `keys`) with any of the terms or
+        names."""
 
         def work(connection: Connection) -> list[tuple[Fact, float, int]]:
             own = connection.execute(
@@ -129,8 +127,7 @@ class FactSearch:
         return await self._database.read(work)
 
     async def of_entities(self, keys: Sequence[str], scopes: Scopes, limit: int = 10) -> list[Fact]:
-        """The facts about all of these names together: open ones first, then the latest. With one name that is all that
-        is known about it."""
+        """The facts about all of these names together: open ones first, then the latest."""
 
         def work(connection: Connection) -> list[Fact]:
             found = [fact_id for scope in scopes for fact_id in _together(connection, keys, scope, limit)]
@@ -145,8 +142,7 @@ class FactSearch:
         return [(row["shown"], row["facts"]) for row in found]
 
     async def conflicts(self, scopes: Scopes, limit: int = 50) -> list[list[Fact]]:
-        """Open facts of one attribute that say different things, of different people or accounts, each group the latest
-        first."""
+        """Open facts of one attribute that say different things, each group the latest first."""
         return _groups(await self._select(_CONFLICTS, scopes, limit))
 
     async def replaced(self, attribute: str, scopes: Scopes, limit: int = 10) -> list[Fact]:
@@ -154,14 +150,11 @@ class FactSearch:
         return [fact_of(row) for row in await self._select(_REPLACED, scopes, limit, attribute=attribute)]
 
     async def duplicates(self, scopes: Scopes, limit: int = 50) -> list[list[Fact]]:
-        """Open facts of one person that have the same attribute and value, each group the latest first: two tellings of
-        one thing. Those that are only alike in their words are for the curator to tell."""
+        """Open facts of one person with the same attribute and value, each group the latest first."""
         return _groups(await self._select(_DUPLICATES, scopes, limit))
 
     async def stale(self, scopes: Scopes, now: datetime, limit: int = 50) -> list[Fact]:
-        """Open facts, none of them pinned, that are likely over or doubtful and not noted so since they were said,
-        oldest first: what held until a moment that has passed, what mattered for some days only, what happened over a
-        year ago, what was called wrong."""
+        """Open facts, not pinned, likely over or doubtful and not flagged since they were said, oldest first."""
         found = await self._select(
             _STALE,
             scopes,
@@ -184,14 +177,12 @@ class FactSearch:
         return int(found[0][0])
 
     async def doubts(self, scope: Scope) -> list[tuple[int, str, datetime]]:
-        """When each fact of a scope was doubted last, and when a change of it was taken back, as (fact, ``flag`` or
-        ``undo``, when)."""
+        """When each fact of a scope was last flagged or a change of it undone, as (fact, ``flag`` | ``undo``, when)."""
         found = await self._select(_PAST, frozenset((scope,)))
         return [(row["fact_id"], row["action"], rows.moment(row["at"])) for row in found]
 
     async def last_said_at(self) -> datetime | None:
-        """When somebody was last there: when a message came, was stored or was answered, also incognito; None when
-        nobody ever was."""
+        """When a message last came, was stored or was answered, also incognito; None when never."""
         return rows.maybe_moment((await self._select(_LAST_SAID, frozenset()))[0][0])
 
     async def _select(self, statement: str, scopes: Scopes, limit: int = -1, **values: object) -> list[Row]:
@@ -200,7 +191,7 @@ class FactSearch:
 
 
 def _by_name(connection: Connection, keys: Sequence[str], scopes: Scopes, limit: int) -> dict[int, int]:
-    """How many of the names, by fact id; of a name with very many facts the latest."""
+    """How many of the names, by fact id; of a common name the latest facts."""
     found: dict[int, int] = {}
     values = {"scopes": scope_parameter(scopes), "names": list_value(keys), "limit": NAMES}
     for entity in connection.execute(_ENTITIES, values).fetchall():
@@ -213,7 +204,6 @@ def _by_name(connection: Connection, keys: Sequence[str], scopes: Scopes, limit:
 
 
 def _together(connection: Connection, keys: Sequence[str], scope: Scope, limit: int) -> list[int]:
-    """The facts of one scope about all of the names: open ones first, each the latest first."""
     names = list(dict.fromkeys(key for key in keys if key))
     values = {"scopes": scope_parameter((scope,)), "names": list_value(names), "limit": -1}
     entities = [row["id"] for row in connection.execute(_ENTITIES, values)]
@@ -228,7 +218,7 @@ def _together(connection: Connection, keys: Sequence[str], scope: Scope, limit: 
 
 
 def _facts(connection: Connection, fact_ids: Sequence[int], scopes: Scopes) -> list[Fact]:
-    """The facts of these ids, in their order."""
+    """In the order of the ids."""
     statement = f"SELECT {COLUMNS} FROM facts WHERE {in_list('facts.id', 'ids')} AND {visible('facts.scope_id')}"
     values = {"ids": list_value(fact_ids), "scopes": scope_parameter(scopes)}
     found = {row["id"]: fact_of(row) for row in connection.execute(statement, values)}
@@ -290,8 +280,7 @@ class FactBacklog:
         return [message_of(row) for row in await self._database.fetch_all(_UNREAD, values)]
 
     async def keep(self, read: Sequence[Message], facts: Sequence[tuple[Fact, str]]) -> Sequence[Fact]:
-        """Learns and marks in one transaction. Of what was edited meanwhile nothing is learned; it is read again. Of
-        what another process has read meanwhile nothing is learned either."""
+        """Learns and marks in one transaction; nothing of what was edited or read by another process meanwhile."""
 
         def work(connection: Connection) -> list[Fact]:
             found = connection.execute(

@@ -90,8 +90,7 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One matching message; `rank` is higher for better. In `snippet` the match stands between ``>>>`` and ``<<<``.
-    `link` opens the message on its platform, where that has such links."""
+    """One matching message; higher `rank` is better. In `snippet` the match stands between ``>>>`` and ``<<<``."""
 
     message_id: int
     session_id: int

@@ -1,8 +1,7 @@
-"""The terms of a run of an unspaced script: what the chunk index holds of it, and what a question asks of it. Pure.
+"""The terms of runs of unspaced scripts, folded: pairs, for Han also single characters, for Thai pairs of syllables.
+Pure.
 
-Runs are folded. Without a dictionary words cannot be told apart; so pairs of neighbours count, for Han also each
-character, for Thai and its neighbours pairs of syllables. Of a question the words that only ask or join are cut out
-first, or ``什么时候`` and ``はどうなった`` would outweigh what is asked for.
+Of a question the words that only ask or join are cut out, or ``什么时候`` would outweigh what is asked for.
 """
 
 from __future__ import annotations
@@ -66,8 +65,7 @@ def _korean(word: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def asked_terms(run: str) -> tuple[str, ...]:
-    """The terms of a run as a question asks for them: without the words that only ask or join. Empty where nothing is
-    left."""
+    """The terms of a run as a question asks for them, without words that only ask; may be empty."""
     pairs: list[str] = []
     singles: list[str] = []
     for match in _SCRIPT.finditer(run):
@@ -91,8 +89,7 @@ def asked_terms(run: str) -> tuple[str, ...]:
 
 
 def apart(terms: Sequence[str]) -> list[str]:
-    """The terms without the single characters that stand in one of the pairs: these count, but it would be too much to
-    show them too. ``给猫`` and ``母さ`` are no such pairs, for they are no words."""
+    """The terms without single characters that stand in one of the pairs, which would be too much to show."""
     words = [term for term in terms if len(term) == 2 and _plain_han().isdisjoint(term) and not _NOT_HAN.search(term)]
     inside = set("".join(words))
     return [term for term in terms if term not in inside]
@@ -104,8 +101,7 @@ def asks_moment(text: str) -> bool:
 
 
 def _japanese(words: str, pairs: list[str], singles: list[str]) -> None:
-    """Of words with Kana: stretches of Han and of Katakana as they are; of Hiragana what is neither particle nor
-    ending."""
+    """Han and Katakana as they are; of Hiragana what is neither particle nor ending."""
     previous = ""
     for match in _ALIKE.finditer(words):
         part = match[0]
@@ -157,5 +153,4 @@ def _longest_first(words: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16)
 def _any_of(words: str) -> re.Pattern[str]:
-    """What finds any of a list of words."""
     return re.compile("|".join(_longest_first(words)))

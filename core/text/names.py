@@ -1,7 +1,5 @@
-"""Names of persons, places and things in a text: those that a statement holds, those that a question may mean. Pure.
-
-A name is known by its capitals in a statement; in a question any words may be one, because people type in a hurry.
-"""
+"""Names of persons, places and things: known by their capitals in a statement; in a question any words may be one.
+Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ _WORD = re.compile(r"[^\W\d_][\w’'-]*")
 
 @lru_cache(maxsize=1)
 def _ordinary() -> frozenset[str]:
-    """What is no name though it has a capital: days, months, words that often begin a sentence."""
+    """Days, months and words that often begin a sentence."""
     days = {name.lower() for name in (*calendar.day_name, *calendar.month_name) if name}
     return stop_words() | days | frozenset(language_data("words")["sentence_beginnings"].split())
 
@@ -36,8 +34,8 @@ def entity_key(name: str) -> str:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """The names that a statement holds, as written, at most `MOST`: words with a capital that stand together, where
-    they are no weekday, month or beginning of a sentence that is an ordinary word."""
+    """The names in a statement as written, at most `MOST`: neighbouring words with capitals that are not ordinary
+    words."""
     found: list[str] = []
     parts: list[str] = []
     end = -1
@@ -59,7 +57,6 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def _keep(found: list[str], parts: list[str]) -> None:
-    """Moves the words of a name that is over to the names."""
     name = " ".join(parts)[:NAME_CHARS]
     if name and name not in found:
         found.append(name)
@@ -72,8 +69,7 @@ def _is_name(word: str) -> bool:
 
 
 def keys_in(text: str) -> tuple[str, ...]:
-    """Everything in a question that may be the key of a name: its first words, one to four at a time, longest first;
-    ordinary words alone are none."""
+    """All that may be the key of a name in a question: one to four words, longest first, not stop words alone."""
     words = words_of(plain(text[:2000])[0])[:LOOKED_AT]
     keys = [
         " ".join(words[start : start + size])

@@ -1,7 +1,7 @@
-"""The one form in which text is compared: what the indexes hold of a message, and what a query is turned into.
+"""The one form in which text is compared, in the indexes and in queries. Pure.
 
-Pure. Whoever changes what a function of `core/text` returns raises `VERSION`: every index is then rebuilt. Text of
-scripts written without spaces (Han, Kana, Hangul, Thai, Lao, Khmer, Burmese) is cut into "runs".
+Raise `VERSION` when a function of `core/text` returns something else: every index is then rebuilt. Text of scripts
+without spaces (Han, Kana, Hangul, Thai, Lao, Khmer, Burmese) is cut into "runs".
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ _RUN = re.compile(f"[{_UNSPACED}]+")
 _MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u00ad\ue000"
 _SISTERS = "ёЁάέήίόύώΆΈΉΊΌΎΏΐΰϊϋΪΫأإآٱىیکةøØłŁđĐıİ"
 _PLAIN = "еЕαεηιουωΑΕΗΙΟΥΩιυιυΙΥااااييكهoOlLdDiI"  # noqa: RUF001
-"""Letters that are as often written without their sign and that SQLite's tokenizer keeps apart. Arabic as in Lucene's
-ArabicNormalizer (after Larkey et al., 2002), with the Persian kaf and yeh."""
 """Letters that are as often written without their sign, and that SQLite's tokenizer keeps apart. Arabic as in Lucene's
 ArabicNormalizer (after Larkey et al., 2002), with the Persian kaf and yeh."""
 _WIDE = (("\uff0c", ","), ("\uff1f", "?"), ("\uff01", "!"), ("\uff1a", ":"), ("\u3000", " "))
@@ -72,8 +70,8 @@ def language_data(name: str, package: str = "core.text") -> Mapping[str, Any]:
 
 @lru_cache(maxsize=1)
 def han_variants() -> Mapping[str, str]:
-    """The traditional, Japanese and variant forms of Han characters, each with its simplified form (from OpenCC). No
-    simplified form is itself a variant, so that folding twice is folding once."""
+    """Traditional, Japanese and variant Han characters -> simplified (OpenCC); no simplified form is itself a
+    variant."""
     pairs = files("core.text").joinpath("data", "han.txt").read_text("utf-8").split()
     return {pair[0]: pair[1] for pair in pairs}
 
@@ -86,8 +84,8 @@ def _changes() -> tuple[re.Pattern[str], Mapping[str, str]]:
 
 
 def fold(text: str) -> str:
-    """NFKC (full and half width, ligatures), Han characters in simplified form, `_SISTERS` as plain letters; without
-    soft hyphens, Hebrew points, Arabic vowel signs, tatweel and `SCOPE`."""
+    """NFKC, Han simplified, `_SISTERS` as plain letters; no soft hyphens, Hebrew points, Arabic vowels, tatweel,
+    `SCOPE`."""
     if text.isascii():
         return text
     for wide, narrow in _WIDE:
@@ -97,8 +95,7 @@ def fold(text: str) -> str:
 
 
 def spaced_words(text: str | None) -> str:
-    """What the index of words holds: the folded text without its runs (``修改youer服务端`` gives youer), with the terms
-    of its signed words behind, where they part no phrase."""
+    """For the index of words: folded text without runs, then the terms of its signed words (``C++``)."""
     if not text:
         return ""
     if not text.isascii():
@@ -127,8 +124,7 @@ def unspaced_runs(*texts: str | None) -> str:
 
 
 def unspaced_pairs(*texts: str | None) -> str:
-    """What the index of pairs holds: every two neighbouring characters of each run, every single one, and symbols
-    (emoji) by code point. ``数据库 👍`` gives ``数据 据库 数 据 库 u1f44d``."""
+    """For the index of pairs: pairs and single characters of runs, symbols by code point (``👍`` is ``u1f44d``)."""
     tokens: list[str] = []
     for text in texts:
         if text and not text.isascii():
@@ -154,8 +150,7 @@ def symbol_token(symbol: str) -> str:
 
 
 def pieces(text: str) -> list[tuple[str, str]]:
-    """Cuts folded text into ``("words" | "run" | "symbol", part)``. What is no letter, digit or symbol stays in the
-    words parts; parts that have nothing else are dropped."""
+    """Folded text as ``("words" | "run" | "symbol", part)``; parts without a letter, digit or symbol are dropped."""
     if text.isascii():
         return [("words", text)] if WORD.search(text) else []
     found: list[tuple[str, str]] = []
@@ -198,8 +193,7 @@ def spaced_words_of(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def plain_character(character: str) -> str:
-    """One character (with the signs it is written with, see `_JOINED`) as it is compared for marking matches: folded,
-    lower case, without Latin diacritics."""
+    """A character and its signs as compared for marking matches: folded, lower case, no Latin diacritics."""
     folded = fold(character)
     if _RUN.match(folded):
         return folded
@@ -208,8 +202,7 @@ def plain_character(character: str) -> str:
 
 
 def plain(text: str) -> tuple[str, list[int] | None]:
-    """Text as it is compared for marking matches, and for each of its characters the index in `text` it came from
-    (None: the same index)."""
+    """Text as compared for marking matches, and the index in `text` of each character (None: the same)."""
     if text.isascii():
         return text.lower(), None
     parts = list(map(plain_character, text)) if _JOINED.search(text) is None else []

@@ -1,7 +1,4 @@
-"""Text of others as a terminal may show it: nothing moves a cursor, changes a title or turns the reading direction.
-
-Plain functions; what is stored and what programs read is never changed by them.
-"""
+"""Text of others as a terminal may show it: nothing moves a cursor, changes a title or the reading direction."""
 
 from __future__ import annotations
 

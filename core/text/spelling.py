@@ -1,7 +1,7 @@
-"""What somebody may have meant by a word: typed with a slip of the finger, in another form, or nearly the same. Pure.
+"""What may be meant by a word: slips of the finger (Latin letters, QWERTY), other forms, near words. Pure.
 
-The kinds of slips are those of Kernighan, Church, Gale: "A spelling correction program based on a noisy channel model"
-(1990); their likelihoods are rough, and only their order matters. Latin letters without accents, a QWERTY keyboard.
+Kinds of slips after Kernighan, Church, Gale: "A spelling correction program based on a noisy channel model" (1990); the
+likelihoods are rough, only their order matters.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _meant(word: str) -> Iterator[tuple[str, float]]:
 
 @lru_cache(maxsize=1)
 def _beside() -> Mapping[str, str]:
-    """The keys around each key: its neighbours in the row, and in the rows above and below."""
+    """The keys around each key."""
     places = {
         letter: (row, column + row / 2) for row, keys in enumerate(_KEYBOARD) for column, letter in enumerate(keys)
     }
@@ -68,9 +68,9 @@ def _beside() -> Mapping[str, str]:
 
 
 def slips(one: str, other: str, most: int) -> int:
-    """Letters that were left out, put in, mistaken or swapped with their neighbour on the way from one word to the
-    other (optimal string alignment; Damerau, "A technique for computer detection and correction of spelling errors",
-    1964); more than `most` is said as `most` + 1."""
+    """Letters left out, put in, mistaken or swapped between two words; more than `most` gives `most` + 1.
+
+    Optimal string alignment; Damerau, "A technique for computer detection and correction of spelling errors" (1964)."""
     if abs(len(one) - len(other)) > most or len(set(one) ^ set(other)) > 2 * most:
         return most + 1
     before: list[int] = []
@@ -93,8 +93,7 @@ KIN_SHARE = 0.6
 
 
 def are_kin(one: str, other: str) -> bool:
-    """Whether two different words begin alike for at least `KIN_LETTERS` letters and `KIN_SHARE` of the longer one:
-    what stemming leaves apart (adopt, adoptive; in Russian every case)."""
+    """Whether two words begin alike for `KIN_LETTERS` and `KIN_SHARE` of the longer: adopt, adoptive; Russian cases."""
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     return shared >= KIN_LETTERS and shared >= KIN_SHARE * max(len(one), len(other)) and one != other
 
@@ -105,8 +104,7 @@ _CYRILLIC = re.compile("[\u0430-\u044f\u0451]{3,}")
 
 
 def forms_of(word: str) -> tuple[str, ...]:
-    """All forms of a folded word by number and case, itself first: ferry and ferries, Москва and Москве. Only itself
-    where nothing is known of its script. Nothing else is meant: who says Reading does not mean to read."""
+    """All forms of a folded word by number and case, itself first: ferry, ferries; Москва, Москве. Nothing else."""
     if _CYRILLIC.fullmatch(word):
         found = _cases(word)
     elif word.isascii() and word.isalpha() and len(word) >= FORM_LETTERS - 1:

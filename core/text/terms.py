@@ -1,7 +1,7 @@
-"""Text as the terms that ranking counts: stems of words without stop words, pairs of unspaced characters, emoji. Pure.
+"""Text as the terms that ranking counts: stems without stop words, pairs of unspaced characters, emoji. Pure.
 
-English words are stemmed by Porter's algorithm ("An algorithm for suffix stripping", Program 14, 1980), irregular forms
-looked up before it: about one point at hit@1 on LoCoMo. `normalize.VERSION` also counts for this file.
+English is stemmed by Porter's algorithm (Program 14, 1980), irregular forms first: about one point at hit@1 on LoCoMo.
+`normalize.VERSION` also counts for this file.
 """
 
 from __future__ import annotations
@@ -60,8 +60,7 @@ def stem(word: str) -> str:
 
 
 def terms_of(text: str) -> list[str]:
-    """The terms of a text in order, with repetitions; those of words with a sign (``C++``) behind, besides the plain
-    word. Stop words do not count: half the words, none of the meaning."""
+    """The terms of a text in order, repeated, without stop words; those of signed words (``C++``) at the end."""
     if text.isascii():
         plain = text.encode().translate(_PLAIN).decode().split()
         return [*filter(None, map(_term, plain)), *signed_terms(text)]
@@ -70,8 +69,7 @@ def terms_of(text: str) -> list[str]:
 
 
 def query_terms(text: str) -> list[str]:
-    """The different terms of what was typed, at most `LIMIT_TERMS`; empty where it is all stop words. Of scripts
-    without spaces the words that only ask are cut out, unless nothing is left."""
+    """The different terms of a query, at most `LIMIT_TERMS`, without words that only ask unless nothing is left."""
     typed = clean(text)
     if typed.isascii():
         return list(dict.fromkeys(terms_of(typed)))[:LIMIT_TERMS]

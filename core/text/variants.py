@@ -1,8 +1,5 @@
 """Other ways to write what was typed: ``CA 1502`` and ``CA1502``, ``getUserById`` and ``get_user_by_id``, ``たまご``
-and ``タマゴ``, ``450度`` and ``四百五十度``, ``912345678`` and ``912 345 678``, ``7pm`` and ``19:00``; and months
-of other languages in English, as the days of messages are indexed. Pure; gives terms to look for, and does not know
-whether they were said.
-"""
+and ``タマゴ``, ``450度`` and ``四百五十度``, ``7pm`` and ``19:00``, months in English. Pure; some were never said."""
 
 from __future__ import annotations
 
@@ -113,7 +110,6 @@ def _figures(text: str) -> Iterator[Way]:
 
 
 def _numerals(text: str) -> Iterator[Way]:
-    """Numbers in characters as figures."""
     for found in _NUMERAL.finditer(text):
         number = _value(found[0])
         counted = text[found.end() : found.end() + 1]
@@ -175,8 +171,7 @@ def _value(written: str) -> int | None:
 
 
 def other_ways(text: str) -> list[Way]:
-    """For the numbers and times of a text, folded, the words of other ways to write them; the words of one way belong
-    together."""
+    """Other ways to write the numbers and times of a folded text; the words of one way belong together."""
     return list(dict.fromkeys(islice(_numbers(text[:500]), NUMBERS_MOST)))
 
 

@@ -1,8 +1,7 @@
 """Keeps the chunk index: stretches of 8 to 16 messages as documents, so that a question finds the session.
 
-Behind the writers: `advance` takes in what was said since the last time, and what comes after `chunked_until` is read
-at search. A change to a message takes its chunk out of the index (by trigger) until `advance` puts it back. Terms
-carry the number of their scope, so that an owner of little searches little; the index holds terms, no text.
+Behind the writers: what comes after `chunked_until` is read at search; a changed chunk leaves the index (by trigger)
+until `advance` puts it back. Terms carry their scope's number, so that an owner of little searches little.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ _ADD = """
 
 
 def advance(connection: Connection, count: int = STEP_MESSAGES) -> int:
-    """Takes up to `count` more messages into chunks, and indexes again what waits; returns how many of both there
-    were, 0 when all is done."""
+    """Takes in `count` more messages and what waits to be indexed again; returns how many, 0 when all is done."""
     waiting = [row[0] for row in connection.execute("SELECT id FROM chunks WHERE is_indexed = 0 LIMIT 20")]
     changed = list(waiting)
     rows = connection.execute(
@@ -69,8 +67,7 @@ def until(connection: Connection) -> int:
 
 
 def cover(connection: Connection, message_id: int, session_id: int) -> None:
-    """A message that was empty when its stretch was taken in, and says something now, joins the chunk beside it, which
-    waits to be indexed again."""
+    """A message that was empty when its stretch was taken in, and is no longer, joins the chunk beside it."""
     if message_id > until(connection) or meta(connection, STALE) is not None:
         return
     row = connection.execute(
@@ -109,8 +106,7 @@ def clear(connection: Connection) -> None:
 
 
 def _extend(connection: Connection, session_id: int, scope_id: int, message_ids: list[int]) -> list[int]:
-    """Adds messages to the last chunk of a session, then opens the next ones; returns what is to be indexed. Whether
-    they come one by one or all at once, the chunks are the same."""
+    """Returns the chunks to index; whether messages come one by one or at once, the chunks are the same."""
     last = connection.execute(
         "SELECT * FROM chunks WHERE session_id = :session ORDER BY place DESC LIMIT 1", {"session": session_id}
     ).fetchone()

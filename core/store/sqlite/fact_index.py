@@ -1,7 +1,4 @@
-"""The text index of the facts and the names they hold: written, searched, checked, and made anew where it is damaged.
-
-A damaged index costs neither a fact nor the edit of a message. Everything in it is made from the facts themselves.
-"""
+"""The text index of the facts and the names they hold: written, searched, checked, made anew where damaged."""
 
 from __future__ import annotations
 
@@ -67,8 +64,7 @@ def keep_names(connection: Connection, fact_id: int, scope_id: int, names: Itera
 
 
 def text_scores(connection: Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int) -> dict[int, float]:
-    """bm25 from above 0, by fact id, of facts of these scopes with any of the terms. A word that is in very many facts
-    tells nothing, and to rank by it costs by their number: it counts only where all words are such, then the rarest."""
+    """bm25 above 0 by fact id. A word in very many facts counts only where all words are such, then the rarest."""
     words = [scoped(scope_id, term) for scope_id in scope_ids for term in terms]
     counted = connection.execute(
         f"SELECT term, doc FROM facts_vocabulary WHERE {in_list('term', 'words')}", {"words": list_value(words)}
@@ -117,8 +113,7 @@ class FactIndex:
 
 
 async def write_facts(database: Database, work: Callable[[Connection], T]) -> T:
-    """`Database.write` for work that changes facts. Where it fails, and the index is found to be damaged, the index is
-    made anew and the work done again; any other failure is raised as it is."""
+    """`Database.write` for facts; on index damage the index is made anew and the work done again."""
     try:
         return await database.write(work)
     except StoreError as error:
@@ -141,7 +136,6 @@ def mend(connection: Connection) -> bool:
 
 
 def _terms(row: Row) -> tuple[str, str]:
-    """The terms of a fact, and those that its attribute is asked by, each behind its scope."""
     words = [*terms_of(row["content"]), *terms_of(row["speaker"])]
     return (
         " ".join(scoped(row["scope_id"], term) for term in words),
@@ -169,7 +163,6 @@ def _renew(connection: Connection) -> None:
 
 
 def _disagreements(connection: Connection) -> Iterator[str]:
-    """Facts that the index does not hold as they are, and what it holds of none."""
     if meta(connection, FACTS_VERSION) != str(VERSION):
         yield "The search index of the facts is of an earlier version and has not been made anew yet."
         return
@@ -182,7 +175,6 @@ def _disagreements(connection: Connection) -> Iterator[str]:
 
 
 def _wrong_names(connection: Connection) -> Iterator[str]:
-    """Ties between facts and names that cannot be, and names that count their facts wrong."""
     ties = connection.execute(f"SELECT COUNT(*) FROM fact_entities WHERE {_UNTIED}").fetchone()[0]
     if ties:
         yield f"Ties between facts and names that lead nowhere: {ties:,}."
@@ -192,7 +184,6 @@ def _wrong_names(connection: Connection) -> Iterator[str]:
 
 
 def _mend_names(connection: Connection) -> None:
-    """Takes out ties that cannot be, counts anew, and gives facts that have lost all their names those they hold."""
     connection.execute(f"DELETE FROM fact_entities WHERE {_UNTIED}")
     connection.execute(f"UPDATE entities SET facts = {_COUNTED}")
     connection.execute("DELETE FROM entities WHERE facts = 0")
@@ -215,7 +206,7 @@ def _finish(connection: Connection) -> None:
 
 
 def _index(connection: Connection, after: int, count: int) -> int | None:
-    """Puts the next facts into the index as they are folded now; the id of the last, None when there was none."""
+    """Indexes the next facts; the id of the last, None when there was none."""
     last = None
     for row in connection.execute(
         "SELECT id FROM facts WHERE id > :after ORDER BY id LIMIT :count", {"after": after, "count": count}

@@ -1,5 +1,4 @@
-"""Keeps the text indexes in order: builds them anew after damage, merges and checks them, a small step a call; takes in
-many messages at once; and keeps a damaged index from costing a message.
+"""Rebuilds, merges and checks the text indexes, a small step a call; bulk inserts; writes past a damaged index.
 
 Functions over a connection run inside one write transaction of their caller, so that writers never wait long.
 """
@@ -47,8 +46,7 @@ def flag(connection: Connection) -> None:
 
 
 def rebuild(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
-    """Indexes the next `count` messages of a rebuild, which it begins when none is under way; returns how many were
-    there to index, 0 when the rebuild is complete. Rows written meanwhile are reached in their turn."""
+    """Indexes the next `count` messages, beginning a rebuild when none is under way; returns how many, 0 at the end."""
     if meta(connection, CURSOR) is None:
         set_meta(connection, STALE, "1")
         set_meta(connection, CURSOR, "0")
@@ -112,8 +110,7 @@ WHERE chunks.is_indexed = 1
 
 @contextmanager
 def indexed_at_once(connection: Connection) -> Iterator[None]:
-    """Inside a write transaction: messages that are inserted in the block are indexed when it ends. Only inserts belong
-    in it. While the indexes wait to be rebuilt nothing is indexed; the rebuild comes to these messages in its turn."""
+    """In a write transaction: messages inserted in the block are indexed when it ends, or by a pending rebuild."""
     last = connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0]
     with _resting(connection) as rests:
         yield
@@ -135,7 +132,7 @@ def reindexed_at_once(connection: Connection, ids: Sequence[int]) -> Iterator[No
 
 @contextmanager
 def _resting(connection: Connection) -> Iterator[bool]:
-    """Whether the triggers rest for this block only. Nobody else sees the flag: it goes before the transaction ends."""
+    """The triggers rest in this block, if it gives True; nobody else sees the flag."""
     if meta(connection, STALE) is not None:
         yield False
         return
@@ -153,7 +150,6 @@ def _index(connection: Connection, condition: str, parameters: Mapping[str, obje
 
 
 def _unindex(connection: Connection, these: Mapping[str, object]) -> None:
-    """What the triggers do before a message goes."""
     for table, view, columns in INDEXED:
         connection.execute(
             f"INSERT INTO {table} ({table}, rowid, {columns}) SELECT 'delete', id, {columns} FROM {view} "
@@ -171,10 +167,9 @@ def _unindex(connection: Connection, these: Mapping[str, object]) -> None:
 async def write_text(database: Database, work: Callable[[Connection], T]) -> T:
     """`Database.write` for work that changes indexed text.
 
-    Where SQLite reports what a damaged index looks like, the same work is tried again with the triggers at rest, and
-    once more with the indexes emptied: SQLite opens an index even for a trigger that does nothing, and one whose head
-    is damaged cannot be opened. When that succeeds, the index was at fault and stays flagged; when not, everything is
-    rolled back and the last error is raised.
+    On index damage it is tried again with the triggers at rest, then with the indexes emptied (SQLite opens an index
+    even for a trigger that does nothing). If that succeeds, the index stays flagged; if not, all is rolled back and the
+    last error raised.
     """
     try:
         return await database.write(work)
@@ -209,10 +204,8 @@ def _anew(connection: Connection, work: Callable[[Connection], T]) -> T:
 
 
 def _is_index_damage(error: StoreError) -> bool:
-    """A broken FTS5 table aborts a statement as corrupt, as a bare `constraint failed` or as one that cannot open.
-
-    Constraints of our own tables name the table or the kind of constraint in front of these two words.
-    """
+    """A broken FTS5 table is corrupt, cannot be opened, or gives a bare `constraint failed`; our own constraints are
+    named."""
     cause = error.__cause__
     if not isinstance(cause, sqlite3.DatabaseError):
         return False

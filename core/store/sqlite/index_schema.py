@@ -1,8 +1,7 @@
-"""The text indexes over messages and chunks: their tables, the triggers that keep them, the functions these call.
+"""The text indexes over messages and chunks: their tables, triggers, and the SQL functions these call.
 
-All are external content over views, so text is stored once, and hold rows of kind 'chat' only. Each row carries a word
-that names its scope, so that an owner of little searches little. While `state_meta` has `index_stale` the triggers
-rest: a damaged index then costs no message, and `index_maintenance.py` builds it anew.
+External content over views, so text is stored once; a word in each row names its scope. While `state_meta` has
+`index_stale` the triggers rest: a damaged index costs no message.
 """
 
 from __future__ import annotations
@@ -82,16 +81,16 @@ def register(connection: sqlite3.Connection) -> None:
 
 
 def merge_table(connection: Connection, table: str, pages: int) -> bool:
-    """Merges segments of a full-text index, `pages` at most, or all where negative; whether there was anything to do
-    (https://sqlite.org/fts5.html, "The 'merge' Command": the total changes grow by two or more)."""
+    """Merges at most `pages` (all if negative); whether there was anything to do (https://sqlite.org/fts5.html,
+    "merge")."""
     before = connection.execute("SELECT total_changes()").fetchone()[0]
     connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', :pages)", {"pages": pages})
     return bool(connection.execute("SELECT total_changes()").fetchone()[0] - before >= 2)
 
 
 def blank(connection: Connection, table: str) -> None:
-    """Makes an index an empty one that can be opened, whatever became of it: FTS5 refuses 'delete-all' and even DROP
-    for one that it cannot open, so the tables behind it are set to what those of a new index hold."""
+    """Makes an index empty and openable by resetting its tables: FTS5 refuses 'delete-all' and DROP for a broken
+    one."""
     connection.execute("CREATE VIRTUAL TABLE temp.blank USING fts5(text)")
     for part, columns in _PARTS:
         connection.execute(f"CREATE TABLE IF NOT EXISTS main.{table}_{part} ({columns}")

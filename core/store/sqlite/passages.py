@@ -1,7 +1,6 @@
 """What recall shows of a session: windows, first and last messages, counts, previews, recent sessions.
 
-Only messages that people may see (kind chat, user and assistant, not empty) over the index `messages_shown`; a session
-that is not shown is never read. Every statement goes through the scope predicate.
+Only what people may see (kind chat, user and assistant, not empty); every statement goes through the scope predicate.
 """
 
 from __future__ import annotations
@@ -109,8 +108,8 @@ class Passages:
     def matching(
         self, ids: Iterable[int], shown: Collection[int]
     ) -> tuple[list[tuple[int, Sequence[Any]]], dict[int, Session]]:
-        """The messages of these ids, each behind the id of its session: id, role, time, external id, text, tools, link;
-        and of their sessions those whose ids are among the `shown`."""
+        """(session id, (id, role, time, external id, text, tools, link)) of the messages, and their sessions among
+        `shown`."""
         messages: list[tuple[int, Sequence[Any]]] = []
         sessions: dict[int, Session] = {}
         for row in self._connection.execute(_MATCHING, {"ids": json.dumps(list(ids)), "scopes": self._scopes}):
@@ -149,8 +148,7 @@ class Passages:
         matches: tuple[Hit, ...] = (),
         score: float = 0.0,
     ) -> FoundSession:
-        """A session with its `matches` and `score`, the window around one of its messages, counts of what lies outside,
-        and up to `bookend` of its first and last messages; in a short one these are the same."""
+        """The window around the `anchor`, counts of what lies outside, and `bookend` of the first and last messages."""
         window_size = max(0, min(self._query.window, WINDOW_MAX))
         values = {"session": session.id, "anchor": anchor, "window": window_size, "bookend": bookend}
         *rows, counts = self._connection.execute(_AROUND, {**values, **self._hidden(session)}).fetchall()
@@ -178,8 +176,7 @@ class Passages:
         )
 
     def reading(self, session: Session) -> FoundSession:
-        """A session to read: its first 20 and last 10 messages as the window; `messages_after` counts what lies between
-        the two."""
+        """A session's first 20 and last 10 messages; `messages_after` counts what lies between."""
         values: Mapping[str, int] = {"session": session.id, **self._hidden(session)}
         first = [_item(row, session) for row in self._connection.execute(_FIRST, {**values, "count": READ_FIRST})]
         last = [_item(row, session) for row in self._connection.execute(_LAST, {**values, "count": READ_LAST})]
@@ -195,8 +192,7 @@ class Passages:
         )
 
     def recent(self, page: slice) -> tuple[list[FoundSession], bool]:
-        """The sessions spoken in last, newest first, one for each lineage: those of a page, and whether there are more.
-        Looks at no more of each scope than to the end of the page and at one behind it."""
+        """The latest session of each lineage, newest first: those of a page, and whether there are more."""
         query = self._query
         spans = [list(map(bounded, span)) for span in (query.hidden.spans if query.hidden else ())]
         narrowed, wanted = session_filters(query)
@@ -212,8 +208,7 @@ class Passages:
         return found, len(rows) > page.stop
 
     def _hidden(self, session: Session) -> dict[str, int]:
-        """Between which ids the messages of a session stand in the model's window; after the last there is, where none
-        do."""
+        """The ids of a session in the model's window; beyond the last id where there are none."""
         for session_id, first, last in self._query.hidden.spans if self._query.hidden else ():
             if session_id == session.id:
                 return {"hidden_first": bounded(first), "hidden_last": bounded(last)}
@@ -222,9 +217,8 @@ class Passages:
 
 @lru_cache(maxsize=64)
 def _browsing(within: str, narrowed: str, narrowed_later: str) -> str:
-    """The statement of `recent`. A session is listed when something in it may be shown that is of the time asked for
-    and not in the model's window (`within`), and no session of its lineage that was spoken in later is listed in its
-    stead."""
+    """A session is listed when something of the time asked for and outside the model's window (`within`) may be shown,
+    and no later session of its lineage is listed in its stead."""
     platforms = "JOIN addresses ON addresses.id = sessions.address_id" if "addresses." in narrowed else ""
     shown = f"SELECT 1 FROM messages WHERE {SHOWN}{within} AND messages.session_id ="
     # The scopes of the listed sessions stand for the table of all, so that their names are read once.
@@ -256,7 +250,6 @@ def link(base: str | None, platform_id: str | None) -> str | None:
 
 
 def _session_of(row: Sequence[Any]) -> Session:
-    """A session of a row that begins with the columns of `_SESSION`."""
     session_id, platform, chat_id, thread_id, link_base, scope_key, started_at, last_at, ended_at = row[:9]
     end_reason, title, external_id, parent_id, root_id, messages = row[9:15]
     return Session(
@@ -287,7 +280,7 @@ def _scope(key: str) -> Scope:
 
 
 def _item(row: Sequence[Any], session: Session, anchor: int | None = None) -> ShownMessage:
-    """An item of a row that begins with its part; by place, which is half the time that names take."""
+    """By place, which takes half the time of names."""
     _, message_id, role, sender, sender_id, origin, at, text, platform_id = row
     opened = link(session.link_base, platform_id) if session.link_base else None
     return ShownMessage(

@@ -1,7 +1,6 @@
 """What the text indexes answer within one transaction: messages for a plan, chunks for terms, words that were said.
 
-The scope and all filters of the query stand in the WHERE of every statement, before any limit. Messages come lazily, so
-that a search stops as soon as enough sessions are known; only ids and scores are read, texts by `passages.py`.
+Scope and filters stand in the WHERE of every statement, before any limit. Messages come lazily, as ids and scores only.
 """
 
 from __future__ import annotations
@@ -101,8 +100,8 @@ class TextIndex:
             yield MessageMatch(*row)
 
     def latest(self, most: int, plan: SearchPlan | None = None) -> Iterator[MessageMatch]:
-        """Without any words: messages that the filters let through and the plan does not leave out, of the session
-        spoken in last first, the newest first, at most so many of each session."""
+        """Without words: what the filters let through and the plan does not exclude, the newest, at most so many a
+        session."""
         parameters = dict(self._parameters)
         left_out = _left_out(plan, parameters) if plan is not None else ""
         narrowed, wanted = session_filters(self._query)
@@ -183,10 +182,9 @@ class TextIndex:
     def candidates(
         self, leading: Mapping[str, int], lending: Iterable[str], scopes: Sequence[int], part: int = 0
     ) -> dict[int, list[CandidateMessage]]:
-        """By lineage, the messages of the best chunks and those in no chunk yet, in order. A chunk has one of the
-        leading terms (given with in how many each stands); by the lending ones it is only ranked. `part` 1 has the
-        chunks of the next lineages, and so on: the same however many are asked for, so that no page changes the order
-        of one before it."""
+        """By lineage, messages of the best chunks and of none yet. A chunk has a leading term (given with its
+        frequency), lending ones only rank it. `part` 1 is the next lineages, so that no page changes the order of one
+        before it."""
         expression = _any_of(leading, scopes)
         if not expression:
             return {}
@@ -214,8 +212,8 @@ class TextIndex:
         return {root: sorted(found.values()) for root, found in lineages.items()}
 
     def best_chunks(self, expression: str, found: int, most: int = RANKED_CHUNKS) -> Iterator[tuple[int, int]]:
-        """Chunks with their lineage, lazily, best first; where more than `most` may be `found`, the newest of them come
-        before all else, because to rank all is what costs."""
+        """Chunks with their lineage, best first; beyond `most` the newest come first, because to rank all is what
+        costs."""
         parameters = {**self._parameters, "expression": expression}
         split = None
         if found > most:
@@ -270,8 +268,7 @@ class TextIndex:
         )
 
     def _ranked(self, route: Route, expression: str) -> Iterator[MessageMatch]:
-        """What one index finds: the newest by rank, then, where these do not give enough, all else by rank. The ranks
-        are computed before anything is joined: asked for in one statement, FTS5 computes them twice."""
+        """The newest by rank, then all else. Ranked before anything is joined, or FTS5 computes ranks twice."""
         matching = f"FROM {_TABLES[route]} WHERE {_TABLES[route]} MATCH :expression"
         ranked = f"SELECT rowid AS id, rank AS score {matching}"
         most = number = NEWEST[route]
@@ -290,8 +287,8 @@ class TextIndex:
                 yield MessageMatch(*row[:4])
 
     def _joined(self, found: str, parameters: Mapping[str, Any]) -> Iterable[Any]:
-        """Of what was found, by score, what the conditions let through; behind each match, how many were found at all.
-        A LIMIT, be it none, is what makes SQLite keep the order of a subquery."""
+        """Rows that the conditions let through, and how many were found. A LIMIT, be it none, keeps a subquery's
+        order."""
         return self._connection.execute(
             f"""
             WITH hits (rowid, score) AS MATERIALIZED (SELECT id, score FROM ({found}) ORDER BY score, id DESC LIMIT -1)
@@ -302,7 +299,7 @@ class TextIndex:
         )
 
     def _mixed(self, plan: SearchPlan, parameters: dict[str, Any], own: Sequence[int]) -> str:
-        """Several indexes: what any of them ranks, summed, as far as one of the alternatives holds."""
+        """Several indexes: the sum of their ranks, as far as one of the alternatives holds."""
         ranked = []
         for number, (route, phrases) in enumerate(plan.ranking):
             parameters[f"ranking_{number}"] = _within(route, " OR ".join(map(_phrase, phrases)), own)
@@ -328,9 +325,8 @@ class TextIndex:
         """
 
     def _few_scopes(self) -> list[int]:
-        """The scopes of the query as numbers where little of the store is theirs, else none: asking the index for them
-        costs more than it spares when they hold much. Measured in chunks, whose counts are at hand; their last id is
-        about how many there are."""
+        """The query's scopes where they hold little of the store, measured in chunks, else none: asking for them costs
+        more."""
         rows = self._connection.execute(_SCOPES, {"scopes": self._parameters["scopes"]}).fetchall()
         if not rows or sum(row[1] or 0 for row in rows) >= FEW_SHARE * rows[0][2]:
             return []
@@ -345,28 +341,31 @@ def bounded(number: int) -> int:
 def session_filters(
     query: SearchQuery, sessions: str = "sessions", addresses: str = "addresses"
 ) -> tuple[str, dict[str, Any]]:
-    """What the filters say of whole sessions, to be joined to a WHERE: a session with a message of the time that is
-    asked for began before its end and was spoken in after its beginning. The tables go by these names."""
+    """The filters on whole sessions, to be joined to a WHERE; the tables go by these names."""
+    parts, parameters = _place_filters(query, sessions, addresses)
+    if query.after is not None:
+        parts.append(f"{sessions}.last_at >= :after")
+        parameters["after"] = timestamp(query.after)
+    if query.before is not None:
+        parts.append(f"{sessions}.started_at < :before")
+        parameters["before"] = timestamp(query.before)
+    return "".join(f" AND {part}" for part in parts), parameters
+
+
+def _place_filters(query: SearchQuery, sessions: str, addresses: str) -> tuple[list[str], dict[str, Any]]:
     parts: list[str] = []
     parameters: dict[str, Any] = {}
     if query.platforms:
-        parts.append(f"AND {addresses}.platform IN (SELECT value FROM json_each(:platforms))")
+        parts.append(f"{addresses}.platform IN (SELECT value FROM json_each(:platforms))")
         parameters["platforms"] = json.dumps(query.platforms)
     if query.title:
-        parts.append(f"AND instr(bare({sessions}.title), :title) > 0")
+        parts.append(f"instr(bare({sessions}.title), :title) > 0")
         parameters["title"] = bare(clean(query.title[:VALUE_CHARS]))
-    if query.after is not None:
-        parts.append(f"AND {sessions}.last_at >= :after")
-        parameters["after"] = timestamp(query.after)
-    if query.before is not None:
-        parts.append(f"AND {sessions}.started_at < :before")
-        parameters["before"] = timestamp(query.before)
-    return " ".join(parts), parameters
+    return parts, parameters
 
 
 def _filters(query: SearchQuery) -> tuple[str, dict[str, Any]]:
-    """The conditions of a query on messages, sessions and addresses, and their parameters. Only what is asked for is
-    in the statement, so that a plain search touches no more of a row than it must."""
+    """Conditions and parameters of a query; only what is asked for, so that a plain search reads little of a row."""
     parts = [visible("sessions.scope_id")]
     parameters: dict[str, Any] = {"scopes": scope_parameter(query.scopes)}
     if query.roles == DEFAULT_ROLES:
@@ -375,12 +374,9 @@ def _filters(query: SearchQuery) -> tuple[str, dict[str, Any]]:
     else:
         parts.append("messages.role IN (SELECT value FROM json_each(:roles))")
         parameters["roles"] = json.dumps(query.roles)
-    if query.platforms:
-        parts.append("addresses.platform IN (SELECT value FROM json_each(:platforms))")
-        parameters["platforms"] = json.dumps(query.platforms)
-    if query.title:
-        parts.append("instr(bare(sessions.title), :title) > 0")
-        parameters["title"] = bare(clean(query.title[:VALUE_CHARS]))
+    named, values = _place_filters(query, "sessions", "addresses")
+    parts += named
+    parameters |= values
     if query.sender and (name := bare(clean(query.sender[:VALUE_CHARS])).strip()):
         # A name begins where a word begins: Ana is not Diana. Names without blanks are found inside of others.
         parts.append("(messages.sender_id = :sender_id OR instr(' ' || bare(messages.sender_name), :sender) > 0)")
@@ -406,14 +402,13 @@ def _filters(query: SearchQuery) -> tuple[str, dict[str, Any]]:
 
 
 def _asker(query: SearchQuery) -> dict[str, Any]:
-    """The parameters of `_OWN`: where nobody else speaks, and who the asker is elsewhere."""
     private = [scope for scope in query.scopes if not scope.is_room]
     accounts = {scope.key.partition(":")[2] for scope in private} | ({query.asker.key} if query.asker else set())
     return {"private": scope_parameter(private), "accounts": json.dumps(sorted(clean(key) for key in accounts))}
 
 
 def _left_out(plan: SearchPlan, parameters: dict[str, Any]) -> str:
-    """What is to be left out, asked of each message by its id: few are looked at, and many may match."""
+    """Asked of each message by its id: few are looked at, and many may match."""
     groups = []
     for number, group in enumerate(plan.without):
         held: list[str] = []
