@@ -1,7 +1,4 @@
-"""The history of curated notes: one row a change, never changed itself. The notes are files and kept elsewhere.
-
-Also: what waits for a person's yes before it is kept.
-"""
+"""The history of notes (which are files), one row a change, and what waits for a person's yes."""
 
 from __future__ import annotations
 

@@ -299,9 +299,5 @@ def _wrong_codes(connection: Connection, now: datetime) -> list[float]:
 
 
 def _pairing(row: Row) -> Pairing:
-    return Pairing(
-        code=row["code"],
-        account=rows.account_in(row),
-        name=row["name"],
-        expires_at=rows.moment(row["expires_at"]),
-    )
+    code, name, expires_at = row["code"], row["name"], rows.moment(row["expires_at"])
+    return Pairing(code=code, name=name, account=rows.account_in(row), expires_at=expires_at)

@@ -12,7 +12,6 @@ import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import aiosqlite
@@ -20,7 +19,6 @@ import aiosqlite
 from core.errors import StoreError
 from core.store import epoch
 from core.store.engine import Connection, Row, T, Values
-from core.store.epoch import ErasureEpoch
 from core.store.sqlite.index_schema import register
 from core.store.sqlite.schema import MIGRATIONS
 
@@ -58,7 +56,7 @@ class Database:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, path: Path, readers: int = READERS) -> AsyncIterator[Database]:
+    async def open(cls, path: Path) -> AsyncIterator[Database]:
         """Opens (and creates, mode 0600) the file, migrates it, closes it at the end. Raises StoreError when it is
         damaged, not writable, or was written by a newer version."""
         async with contextlib.AsyncExitStack() as stack:
@@ -72,7 +70,7 @@ class Database:
             writer = await _connect(stack, path, is_reader=False)
             with _translated(path):
                 await _run(writer, lambda connection: _migrate(connection, path))
-            connections = [await _connect(stack, path, is_reader=True) for _ in range(readers)]
+            connections = [await _connect(stack, path, is_reader=True) for _ in range(READERS)]
             with _translated(path):
                 near = stack.enter_context(contextlib.closing(_connected(path, is_reader=True)))
                 near.execute("PRAGMA busy_timeout = 0")
@@ -80,7 +78,12 @@ class Database:
 
     async def write(self, work: Callable[[sqlite3.Connection], T], *, has_words: bool = True) -> T:
         held = epoch.held() if has_words else None
-        whole = work if held is None else partial(_checked, held, work)
+
+        def whole(connection: sqlite3.Connection) -> T:
+            if held is not None:
+                epoch.check(connection, held)
+            return work(connection)
+
         with _translated(self.path):
             return await _run(self._writer, lambda connection: _transact(connection, "BEGIN IMMEDIATE", whole))
 
@@ -105,9 +108,7 @@ class Database:
             raise StoreError(_sentence(self.path, error)) from error
 
     async def execute(self, statement: str, values: Values | None = None, *, has_words: bool = True) -> int:
-        return await self.write(
-            lambda connection: connection.execute(statement, values or {}).rowcount, has_words=has_words
-        )
+        return await self.write(lambda one: one.execute(statement, values or {}).rowcount, has_words=has_words)
 
     async def fetch_all(self, statement: str, values: Values | None = None) -> list[Row]:
         return await self.read(lambda connection: connection.execute(statement, values or {}).fetchall())
@@ -184,11 +185,6 @@ async def _run(connection: aiosqlite.Connection, work: Callable[[sqlite3.Connect
     """Runs `work` in the thread of the connection, for which aiosqlite has no public method."""
     result: T = await connection._execute(work, connection._conn)  # type: ignore[no-untyped-call]
     return result
-
-
-def _checked(held: ErasureEpoch, work: Callable[[sqlite3.Connection], T], connection: sqlite3.Connection) -> T:
-    epoch.check(connection, held)
-    return work(connection)
 
 
 def _transact(connection: sqlite3.Connection, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
