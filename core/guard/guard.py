@@ -30,8 +30,6 @@ REASONS = {
     "exfiltration": "an address that data would be sent to",
     "secret": "a key or a link with a secret in it",
 }
-STRIPPED = frozenset(("control", "invisible", "direction", "forgery"))
-"""What `cleaned` takes out of a text. All else may be meant and is asked about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,14 +68,6 @@ class NoteFiles:
         folders = sorted(path.name for path in self._folder.iterdir() if path.is_dir()) if self._folder.exists() else []
         return [Scope(key=unquote(name)) for name in folders]
 
-    def read(self, scope: Scope, target: str) -> list[str]:
-        """The entries, each once; none of a file that is not there or cannot be read."""
-        return self.parsed(scope, target)[0]
-
-    def trouble(self, scope: Scope, target: str) -> str | None:
-        """Why the file cannot be read, as a sentence; None when it can, or is not there."""
-        return self.parsed(scope, target)[1]
-
     def keep(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
         """Replaces all entries. Raises Refused where they cannot be written."""
         path = self._path(scope, target)
@@ -102,8 +94,8 @@ class NoteFiles:
     def _path(self, scope: Scope, target: str) -> Path:
         return self._folder / quote(scope.key, safe="") / FILES[target]
 
-    def parsed(self, scope: Scope, target: str) -> tuple[list[str], str | None]:
-        """What `read` and `trouble` say."""
+    def read(self, scope: Scope, target: str) -> tuple[list[str], str | None]:
+        """The entries, each once, and why the file cannot be read, as a sentence; neither where there is no file."""
         path = self._path(scope, target)
         try:
             content = path.read_bytes()
@@ -182,7 +174,7 @@ class HandEdits:
         if (scope, target) in self._seen and self._seen[scope, target] == state:
             return []
         await asyncio.to_thread(self._files.sweep, scope, target)
-        there, trouble = await asyncio.to_thread(self._files.parsed, scope, target)
+        there, trouble = await asyncio.to_thread(self._files.read, scope, target)
         if trouble is not None:
             return []
         known = await self._notes.standing(scope, target)

@@ -132,8 +132,8 @@ class Notebook:
         """A sentence on each file of these scopes that cannot be read as notes."""
 
         def look() -> list[str]:
-            found = (self._files.trouble(scope, target) for scope in sorted(scopes) for target in FILES)
-            return [sentence for sentence in found if sentence]
+            found = (self._files.read(scope, target) for scope in sorted(scopes) for target in FILES)
+            return [sentence for _, sentence in found if sentence]
 
         return await asyncio.to_thread(look)
 
@@ -328,7 +328,7 @@ class Notebook:
             work(edit)
             edit.fit(self._limits[target])
             for place in edit.places:
-                if sentence := self._files.trouble(place, target):
+                if sentence := self._files.read(place, target)[1]:
                     raise Refused(sentence)
             for place in edit.places:
                 self._files.keep(place, target, edit.held[place])
@@ -380,7 +380,7 @@ class Notebook:
         return "\n".join([said, *await self.troubles(scopes)])
 
     def _read(self, scopes: frozenset[Scope], target: str) -> dict[Scope, list[str]]:
-        return {scope: self._files.read(scope, target) for scope in sorted(scopes)}
+        return {scope: self._files.read(scope, target)[0] for scope in sorted(scopes)}
 
 
 def _check(target: str) -> None:
