@@ -55,8 +55,8 @@ class Delivery:
         self._patience_s = patience_s
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """The lock of each address that something is being delivered to, and of those that wait for it."""
-        self._left: set[str] = set()
-        """Addresses where an answer was left to the worker, who is called when the one before it has left."""
+        self._left: dict[str, set[str]] = {}
+        """By address: the keys left to the worker, who is called whenever something before them has been sent."""
         self._unwritten: deque[Write] = deque()
         self._give_up_handlers: dict[str, Callable[[str], Awaitable[None]]] = {}
         self.on_due: Callable[[], None] = lambda: None
@@ -111,9 +111,12 @@ class Delivery:
                     return await self._send(outbox_item, reply, answer)
             finally:
                 lock.release()
-                if address in self._left:
-                    self._left.discard(address)
+                left = self._left.get(address, set())
+                left.discard(outbox_item.key)
+                if left:
                     self.on_due()
+                else:
+                    self._left.pop(address, None)
         await self._leave(outbox_item, reply, answer)
         return False
 
@@ -169,7 +172,7 @@ class Delivery:
 
     async def _leave(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:
         """The worker may take an answer only once its reply has ended and all its messages are recorded."""
-        self._left.add(outbox_item.address.key)
+        self._left.setdefault(outbox_item.address.key, set()).add(outbox_item.key)
         try:
             with contained():
                 await reply.abandon()

@@ -10,6 +10,7 @@ import pytest
 
 from core.errors import DeliveryError
 from core.types import Answer
+from gateway.outbox_worker import LONGEST_REST_S
 from tests.fixtures.mailroom import Mailroom, open_mailroom
 from tests.fixtures.samples import inbound
 
@@ -43,6 +44,20 @@ async def test_an_answer_does_not_overtake_an_older_one(room: Mailroom) -> None:
         await room.watch.until(lambda: len(room.outbox.ends) == 4)
     assert room.telegram.said[1:] == [("1", "a"), ("1", "b")]
     assert await room.outbox.counts() == NOTHING
+
+
+async def test_an_answer_behind_two_others_is_sent_after_the_second(room: Mailroom) -> None:
+    first, second, third = [await room.drafted(key) for key in "abc"]
+    for outbox_item in (first, second):
+        await room.outbox.fill(outbox_item.key, Answer(text=outbox_item.key), None)
+    async with room.working():
+        assert (await room.answer(third)).is_abandoned
+        await room.answer(first)
+        await asyncio.sleep(0.1)
+        await room.answer(second)
+        async with asyncio.timeout(LONGEST_REST_S / 2):
+            await room.watch.until(lambda: len(room.outbox.ends) == 3)
+    assert room.telegram.said == [("1", "a"), ("1", "b"), ("1", "c")]
 
 
 async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(room: Mailroom) -> None:
