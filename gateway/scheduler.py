@@ -1,7 +1,7 @@
 """Keeps time for the jobs of state.db: hands reminders to the outbox, and asks the agent what is due to be asked.
 
-The rows are the only truth; APScheduler holds the next date at which to look at them. Fills the role Adapter for the
-platform "cron", so that a cron session is an ordinary turn whose answer is delivered where its job belongs.
+The rows are the only truth; APScheduler holds the next date at which to look at them. An Adapter of the platform
+"cron", so that a cron session is an ordinary turn whose answer is delivered where its job belongs.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class Scheduler:
         self._over = over
 
     def plan_chore(self, name: str, every_s: float, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """While we listen, `work` is done every so many seconds, never twice at a time. One that fails is logged, and
-        done again in its turn. It should take no longer than a reminder may wait at the end."""
+        """While we listen, `work` is done every so many seconds, never twice at a time; a failure is logged. `close`
+        waits five seconds for it at most."""
         self._chores.append((name, every_s, work))
 
     async def open(self) -> None:
@@ -126,7 +126,7 @@ class Scheduler:
         return _Reply(self, int(address.chat_id) if address.chat_id.isdecimal() else 0, _due(reply_to or ""))
 
     async def reload(self) -> None:
-        """Starts what is due, and sets the date of the next look. To be called whenever the rows have changed."""
+        """Starts what is due and sets the date of the next look; called whenever the rows have changed."""
         async with self._looking:
             sink, now = self._sink, self._clock.now()
             if sink is None:
@@ -214,13 +214,10 @@ class Scheduler:
     async def check(self, job: Job) -> None:
         """Raises Refused when the scope of a job is not that of its target: what is due would be said to others."""
         target = job.target
+        is_same = job.scope.key.startswith(f"account:{target.platform}:")
         if job.scope.is_room:
-            rooms = {Scope.room(target.platform, target.chat_id)}
-            if target.thread_id:
-                rooms.add(Scope.room(target.platform, target.thread_id))
-            is_same = job.scope in {await self._people.room(room) for room in rooms}
-        else:
-            is_same = job.scope.key.startswith(f"account:{target.platform}:")
+            rooms = [Scope.room(target.platform, place) for place in (target.chat_id, target.thread_id) if place]
+            is_same = job.scope in [await self._people.room(room) for room in rooms]
         if not is_same:
             raise Refused(f"What is planned in {job.scope.key} cannot be delivered at {target.key}.")
 
@@ -239,7 +236,7 @@ class Scheduler:
 
 
 class _Reply:
-    """Fills the role Reply: the answer of a cron session goes to the target of its job. Nothing is shown meanwhile."""
+    """The answer of a cron session goes to the target of its job. Nothing is shown meanwhile."""
 
     def __init__(self, scheduler: Scheduler, job_id: int, due_at: datetime | None) -> None:
         self._scheduler = scheduler

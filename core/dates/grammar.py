@@ -1,6 +1,6 @@
 """The English of time: which words at the front of a phrase name a day, a clock time, a span or a repetition.
 
-Takes only what is certain to be meant so, or says that it is not; the sums are done by `When`.
+What could mean something else makes the result uncertain; `When` does the arithmetic.
 """
 
 from __future__ import annotations
@@ -266,14 +266,13 @@ def _every(phrase: Phrase, when: When) -> bool:
 
 def _every_nth(phrase: Phrase, when: When, number: int) -> bool:
     """``every other monday``, ``every 3rd day``."""
-    weekday = phrase.weekday() if number == 2 else None
-    if weekday is not None:
+    if number == 2 and (weekday := phrase.weekday()) is not None:
         when.span, when.weekdays = Span(days=14), (weekday,)
         return True
-    span = phrase.span(is_bare_unit=True)
-    if span is not None:
-        when.span = span.times(number)
-    return span is not None
+    if (span := phrase.span(is_bare_unit=True)) is None:
+        return False
+    when.span = Span(*(part * number for part in span))
+    return True
 
 
 def _nth(phrase: Phrase, when: When, of_month: tuple[str, ...] = ()) -> bool:
@@ -282,13 +281,11 @@ def _nth(phrase: Phrase, when: When, of_month: tuple[str, ...] = ()) -> bool:
     start = phrase.at
     phrase.take("the")
     is_word = not phrase.peek()[:1].isdigit()
-    number = phrase.ordinal()
-    if number is None:
+    if (number := phrase.ordinal()) is None:
         phrase.at = start
         return False
     ending = of_month or _OF_MONTH
-    weekday = phrase.weekday()
-    if weekday is not None:
+    if (weekday := phrase.weekday()) is not None:
         is_monthly = bool(phrase.take(*ending))
         if number == 2 and not is_monthly:
             when.span, when.weekdays, when.is_certain = Span(days=14), (weekday,), False

@@ -1,6 +1,6 @@
-"""A typed line taken apart into when and what: the time stands at the front, at the end, or parted between both.
+"""Separates when and what in a typed line: the time stands at the front, at the end, or divided between both.
 
-The one door to dateparser, for languages other than English: tries the front and the end of a line, never certain.
+Languages other than English are read by dateparser, at the front or the end, and are never certain.
 """
 
 from __future__ import annotations
@@ -106,16 +106,13 @@ def _end(typed: Sequence[str], skipped: int, today: date) -> Taken | None:
 
 def _middle(typed: Sequence[str], skipped: int, today: date) -> Taken | None:
     """The longest time in the midst of a text; what it belongs to is a guess."""
-    best: tuple[When, int, int] | None = None
+    best, start, most = When(), 0, 0
     for index in range(skipped, min(len(typed), _MIDDLE_WORDS)):
         found = read_moment(typed[index : index + _END_WORDS], today, is_strict=True)
-        if found is not None and (best is None or found[1] > best[2]) and not _is_past(typed, index):
-            best = (found[0], index, found[1])
-    if best is None:
-        return None
-    when, index, count = best
-    when.is_certain = False
-    return when, [(index, index + count)]
+        if found is not None and found[1] > most and not _is_past(typed, index):
+            (best, most), start = found, index
+    best.is_certain = False
+    return (best, [(start, start + most)]) if most else None
 
 
 def _is_past(typed: Sequence[str], index: int) -> bool:

@@ -1,7 +1,6 @@
-"""Stretches of the past as people name them: yesterday, last week, in May, 3 May 2025, 2026-05, two weeks ago.
+"""Periods of the past as people name them: yesterday, last week, in May, 3 May 2025, 2026-05, two weeks ago.
 
-Pure; the present moment and the person's zone are given. What has no year is the latest such time that has begun. Times
-to come are read by `core.dates.parsing`; here a word that names no stretch of time is None, never an error.
+Pure functions. What has no year is the latest such time that has begun; words that name no period give None, no error.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _Wall = tuple[datetime, datetime | None]
 """The same as clocks show it, naive."""
 
 WORDS = 7
-"""No stretch of time is named with more words."""
+"""No period is named with more words."""
 _LOOKED_AT = 60
 _DAY = timedelta(days=1)
 _LEADS = ("in the", "on the", "in", "on", "during the", "during", "over the", "over", "within the", "within", "the")
@@ -33,8 +32,8 @@ _UNITS = {"hour": 0, "day": 1, "week": 7, "fortnight": 14, "month": 30, "year": 
 
 
 def read(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
-    """The stretch of time that `text` names as a whole, as the clocks in `zone` have it; None where it names none.
-    ``since May`` has no end."""
+    """The period that `text` names as a whole, in the wall time of `zone`; None where it names none. ``since May`` has
+    no end."""
     words = text.replace(",", " ").split(maxsplit=WORDS)
     if not words or len(words) > WORDS:
         return None
@@ -51,7 +50,7 @@ def read(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
 
 
 def mentioned(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
-    """The first stretch of time that is surely named somewhere in a sentence: "What was said about the ferry *last
+    """The first period that is surely named somewhere in a sentence: "What was said about the ferry *last
     week*?" A month alone counts behind "in" and the like only, because "may" is more often no month."""
     words = text[:2000].split()[:_LOOKED_AT]
     compared = [clean(word) for word in words]
@@ -209,9 +208,8 @@ class _Reader:
         if unit == "hour":
             return self.here - timedelta(hours=count)
         months = count * {"month": 1, "year": 12}.get(unit, 0)
-        return datetime.combine(
-            later(self.today, -months) if months else self.today - _UNITS[unit] * count * _DAY, time()
-        )
+        first = later(self.today, -months) if months else self.today - _UNITS[unit] * count * _DAY
+        return datetime.combine(first, time())
 
     def dated(self, year: int | None, month: int | None, day: int) -> _Wall | None:
         """A date; without a year the last such day that has begun, without a month of any."""

@@ -1,7 +1,6 @@
-"""A cursor over the words of a typed line that knows numbers, dates, spans of time, clock times and weekdays.
+"""A cursor over the words of a typed line that reads numbers, dates, spans of time, clock times and weekdays.
 
-Takes words from the front and says what they mean; knows nothing about today. Every pattern looks at one word and is
-bounded, so no line is slow.
+Knows nothing about today. Every pattern looks at one word and is bounded, so no line is slow.
 """
 
 from __future__ import annotations
@@ -42,14 +41,9 @@ V = TypeVar("V")
 
 
 class Span(NamedTuple):
-    """A length of time."""
-
     months: int = 0
     days: int = 0
     seconds: int = 0
-
-    def times(self, number: int) -> Span:
-        return Span(self.months * number, self.days * number, self.seconds * number)
 
 
 class Clock(NamedTuple):
@@ -90,7 +84,6 @@ class Phrase:
 
     @property
     def is_done(self) -> bool:
-        """Whether all words are taken."""
         return self.at >= len(self._words)
 
     def peek(self) -> str:
@@ -117,7 +110,6 @@ class Phrase:
         return found
 
     def look_up(self, table: Mapping[str, V]) -> V | None:
-        """What the next word stands for."""
         found = table.get(self.peek())
         self.at += found is not None
         return found

@@ -1,7 +1,7 @@
-"""Schedules, and how the parts of a time that words named are put together to one, or refused with a sentence.
+"""Schedules, and how the named parts of a time become one or are refused with a sentence.
 
-Knows what people mean by what they leave out: the next such day, nine o'clock where no hour is given, the afternoon
-where the hour of the morning is past. Every such guess that could be wrong makes it uncertain.
+What people leave out is filled in: the next such day, nine o'clock where no hour is given, the afternoon where the
+morning's hour is past. A guess that could be wrong makes it uncertain.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class When:
 
     @property
     def has_day(self) -> bool:
-        """Whether a day, or what comes again, was named."""
+        """Also for a repetition."""
         return bool(self.day or self.weekdays or self.month_day or self.month_days or self.span or self.nth)
 
     @property
@@ -80,7 +80,6 @@ class When:
 
     @property
     def has_clock(self) -> bool:
-        """Whether a time of the day was named."""
         return bool(self.clocks or self.part or self.moment)
 
     def schedule(self, now: datetime, zone: str) -> Schedule:
@@ -242,7 +241,6 @@ class When:
 
 
 def _future(moment: datetime, here: datetime) -> datetime:
-    """The moment, if it is still to come."""
     if not is_ahead(moment, here):
         moment_words = f"{moment:%A} {moment.day} {moment:%B %Y} at {moment:%H:%M}"
         raise Refused(f"{moment_words} is past. Name a moment that is still to come. {EXAMPLES}")
@@ -299,7 +297,6 @@ def later(day: date, months: int) -> date:
 
 
 def calendar_day(year: int, month: int, day: int) -> date | None:
-    """The day, unless the calendar has none such."""
     try:
         return date(year, month, day)
     except ValueError:
@@ -316,7 +313,6 @@ def _cron_days(weekdays: tuple[int, ...]) -> str:
 
 
 def _ranged(span: tuple[int, int] | None, step: int) -> str:
-    """A field of a cron line."""
     return (f"{span[0]}-{span[1]}" if span else "*") + (f"/{step}" if step > 1 else "")
 
 

@@ -1,9 +1,7 @@
-"""Turns Markdown (CommonMark, tables, strikethrough) into our tree, through markdown-it.
+"""Turns Markdown (CommonMark, tables, strikethrough) into a tree of nodes, through markdown-it.
 
 Read the way people write in chats: raw HTML and reference definitions are text, a line break is a line break, a `*`
 inside a word (``2*3*4``) is a star, and a bare web address is left alone. Takes any text, in about linear time.
-
-The document tree of a Markdown text: one frozen node for blocks and inlines alike.
 """
 
 from __future__ import annotations
@@ -114,9 +112,7 @@ def _capped(rule: Callable[[StateBlock, int, int, bool], bool]) -> Callable[[Sta
 
 def _address(state: StateInline, silent: bool) -> bool:
     """Takes a bare web address as text, so that the marks in it stay what they are."""
-    if not state.src.startswith("://", state.pos):
-        return False
-    end = url_end(state.src, state.pos, state.posMax)
+    end = url_end(state.src, state.pos, state.posMax) if state.src.startswith("://", state.pos) else 0
     if not end:
         return False
     if not silent:
@@ -158,15 +154,9 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
     length = scanned.length
     for _ in range(length):
         state.push("text", "", 0).content = marker
+        token = len(state.tokens) - 1
         state.delimiters.append(
-            Delimiter(
-                marker=ord(marker),
-                length=length,
-                token=len(state.tokens) - 1,
-                end=-1,
-                open=can_open,
-                close=can_close,
-            )
+            Delimiter(marker=ord(marker), length=length, token=token, end=-1, open=can_open, close=can_close)
         )
     state.pos += length
     return True
@@ -272,18 +262,13 @@ def _extend(children: list[MarkupNode], added: Sequence[MarkupNode]) -> None:
 
 
 def _close_inline(frame: _Frame) -> list[MarkupNode]:
+    token = frame.token
+    if token is not None and token.type == "link_open":
+        is_bare = token.info == "auto"
+        return frame.children if is_bare else _link(str(token.attrs.get("href", "")), frame.children)
     if frame.kind is None or not frame.children:
-        return frame.children if frame.token is None or frame.token.type != "link_open" else _link_of(frame)
-    if frame.kind == "link":
-        return _link_of(frame)
-    return [MarkupNode(kind=frame.kind, children=tuple(frame.children))]
-
-
-def _link_of(frame: _Frame) -> list[MarkupNode]:
-    assert frame.token is not None
-    if frame.token.info == "auto":
         return frame.children
-    return _link(str(frame.token.attrs.get("href", "")), frame.children)
+    return [MarkupNode(kind=frame.kind, children=tuple(frame.children))]
 
 
 def _link(url: str, children: Sequence[MarkupNode]) -> list[MarkupNode]:

@@ -56,10 +56,8 @@ def grown(row: Sequence[Leaf], depth: int = 0) -> tuple[MarkupNode, ...]:
 
 def visible(nodes: Sequence[MarkupNode]) -> str:
     """All text of a tree without any white space: what must survive every rewriting."""
-    found: list[str] = []
-    for node in nodes:
-        found.append(node.text or visible(node.children))
-    return "".join("".join(found).split())
+    found = "".join(node.text or visible(node.children) for node in nodes)
+    return "".join(found.split())
 
 
 def escape(text: str) -> str:

@@ -1,6 +1,4 @@
-"""What the markup modules need to know about plain text: its length in UTF-16 units, its width in a monospaced font,
-where it may be cut, and where a bare web address stands in it. Knows no tree and no platform.
-"""
+"""Plain text: its length in UTF-16 units, its width in a monospaced font, where it may be cut, web addresses in it."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Appointments:
         self._reading = asyncio.Lock()
 
     async def read(self, request: Request) -> Reading:
-        """What is understood, without keeping it: for whoever wants to ask first. Raises Refused."""
+        """What is understood, not stored, so that the person can be asked first. Raises Refused."""
         if isinstance(request, Reading):
             return request
         when, text = (request, None) if isinstance(request, str) else request
@@ -62,20 +62,15 @@ class Appointments:
         origin: str | None = None,
         is_prompt: bool = False,
     ) -> Job:
-        """Keeps a reminder, delivered to `target` as it stands, or with `is_prompt` a question that is asked each time.
-
-        With an `origin` that is known the job it made is returned. Raises Refused when there is no time in it, it is
-        past, too long, or the scope has too many.
-        """
+        """Stores a reminder, delivered to `target` as it stands, or with `is_prompt` a question for the model; a known
+        `origin` gives the job it made. Raises Refused without a time, when past, too long or one too many."""
         async with self._adding:
             mine = await self._jobs.of(frozenset((scope,)))
             if origin is not None and (known := [job for job in mine if job.origin == origin]):
                 return known[0]
             reading = await self.read(request)
-            if len(mine) >= self._max_jobs:
-                raise Refused(
-                    f"There are {len(mine)} reminders here already, which is the most I keep. Remove one first."
-                )
+            if (count := len(mine)) >= self._max_jobs:
+                raise Refused(f"There are {count} reminders here already, which is the most I keep. Remove one first.")
             now = self._clock.now()
             next_at = next_after(reading.schedule, now)
             if next_at is None:
@@ -97,7 +92,7 @@ class Appointments:
         return job
 
     async def list(self, scopes: frozenset[Scope]) -> list[Job]:
-        """What is planned here and has not ended, the next one first."""
+        """What has not ended, the next one first."""
         return await self._jobs.of(scopes)
 
     async def pause(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
@@ -124,14 +119,12 @@ class Appointments:
         return await self._changed(job, scopes, self._jobs.resume(job.id, self._clock.now().replace(microsecond=0)))
 
     async def remove(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
-        """Ends a job for good; returns what it was."""
         job = await self._mine(job_id, scopes, by)
         await self._jobs.remove(job.id, self._clock.now())
         self._on_change()
         return job
 
     def when(self, planned: Job | Reading) -> str:
-        """When something is due, with date, time and zone."""
         return read_back(planned.schedule, self._zone, self._clock.now())
 
     def schedule_of(self, job: Job) -> str:
@@ -139,7 +132,7 @@ class Appointments:
         return describe(job.schedule, self._zone, self._clock.now())
 
     def exact(self, reading: Reading) -> str:
-        """What was understood as a line that leaves no doubt: ``2026-11-21 17:00 | call Ana``."""
+        """An unambiguous line of the same meaning: ``2026-11-21 17:00 | call Ana``."""
         return f"{exact(reading.schedule, self._zone)} | {reading.text}"
 
     def describe(self, job: Job) -> str:

@@ -1,7 +1,6 @@
-"""When something is due: read from a line that a person typed, reckoned on through clock changes, said in words.
+"""When something is due: read from a line that a person typed, calculated across clock changes, said in words.
 
-The one door to the arithmetic of cron, to its wording, and to dates in other languages. Plain functions; the time is
-given. Raises Refused with a sentence and examples, ConfigError for a zone that does not exist.
+Pure functions; the present is a parameter. Raises Refused with examples, ConfigError for an unknown zone.
 """
 
 from __future__ import annotations
@@ -35,11 +34,8 @@ _UNITS = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"), (1, 
 
 
 def parse(text: str, now: datetime, zone: str) -> Reading:
-    """The schedule at the start or the end of a line, and the rest of the line.
-
-    `now` is aware; wall times are those of `zone` (an IANA name). ``when | text`` parts the two where they could be
-    mistaken. Raises Refused when there is no time in it, the moment is past, or it never comes.
-    """
+    """The schedule at the start or the end of a line, and the rest of it; ``when | text`` separates the two. `now` is
+    aware, `zone` an IANA name. Raises Refused when there is no time in it, the moment is past, or it never comes."""
     info = _zone_info(zone)
     line = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")[:_LONGEST_CHARS].strip()
     if not line:
@@ -133,10 +129,7 @@ def latest(schedule: Schedule, first: datetime, now: datetime) -> datetime:
     """The last due time of those from `first` (itself one) until `now`: several that were missed are one run."""
     due = first
     for days in (1 / 24, 1, 32, 367, 367 * 9):
-        start = now - timedelta(days=days)
-        if start <= first:
-            break
-        found = next_after(schedule, start)
+        found = next_after(schedule, max(now - timedelta(days=days), first))
         if found is not None and found <= now:
             due = found
             break
@@ -186,8 +179,7 @@ def describe(schedule: Schedule, zone: str, now: datetime) -> str:
     if schedule.cron is not None:
         return f"{_cron_words(schedule.cron)} ({own.key})"
     every_s = schedule.every_s or 60
-    following = next_after(schedule, now)
-    if following is None:
+    if (following := next_after(schedule, now)) is None:
         return f"every {spell(every_s)}"
     local = following.astimezone(own)
     if every_s % 86400:

@@ -1,7 +1,4 @@
-"""Reminders and cron sessions as rows, the only truth about them; the scheduler is loaded from here.
-
-When a job is due next is reckoned in `core.scheduling`.
-"""
+"""Reminders and cron sessions as rows. When a job is due next is calculated in `core.scheduling`."""
 
 from __future__ import annotations
 
@@ -49,8 +46,6 @@ JOIN scopes ON scopes.id = jobs.scope_id
 
 
 class Jobs:
-    """The table of jobs and that of their runs."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -87,11 +82,12 @@ class Jobs:
 
     async def of(self, scopes: frozenset[Scope]) -> list[Job]:
         """Jobs of these scopes that have not ended, by next time."""
-        statement = f"""
-        {JOBS} WHERE jobs.ended_at IS NULL AND {visible("jobs.scope_id")}
-        ORDER BY jobs.next_at NULLS LAST, jobs.id
-        """
-        return [_job(row) for row in await self._database.fetch_all(statement, {"scopes": scope_parameter(scopes)})]
+        found = await self._database.fetch_all(
+            f"{JOBS} WHERE jobs.ended_at IS NULL AND {visible('jobs.scope_id')}"
+            " ORDER BY jobs.next_at NULLS LAST, jobs.id",
+            {"scopes": scope_parameter(scopes)},
+        )
+        return list(map(_job, found))
 
     async def find(self, job_id: int, scopes: frozenset[Scope]) -> Job | None:
         """A job by id, ended or not; None when it is not of these scopes."""
@@ -102,17 +98,16 @@ class Jobs:
         return _job(row) if row is not None else None
 
     async def get(self, job_id: int) -> Job | None:
-        """A job by id, whosever it is, ended or not: to run it and to deliver what it made, for nobody's eyes."""
+        """A job by id, of any scope, ended or not: to run it and to deliver its result, never to show it."""
         row = await self._database.fetch_one(f"{JOBS} WHERE jobs.id = :id", {"id": rows.bounded(job_id)})
         return _job(row) if row is not None else None
 
     async def active(self) -> list[Job]:
-        """All jobs that are neither paused nor ended: what the scheduler keeps time for. For nobody's eyes."""
+        """All jobs of all scopes that are neither paused nor ended, for the scheduler."""
         statement = f"{JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL ORDER BY jobs.id"
-        return [_job(row) for row in await self._database.fetch_all(statement)]
+        return list(map(_job, await self._database.fetch_all(statement)))
 
     async def pause(self, job_id: int, at: datetime) -> None:
-        """Stops a job until `resume`."""
         await self._database.execute(
             "UPDATE jobs SET paused_at = COALESCE(paused_at, :at) WHERE id = :id AND ended_at IS NULL",
             {"id": job_id, "at": rows.timestamp(at)},
@@ -133,11 +128,8 @@ class Jobs:
         )
 
     async def start(self, job_id: int, due_at: datetime, now: datetime) -> bool:
-        """Notes that the run due at this moment begins; True also for one that a dead process had begun.
-
-        False when it was finished already or the job has ended. Raises Refused when the scope is no longer the
-        target's.
-        """
+        """Notes that the run due at this moment begins; True also for one that a dead process had begun, False when it
+        was finished or the job has ended. Raises Refused when the scope is no longer the target's."""
         values = {"id": job_id, "due_at": rows.timestamp(due_at), "now": rows.timestamp(now)}
 
         def work(connection: Connection) -> bool:
@@ -153,10 +145,8 @@ class Jobs:
                 """,
                 values,
             )
-            run = connection.execute(
-                "SELECT finished_at FROM runs WHERE job_id = :id AND due_at = :due_at", values
-            ).fetchone()
-            return run["finished_at"] is None
+            statement = "SELECT finished_at FROM runs WHERE job_id = :id AND due_at = :due_at"
+            return connection.execute(statement, values).fetchone()["finished_at"] is None
 
         return await self._database.write(work)
 
