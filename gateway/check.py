@@ -17,12 +17,11 @@ from config.settings import ENVIRONMENT, Settings
 from core.errors import ConfigError, MnemeError, StoreError
 from core.memory.guarded_provider import ProviderThread, foreign
 from core.memory.provider import MemoryProvider
-from core.models.claude import Claude
 from core.store.sqlite import database as sqlite
 from core.store.sqlite.fact_index import FactIndex
 from core.store.sync import SyncQueue
 from gateway import texts
-from gateway.services import Services, WallClock, chosen
+from gateway.services import Services, WallClock, chosen, client
 
 PROBE_S = 30.0
 AVAILABLE_S = 5.0
@@ -127,18 +126,11 @@ def _result(subject: str, wrong: Sequence[str], advice: str, right: str) -> Chec
 
 
 def _model(settings: Settings) -> Probe | None:
-    key = settings.anthropic_api_key
-    if key is None and settings.anthropic_base_url is None:
+    claude = client(settings, WallClock())
+    if claude is None:
         return None
 
     async def probe() -> str:
-        claude = Claude(
-            api_key=key.get_secret_value() if key else None,
-            base_url=settings.anthropic_base_url,
-            clock=WallClock(),
-            tries=1,
-            patience_s=settings.model.patience_s,
-        )
         try:
             return " ".join([await claude.reach(name) for name in {settings.model.chat: 0, settings.model.helper: 0}])
         finally:
