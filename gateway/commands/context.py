@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from core.store.erasure import ErasureRequest
 from core.store.notes import Author
-from core.types import Account, CommandSpec, Inbound, Option, Scope, Session
+from core.types import Account, Button, Command, CommandSpec, Inbound, Option, Scope, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,11 @@ class CommandContext:
     def is_public(self) -> bool:
         """Whether others read the answer: in a room, unless the platform shows it to this person alone."""
         return not self.inbound.is_direct and not self.inbound.is_interaction
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the platform has room for a table."""
+        return self.inbound.address.platform == "terminal"
 
     @property
     def is_member(self) -> bool:
@@ -69,6 +74,11 @@ class CommandContext:
             address=self.inbound.address,
             is_owner=self.is_owner,
         )
+
+
+def button(label: str, name: str, arguments: str) -> Button:
+    """A button that runs a command."""
+    return Button(label=label, command=Command(name=name, arguments=arguments))
 
 
 def announced(*names: str) -> tuple[CommandSpec, ...]:

@@ -17,7 +17,7 @@ from core.store.facts import Fact, FactChange
 from core.store.messages import find_original
 from core.types import Account, Answer, Button, Command, Message, Sender
 from gateway import texts
-from gateway.commands.context import CommandContext, announced
+from gateway.commands.context import CommandContext, announced, button
 from gateway.commands.privacy import CONFIRMED, receipt_text, traces_text
 from gateway.services import Services
 
@@ -158,8 +158,7 @@ class FactCommands:
         actions = ("forget", "unpin" if fact.is_pinned else "pin", "right", "wrong", "correct")
         buttons = [_button(word.title(), fact, word) for word in actions] if _may_change(fact, context) else []
         if fact.message_id is not None:
-            look = Command(name="recall", arguments=f"around:{fact.message_id}")
-            buttons.append(Button(label="The message", command=look))
+            buttons.append(button("The message", "recall", f"around:{fact.message_id}"))
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
     def _source(self, fact: Fact, history: Sequence[FactChange], asker: Account) -> str:
@@ -177,7 +176,10 @@ class FactCommands:
             if context.session.is_incognito:
                 raise Refused(texts.INCOGNITO_WRITES_NOTHING)
             question = texts.ask_correction(is_direct=context.inbound.is_direct)
-            return Answer(text=f"{self._line(fact)}\n\n{question}", dictated=_command("correct", fact))
+            return Answer(
+                text=f"{self._line(fact)}\n\n{question}",
+                dictated=Command(name="memory", arguments=f"correct f{fact.id}"),
+            )
         at = context.inbound.sent_at
         fixed = await self._dictation.correct(fact, text, context.scopes, context.author, at) or fact
         before = "" if fixed.content == fact.content else f"\n\nBefore: {escape(fact.content)}"
@@ -303,13 +305,9 @@ def _surety(fact: Fact) -> str:
     return f"I am {round(100 * fact.trust)} % sure of it." if fact.is_open else "It is no longer true."
 
 
-def _command(action: str, fact: Fact) -> Command:
-    return Command(name="memory", arguments=f"{action} f{fact.id}")
-
-
 def _button(label: str, fact: Fact, action: str = "why") -> Button:
-    return Button(label=label, command=_command(action, fact))
+    return button(label, "memory", f"{action} f{fact.id}")
 
 
 def _link(label: str, arguments: str) -> Button:
-    return Button(label=label, command=Command(name="memory", arguments=arguments))
+    return button(label, "memory", arguments)

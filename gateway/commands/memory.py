@@ -14,9 +14,9 @@ from core.markup.source import escape
 from core.notes.files import FILES
 from core.review.review import ANYWAY, doubt, insisting, quoted
 from core.store.notes import FACT, NoteChange, Operation, PendingNote, Provenance
-from core.types import Answer, Button, Command
+from core.types import Answer, Command
 from gateway import texts
-from gateway.commands.context import CommandContext, announced
+from gateway.commands.context import CommandContext, announced, button
 from gateway.commands.facts import FactCommands
 from gateway.services import Services
 
@@ -114,8 +114,8 @@ class MemoryCommands:
         if is_asked and (reason := suspicion(cleaned(edit.new))):
             old = f"{edit.old} => " if edit.action == "replace" else ""
             target = f"{edit.target}: " if edit.target else ""
-            again = Command(name="memory", arguments=f"{edit.action} {ANYWAY} {target}{old}{edit.new}")
-            return Answer(text=doubt(reason), buttons=(Button(label="Keep it anyway", command=again),))
+            again = button("Keep it anyway", "memory", f"{edit.action} {ANYWAY} {target}{old}{edit.new}")
+            return Answer(text=doubt(reason), buttons=(again,))
         if edit.action != "add" and context.is_member:
             noted = (await _legible(self._notebook.origin(context.scopes, edit.old))).change
             if noted is None or noted.account != context.account:
@@ -139,7 +139,7 @@ class MemoryCommands:
         if not waiting:
             return Answer(text=texts.NOTHING_PENDING)
         buttons = [
-            Button(label=f"{word} {note.id}", command=Command(name="memory", arguments=f"{word.lower()} {note.id}"))
+            button(f"{word} {note.id}", "memory", f"{word.lower()} {note.id}")
             for note in waiting
             for word in ("Approve", "Reject")
         ]
@@ -182,7 +182,7 @@ class MemoryCommands:
         if not changes:
             return Answer(text=texts.NOTHING_CHANGED if page == 1 else texts.NOTHING_OLDER)
         lines = [f"- {self._line(one, one.change)}" for one in changes[:PAGE] if one.change is not None]
-        more = Button(label="Older", command=Command(name="memory", arguments=f"history {page + 1}"))
+        more = button("Older", "memory", f"history {page + 1}")
         return Answer(text="\n".join([*lines, "", texts.HISTORY_HINT]), buttons=(more,) if len(changes) > PAGE else ())
 
     def _explained(self, found: Provenance) -> str:

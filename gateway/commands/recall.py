@@ -13,15 +13,13 @@ from core.search.recall import HistorySearch
 from core.search.rendering import to_markdown
 from core.store.query import READ_FIRST, FoundSession, SearchQuery, SearchResults
 from core.types import Answer, Button, Command, Payer
-from gateway.commands.context import CommandContext, announced
+from gateway.commands.context import CommandContext, announced, button
 
 LIMIT = 5
 BUBBLE_CHARS = 3_000
 CARRIED_CHARS = 1_000
 """Longer arguments are not carried on to a next page."""
 SHOWN_WITH_BUTTONS = 3
-_WIDE = frozenset({"terminal"})
-"""Platforms that have room for a table."""
 _SWITCH = r"(?:--|[\u2012-\u2015])(summary|expand)"
 """A phone makes one dash of two hyphens."""
 _SWITCHES = re.compile(rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORECASE)
@@ -55,8 +53,8 @@ class RecallCommands:
         if results.has_more and len(text) <= CARRIED_CHARS:
             arguments = " ".join([*(f"--{switch}" for switch in switches), filters.next_page(text)])
             buttons.append(_look("More", arguments))
-        is_wide = context.inbound.address.platform in _WIDE
-        return Answer(text=to_markdown(results, self._zone, is_wide=is_wide), buttons=tuple(buttons))
+        text = to_markdown(results, self._zone, is_wide=context.is_wide)
+        return Answer(text=text, buttons=tuple(buttons))
 
 
 def _parted(arguments: str) -> tuple[tuple[str, ...], str]:
@@ -71,9 +69,7 @@ def _parted(arguments: str) -> tuple[tuple[str, ...], str]:
 def _next(results: SearchResults, present_id: int) -> list[Button]:
     """Buttons for what is shown, by its numbers; `present_id` is the session one is in already."""
     if results.shape in ("scroll", "read"):
-        return [
-            button for found in results.sessions for button in _beyond(found, results.shape == "scroll", present_id)
-        ]
+        return [way for found in results.sessions for way in _beyond(found, results.shape == "scroll", present_id)]
     shown = list(enumerate(results.sessions[:SHOWN_WITH_BUTTONS], 1))
     looks = [
         _look(f"Around {number}", f"around:{found.matches[0].message_id}")
@@ -95,8 +91,8 @@ def _beyond(found: FoundSession, is_scroll: bool, present_id: int) -> list[Butto
 
 
 def _look(label: str, arguments: str) -> Button:
-    return Button(label=label, command=Command(name="recall", arguments=arguments))
+    return button(label, "recall", arguments)
 
 
 def _go_on(name: str, found: FoundSession) -> Button:
-    return Button(label=f"Go on with {name}", command=Command(name="sessions", arguments=str(found.session.id)))
+    return button(f"Go on with {name}", "sessions", str(found.session.id))

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 from core.errors import Refused
 from core.markup.source import escape
 from core.store.outbox import OutboxItem
-from core.types import Answer, Button, Command, Session
+from core.types import Answer, Command, Session
 from gateway import texts
-from gateway.commands.context import CommandContext, announced
+from gateway.commands.context import CommandContext, announced, button
 from gateway.services import Services
 
 if TYPE_CHECKING:
@@ -103,10 +103,7 @@ async def list_sessions(services: Services, context: CommandContext, text: str, 
     others = [session for session in sessions if session.id != context.session.id][:RESUMABLE]
     if others and not context.is_shell:
         lines += ["", f"`/sessions {others[0].id}` goes on with number {others[0].id}."]
-    buttons = [
-        Button(label=f"Go on with {session.id}", command=Command(name="sessions", arguments=str(session.id)))
-        for session in others
-    ]
+    buttons = [button(f"Go on with {session.id}", "sessions", str(session.id)) for session in others]
     return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
 

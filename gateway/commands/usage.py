@@ -8,17 +8,15 @@ from zoneinfo import ZoneInfo
 from core.errors import Refused
 from core.markup.source import escape
 from core.store.usage import CacheMisses
-from core.types import Answer, Button, Command, Session
+from core.types import Answer, Command, Session
 from core.usage.report import Prices, Spending
 from gateway import texts
-from gateway.commands.context import CommandContext, announced
+from gateway.commands.context import CommandContext, announced, button
 from gateway.services import Services
 
 SESSIONS = 10
 TITLE_CHARS = 40
 COLUMNS = ("Calls", "In", "From the cache", "Written to it", "Out", "Cost")
-_WIDE = frozenset({"terminal"})
-"""Platforms that have room for a table."""
 
 
 class UsageCommands:
@@ -32,19 +30,18 @@ class UsageCommands:
         return True
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        is_wide = context.inbound.address.platform in _WIDE
         match command.arguments.lower().split():
             case []:
                 return await self._overview(context)
             case ["months"]:
                 found = await self._report.months(context.scopes)
                 rows = [(f"{day:%B %Y}", spending) for day, spending in found]
-                return Answer(text=self._table("Month", rows, is_wide=is_wide))
+                return Answer(text=self._table("Month", rows, is_wide=context.is_wide))
             case ["sessions", *limit] if all(word.isdecimal() and len(word) < 5 for word in limit):
                 sessions = await self._report.sessions(context.scopes, int(limit[0]) if limit else SESSIONS)
                 rows = [(self._name(session), spending) for session, spending in sessions]
-                buttons = tuple(_button(str(session.id), str(session.id)) for session, _ in sessions)
-                return Answer(text=self._table("Conversation", rows, is_wide=is_wide), buttons=buttons)
+                buttons = tuple(button(str(session.id), "usage", str(session.id)) for session, _ in sessions)
+                return Answer(text=self._table("Conversation", rows, is_wide=context.is_wide), buttons=buttons)
             case [number] if number.isdecimal() and len(number) < 19:
                 spending = await self._report.session(int(number), context.scopes)
                 return Answer(text=self._details(f"Conversation {int(number)}", spending))
@@ -58,7 +55,7 @@ class UsageCommands:
         elif not context.is_shell:
             here = await self._report.session(context.session.id, context.scopes)
             parts.insert(0, self._details("This conversation", here))
-        buttons = (_button("By month", "months"), _button("By conversation", "sessions"))
+        buttons = (button("By month", "usage", "months"), button("By conversation", "usage", "sessions"))
         return Answer(text="\n\n".join(parts), buttons=buttons if lately.calls else ())
 
     def _details(self, name: str, spending: Spending) -> str:
@@ -130,7 +127,3 @@ def _costs(spending: Spending, prices: Prices) -> str:
 
 def _miss(miss: CacheMisses) -> str:
     return f"{miss.tokens:,} tokens in {texts.counted(miss.times, 'request')} {texts.MISS_CAUSES[miss.cause]}"
-
-
-def _button(label: str, arguments: str) -> Button:
-    return Button(label=label, command=Command(name="usage", arguments=arguments))
