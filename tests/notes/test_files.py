@@ -159,5 +159,5 @@ def test_a_disk_that_takes_nothing_leaves_the_notes_as_they_were(tmp_path: Path)
             pages.keep(ANA, "memory", ["likes mate"])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert pages.read(ANA, "memory") == ["likes tea"]
+    assert pages.read(ANA, "memory") == (["likes tea"], None)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["MEMORY.md"]
