@@ -26,6 +26,7 @@ from core.store.jobs import Job, Jobs
 from core.store.outbox import Outbox, OutboxItem
 from core.store.people import People
 from core.types import Address, Answer, CommandSpec, Inbound, Scope, Sender
+from gateway import texts
 
 PLATFORM = "cron"
 CLOSING_S = 5.0
@@ -201,7 +202,7 @@ class Scheduler:
         held = await self._outbox.hold(OutboxItem(key=key, kind="reminder", address=job.target))
         if held.answer is None and not held.is_over:
             late = self.lateness(due_at, now)
-            await self._outbox.fill(key, Answer(text=f"⏰ {job.text}{f' ({late})' if late else ''}"), now)
+            await self._outbox.fill(key, Answer(text=texts.reminder(job.text, late)), now)
         self._on_wake()
 
     def lateness(self, due_at: datetime | None, now: datetime | None = None) -> str:
