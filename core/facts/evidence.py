@@ -25,8 +25,7 @@ from core.guard.provenance import typed_part
 from core.store.fact_search import FactBacklog
 from core.store.facts import Fact
 from core.store.sessions import Conversations
-from core.text.attributes import ME, attribute_of, hint_words, kin_words
-from core.text.names import entity_key, names_in
+from core.text.names import ME, attribute_of, entity_key, hint_words, kin_words, names_in
 from core.text.normalize import fold, is_unspaced, plain, words_of
 from core.text.terms import stop_words, terms_of
 from core.types import Message, ToolContext

@@ -31,8 +31,7 @@ from core.memory.provider import is_remembered
 from core.ports import Clock, Model
 from core.store.fact_search import FactBacklog
 from core.store.facts import Fact, FactKind, FactOrigin
-from core.text.attributes import ME, attribute_of
-from core.text.names import names_in
+from core.text.names import ME, attribute_of, names_in
 from core.text.terms import terms_of
 from core.types import Message, Payer, Request, Session
 

@@ -14,8 +14,7 @@ from zoneinfo import ZoneInfo
 from core.facts.claims import is_first_person, sign
 from core.store.fact_search import FactSearch
 from core.store.facts import Fact, FactKind, Grain
-from core.text.attributes import ME, hints_of
-from core.text.names import keys_in
+from core.text.names import ME, hints_of, keys_in
 from core.text.terms import query_terms, terms_of
 from core.types import Account, Scope
 

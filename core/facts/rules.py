@@ -20,8 +20,7 @@ from core.dates.scanner import MONTHS, WEEKDAYS, Phrase
 from core.facts.claims import Claim, sign
 from core.facts.evidence import pattern as evidence_pattern
 from core.store.facts import FactKind, Grain
-from core.text.attributes import ME, attribute_of, is_several, kin_words
-from core.text.names import entity_key, names_in
+from core.text.names import ME, attribute_of, entity_key, is_several, kin_words, names_in
 from core.text.normalize import is_unspaced, language_data
 
 LIMIT_CHARS = 2_000

@@ -21,8 +21,7 @@ from core.review.review import Review
 from core.store.fact_search import FactSearch
 from core.store.facts import Fact, FactKind, Facts
 from core.store.notes import FACT, Author, Operation
-from core.text.attributes import ME, attribute_of
-from core.text.names import entity_key, names_in
+from core.text.names import ME, attribute_of, entity_key, names_in
 from core.types import Account, Json, Tool, ToolContext
 
 MOST = 30

@@ -21,8 +21,7 @@ from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_rows, list_value
 from core.store.sqlite.fact_index import index_fact, keep_names, write_facts
-from core.text.attributes import ME, kin_words
-from core.text.names import names_in
+from core.text.names import ME, kin_words, names_in
 from core.text.normalize import fold, plain, words_of
 from core.types import Account, Scope
 

@@ -1,5 +1,4 @@
-"""Names of persons, places and things: known by their capitals in a statement; in a question any words may be one.
-Pure."""
+"""Names, known by their capitals in a statement (in a question any words may be one), and attributes of facts. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ import re
 from functools import lru_cache
 
 from core.text.normalize import fold, language_data, plain, words_of
-from core.text.terms import stop_words
+from core.text.terms import stop_words, terms_of
 
 NAME_WORDS = 4
 """No name that is looked for has more words."""
@@ -78,3 +77,35 @@ def keys_in(text: str) -> tuple[str, ...]:
         if size > 1 or words[start] not in stop_words()
     ]
     return tuple(dict.fromkeys(keys))
+
+
+ME = "me"
+"""Attributes are ``subject|what``, such as ``me|home`` or ``ana|birthday``; `data/attributes.toml` has their words."""
+
+
+def hint_words() -> dict[str, str]:
+    """By attribute, the words that a question about it has and its answer has not."""
+    found: dict[str, str] = language_data("attributes")["hints"]
+    return found
+
+
+def kin_words() -> tuple[str, ...]:
+    """Who belongs to somebody: ``sister``, ``dog``, ``doctor``."""
+    return tuple(language_data("attributes")["kin"]["one"] + language_data("attributes")["kin"]["several"])
+
+
+def is_several(kin: str) -> bool:
+    """Whether one has several of that kind, as of sisters."""
+    return kin in language_data("attributes")["kin"]["several"]
+
+
+@lru_cache(maxsize=1000)
+def hints_of(attribute: str | None) -> tuple[str, ...]:
+    """The terms of the hints of ``subject|what`` or ``subject|what|more``; none where nothing is known."""
+    what = (attribute or "").split("|")
+    return tuple(dict.fromkeys(terms_of(hint_words().get(what[1], "")))) if len(what) > 1 else ()
+
+
+def attribute_of(subject: str, what: str, more: str = "") -> str:
+    """The name of an attribute, in lower case."""
+    return "|".join(part for part in (subject or ME, what, more) if part).casefold()

@@ -1,4 +1,7 @@
-"""Text of others as a terminal may show it: nothing moves a cursor, changes a title or the reading direction."""
+"""Text of others as a terminal may show it: nothing moves a cursor, changes a title or the reading direction.
+
+Stands alone so that `mneme --help` loads no language data.
+"""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.index_schema import blank, scoped
 from core.store.sqlite.schema import FACTS_CONTENT, FACTS_RANK, FACTS_VERSION
-from core.text.attributes import hints_of
-from core.text.names import entity_key, names_in
+from core.text.names import entity_key, hints_of, names_in
 from core.text.normalize import VERSION
 from core.text.terms import terms_of
 
