@@ -65,7 +65,7 @@ class Access:
             self._greeted[account] = inbound.sender.name
 
     async def pair(self, inbound: Inbound) -> Pairing | None:
-        """A code for a stranger, of whom the owner is told; None when he has one already or too many are waiting."""
+        """A code for a stranger, of whom the owner is told; None when they have one already or too many are waiting."""
         account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
         pairing = await self._directory.ask(account, inbound.sender.name[:100], self._clock.now())
         if pairing is not None:
@@ -114,5 +114,5 @@ class Access:
         return is_listed or await self._is_allowed(account)
 
     async def _is_own(self, scope: Scope) -> bool:
-        """A room the owner declared his own shows more than itself, so only he is served there."""
+        """A room that the owner declared as theirs alone shows more than itself, so nobody else is served there."""
         return await self._directory.scopes(scope) != frozenset((scope,))

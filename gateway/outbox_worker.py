@@ -22,7 +22,7 @@ from gateway.delivery import Delivery
 from gateway.supervisor import contained
 
 SHORTEST_REST_S = 0.5  # what is due and cannot be taken at the moment must not make the loop spin
-LONGEST_REST_S = 30.0
+LONGEST_REST_S = 5.0  # an item that was finished elsewhere without a call holds up what is behind it no longer
 STORE_REST_S = 2.0
 ReplyFactory = Callable[[Address, str | None], Reply]
 

@@ -97,7 +97,7 @@ class Services:
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: Settings, on_change: Callable[[], None] = lambda: None) -> AsyncIterator[Services]:
-        """Opens state.db in the home, with the owner as the settings name him. Raises StoreError."""
+        """Opens state.db in the home, with the owner that the settings name. Raises StoreError."""
         async with Database.open(settings.home / STATE) as database:
             services = cls(settings, database, on_change)
             accounts = [

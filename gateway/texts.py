@@ -136,7 +136,7 @@ HELP = "Just write to me. I keep what we say and find it again, wherever you tal
 STOPPED = "Stopped."
 NOTHING_TO_STOP = "There is nothing to stop."
 ALREADY_NEW = "This is a new conversation already. What is it about?"
-NO_SESSIONS = "There are no earlier conversations{about}. Whatever you write begins one."
+NO_SESSIONS = "There are no earlier conversations{about}."
 INCOGNITO = (
     "From here on nothing is written down: what we say stays in memory until `/incognito off`, `/new` or my next "
     "restart. I note nothing, learn nothing, and cannot find it again; the model and this platform see it as always. "

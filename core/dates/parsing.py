@@ -42,7 +42,7 @@ def read(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
     first, _, rest = text.partition(" ")
     if rest and first.lower() in (_AFTER_LEAD if skipped else ("to",)):
         text = rest.strip()
-    return Reading(schedule=schedule, text=text, is_certain=when.is_certain and not _has_time(text, today))
+    return Reading(schedule=schedule, text=text, is_certain=when.is_certain and not _leaves_time(when, text, today))
 
 
 def _remaining(line: str, found: Sequence[re.Match[str]], taken: Sequence[range]) -> str:
@@ -130,6 +130,14 @@ def _has_time(text: str, today: date) -> bool:
     )
 
 
+def _leaves_time(when: When, text: str, today: date) -> bool:
+    """Whether what is left over looks like a time; where no hour was read, also what may be one in any language: "25
+    tea", "um 18 Uhr essen", "à 18h dîner"."""
+    may_be_hour = when.lacks_clock and any(_HOUR.fullmatch(word) for word in text.split()[:3])
+    return may_be_hour or _has_time(text, today)
+
+
+_HOUR = re.compile(r"\d{1,2}(?:[:.h]\d{2}|h)?", re.IGNORECASE)
 _MOST_WORDS = 6
 _MOST_SIGNS = 14
 _CLOCK = re.compile(

@@ -82,6 +82,11 @@ class When:
     def has_clock(self) -> bool:
         return bool(self.clocks or self.part or self.moment)
 
+    @property
+    def lacks_clock(self) -> bool:
+        """Whether a day is named and no hour for it."""
+        return self.has_day and not (self.has_clock or self.span or self.hours)
+
     def schedule(self, now: datetime, zone: str) -> Schedule:
         """The schedule seen from `now` (aware) by a clock in `zone`. Raises Refused."""
         zone = self.zone or zone

@@ -1,7 +1,7 @@
 """Finds what an erasure takes: the messages of a query, and every row that repeats them. Only reads.
 
 Messages are found as recall finds them, copies by the words asked for and by longer stretches of what was said. In a
-room only the owner reaches beyond his or her own words.
+room only the owner reaches beyond their own words.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ AND (messages.text <> '' OR messages.blocks IS NOT NULL)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferRecord:
     """One message of another system. `session`, `parent` (which it continues) and `id` are the names it has there.
-    `origin`: "typed" where the importing person named the sender as him- or herself; no file can say so."""
+    `origin`: "typed" where the importing person named the sender as themselves; no file can say so."""
 
     session: str
     role: Role

@@ -198,7 +198,7 @@ def _list_facts(
         commands = facts_of(services)
         facts = await commands.find(joined(words), await context_of(services, scope), limit)
         if not facts and not as_json:
-            tell(texts.NOTHING_YET)
+            tell(f"I know nothing about “{joined(words)}”." if words else texts.NOTHING_YET)
         for fact in facts:
             say_json(_fact_object(fact)) if as_json else tell(f"f{fact.id}: {commands.known.line_of(fact)}")
 

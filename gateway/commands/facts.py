@@ -244,7 +244,7 @@ class FactCommands:
         if undone is None:
             raise Refused("That fact is not there any more.")
         if change.before is None:
-            return Answer(text=f"Taken back: I no longer know that {escape(undone.content)}.")
+            return Answer(text=f"Taken back: I no longer know “{escape(undone.content)}”.")
         return Answer(text=f"Taken back. It is again:\n\n{self._line(undone)}", buttons=(_button("Why", undone),))
 
     async def _fact(self, text: str, context: CommandContext) -> Fact:

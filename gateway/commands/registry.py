@@ -16,6 +16,7 @@ from core.agent.turn import BADGE
 from core.errors import Refused
 from core.ports import Clock
 from core.store.actions import Actions, ButtonAction
+from core.text.sanitize import on_one_line
 from core.types import Account, Answer, Command, CommandSpec, Inbound, Option, Scope
 from gateway import texts
 from gateway.commands.confirmations import UNCLEAR, YES, Confirmations
@@ -137,7 +138,10 @@ class Commands:
         return action.command
 
     def _help(self, command: Command) -> str:
-        wanted = self._specs.get(command.arguments.strip().lstrip("/").lower())
+        name = command.arguments.strip().lstrip("/").lower()
+        wanted = self._specs.get(name)
+        if name and wanted is None:
+            raise Refused(f"There is no command /{on_one_line(name)[:32]}. `/help` lists them all.")
         if wanted is not None:
             return "\n".join([f"`{_usage(wanted)}`: {wanted.description}.", *map(_described, wanted.options)])
         return "\n".join([texts.HELP, "", *(f"- `{_usage(spec)}`: {spec.description}" for spec in self.specs)])

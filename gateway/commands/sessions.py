@@ -68,8 +68,8 @@ class SessionCommands:
         title = " ".join(command.arguments.split())
         if not title:
             present = context.session.title
-            now = f"This conversation is called{texts.titled(present)}." if present else "It has no title yet."
-            return Answer(text=f"{now} `/title Holidays in May` gives it one.")
+            now = f"is called{texts.titled(present)}" if present else "has no title yet"
+            return Answer(text=f"This conversation {now}. `/title Holidays in May` gives it a title.")
         if len(title) > TITLE_CHARS:
             raise Refused(f"A title has at most {TITLE_CHARS} characters; this has {len(title)}.")
         await self._services.conversations.retitle(context.session.id, title)
@@ -96,7 +96,7 @@ async def list_sessions(services: Services, context: CommandContext, text: str, 
     """The latest sessions, or those with `text` in title or first message; in a chat with buttons to go on."""
     sessions = await services.transcripts.recent(context.scopes, limit, text or None)
     if not sessions:
-        about = f" with “{text[:60]}” in title or text" if text else ""
+        about = f" with “{text[:60]}” in their title or first message" if text else ""
         return Answer(text=texts.NO_SESSIONS.format(about=about))
     zone = ZoneInfo(services.settings.general.zone)
     lines = [f"- **{session.id}** {_line(session, context, zone)}" for session in sessions]

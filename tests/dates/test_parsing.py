@@ -311,3 +311,11 @@ def test_exact_words_in_the_hour_that_comes_twice() -> None:
     before = datetime(2026, 10, 24, 12, tzinfo=UTC)
     assert exact(second, ZONE) == "2026-10-25T01:30:00+00:00"
     assert parse(exact(second, ZONE), before, ZONE).schedule == second
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["tomorrow um 18 Uhr essen", "24.12. à 18h dîner", "next friday 25 tea", "every monday um 18 Uhr essen"],
+)
+def test_an_hour_that_is_not_understood_is_asked_about(line: str) -> None:
+    assert not parse(line, NOW, ZONE).is_certain
