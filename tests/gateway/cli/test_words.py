@@ -234,7 +234,7 @@ def test_a_chat_s_words_are_the_shell_s_words(mneme: Mneme) -> None:
     assert "Now noted: “likes mate”" in mneme("memory", "replace", "tea => likes mate")
     mneme("remember", "Ana", "lives", "in", "Porto")
     assert mneme("facts", "Ana").startswith("f1: Ana lives in Porto")
-    assert mneme("facts", "zeppelin") == "Nothing yet.\n"
+    assert mneme("facts", "zeppelin") == "I know nothing about “zeppelin”.\n"
     assert "I know nothing about “zeppelin” here. mneme memory facts lists what I know." in mneme(
         "memory", "facts", "zeppelin"
     )
