@@ -14,14 +14,15 @@ from typing import Protocol
 import structlog
 
 from core.errors import DeliveryError, MnemeError
+from core.markup.render import StyledText, render
 from core.markup.split import split
 from core.ports import DeliveryRecord
 from core.types import Answer
 
 _PATIENCE_S = 30.0
 _MEASURED_PARTS = 2000
-_NO_TEXT = "(no text)"
-_PLACEHOLDER = "…"
+_NO_TEXT = StyledText("(no text)")
+_PLACEHOLDER = StyledText("…")
 """A placeholder: a new message before its first draft, and one that the text does not reach any more."""
 
 
@@ -33,16 +34,17 @@ class MessageApi(Protocol):
     pace_s: float
     """Shortest time between two edits."""
 
-    def measure(self, markdown: str) -> int:
-        """The length of one part once it is rendered, as the platform counts it."""
+    def measure(self, part: StyledText) -> int:
+        """The length of one part as the platform counts it."""
 
     async def typing(self) -> None:
         """Shows that an answer is being worked on; fades by itself after a few seconds."""
 
-    async def post(self, markdown: str, answer: Answer | None, nonce: str) -> str:
-        """Makes a message, returns its id. `answer` is given with the last part: its buttons and files go along."""
+    async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
+        """Makes a message, returns its id. `answer` is given with the last part: its buttons and files go along; where
+        they are all there is, the part is empty."""
 
-    async def edit(self, message_id: str, markdown: str, answer: Answer | None) -> None:
+    async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         """Replaces the text of a message. Equal text is not an error."""
 
     async def remove(self, message_id: str) -> None:
@@ -58,7 +60,7 @@ class StreamedReply:
         self._typing_every_s = typing_every_s
         self._has_drafts = drafts
         self._record: DeliveryRecord | None = None
-        self._posted: list[tuple[str, str | None]] = []
+        self._posted: list[tuple[str, StyledText | None]] = []
         """Message ids, each with the part it shows; None where an earlier process made them."""
         self._recorded = 0
         self._text = ""
@@ -101,7 +103,7 @@ class StreamedReply:
         patience = _Patience(_PATIENCE_S)
         if not parts and answer.files:
             # Files alone: a message that has text cannot become one that has none.
-            await patience.insist(partial(self._post, "", answer))
+            await patience.insist(partial(self._post, StyledText(""), answer))
             await self._remove_from(0, len(self._posted) - 1)
             return
         parts = parts or [_NO_TEXT]
@@ -188,7 +190,7 @@ class StreamedReply:
                 await self._post(_PLACEHOLDER, None)
             await self._edit(index, part, None)
 
-    async def _finish_part(self, index: int, part: str, answer: Answer | None) -> None:
+    async def _finish_part(self, index: int, part: StyledText, answer: Answer | None) -> None:
         """A message that is gone or cannot be edited is replaced by the next one, or a new one, and removed."""
         if index == len(self._posted):
             await self._post(part, answer)
@@ -201,7 +203,7 @@ class StreamedReply:
                 raise
             await self._remove(unusable[0])
 
-    async def _is_edited(self, index: int, part: str, answer: Answer | None) -> bool:
+    async def _is_edited(self, index: int, part: StyledText, answer: Answer | None) -> bool:
         """Tries twice, unless the first try shows that the message is gone."""
         for is_last_try in (False, True):
             try:
@@ -216,13 +218,13 @@ class StreamedReply:
             await asyncio.sleep(self._api.pace_s)
         return False
 
-    async def _edit(self, index: int, part: str, answer: Answer | None) -> None:
+    async def _edit(self, index: int, part: StyledText, answer: Answer | None) -> None:
         message_id, shown = self._posted[index]
         if shown != part or (answer is not None and (answer.buttons or answer.files)):
             await self._api.edit(message_id, part, answer)
             self._posted[index] = (message_id, part)
 
-    async def _post(self, part: str, answer: Answer | None) -> None:
+    async def _post(self, part: StyledText, answer: Answer | None) -> None:
         """The nonce counts recorded messages, so that a replacement gets a new one."""
         assert self._record is not None
         message_id = await self._api.post(part, answer, f"{self._record.key}:{self._recorded}")
@@ -241,10 +243,8 @@ class StreamedReply:
         except DeliveryError as error:
             self._log.info("not removed", message_id=message_id, error=str(error))
 
-    def _parts(self, text: str) -> list[str]:
-        """Parts that render to nothing are no messages."""
-        parts = split(text, self._api.limit_chars, self._measure)
-        return [part for part in parts if self._measure(part) > 0]
+    def _parts(self, text: str) -> list[StyledText]:
+        return split(render(text), self._api.limit_chars, self._measure)
 
 
 class _Patience:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 
 from core.errors import MnemeError
-from core.markup.source import escape
+from core.markup.text import escape
 from core.store.sync import Backfill, QueueCounts
 from core.store.usage import MissCause
 from core.types import Account, CallKind, Scope

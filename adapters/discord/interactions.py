@@ -14,8 +14,10 @@ from datetime import timedelta
 import discord
 
 from adapters.discord.errors import answered, expired
-from adapters.discord.messages import NOBODY, PACE_S, changed, dressed, measure, shown
+from adapters.discord.messages import NOBODY, PACE_S, changed, dressed
 from core.errors import DeliveryError
+from core.markup.discord import to_discord
+from core.markup.render import StyledText
 from core.ports import Clock, DeliveryRecord, Reply
 from core.types import Answer
 
@@ -108,30 +110,30 @@ class DiscordInteraction:
                 while self._public:
                     await self._interaction.followup.delete_message(int(self._public.pop()))
 
-    def measure(self, markdown: str) -> int:
-        return measure(markdown)
+    def measure(self, part: StyledText) -> int:
+        return len(to_discord(part))
 
     async def typing(self) -> None:
         """Nothing to do: the deferral shows that an answer is being worked on."""
 
-    async def post(self, markdown: str, answer: Answer | None, nonce: str) -> str:
+    async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """The first one answers the interaction or fills its deferred message, later ones follow it."""
         async with self._lock:
             self._check()
             with answered():
-                message_id = await self._send(shown(markdown, answer), answer)
+                message_id = await self._send(to_discord(part), answer)
             if not self.is_private:
                 self._public.append(str(message_id))
             self._is_answered = True
             self.settle()
             return str(message_id)
 
-    async def edit(self, message_id: str, markdown: str, answer: Answer | None) -> None:
+    async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         """Raises a DeliveryError with `is_missing` when the message is gone."""
         self._check()
         with answered():
             await self._interaction.followup.edit_message(
-                int(message_id), content=shown(markdown, answer), allowed_mentions=NOBODY, **changed(answer)
+                int(message_id), content=to_discord(part), allowed_mentions=NOBODY, **changed(answer)
             )
 
     async def remove(self, message_id: str) -> None:

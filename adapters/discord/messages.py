@@ -16,6 +16,7 @@ import discord
 from adapters.discord.errors import THREAD_ARCHIVED, delivered
 from core.errors import DeliveryError
 from core.markup.discord import to_discord
+from core.markup.render import StyledText
 from core.types import Address, Answer
 
 T = TypeVar("T")
@@ -23,8 +24,6 @@ T = TypeVar("T")
 PACE_S = 1.2
 """Five edits in five seconds is what one channel allows."""
 LIMIT_NONCE, LIMIT_LABEL, LIMIT_BUTTONS, LIMIT_FILES = 25, 80, 25, 10
-EMPTY = "…"
-"""Shown where a frame renders to nothing: Discord takes no empty message."""
 NOBODY = discord.AllowedMentions(everyone=False, users=False, roles=False, replied_user=False)
 
 log = logging.getLogger(__name__)
@@ -47,8 +46,9 @@ class DiscordMessages:
         self._address = address
         self._reply_to = int(reply_to) if reply_to and reply_to.isdecimal() else None
 
-    def measure(self, markdown: str) -> int:
-        return measure(markdown)
+    def measure(self, part: StyledText) -> int:
+        """Code points of the text as it is sent."""
+        return len(to_discord(part))
 
     async def typing(self) -> None:
         """Failure is ignored: the message itself will show it."""
@@ -58,7 +58,7 @@ class DiscordMessages:
         except DeliveryError as error:
             log.debug("Discord did not show typing: %s", error)
 
-    async def post(self, markdown: str, answer: Answer | None, nonce: str) -> str:
+    async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """The same `nonce` within some minutes makes no second message: Discord gives back the first, as it was, so it
         is then edited to what it should show."""
         channel = await self._channel()
@@ -69,17 +69,17 @@ class DiscordMessages:
             )
         key = hashlib.sha256(nonce.encode()).hexdigest()[:LIMIT_NONCE]
 
-        text = shown(markdown, answer)
+        text = to_discord(part)
         message = await self._insisted(lambda: channel.send(text, nonce=key, allowed_mentions=NOBODY, **options))
         if message.content.split() != text.split():
-            await self.edit(str(message.id), markdown, answer)
+            await self.edit(str(message.id), part, answer)
         self._reply_to = None  # the parts that follow stand under the first
         return str(message.id)
 
-    async def edit(self, message_id: str, markdown: str, answer: Answer | None) -> None:
+    async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         """Raises a DeliveryError with `is_missing` when the message is gone."""
         message = (await self._channel()).get_partial_message(int(message_id))
-        text = shown(markdown, answer)
+        text = to_discord(part)
         await self._insisted(lambda: message.edit(content=text, allowed_mentions=NOBODY, **changed(answer)))
 
     async def remove(self, message_id: str) -> None:
@@ -114,17 +114,6 @@ class DiscordMessages:
             if isinstance(thread, discord.Thread):
                 await thread.edit(archived=False)
             return await call()
-
-
-def measure(markdown: str) -> int:
-    """Characters as Discord counts them: code points of the text as it is sent."""
-    return len(to_discord(markdown))
-
-
-def shown(markdown: str, answer: Answer | None) -> str:
-    """The text to send; blank only where files go along."""
-    text = to_discord(markdown)
-    return text if text.strip() or (answer is not None and answer.files) else EMPTY
 
 
 def dressed(answer: Answer | None) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from telegram.error import BadRequest, ChatMigrated, TelegramError
 
 from adapters.telegram.client import delivery_error, is_about_formatting, is_said
 from core.errors import DeliveryError
-from core.markup.telegram import to_telegram
+from core.markup.render import StyledText
 from core.markup.text import utf16_length
 from core.types import Address, Answer, File
 
@@ -37,8 +37,9 @@ PACE_GROUP_S = 3.0
 BIGGEST_MESSAGE_ID = 2**31 - 1
 SHORT_LABEL_CHARS = 14
 BUTTONS_A_ROW = 3
-EMPTY = "…"
-"""Shown where a frame renders to nothing: Telegram takes no empty message."""
+MOST_ENTITIES = 100
+_WEIGHT = {"text_link": 0, "pre": 1}
+"""Of too many entities those stay that say what the text does not."""
 
 _log = structlog.get_logger(__name__)
 
@@ -60,9 +61,9 @@ class TelegramMessages:
         self._unfinished: dict[str, str] = {}
         self._files_sent = 0
 
-    def measure(self, markdown: str) -> int:
-        """UTF-16 units of the text as it is sent."""
-        return utf16_length(to_telegram(markdown)[0])
+    def measure(self, part: StyledText) -> int:
+        """UTF-16 units."""
+        return utf16_length(part.text)
 
     async def typing(self) -> None:
         """Failure is ignored: the message itself will show it."""
@@ -71,13 +72,13 @@ class TelegramMessages:
         except TelegramError as error:
             _log.debug("telegram.typing_failed", error=error.message)
 
-    async def post(self, markdown: str, answer: Answer | None, nonce: str) -> str:
+    async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """When a file failed after the text was posted, the same `nonce` again goes on with the files."""
         message_id = self._unfinished.pop(nonce, None)
-        if message_id is None and answer and answer.files and not markdown.strip():
+        if message_id is None and answer and answer.files and not part.text:
             return await self._send_files(answer.files)
         if message_id is None:
-            message_id = await self._post(markdown, answer)
+            message_id = await self._post(part, answer)
         if answer and answer.files:
             try:
                 await self._send_files(answer.files)
@@ -86,7 +87,7 @@ class TelegramMessages:
                 raise
         return message_id
 
-    async def edit(self, message_id: str, markdown: str, answer: Answer | None) -> None:
+    async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         """Raises a DeliveryError with `is_missing` when the message is gone or cannot be edited any more."""
 
         async def change(text: str, entities: Sequence[MessageEntity]) -> None:
@@ -103,7 +104,7 @@ class TelegramMessages:
                 if not is_said(error, "message is not modified"):
                     raise
 
-        await self._formatted(markdown, change)
+        await self._formatted(part, change)
         if answer and answer.files:
             await self._send_files(answer.files)
 
@@ -114,7 +115,7 @@ class TelegramMessages:
         except TelegramError as error:
             _log.info("telegram.leftover", message_id=message_id, error=error.message)
 
-    async def _post(self, markdown: str, answer: Answer | None) -> str:
+    async def _post(self, part: StyledText, answer: Answer | None) -> str:
         async def send(text: str, entities: Sequence[MessageEntity]) -> Message:
             return await self._bot.send_message(
                 self._chat_id,
@@ -126,7 +127,7 @@ class TelegramMessages:
                 link_preview_options=LinkPreviewOptions(is_disabled=True),
             )
 
-        message = await self._formatted(markdown, send)
+        message = await self._formatted(part, send)
         self._reply_to = None  # the parts that follow stand under the first
         return str(message.message_id)
 
@@ -151,18 +152,18 @@ class TelegramMessages:
     def _reply(self) -> ReplyParameters | None:
         return ReplyParameters(self._reply_to, allow_sending_without_reply=True) if self._reply_to else None
 
-    async def _formatted(self, markdown: str, call: Callable[[str, Sequence[MessageEntity]], Awaitable[T]]) -> T:
+    async def _formatted(self, part: StyledText, call: Callable[[str, Sequence[MessageEntity]], Awaitable[T]]) -> T:
         """Calls with entities, and once more without them when Telegram refuses what it was given."""
-        text, entities = _rendered(markdown)
+        entities = _entities(part)
 
         async def careful() -> T:
             try:
-                return await call(text, entities)
+                return await call(part.text, entities)
             except BadRequest as error:
                 if not entities or not is_about_formatting(error):
                     raise
                 _log.warning("telegram.sent_plain", error=error.message)
-                return await call(text, ())
+                return await call(part.text, ())
 
         return await self._delivered(careful)
 
@@ -181,14 +182,16 @@ class TelegramMessages:
                     raise delivery_error(error) from error
 
 
-def _rendered(markdown: str) -> tuple[str, list[MessageEntity]]:
-    """The text as Telegram shall show it; as typed where rendering leaves nothing of it."""
-    text, spans = to_telegram(markdown)
-    if not text.strip():
-        return markdown.strip() or EMPTY, []
-    return text, [
-        MessageEntity(span.kind, span.offset, span.length, url=span.url, language=span.language) for span in spans
+def _entities(part: StyledText) -> list[MessageEntity]:
+    kept = [entity for entity in part.entities if entity.kind not in ("heading", "list_marker")]
+    if len(kept) > MOST_ENTITIES:
+        kept = sorted(kept, key=lambda entity: (_WEIGHT.get(entity.kind, 2), entity.offset))[:MOST_ENTITIES]
+        kept.sort(key=lambda entity: (entity.offset, -entity.length))
+    entities = [
+        MessageEntity(entity.kind, entity.offset, entity.length, url=entity.url, language=entity.language)
+        for entity in kept
     ]
+    return list(MessageEntity.adjust_message_entities_to_utf_16(part.text, entities))
 
 
 def _keyboard(answer: Answer | None) -> InlineKeyboardMarkup | None:

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from adapters.terminal.screen import hints
 from core.errors import DeliveryError
-from core.markup.telegram import to_plain
+from core.markup.render import to_plain
 from core.ports import DeliveryRecord, Reply
 from core.text.sanitize import legible
 from core.types import Answer, File

@@ -33,7 +33,6 @@ class MarkupNode:
     paragraph, heading (`level`), cell (`align`): inlines. list (`start` is the first number, None for bullets): items;
     item, quote: blocks. table: rows, the first is the head. code (`language`): `text` without the last line break.
     link: `url` is absolute. `text` of a text node may hold line breaks. is_apart: a blank line stands before the block.
-    source: the Markdown of a top-level block as it was written, None for one that was put together.
     """
 
     kind: MarkupKind
@@ -46,7 +45,6 @@ class MarkupNode:
     align: str = ""
     is_tight: bool = True
     is_apart: bool = True
-    source: str | None = None
 
 
 _DEEPEST_BLOCK = 14
@@ -79,7 +77,7 @@ class _Frame:
 
 
 def parse(markdown: str) -> tuple[MarkupNode, ...]:
-    """The blocks of a text. Everything visible in the text is in the tree; blocks at the top carry their source."""
+    """The blocks of a text. Everything visible in the text is in the tree."""
     text = well_formed(markdown)
     return _blocks(_parser().parse(text), text.split("\n"))
 
@@ -181,20 +179,19 @@ def _blocks(tokens: Sequence[Token], lines: Sequence[str]) -> tuple[MarkupNode, 
             frames.append(_Frame(_BLOCKS[name], token))
         elif token.nesting == -1 and name in _BLOCKS:
             frame = frames.pop()
-            frames[-1].children.extend(_close(frame, lines, len(frames) == 1))
+            frames[-1].children.extend(_close(frame, lines))
         elif token.type == "inline":
             frames[-1].children.extend(_inlines(token.children or []))
         elif token.type in ("fence", "code_block"):
             language = token.info.split()[0] if token.info.split() else None
-            text = token.content.removesuffix("\n")
-            node = MarkupNode(kind="code", text=text, language=language)
-            frames[-1].children.append(_placed(node, token, lines, len(frames) == 1))
+            text, is_apart = token.content.removesuffix("\n"), _is_apart(token, lines)
+            frames[-1].children.append(MarkupNode(kind="code", text=text, language=language, is_apart=is_apart))
         elif token.type == "hr":
-            frames[-1].children.append(_placed(MarkupNode(kind="rule"), token, lines, len(frames) == 1))
+            frames[-1].children.append(MarkupNode(kind="rule", is_apart=_is_apart(token, lines)))
     return tuple(frames[0].children)
 
 
-def _close(frame: _Frame, lines: Sequence[str], is_top: bool) -> list[MarkupNode]:
+def _close(frame: _Frame, lines: Sequence[str]) -> list[MarkupNode]:
     token, kind = frame.token, frame.kind
     assert token is not None
     assert kind is not None
@@ -206,28 +203,16 @@ def _close(frame: _Frame, lines: Sequence[str], is_top: bool) -> list[MarkupNode
         extra = {"start": int(start) if token.tag == "ol" else None, "is_tight": frame.is_tight}
     elif kind == "cell":
         extra["align"] = str(token.attrs.get("style", "")).removeprefix("text-align:")
-    node = MarkupNode(kind=kind, children=tuple(frame.children), **extra)
-    placed = _placed(node, token, lines, is_top)
+    node = MarkupNode(kind=kind, children=tuple(frame.children), is_apart=_is_apart(token, lines), **extra)
     if kind == "heading" and token.markup == "-":
         # A line of dashes under a paragraph is meant as a ruled line in chats, not as a heading of the second order.
-        above, _, dashes = (placed.source or "").rpartition("\n")
-        source, rule = (above, dashes) if is_top else (None, None)
-        return [
-            replace(placed, kind="paragraph", level=1, source=source),
-            MarkupNode(kind="rule", is_apart=False, source=rule),
-        ]
-    return [placed]
+        return [replace(node, kind="paragraph", level=1), MarkupNode(kind="rule", is_apart=False)]
+    return [node]
 
 
-def _placed(node: MarkupNode, token: Token, lines: Sequence[str], is_top: bool) -> MarkupNode:
-    """The node with what only its place in the text tells."""
-    if token.map is None:
-        return node
-    first, last = token.map
-    while last > first and not lines[last - 1].strip():
-        last -= 1
-    is_apart = first > 0 and not lines[first - 1].strip(" \t>")
-    return replace(node, is_apart=is_apart, source="\n".join(lines[first:last]) if is_top else None)
+def _is_apart(token: Token, lines: Sequence[str]) -> bool:
+    first = token.map[0] if token.map else 0
+    return token.map is None or (first > 0 and not lines[first - 1].strip(" \t>"))
 
 
 def _inlines(tokens: Sequence[Token]) -> list[MarkupNode]:

@@ -1,4 +1,6 @@
-"""Plain text: its length in UTF-16 units, its width in a monospaced font, where it may be cut, web addresses in it."""
+"""Plain text: its length in UTF-16 units, its width in a monospaced font, where it may be cut, the web addresses in it,
+and how it is written inside Markdown.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,8 @@ _CJK_OPENERS = "\uff08\u300c\u300e\u3010\u300a"
 _URL_STOPS = frozenset("<>\"'`[]|\\{}^" + CJK_STOPS + CJK_PAUSES + CJK_CLOSERS + _CJK_OPENERS)
 _URL_TRAIL = frozenset(".,;:!?*~")
 _WIDEST_COLUMN = 40
+_ESCAPED = frozenset("\\`*_[]<>~|&#")
+_ESCAPED_AT_START = frozenset("+-=:")
 
 
 def utf16_length(text: str) -> int:
@@ -75,6 +79,35 @@ def addresses(text: str) -> Iterator[tuple[str, bool]]:
         colon = text.find("://", max(end, colon + 3))
     if done < len(text):
         yield text[done:], False
+
+
+def escape(text: str) -> str:
+    """Markdown that reads as exactly this text: for names, titles and quotations inside a composed message."""
+    pieces: list[str] = []
+    is_start = True
+    for piece, is_url in addresses(well_formed(text)):
+        if is_url:
+            pieces.append(piece)
+        else:
+            for index, line in enumerate(piece.split("\n")):
+                pieces.append("\n" if index else "")
+                pieces.append(_escaped_line(line, is_start or index > 0))
+        is_start = False
+    return "".join(pieces)
+
+
+def _escaped_line(line: str, is_start: bool) -> str:
+    pieces = [f"\\{character}" if character in _ESCAPED else character for character in line]
+    if is_start:
+        indent = len(line) - len(line.lstrip())
+        pieces[:indent] = ""
+        line = line[indent:]
+        digits = len(line) - len(line.lstrip("0123456789"))
+        if line[:1] in _ESCAPED_AT_START and line:
+            pieces[0] = f"\\{line[0]}"
+        elif digits and line[digits : digits + 1] in (".", ")"):
+            pieces[digits] = f"\\{line[digits]}"
+    return "".join(pieces)
 
 
 def is_cjk(character: str) -> bool:

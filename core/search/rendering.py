@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any
 
-from core.markup.source import escape
+from core.markup.text import escape
 from core.store.query import READ_FIRST, FoundSession, Hit, SearchResults, ShownMessage
 
 OPEN, CLOSE, CUT = ">>>", "<<<", "…"

@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 
 from config.settings import Settings, SettingsError
 from core.errors import ConfigError, MnemeError, Refused
-from core.markup.telegram import to_plain
+from core.markup.render import to_plain
 from core.text.sanitize import legible
 from core.types import Account, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs

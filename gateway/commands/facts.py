@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from core.errors import Refused
 from core.facts.claims import Dictation
 from core.facts.ranking import FactRanking, KnownFacts, Question
-from core.markup.source import escape
+from core.markup.text import escape
 from core.store.facts import Fact, FactChange
 from core.store.messages import find_original
 from core.types import Account, Answer, Button, Command, Message, Sender

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.guard.guard import cleaned, suspicion
-from core.markup.source import escape
+from core.markup.text import escape
 from core.notes.files import FILES
 from core.review.review import ANYWAY, doubt, insisting, quoted
 from core.store.notes import FACT, NoteChange, Operation, PendingNote, Provenance

@@ -12,7 +12,7 @@ from datetime import tzinfo
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
-from core.markup.source import escape
+from core.markup.text import escape
 from core.notes.notebook import FILES
 from core.privacy.erasure_search import ErasureItem
 from core.privacy.forgetting import ErasurePreview, ErasureReceipt

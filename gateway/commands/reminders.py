@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.errors import Refused
-from core.markup.source import escape
+from core.markup.text import escape
 from core.types import Answer, Command
 from gateway import texts
 from gateway.commands.context import CommandContext, announced

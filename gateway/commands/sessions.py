@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
-from core.markup.source import escape
+from core.markup.text import escape
 from core.store.outbox import OutboxItem
 from core.types import Answer, Command, Session
 from gateway import texts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from core.agent.offline import MODEL as OFFLINE
 from core.errors import Refused
-from core.markup.source import escape
+from core.markup.text import escape
 from core.store.people import Pairing
 from core.store.sync import SyncQueue
 from core.types import Answer, Command

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
-from core.markup.source import escape
+from core.markup.text import escape
 from core.store.usage import CacheMisses
 from core.types import Answer, Command, Session
 from core.usage.report import Prices, Spending

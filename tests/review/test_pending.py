@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.guard.provenance import mark
-from core.markup.telegram import to_plain
+from core.markup.render import to_plain
 from core.types import Account, Address, Origin, Scope
 from tests.fixtures.corridor import Corridor, notices, open_corridor
 from tests.fixtures.scripted_model import ScriptedModel, calls, says

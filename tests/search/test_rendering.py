@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.markup.telegram import to_plain
+from core.markup.render import to_plain
 from core.search.rendering import to_json, to_markdown
 from core.search.results import within
 from core.store.query import FoundSession, Hit, SearchResults, ShownMessage

@@ -13,6 +13,7 @@ from adapters.streaming import StreamedReply
 from adapters.telegram.client import TelegramRequest
 from adapters.telegram.messages import TelegramMessages
 from core.errors import DeliveryError
+from core.markup.render import render
 from core.markup.text import utf16_length
 from core.types import Address, Answer, Button, Command, File
 from tests.fixtures.bot_api import BotApi
@@ -54,7 +55,9 @@ def test_pace_is_slower_in_groups() -> None:
 
 
 async def test_formatting_becomes_entities(api: BotApi, bot: Bot) -> None:
-    await canvas(bot, 42).post("🦉 **bold** and [link](https://example.org)\n\n```python\nx = 1\n```", None, "n")
+    await canvas(bot, 42).post(
+        render("🦉 **bold** and [link](https://example.org)\n\n```python\nx = 1\n```"), None, "n"
+    )
     message = api.messages(42)[0]
     assert message["text"] == "🦉 bold and link\n\nx = 1"
     assert message["entities"] == [
@@ -76,40 +79,39 @@ async def test_formatting_becomes_entities(api: BotApi, bot: Bot) -> None:
 async def test_refused_formatting_is_sent_plain(api: BotApi, bot: Bot, complaint: str) -> None:
     drawn = canvas(bot, 42)
     api.fail(400, complaint, method="sendMessage")
-    message_id = await drawn.post("**bold** word", None, "n")
+    message_id = await drawn.post(render("**bold** word"), None, "n")
     assert "entities" not in api.messages(42)[0]
     api.fail(400, complaint, method="editMessageText")
-    await drawn.edit(message_id, "**bold** words", None)
+    await drawn.edit(message_id, render("**bold** words"), None)
     assert api.texts(42) == ["bold words"]
 
 
-async def test_what_renders_to_nothing_is_still_a_message(api: BotApi, bot: Bot) -> None:
-    drawn = canvas(bot, 42)
-    message_id = await drawn.post("", None, "n")
-    assert api.texts(42) == ["…"]
-    await drawn.edit(message_id, "   ", None)
-    assert drawn.measure("") == 0
-
-
 async def test_length_is_counted_in_utf16_units_of_the_rendered_text(bot: Bot) -> None:
-    assert canvas(bot, 42).measure("**🦉🦉**") == 4
+    assert canvas(bot, 42).measure(render("**🦉🦉**")) == 4
+
+
+async def test_at_most_a_hundred_entities_and_links_come_first(api: BotApi, bot: Bot) -> None:
+    await canvas(bot, 42).post(render("🦉 " + "**b** " * 150 + "[l](https://a.b)"), None, "n")
+    message = api.messages(42)[0]
+    assert len(message["entities"]) == 100
+    assert message["entities"][-1] == {"type": "text_link", "offset": 303, "length": 1, "url": "https://a.b"}
 
 
 async def test_groups_see_what_is_answered_and_only_once(api: BotApi, bot: Bot) -> None:
     asked = api.user_says(GROUP, "@mneme_bot hi")["message"]["message_id"]
     drawn = canvas(bot, GROUP, reply_to=str(asked))
-    await drawn.post("one", None, "a")
-    await drawn.post("two", None, "b")
+    await drawn.post(render("one"), None, "a")
+    await drawn.post(render("two"), None, "b")
     replies = [message.get("reply_to_message", {}).get("message_id") for message in api.messages(GROUP)]
     assert replies == [asked, None]
     api.user_says(42, "hi")
-    await canvas(bot, 42, reply_to="1").post("direct", None, "c")
+    await canvas(bot, 42, reply_to="1").post(render("direct"), None, "c")
     assert "reply_to_message" not in api.messages(42)[0]
 
 
 @pytest.mark.parametrize("gone", ["99", "4382000000000000001", "cron-1"])
 async def test_an_answered_message_that_is_gone_does_no_harm(api: BotApi, bot: Bot, gone: str) -> None:
-    await canvas(bot, GROUP, reply_to=gone).post("still here", None, "n")
+    await canvas(bot, GROUP, reply_to=gone).post(render("still here"), None, "n")
     assert api.texts(GROUP) == ["still here"]
 
 
@@ -117,7 +119,7 @@ async def test_topics(api: BotApi, bot: Bot) -> None:
     topic = api.topic(FORUM)
     drawn = canvas(bot, FORUM, topic)
     await drawn.typing()
-    await drawn.post("in the topic", None, "n")
+    await drawn.post(render("in the topic"), None, "n")
     assert api.texts(FORUM, topic) == ["in the topic"]
     assert api.called("sendChatAction") == [{"chat_id": FORUM, "message_thread_id": topic, "action": "typing"}]
 
@@ -125,47 +127,47 @@ async def test_topics(api: BotApi, bot: Bot) -> None:
 async def test_a_topic_that_is_gone_falls_back_to_the_chat(api: BotApi, bot: Bot) -> None:
     drawn = canvas(bot, FORUM, 777)
     await drawn.typing()
-    await drawn.post("**one**", None, "a")
-    await drawn.post("two", Answer(text="two", files=(File(name="a.txt", content=b"a"),)), "b")
+    await drawn.post(render("**one**"), None, "a")
+    await drawn.post(render("two"), Answer(text="two", files=(File(name="a.txt", content=b"a"),)), "b")
     assert api.texts(FORUM) == ["one", "two", ""]
     assert [call.get("message_thread_id") for call in api.called("sendMessage")] == [777, None, None]
 
 
 async def test_a_group_that_moved_is_followed(api: BotApi, bot: Bot) -> None:
     api.migrate(GROUP, -100555)
-    await canvas(bot, GROUP).post("found you", None, "n")
+    await canvas(bot, GROUP).post(render("found you"), None, "n")
     assert api.texts(-100555) == ["found you"]
 
 
 async def test_equal_edit_is_fine_and_a_missing_message_is_told(api: BotApi, bot: Bot) -> None:
     drawn = canvas(bot, 42)
-    message_id = await drawn.post("same", None, "n")
-    await drawn.edit(message_id, "same", None)
+    message_id = await drawn.post(render("same"), None, "n")
+    await drawn.edit(message_id, render("same"), None)
     await drawn.remove(message_id)
     await drawn.remove(message_id)
     with pytest.raises(DeliveryError, match="to edit not found") as told:
-        await drawn.edit(message_id, "other", None)
+        await drawn.edit(message_id, render("other"), None)
     assert (told.value.is_missing, told.value.is_permanent) == (True, False)
 
 
 @pytest.mark.parametrize("said", ["Bad Request: message can't be edited", "Bad Request: MESSAGE_ID_INVALID"])
 async def test_a_message_that_can_never_be_edited_is_missing(api: BotApi, bot: Bot, said: str) -> None:
     drawn = canvas(bot, 42)
-    message_id = await drawn.post("old", None, "n")
+    message_id = await drawn.post(render("old"), None, "n")
     api.fail(400, said, method="editMessageText")
     with pytest.raises(DeliveryError) as told:
-        await drawn.edit(message_id, "new", None)
+        await drawn.edit(message_id, render("new"), None)
     assert (told.value.is_missing, told.value.is_permanent) == (True, False)
 
 
 async def test_what_may_pass_is_not_missing(api: BotApi, bot: Bot) -> None:
     drawn = canvas(bot, 42)
-    message_id = await drawn.post("old", None, "n")
+    message_id = await drawn.post(render("old"), None, "n")
     api.flood(7, method="editMessageText")
     api.fail(502, "Bad Gateway", method="editMessageText")
     for _ in range(2):
         with pytest.raises(DeliveryError) as told:
-            await drawn.edit(message_id, "new", None)
+            await drawn.edit(message_id, render("new"), None)
         assert (told.value.is_missing, told.value.is_permanent) == (False, False)
 
 
@@ -195,7 +197,7 @@ async def test_an_answer_whose_message_was_deleted_is_posted_anew_at_once(api: B
 async def test_a_chat_that_is_lost_is_permanent(api: BotApi, bot: Bot, code: int, said: str) -> None:
     api.fail(code, said, method="sendMessage")
     with pytest.raises(DeliveryError) as told:
-        await canvas(bot, 42).post("x", None, "n")
+        await canvas(bot, 42).post(render("x"), None, "n")
     assert told.value.is_permanent
     assert api.messages(42) == []
 
@@ -204,7 +206,7 @@ async def test_floods_and_failures_can_be_tried_again(api: BotApi, bot: Bot) -> 
     drawn = canvas(bot, 42)
     api.flood(7, method="sendMessage")
     with pytest.raises(DeliveryError) as told:
-        await drawn.post("x", None, "n")
+        await drawn.post(render("x"), None, "n")
     assert (told.value.retry_after_s, told.value.is_permanent) == (7.0, False)
     api.fail(502, "Bad Gateway", method="sendMessage")
     api.drop(method="sendMessage")
@@ -212,10 +214,10 @@ async def test_floods_and_failures_can_be_tried_again(api: BotApi, bot: Bot) -> 
     api.fail(404, "Not Found", method="sendMessage")
     for _ in range(3):
         with pytest.raises(DeliveryError) as told:
-            await drawn.post("x", None, "n")
+            await drawn.post(render("x"), None, "n")
         assert (told.value.retry_after_s, told.value.is_permanent) == (None, False)
         assert api.token not in str(told.value)
-    await drawn.post("x", None, "n")
+    await drawn.post(render("x"), None, "n")
     assert api.texts(42) == ["x"]
 
 
@@ -226,11 +228,11 @@ async def test_buttons(api: BotApi, bot: Bot) -> None:
     labels = ("1", "2", "3", "4", "A rather long label", "5")
     answer = Answer(text="Choose", buttons=tuple(button(label) for label in labels))
     drawn = canvas(bot, 42)
-    message_id = await drawn.post("Choose", answer, "n")
+    message_id = await drawn.post(render("Choose"), answer, "n")
     rows = api.messages(42)[0]["reply_markup"]["inline_keyboard"]
     assert [[one["text"] for one in row] for row in rows] == [["1", "2", "3"], ["4"], ["A rather long label"], ["5"]]
     assert rows[1][0]["callback_data"] == "id-4"
-    await drawn.edit(message_id, "Chosen", None)
+    await drawn.edit(message_id, render("Chosen"), None)
     assert "reply_markup" not in api.messages(42)[0]
 
 
@@ -240,11 +242,11 @@ async def test_files_follow_the_text_and_are_sent_once(api: BotApi, bot: Bot) ->
     drawn = canvas(bot, 42)
     api.fail(502, "Bad Gateway", method="sendDocument")
     with pytest.raises(DeliveryError):
-        await drawn.post("Here", answer, "n")
-    message_id = await drawn.post("Here", answer, "n")
+        await drawn.post(render("Here"), answer, "n")
+    message_id = await drawn.post(render("Here"), answer, "n")
     assert message_id == str(api.messages(42)[0]["message_id"])
     assert [message.get("document", {}).get("file_name") for message in api.messages(42)] == [None, "a.csv", "b.txt"]
-    await drawn.edit(message_id, "Here", answer)
+    await drawn.edit(message_id, render("Here"), answer)
     assert len(api.messages(42)) == 3
     assert api.files == {"a.csv": b"1,2", "b.txt": b"two"}
 
@@ -289,7 +291,7 @@ async def test_a_long_answer_is_split_within_the_limit(api: BotApi, bot: Bot) ->
 
 
 async def test_a_restart_edits_and_does_not_post_again(api: BotApi, bot: Bot) -> None:
-    message_id = await canvas(bot, 42).post("Ana liv", None, "n")
+    message_id = await canvas(bot, 42).post(render("Ana liv"), None, "n")
     painter = StreamedReply(canvas(bot, 42))
     painter.begin(Slip(message_id))
     await painter.finish(Answer(text="Ana lives in Porto."))
@@ -314,11 +316,9 @@ async def test_a_blocked_bot_is_told_by_finish(api: BotApi, bot: Bot) -> None:
     assert told.value.is_permanent
 
 
-@pytest.mark.parametrize(
-    "text", ["> quote\n> > inner", "| a | b |\n|---|---|\n| 1 | 2 |", "*" * 300, "`" * 50, "<b>x</b>"]
-)
+@pytest.mark.parametrize("text", ["> quote\n> > inner", "| a | b |\n|---|---|\n| 1 | 2 |", "*" * 300, "<b>x</b>"])
 async def test_odd_markdown_is_taken(api: BotApi, bot: Bot, text: str) -> None:
-    await canvas(bot, 42).post(text, None, "n")
+    await canvas(bot, 42).post(render(text), None, "n")
     assert len(api.messages(42)) == 1
 
 

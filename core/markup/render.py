@@ -1,46 +1,62 @@
-"""Renders the tree as text with entities (Telegram), and as text alone (pipes, notices, the last resort).
+"""Renders Markdown as text with entities, of which every platform's messages are made, and as text alone (pipes).
 
-Follows the Bot API's rules: nothing nests in code and pre, quotes do not nest, a message has at most 100 entities.
+Follows the rules of Telegram's Bot API: nothing nests in code and pre, and quotes do not nest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from core.markup.parse import MarkupNode, parse
-from core.markup.text import table_lines, utf16_length
+from core.markup.text import table_lines
 
-MOST_ENTITIES = 100
-_WEIGHT = {"text_link": 0, "pre": 1}
-EntityKind = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote"]
+EntityKind = Literal[
+    "bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote", "heading", "list_marker"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextEntity:
-    """A stretch of text, in UTF-16 units, and what it is. `kind` is the type of a Telegram MessageEntity; `url` goes
-    with text_link, `language` with pre."""
+    """A stretch of text, in characters, and what it is. `kind` is the type of a Telegram MessageEntity, or a heading
+    (of `level`, bold as well) or the marker of a list item, which are for Discord. `url` goes with text_link,
+    `language` with pre."""
 
     kind: EntityKind
     offset: int
     length: int
     url: str | None = None
     language: str | None = None
+    level: int = 0
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.length
 
 
-def to_telegram(markdown: str) -> tuple[str, tuple[TextEntity, ...]]:
-    """Text and its entities: at most 100, in order of their offset, an outer one before the inner."""
+@dataclass(frozen=True, slots=True)
+class StyledText:
+    """`entities` in order of their offset, an outer one before the inner; they nest and never cross."""
+
+    text: str
+    entities: tuple[TextEntity, ...] = ()
+
+    def part(self, start: int, end: int) -> StyledText:
+        """The text between two positions, with what is left of its entities."""
+        kept = [entity for entity in self.entities if entity.offset < end and entity.end > start]
+        spans = [(entity, max(entity.offset, start), min(entity.end, end)) for entity in kept]
+        clipped = [replace(entity, offset=first - start, length=last - first) for entity, first, last in spans]
+        return StyledText(self.text[start:end], tuple(clipped))
+
+
+def render(markdown: str) -> StyledText:
+    """Without white space at its end; empty where nothing is visible."""
     writer = _Writer(is_plain=False)
     writer.blocks(parse(markdown))
-    text = "".join(writer.chunks).rstrip()
-    end = utf16_length(text)
-    entities = [replace(entity, length=min(entity.length, end - entity.offset)) for entity in writer.entities]
-    entities = [entity for entity in entities if entity.length > 0]
-    if len(entities) > MOST_ENTITIES:
-        # What carries information that the text does not have is kept first.
-        entities = sorted(entities, key=lambda entity: (_WEIGHT.get(entity.kind, 2), entity.offset))[:MOST_ENTITIES]
-    return text, tuple(sorted(entities, key=lambda entity: (entity.offset, -entity.length)))
+    text = "".join(writer.chunks)
+    entities = sorted(writer.entities, key=lambda entity: (entity.offset, -entity.length, entity.kind != "heading"))
+    return StyledText(text, tuple(entities)).part(0, len(text.rstrip()))
 
 
 def to_plain(markdown: str) -> str:
@@ -58,7 +74,7 @@ def inline_text(nodes: Sequence[MarkupNode]) -> str:
 
 
 class _Writer:
-    """Collects text and counts UTF-16 units. `prefix` stands at the beginning of every line of the present block."""
+    """Collects text and entities. `prefix` stands at the beginning of every line of the present block."""
 
     def __init__(self, *, is_plain: bool) -> None:
         self.is_plain = is_plain
@@ -71,7 +87,7 @@ class _Writer:
 
     def write(self, text: str) -> None:
         self.chunks.append(text)
-        self.offset += utf16_length(text)
+        self.offset += len(text)
 
     def blocks(self, nodes: Sequence[MarkupNode], is_tight: bool = False) -> None:
         for index, node in enumerate(nodes):
@@ -83,7 +99,9 @@ class _Writer:
     def block(self, node: MarkupNode) -> None:
         match node.kind:
             case "heading":
+                start = self.offset
                 self.styled("bold", node)
+                self.entity("heading", start, level=node.level)
             case "list":
                 self.items(node)
             case "quote":
@@ -105,6 +123,7 @@ class _Writer:
                 self.write(("\n" if node.is_tight else "\n\n") + prefix)
             mark = "• " if node.start is None else f"{node.start + index}. "
             self.write(mark)
+            self.entity("list_marker", self.offset - len(mark))
             self.prefix = prefix + " " * len(mark)
             self.blocks(item.children, node.is_tight)
             self.prefix = prefix
@@ -130,7 +149,7 @@ class _Writer:
             return
         if self.prefix and self.chunks and self.chunks[-1].endswith("\n" + self.prefix):
             self.chunks[-1] = self.chunks[-1].removesuffix(self.prefix)
-            self.offset -= utf16_length(self.prefix)
+            self.offset -= len(self.prefix)
         if self.chunks and not self.chunks[-1].endswith("\n"):
             self.write("\n")
         start = self.offset
@@ -178,9 +197,7 @@ class _Writer:
             start = hole_end
         self.entity(kind, start, end)
 
-    def entity(
-        self, kind: EntityKind, start: int, end: int | None = None, url: str | None = None, language: str | None = None
-    ) -> None:
+    def entity(self, kind: EntityKind, start: int, end: int | None = None, **extra: Any) -> None:
         end = self.offset if end is None else end
         if end > start:
-            self.entities.append(TextEntity(kind=kind, offset=start, length=end - start, url=url, language=language))
+            self.entities.append(TextEntity(kind=kind, offset=start, length=end - start, **extra))
