@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawUpdate:
-    """An update as the platform sent it, kept until it is normalised."""
+    """An update as the platform sent it."""
 
     platform: str
     update_id: int

@@ -1,7 +1,7 @@
 """Telegram: receives updates without losing one, and gives a way to answer them.
 
-Polls by itself: an update is stored as it came, committed, and only then confirmed to Telegram. What is left from
-before a restart is handled first. Decides nothing about who is served; that is the router's part.
+Polls by itself: an update is in the inbox, committed, before it is confirmed to Telegram; one that cannot be read is
+set aside as it came. Decides nothing about who is served; that is the router's part.
 """
 
 from __future__ import annotations
@@ -126,8 +126,9 @@ class Telegram:
                 me = self._me or await self._get_me()
                 if not is_announced:
                     await self._announce(commands)
-                    for raw in await self._inbox.raw(PLATFORM):
+                    for raw in await self._inbox.left_raw(PLATFORM):
                         await self._take(self._parsed(raw, me), sink)
+                        await self._inbox.remove_raw(PLATFORM, raw.update_id)
                     is_announced = True
                 updates = await self._poll(offset)
             except TelegramError as error:
@@ -208,14 +209,11 @@ class Telegram:
         await asyncio.sleep(max(error.retry_after_s, backoff_s) if isinstance(error, FloodError) else backoff_s)
 
     async def _receive(self, updates: Sequence[_ParsedUpdate], sink: Sink) -> None:
-        """Stores updates, those of incognito conversations excepted, and gives them to the router in order."""
+        """Gives updates to the router in order."""
         # What is incognito in a group is so at its new id too, before anything of that is written down.
         for parsed in updates:
             if parsed.update is not None and (move := moved(parsed.update)):
                 await sink.moved(PLATFORM, *move)
-        hidden = self._inbox.is_incognito
-        kept = [parsed for parsed in updates if parsed.inbound is None or not hidden(parsed.inbound.address)]
-        await self._inbox.add_raw([parsed.raw for parsed in kept])
         for parsed in updates:
             await self._take(parsed, sink)
 
@@ -231,7 +229,7 @@ class Telegram:
         update, update_id = parsed.update, parsed.raw.update_id
         if update is None or parsed.error is not None:
             _log.error("telegram.update_skipped", update_id=update_id, error=parsed.error)
-            await self._inbox.fail_raw(PLATFORM, update_id, parsed.error or "")
+            await self._inbox.set_aside(parsed.raw, parsed.error or "")
             return
         if update.my_chat_member:
             member = update.my_chat_member
@@ -244,7 +242,6 @@ class Telegram:
             entry_id = await sink.admit(inbound, self.reply(inbound.address, answered))
             if entry_id is not None:
                 self._start(sink.serve(entry_id))
-        await self._inbox.remove_raw(PLATFORM, update_id)
 
     async def _acknowledge(self, query_id: str) -> None:
         """Ends the button's spinner. Telegram refuses late and repeated ones, which does no harm."""

@@ -1,4 +1,4 @@
-"""What was accepted and not yet answered, and platform updates as they came, until they are normalized.
+"""What was accepted and not yet answered, and platform updates that could not be read, as they came.
 
 An entry holds its message only until it is closed; then its id alone stays, so that it is never taken twice.
 """
@@ -22,19 +22,17 @@ if TYPE_CHECKING:
 ANSWERED_KEPT = timedelta(days=30)
 """How long the id of an event that left no message is known; platforms redeliver for a day at most."""
 FAILED_KEPT = timedelta(days=30)
-"""How long an update that cannot be parsed is kept; it may be a stranger's."""
+"""How long an update that cannot be read is kept; it may be a stranger's."""
 
-INSERT_RAW = """
-INSERT INTO raw_updates (platform, update_id, raw) VALUES (:platform, :update_id, :raw)
-ON CONFLICT (platform, update_id) DO NOTHING
+SET_ASIDE = """
+INSERT INTO raw_updates (platform, update_id, raw, error, failed_at)
+VALUES (:platform, :update_id, :raw, :error, :now)
+ON CONFLICT (platform, update_id) DO UPDATE SET error = excluded.error, failed_at = excluded.failed_at
 """
-RAW = """
+LEFT_RAW = """
 SELECT update_id, raw FROM raw_updates WHERE platform = :platform AND error IS NULL ORDER BY update_id
 """
-DELETE_RAW = "DELETE FROM raw_updates WHERE platform = :platform AND update_id = :update_id"
-FAIL_RAW = """
-UPDATE raw_updates SET error = :error, failed_at = :now WHERE platform = :platform AND update_id = :update_id
-"""
+DELETE_RAW = "DELETE FROM raw_updates WHERE platform = :platform AND update_id = :update_id AND error IS NULL"
 INSERT = """
 INSERT INTO inbox (address_id, external_id, inbound, received_at)
 SELECT :address, :external, :inbound, :received_at
@@ -74,32 +72,25 @@ class Inbox:
     def is_incognito(self, address: Address) -> bool:
         return self._incognito is not None and self._incognito.has(address)
 
-    async def add_raw(self, updates: Sequence[RawUpdate]) -> None:
-        """Stores updates as they came, unless known. Deletes those that failed 30 days ago."""
+    async def set_aside(self, update: RawUpdate, error: str) -> None:
+        """Keeps an update that cannot be read, for 30 days."""
         now = self._clock.now()
+        values = {**asdict(update), "raw": rows.clean(update.raw), "error": rows.clean(error)}
 
         def work(connection: Connection) -> None:
             delete_failed(connection, now)
-            connection.executemany(
-                INSERT_RAW, [{**asdict(update), "raw": rows.clean(update.raw)} for update in updates]
-            )
+            connection.execute(SET_ASIDE, {**values, "now": rows.timestamp(now)})
 
-        if updates:
-            await self._database.write(work)
+        await self._database.write(work)
 
-    async def raw(self, platform: str) -> list[RawUpdate]:
-        """Updates not yet removed and not failed, in order."""
-        found = await self._database.fetch_all(RAW, {"platform": platform})
+    async def left_raw(self, platform: str) -> list[RawUpdate]:
+        """Updates that a version before this one confirmed and did not come to handle, in order."""
+        found = await self._database.fetch_all(LEFT_RAW, {"platform": platform})
         return [RawUpdate(platform=platform, update_id=row["update_id"], raw=row["raw"]) for row in found]
 
     async def remove_raw(self, platform: str, update_id: int) -> None:
-        """Deletes an update that was handled."""
+        """Deletes one of these that was handled."""
         await self._database.execute(DELETE_RAW, {"platform": platform, "update_id": update_id})
-
-    async def fail_raw(self, platform: str, update_id: int, error: str) -> None:
-        """Marks an update that cannot be parsed; it stays for 30 days and is not offered again."""
-        values = {"platform": platform, "update_id": update_id, "error": rows.clean(error)}
-        await self._database.execute(FAIL_RAW, {**values, "now": rows.timestamp(self._clock.now())})
 
     async def accept(self, inbound: Inbound, received_at: datetime) -> int | None:
         """Stores an event and returns the id of its entry; None when it is known."""

@@ -117,20 +117,21 @@ async def test_text_that_is_no_unicode_is_accepted(inbox: Inbox) -> None:
     assert entry.inbound.text == "\ufffd\0"
 
 
-async def test_raw_updates_are_kept_until_they_are_dropped(inbox: Inbox) -> None:
-    updates = [RawUpdate(platform="telegram", update_id=n, raw=f'{{"update_id": {n}}}') for n in (12, 10, 11)]
-    await inbox.add_raw(updates)
-    await inbox.add_raw([RawUpdate(platform="telegram", update_id=10, raw="other"), *updates])
-    await inbox.add_raw([RawUpdate(platform="discord", update_id=10, raw="{}\ud800")])
-    await inbox.add_raw([])
-    assert await inbox.raw("telegram") == sorted(updates, key=lambda update: update.update_id)
-    assert await inbox.raw("discord") == [RawUpdate(platform="discord", update_id=10, raw="{}\ufffd")]
+async def test_what_an_older_version_left_is_given_until_it_is_handled(inbox: Inbox, database: Database) -> None:
+    def update(number: int) -> RawUpdate:
+        return RawUpdate(platform="telegram", update_id=number, raw=f'{{"update_id": {number}}}')
+
+    for number in (12, 10, 11):
+        values = {"id": number, "raw": update(number).raw}
+        insert = "INSERT INTO raw_updates (platform, update_id, raw) VALUES ('telegram', :id, :raw)"
+        await database.execute(insert, values)
+    assert await inbox.left_raw("telegram") == [update(10), update(11), update(12)]
+    assert await inbox.left_raw("discord") == []
     await inbox.remove_raw("telegram", 11)
-    await inbox.fail_raw("telegram", 10, "no such kind")
-    await inbox.remove_raw("telegram", 99)
-    assert [update.update_id for update in await inbox.raw("telegram")] == [12]
-    await inbox.add_raw(updates[1:2])
-    assert [update.update_id for update in await inbox.raw("telegram")] == [12]
+    await inbox.set_aside(update(10), "no such kind")
+    await inbox.remove_raw("telegram", 10)
+    assert await inbox.left_raw("telegram") == [update(12)]
+    assert "no such kind" in await _dump(database)
 
 
 async def test_an_update_that_cannot_be_parsed_is_not_kept_for_ever(
@@ -141,17 +142,14 @@ async def test_an_update_that_cannot_be_parsed_is_not_kept_for_ever(
     def update(number: int) -> RawUpdate:
         return RawUpdate(platform="telegram", update_id=number, raw=f"the secret of {number}")
 
-    await inbox.add_raw([update(1), update(2)])
-    await inbox.fail_raw("telegram", 1, "no such kind")
+    await inbox.set_aside(update(1), "no such kind")
     clock.advance(days=29)
-    await inbox.add_raw([update(3), update(4)])
-    await inbox.fail_raw("telegram", 3, "no such kind")
+    await inbox.set_aside(update(2), "no such kind")
     assert "the secret of 1" in await _dump(database)
     clock.advance(days=2)
-    await inbox.add_raw([update(5)])
+    await inbox.set_aside(update(3), "no such kind\ud800")
     left = await _dump(database)
-    assert [f"the secret of {number}" in left for number in range(1, 6)] == [False, True, True, True, True]
+    assert [f"the secret of {number}" in left for number in range(1, 4)] == [False, True, True]
     clock.advance(days=31)
     await Outbox(database, clock).recover(clock.now())
-    assert "the secret of 3" not in await _dump(database)
-    assert [raw.update_id for raw in await inbox.raw("telegram")] == [2, 4, 5]
+    assert "the secret of" not in await _dump(database)
