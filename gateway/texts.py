@@ -311,7 +311,7 @@ FACT_DONE = {
 FACT_SOURCES = {"person": "asked me to remember it", "rule": "said it", "model": "said it, as I understood it"}
 NO_FACTS = "Nothing yet. Tell me something, or `/remember` it."
 NO_SUCH_PAGE = "There is no such page."
-NO_FACT_CHANGES = "No fact has been learned or changed here yet."
+NO_FACT_CHANGES = "No change to list: no fact was learned here yet, or what was learned was taken back or erased."
 SPEAKER_CHANGES = "In a room only the owner and whoever said it can change a fact."
 FORGOTTEN_FACT = "Forgotten. No message says it in these words, so none was erased."
 

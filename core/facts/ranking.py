@@ -151,7 +151,7 @@ class KnownFacts:
         if fact.valid_to is not None and not fact.is_open:
             details.append(f"until {self.day(fact.valid_to, 'month')}, no longer so")
         elif not fact.is_open:
-            details.append("no longer so")
+            details.append("said again in other words")
         return tuple(details)
 
     def day(self, at: datetime, grain: Grain = "day") -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from core.store import rows
 from core.store.engine import Connection, Row
@@ -17,10 +17,6 @@ from core.types import Message, Scope, Session
 CANDIDATES = 200
 NEAR_TIES = 1_000
 NAMES = 20
-WORKING_LIFE = timedelta(days=14)
-EPISODE_LIFE = timedelta(days=365)
-DOUBTFUL = 0.25
-"""Less trust than this is worth a look."""
 
 _RELATED = f"""
 WITH near AS (
@@ -48,35 +44,14 @@ _REPLACED = f"""
 SELECT {COLUMNS} FROM facts WHERE {visible("facts.scope_id")} AND attribute = :attribute
 ORDER BY closed_at IS NOT NULL, COALESCE(valid_from, created_at) DESC, id DESC LIMIT :limit
 """
-_DUPLICATES = f"""
-SELECT {COLUMNS}, scope_id || ' ' || account || ' ' || attribute || ' ' || value AS grouped
-FROM facts WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND value <> ''
-    AND (scope_id, account, attribute, value) IN (
-        SELECT scope_id, account, attribute, value FROM facts
-        WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND attribute IS NOT NULL
-        GROUP BY scope_id, account, attribute, value HAVING COUNT(*) > 1 LIMIT :limit
-    )
-ORDER BY grouped, last_at DESC, id DESC
-"""
-_STALE = f"""
-SELECT {COLUMNS} FROM facts
-WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND is_pinned = 0 AND (
-    valid_to <= :now OR trust < :doubtful
-    OR (kind = 'working' AND last_at < :working) OR (kind = 'episode' AND last_at < :episode)
-) AND NOT EXISTS (
-    SELECT 1 FROM fact_changes
-    WHERE fact_changes.fact_id = facts.id AND action = 'flag' AND at >= facts.last_at
-)
-ORDER BY last_at, id LIMIT :limit
-"""
 _NEXT_SCOPE = """
 SELECT key FROM scopes WHERE key > :after AND EXISTS (
     SELECT 1 FROM facts WHERE facts.scope_id = scopes.id AND closed_at IS NULL
 ) ORDER BY key LIMIT 1
 """
-_PAST = f"""
-SELECT fact_id, action, MAX(at) AS at FROM fact_changes
-WHERE {visible("fact_changes.scope_id")} AND action IN ('flag', 'undo') GROUP BY fact_id, action
+_FLAGGED = f"""
+SELECT fact_id, MAX(at) AS at FROM fact_changes
+WHERE {visible("fact_changes.scope_id")} AND action = 'flag' GROUP BY fact_id
 """
 _LAST_SAID = """
 SELECT MAX(at) FROM (
@@ -149,23 +124,6 @@ class FactSearch:
         """All that was ever said of one attribute, the latest first."""
         return [fact_of(row) for row in await self._select(_REPLACED, scopes, limit, attribute=attribute)]
 
-    async def duplicates(self, scopes: Scopes, limit: int = 50) -> list[list[Fact]]:
-        """Open facts of one person with the same attribute and value, each group the latest first."""
-        return _groups(await self._select(_DUPLICATES, scopes, limit))
-
-    async def stale(self, scopes: Scopes, now: datetime, limit: int = 50) -> list[Fact]:
-        """Open facts, not pinned, likely over or doubtful and not flagged since they were said, oldest first."""
-        found = await self._select(
-            _STALE,
-            scopes,
-            limit,
-            now=rows.timestamp(now),
-            doubtful=DOUBTFUL,
-            working=rows.timestamp(now - WORKING_LIFE),
-            episode=rows.timestamp(now - EPISODE_LIFE),
-        )
-        return [fact_of(row) for row in found]
-
     async def next_scope(self, scope: Scope | None) -> Scope | None:
         """The scope with open facts that comes after this one (None: the first); None after the last."""
         found = await self._select(_NEXT_SCOPE, frozenset(), after=scope.key if scope else "")
@@ -176,10 +134,9 @@ class FactSearch:
         found = await self._select("SELECT COALESCE(MAX(id), 0) FROM fact_changes", frozenset())
         return int(found[0][0])
 
-    async def doubts(self, scope: Scope) -> list[tuple[int, str, datetime]]:
-        """When each fact of a scope was last flagged or a change of it undone, as (fact, ``flag`` | ``undo``, when)."""
-        found = await self._select(_PAST, frozenset((scope,)))
-        return [(row["fact_id"], row["action"], rows.moment(row["at"])) for row in found]
+    async def flagged_at(self, scope: Scope) -> dict[int, datetime]:
+        """When each fact of a scope was last doubted, by its id."""
+        return {row["fact_id"]: rows.moment(row["at"]) for row in await self._select(_FLAGGED, frozenset((scope,)))}
 
     async def last_said_at(self) -> datetime | None:
         """When a message last came, was stored or was answered, also incognito; None when never."""

@@ -1,7 +1,7 @@
 """What is known for good, one row a fact: learned, closed by what contradicts it, corrected, undone, forgotten.
 
-A contradiction overwrites nothing: both facts stay, the older one with until when it held. Every change but a
-repetition is logged with who made it. `fact_search.py` finds.
+A contradiction overwrites nothing: both facts stay, the older one with until when it held; of two that say the same of
+one attribute one is closed. Every change but a repetition is logged with who made it. `fact_search.py` finds.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from core.store.engine import Connection, Row
 from core.store.notes import Author
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
-from core.store.sqlite.dialect import in_list, list_rows, list_value
+from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.fact_index import index_fact, keep_names, write_facts
-from core.text.names import ME, kin_words, names_in
+from core.text.names import names_in
 from core.text.normalize import fold, plain, words_of
 from core.types import Account, Scope
 
@@ -46,7 +46,6 @@ _SHORTEST: Mapping[Grain, timedelta] = {
     "month": timedelta(days=28),
     "year": timedelta(days=365),
 }
-_DONE = {"correct": "corrected", "pin": "pinned", "unpin": "unpinned", "close": "closed", "merge": "merged"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,13 +146,6 @@ INSERT INTO fact_changes (scope_id, fact_id, action, before, after, reason, at, 
 SELECT scope_id, id, :action, :before, :after, :reason, :at, :account, :message_id FROM facts WHERE id = :fact_id
 """
 
-_AGAIN = """
-UPDATE facts SET said = said + :times, trust = MAX(:trust, trust + (1 - trust) * :step), last_at = MAX(last_at, :at),
-    message_id = CASE WHEN :message_id IS NULL OR :at < last_at THEN message_id ELSE :message_id END,
-    valid_from = COALESCE(valid_from, :valid_from), grain = CASE WHEN valid_from IS NULL THEN :grain ELSE grain END
-WHERE id = :id
-"""
-
 _FROM_SAME_MESSAGE = f"""
 SELECT {COLUMNS} FROM facts
 WHERE message_id = :message_id AND scope_id = :scope_id AND account = :account
@@ -175,18 +167,17 @@ LIMIT 1
 
 _OTHER_VALUES = f"""
 SELECT {COLUMNS} FROM facts
-WHERE scope_id = :scope_id AND {in_list("attribute", "attributes")} AND account = :account AND facts.value <> :value
+WHERE scope_id = :scope_id AND attribute = :attribute AND account = :account AND value <> :value
     AND (closed_at IS NULL OR valid_to IS NOT NULL)
 """
 """Other values of the attribute by the same person, open or over."""
 
-_KIN_BY_NAME = f"""
-SELECT kin.value AS kin, facts.value AS name FROM {list_rows("kinds")} AS kin CROSS JOIN facts
-WHERE facts.scope_id = :scope_id AND facts.account = :account AND facts.closed_at IS NULL AND facts.value <> ''
-    AND facts.attribute >= 'me|' || kin.value AND facts.attribute < 'me|' || kin.value || '}}'
-    AND facts.attribute IN ('me|' || kin.value, 'me|' || kin.value || '|' || facts.value)
+_OTHER_WORDS = f"""
+SELECT {COLUMNS} FROM facts
+WHERE scope_id = :scope_id AND account = :account AND closed_at IS NULL AND attribute = :attribute AND value = :value
+    AND value <> '' AND (valid_from IS NULL OR :valid_from IS NULL OR valid_from = :valid_from)
 """
-"""Who somebody's sister is, from ``me|sister`` and ``me|sister|ana``."""
+"""The open facts in which the same person said the same in other words."""
 
 
 def fact_of(row: Row) -> Fact:
@@ -285,24 +276,6 @@ class Facts:
 
         return await self._change(fact_id, scopes, change, "correct", by)
 
-    async def merge(self, keep_id: int, drop_ids: Sequence[int], scopes: Scopes, reason: str) -> Fact | None:
-        """Closes facts that say the same as another one, which takes over how often they were said; not pinned ones."""
-
-        def work(connection: Connection) -> Fact | None:
-            kept = _find(connection, keep_id, scopes)
-            if kept is None:
-                return None
-            for fact_id in drop_ids:
-                fact = _find(connection, fact_id, scopes)
-                if fact is None or fact.id == keep_id or not fact.is_open or fact.is_pinned or fact.scope != kept.scope:
-                    continue
-                closed = replace(fact, closed_at=self._clock.now(), closed_by=keep_id)
-                self._update(connection, fact, closed, "merge", _NOBODY, reason)
-                _count(connection, keep_id, fact.said)
-            return _find(connection, keep_id, scopes)
-
-        return await write_facts(self._database, work)
-
     async def flag(self, fact_id: int, scopes: Scopes, reason: str) -> Fact | None:
         """Logs a doubt about a fact, which stays as it is."""
         return await self._change(fact_id, scopes, lambda fact: fact, "flag", _NOBODY, reason)
@@ -321,7 +294,10 @@ class Facts:
             # A fact that something newer has closed may be taken back; one that somebody has touched may not.
             compared = ("content", "is_pinned") if is_learned else ("content", "is_pinned", "closed_at")
             if any(now[name] != after[name] for name in compared):
-                raise Refused(_changed_since(connection, fact.id, row["id"]))
+                raise Refused(
+                    "That fact has changed again since. Undo the later change first (`/memory why "
+                    f"f{fact.id}` lists them), or erase the fact with `/memory forget f{fact.id}`."
+                )
             if is_learned:
                 connection.execute("DELETE FROM facts WHERE id = :id", {"id": fact.id})
                 return fact
@@ -351,20 +327,33 @@ class Facts:
             row = connection.execute(statement, values).fetchone()
             if row is not None:
                 return _again(connection, fact_of(row), fact)
-        others = _other_values(connection, fact, scope_id)
+        others = _facts(connection, _OTHER_VALUES, values)
         rivals = [other for other in others if other.is_open]
         over = [rival for rival in rivals if not _is_before(fact, rival)]
+        same = _facts(connection, _OTHER_WORDS, values)
         if len(over) < len(rivals):
             # "I moved to Lisbon in 2019", said after "I moved to Porto in 2024": true, and over.
             following = min((other for other in others if _is_before(fact, other)), key=lambda other: other.starts_at)
             until = max(fact.starts_at, following.starts_at)
             fact = replace(fact, valid_to=until, closed_at=self._clock.now(), closed_by=following.id)
-            over += _closed_by(connection, fact, following.id)
+        elif better := next((one for one in same if _is_better(one, fact)), None):
+            fact = replace(fact, closed_at=self._clock.now(), closed_by=better.id)
+            _count(connection, better.id, fact.said)
         fact = replace(fact, id=insert(connection, fact, scope_id), last_at=fact.said_at)
         by = Author(account=fact.account, message_id=fact.message_id)
         self._log(connection, fact, (None, _state(fact)), "learn", by, at=fact.said_at)
         self._close(connection, over, fact, by)
+        if fact.is_open:
+            self._merge(connection, same, fact, by)
         return fact
+
+    def _merge(self, connection: Connection, same: Sequence[Fact], fact: Fact, by: Author) -> None:
+        """Closes what `fact` says in other words, but what a person has written or pinned."""
+        for one in same:
+            if one.origin != "person" and not one.is_pinned:
+                closed = replace(one, closed_at=self._clock.now(), closed_by=fact.id)
+                self._update(connection, one, closed, "merge", by, f"says the same as f{fact.id}")
+                _count(connection, fact.id, one.said)
 
     def _close(self, connection: Connection, rivals: Sequence[Fact], fact: Fact, by: Author) -> None:
         for rival in rivals:
@@ -391,7 +380,8 @@ class Facts:
             self._update(connection, fact, changed, action, by, reason)
             if changed.attribute != fact.attribute and changed.is_open:
                 scope_id = rows.ensure_scope(connection, fact.scope)
-                rivals = [other for other in _other_values(connection, changed, scope_id) if other.is_open]
+                values = _values(changed) | {"scope_id": scope_id}
+                rivals = [other for other in _facts(connection, _OTHER_VALUES, values) if other.is_open]
                 self._close(connection, rivals, changed, by)
             return _find(connection, fact_id, scopes)
 
@@ -487,18 +477,6 @@ def _count(connection: Connection, fact_id: int, times: int) -> None:
     connection.execute("UPDATE facts SET said = MAX(1, said + :times) WHERE id = :id", {"id": fact_id, "times": times})
 
 
-def _changed_since(connection: Connection, fact_id: int, change_id: int) -> str:
-    found = connection.execute(
-        "SELECT id, action FROM fact_changes WHERE fact_id = :fact_id AND id > :change_id ORDER BY id DESC",
-        {"fact_id": fact_id, "change_id": change_id},
-    )
-    later = ", ".join(f"c{row['id']} ({_DONE[row['action']]})" for row in found if row["action"] in _DONE)
-    return (
-        f"That fact has changed again since{': ' if later else ''}{later}. Undo the later change first, or erase the "
-        f"fact with `/memory forget f{fact_id}`."
-    )
-
-
 def _is_source_gone(connection: Connection, fact: Fact, heard: str | None) -> bool:
     """Whether the message of a fact was edited, erased or deleted since it said `heard` (None: erased)."""
     if fact.message_id is None:
@@ -511,21 +489,20 @@ def _is_source_gone(connection: Connection, fact: Fact, heard: str | None) -> bo
 
 def _again(connection: Connection, known: Fact, fact: Fact) -> Fact:
     """Counts `known` once more if another message says it, and takes the time of `fact` where it had none."""
-    is_same = fact.message_id is not None and fact.message_id == known.message_id
-    if is_same and (known.valid_from is not None or fact.valid_from is None):
-        return known
-    values = {
-        "id": known.id,
-        "times": 0 if is_same else 1,
-        "trust": known.trust if is_same else fact.trust,
-        "step": 0 if is_same else CONFIRMED,
-        "at": rows.timestamp(fact.created_at),
-        "message_id": fact.message_id,
-        "valid_from": rows.maybe_timestamp(fact.valid_from),
-        "grain": fact.grain if fact.valid_from else known.grain,
-    }
-    connection.execute(_AGAIN, values)
-    return _find(connection, known.id, frozenset((known.scope,))) or known
+    again = known
+    if known.valid_from is None and fact.valid_from is not None:
+        again = replace(again, valid_from=fact.valid_from, grain=fact.grain)
+    if fact.message_id is None or fact.message_id != known.message_id:
+        is_source = fact.message_id is not None and fact.created_at >= known.said_at
+        again = replace(
+            again,
+            said=known.said + 1,
+            trust=max(fact.trust, known.trust + (1 - known.trust) * CONFIRMED),
+            last_at=max(known.said_at, fact.created_at),
+            message_id=fact.message_id if is_source else known.message_id,
+        )
+    connection.execute(_UPDATE, _state(again) | {"id": known.id})
+    return again
 
 
 def _is_before(fact: Fact, rival: Fact) -> bool:
@@ -539,35 +516,13 @@ def _is_before(fact: Fact, rival: Fact) -> bool:
     return fact.said_at < rival.said_at
 
 
-def _other_values(connection: Connection, fact: Fact, scope_id: int) -> list[Fact]:
-    """Other values of the attribute by the same person: nobody closes what another has said."""
-    if fact.attribute is None:
-        return []
-    attributes = list_value(_attribute_names(connection, fact, scope_id))
-    values = _values(fact) | {"scope_id": scope_id, "attributes": attributes}
-    return [fact_of(row) for row in connection.execute(_OTHER_VALUES, values)]
+def _is_better(known: Fact, fact: Fact) -> bool:
+    """Whether `known`, which says the same in other words, is the one to keep."""
+    if fact.origin == "person":
+        return False
+    is_dated = known.valid_from is not None and fact.valid_from is None
+    return known.origin == "person" or known.is_pinned or is_dated
 
 
-def _closed_by(connection: Connection, fact: Fact, next_id: int) -> list[Fact]:
-    """What `next_id` has closed, though `fact` lies between."""
-    statement = f"SELECT {COLUMNS} FROM facts WHERE closed_by = :next AND valid_to IS NOT NULL"
-    known = [fact_of(row) for row in connection.execute(statement, {"next": next_id})]
-    return [one for one in known if one.id != fact.id and one.value != fact.value and not _is_before(fact, one)]
-
-
-def _attribute_names(connection: Connection, fact: Fact, scope_id: int) -> list[str]:
-    """The attribute of a fact, also under its other name: "my sister" and "ana" are one where there is one sister,
-    known to be Ana; not in rooms, where several have a sister."""
-    attribute = rows.maybe_clean(fact.attribute) or ""
-    subject, _, what = attribute.partition("|")
-    if fact.scope.is_room or subject == ME or not what:
-        return [attribute]
-    is_kin = subject.startswith("my ")
-    kinds = [subject.removeprefix("my ")] if is_kin else kin_words()
-    values = {"scope_id": scope_id, "account": rows.account_key(fact.account) or "", "kinds": list_value(kinds)}
-    named: dict[str, set[str]] = {}
-    for row in connection.execute(_KIN_BY_NAME, values):
-        named.setdefault(row["kin"], set()).add(row["name"])
-    only = {kin: next(iter(names)) for kin, names in named.items() if len(names) == 1}
-    others = [name if is_kin else f"my {kin}" for kin, name in only.items() if is_kin or name == subject]
-    return [attribute, *(f"{other}|{what}" for other in others)]
+def _facts(connection: Connection, statement: str, values: dict[str, Any]) -> list[Fact]:
+    return [fact_of(row) for row in connection.execute(statement, values)]

@@ -142,13 +142,10 @@ async def _spans(facts: Facts) -> dict[str, tuple[int | None, int | None]]:
     }
 
 
-async def test_what_lies_between_takes_its_place_and_leaves_it_to_what_came_next(facts: Facts) -> None:
-    ids = await _moves(facts, ("Lisbon", 2015), ("Porto", 2020), ("Faro", 2024), ("Braga", 2017))
-    chain = {"lisbon": (2015, 2017), "braga": (2017, 2020), "porto": (2020, 2024), "faro": (2024, None)}
-    assert await _spans(facts) == chain
+async def test_what_was_so_longer_ago_ends_where_the_next_begins_also_when_that_is_forgotten(facts: Facts) -> None:
+    ids = await _moves(facts, ("Porto", 2020), ("Faro", 2024), ("Lisbon", 2015))
+    assert await _spans(facts) == {"lisbon": (2015, 2020), "porto": (2020, 2024), "faro": (2024, None)}
     await facts.forget([ids["Porto"]], OWN)
-    assert await _spans(facts) == {"lisbon": (2015, 2017), "braga": (2017, 2024), "faro": (2024, None)}
-    await facts.forget([ids["Braga"]], OWN)
     assert await _spans(facts) == {"lisbon": (2015, 2024), "faro": (2024, None)}
     await facts.forget([ids["Faro"]], OWN)
     assert await _spans(facts) == {"lisbon": (2015, None)}
@@ -224,7 +221,7 @@ async def test_a_fact_that_was_corrected_or_pinned_since_is_not_taken_back(
     learned, *later = await facts.history(known.id, OWN)
     with pytest.raises(Refused) as refused:
         await facts.undo(learned.id, OWN)
-    assert all(f"c{change.id} ({change.action}" in str(refused.value) for change in later)
+    assert f"/memory why f{known.id}" in str(refused.value)
     assert f"/memory forget f{known.id}" in str(refused.value)
     for change in reversed(later):
         await facts.undo(change.id, OWN)
@@ -254,32 +251,34 @@ async def test_undoing_a_lesson_takes_it_away_and_opens_what_it_closed(facts: Fa
     assert reopened.valid_to is None
 
 
-async def test_duplicates_are_merged_and_parted_again(facts: Facts, search: FactSearch) -> None:
-    one = await facts.learn(home("Porto"))
-    other = await facts.learn(fact("My home is Porto", attribute="me|home", value="porto"))
-    pinned = await facts.learn(fact("Porto is my home", attribute="me|home", value="porto"))
+async def test_the_same_in_other_words_is_one_fact_and_can_be_parted_again(facts: Facts) -> None:
+    pinned = await facts.learn(home("Porto"))
     await facts.pin(pinned.id, OWN)
-    assert [{known.id for known in group} for group in await search.duplicates(OWN)] == [{one.id, other.id, pinned.id}]
-    merged = await facts.merge(one.id, [other.id, pinned.id, one.id, 999], OWN, "they say the same")
-    assert merged is not None
-    assert merged.said == 2
-    assert [known.id for known in await facts.page(OWN)] == [pinned.id, one.id, other.id], "nothing is deleted"
-    step = next(step for step in await facts.changes(OWN) if step.action == "merge" and step.fact_id == other.id)
-    assert step.reason == "they say the same"
+    also = await facts.learn(fact("My home is Porto", attribute="me|home", value="porto", origin="person"))
+    heard = await facts.learn(fact("Porto is my home", attribute="me|home", value="porto"))
+    known = await facts.page(OWN)
+    assert [one.id for one in known] == [pinned.id, also.id, heard.id], "nothing is deleted"
+    assert [one.is_open for one in known] == [True, True, False], "what a person wrote or pinned stays"
+    assert sum(one.said for one in known if one.is_open) == 3
+
+
+async def test_the_later_or_dated_telling_is_the_one_that_stays(facts: Facts) -> None:
+    first = await facts.learn(home("Porto"))
+    dated = await facts.learn(replace(home("Porto", valid_from=NOON), content="I moved to Porto"))
+    last = await facts.learn(replace(home("Porto"), content="Porto is where I live"))
+    assert [(one.id, one.said) for one in await facts.page(OWN) if one.is_open] == [(dated.id, 3)]
+    step = next(step for step in await facts.changes(OWN) if step.action == "merge" and step.fact_id == first.id)
+    assert step.reason == f"says the same as f{dated.id}"
     parted = await facts.undo(step.id, OWN)
     assert parted is not None
     assert parted.is_open
+    assert not (await facts.page(OWN))[-1].is_open
+    await facts.forget([dated.id], OWN)
+    assert {one.id for one in await facts.page(OWN) if one.is_open} == {first.id, last.id}, "they are told again"
 
 
-async def test_what_is_likely_over_is_stale(facts: Facts, search: FactSearch, clock: SteadyClock) -> None:
-    await facts.learn(home("Porto"))
+async def test_a_doubt_is_logged_and_changes_nothing(facts: Facts) -> None:
     week = await facts.learn(fact("I am in Rome this week", kind="working"))
-    kept = await facts.learn(fact("The code is 4711", kind="working"))
-    wrong = await facts.learn(fact("I like olives", trust=0.4))
-    await facts.pin(kept.id, OWN)
-    await facts.feedback(wrong.id, OWN, False)
-    clock.advance(days=20)
-    assert {known.id for known in await search.stale(OWN, clock.now())} == {week.id, wrong.id}
     flagged = await facts.flag(week.id, OWN, "said 20 days ago")
     assert flagged is not None
     assert flagged.is_open
@@ -331,7 +330,6 @@ async def test_what_is_not_theirs_does_not_exist(facts: Facts, search: FactSearc
     assert await facts.pin(known.id, wrong) is None
     assert await facts.correct(known.id, wrong, "x") is None
     assert await facts.flag(known.id, wrong, "x") is None
-    assert await facts.merge(known.id, [], wrong, "x") is None
     assert await facts.undo(1, wrong) is None
     assert await facts.forget([known.id], wrong) == 0
     assert await search.candidates(["porto", "live"], ["porto"], wrong) == []
@@ -339,8 +337,6 @@ async def test_what_is_not_theirs_does_not_exist(facts: Facts, search: FactSearc
     assert await search.related(["porto"], wrong) == []
     assert await search.replaced("me|home", wrong) == []
     assert await search.conflicts(wrong) == []
-    assert await search.duplicates(wrong) == []
-    assert await search.stale(wrong, NOON) == []
     assert (await facts.find(known.id, OWN)) == replace(known, last_at=NOON)
 
 
