@@ -105,13 +105,12 @@ class _Process:
         self._scheduler = Scheduler(
             jobs=services.jobs,
             outbox=services.outbox,
-            people=services.people,
             clock=services.clock,
             deliver=lambda address: self._adapters[address.platform].reply(address),
             late_after_s=services.settings.cron.late_after_s,
             on_wake=self._outbox_worker.wake,
+            over=services.epoch_guard.over,
         )
-        self._scheduler.connect(services.epoch_guard.over)
         if services.settings.curator.enabled:
             every_s = services.settings.curator.every_s
             self._scheduler.plan_chore("curator", every_s, _curation(services, self._outbox_worker.wake).run)

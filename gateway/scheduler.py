@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from datetime import UTC, datetime
 from typing import Any
 
 import structlog
@@ -24,7 +23,6 @@ from core.ports import Clock, DeliveryRecord, Reply, Sink
 from core.scheduling.schedule import latest, next_after, spell
 from core.store.jobs import Job, Jobs
 from core.store.outbox import Outbox, OutboxItem
-from core.store.people import People
 from core.types import Address, Answer, CommandSpec, Inbound, Scope, Sender
 from gateway import texts
 
@@ -34,7 +32,8 @@ CLOSING_S = 5.0
 
 class Scheduler:
     """Runs each active job when it is due. `deliver` gives the way to a job's target; `on_wake` is called when
-    something lies in the outbox; what is more than `late_after_s` late says so."""
+    something lies in the outbox; what is more than `late_after_s` late says so. `over` refuses what is written inside
+    of it once something in the scopes was erased."""
 
     platform = PLATFORM
     problem = ""
@@ -42,57 +41,45 @@ class Scheduler:
         "This is a scheduled session: nobody is waiting and nobody can answer a question. The message is a task that "
         "was planned earlier. Do it and answer with the result alone; it is delivered to the chat it was planned in."
     )
-    retry_s = 30.0
-    """After a run that failed (a full disk, say), when it is tried again."""
     pulse_s = 30.0
-    """How often the clock is looked at anyway: a machine that slept, or a clock set anew, moves no timer."""
+    """How often the rows are looked at anyway: a machine that slept, or a clock set anew, moves no timer, and a run
+    that failed (a full disk, say) is tried again."""
 
     def __init__(
         self,
         *,
         jobs: Jobs,
         outbox: Outbox,
-        people: People,
         clock: Clock,
         deliver: Callable[[Address], Reply],
         late_after_s: float,
         on_wake: Callable[[], None],
+        over: Callable[[frozenset[Scope]], AbstractAsyncContextManager[None]] = lambda _: nullcontext(),
     ) -> None:
         self._jobs = jobs
         self._outbox = outbox
-        self._people = people
         self._clock = clock
         self._deliver = deliver
         self._late_after_s = late_after_s
         self._on_wake = on_wake
-        self._over: Callable[[frozenset[Scope]], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
+        self._over = over
         self._scheduler: AsyncIOScheduler | None = None
         self._sink: Sink | None = None
         self._looking = asyncio.Lock()
-        self._runs: dict[int | str, asyncio.Task[None]] = {}
         self._turns: set[asyncio.Task[None]] = set()
-        self._retry_at: dict[int | str, datetime] = {}
         self._chores: list[tuple[str, float, Callable[[], Coroutine[Any, Any, None]]]] = []
         self._log = structlog.get_logger("cron")
 
-    def connect(self, over: Callable[[frozenset[Scope]], AbstractAsyncContextManager[None]]) -> None:
-        """`over` refuses what is written inside of it once something in the scopes was erased."""
-        self._over = over
-
     def plan_chore(self, name: str, every_s: float, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """While we listen, `work` is done every so many seconds, never twice at a time; a failure is logged. `close`
-        waits five seconds for it at most."""
+        """While we listen, `work` is done every so many seconds, never twice at a time; APScheduler logs a failure.
+        `close` cancels it."""
         self._chores.append((name, every_s, work))
 
     async def open(self) -> None:
         """Starts the scheduler, which does nothing until `listen`."""
-        self._scheduler = AsyncIOScheduler(
-            timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 2}
-        )
-        self._scheduler.add_job(self.reload, IntervalTrigger(seconds=self.pulse_s, timezone=UTC), id="pulse")
-        for name, every_s, work in self._chores:
-            trigger = IntervalTrigger(seconds=every_s, timezone=UTC)
-            self._scheduler.add_job(self._tend, trigger, args=[name, work], id=name)
+        self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True})
+        for name, every_s, work in (("pulse", self.pulse_s, self.reload), *self._chores):
+            self._scheduler.add_job(work, IntervalTrigger(seconds=every_s, timezone=UTC), id=name)
         self._scheduler.start(paused=True)
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
@@ -110,9 +97,10 @@ class Scheduler:
 
     async def close(self) -> None:
         """Ends the scheduler and gives up turns that still run; they are stored, and go on after the next start."""
-        if self._runs:
-            # A run takes a few writes only; cut short it would be done again.
-            await asyncio.wait(self._runs.values(), timeout=CLOSING_S)
+        with suppress(TimeoutError):
+            # Runs take a few writes only; cut short they would be done again.
+            async with asyncio.timeout(CLOSING_S), self._looking:
+                pass
         if self._scheduler is not None:
             self._scheduler.shutdown(wait=False)
             self._scheduler = None
@@ -127,75 +115,53 @@ class Scheduler:
         return _Reply(self, int(address.chat_id) if address.chat_id.isdecimal() else 0, _due(reply_to or ""))
 
     async def reload(self) -> None:
-        """Starts what is due and sets the date of the next look; called whenever the rows have changed."""
+        """Does what is due and sets the date of the next look; called whenever the rows have changed."""
         async with self._looking:
             sink, now = self._sink, self._clock.now()
             if sink is None:
                 return
-            due: list[datetime] = []
-            for job in await self._jobs.active():
-                if job.next_at is None or job.id in self._runs:
-                    continue
-                due_at = max(job.next_at, self._retry_at.get(job.id, job.next_at))
-                if due_at <= now:
-                    self._start(job.id, partial(self._run, job, sink))
-                else:
-                    due.append(due_at)
-            if due:
-                self._look_at(min(due))
+            planned = [(job, job.next_at) for job in await self._jobs.active() if job.next_at is not None]
+            due = [job for job, next_at in planned if next_at <= now]
+            runs = await asyncio.gather(*(self._run(job, sink) for job in due), return_exceptions=True)
+            for job, outcome in zip(due, runs, strict=True):
+                if isinstance(outcome, Exception):
+                    self._log.error("a run failed", job=job.id, error=str(outcome))
+            ahead = [next_at for _, next_at in planned if next_at > now]
+            ahead += [outcome for outcome in runs if isinstance(outcome, datetime)]
+            if ahead and self._scheduler is not None:
+                # APScheduler looks at the machine's clock and we at ours: what counts is how long it is from now.
+                run_date = datetime.now(UTC) + (min(ahead) - self._clock.now())
+                trigger = DateTrigger(run_date, timezone=UTC)
+                self._scheduler.add_job(self.reload, trigger, id="next", replace_existing=True)
 
-    async def _tend(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """A coroutine, because APScheduler calls anything else in a thread."""
-        self._start(name, work)
-
-    def _look_at(self, moment: datetime) -> None:
-        if self._scheduler is not None:
-            # APScheduler looks at the machine's clock and we at ours: what counts is how long it is from now.
-            run_date = datetime.now(UTC) + (moment - self._clock.now())
-            trigger = DateTrigger(run_date, timezone=UTC)
-            self._scheduler.add_job(self.reload, trigger, id="next", replace_existing=True)
-
-    def _start(self, key: int | str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """One run of a job or a chore; a job whose run raised is tried again, because its row is unchanged."""
-
-        def ended(task: asyncio.Task[None]) -> None:
-            del self._runs[key]
-            self._retry_at.pop(key, None)
-            if not task.cancelled() and (error := task.exception()) is not None:
-                self._log.error("a run failed", job=key, error=str(error))
-                self._retry_at[key] = self._clock.now() + timedelta(seconds=self.retry_s)
-            self._look_at(self._clock.now())
-
-        if key not in self._runs and self._sink is not None:
-            self._runs[key] = asyncio.create_task(work())
-            self._runs[key].add_done_callback(ended)
-
-    async def _run(self, job: Job, sink: Sink) -> None:
-        """One run for one due time, whatever happened before: every step finds what a dead process left of it."""
+    async def _run(self, job: Job, sink: Sink) -> datetime | None:
+        """One run for one due time, whatever happened before: outbox and inbox know by their keys what a dead process
+        has handed over. Returns when the job is due next."""
         now = self._clock.now()
         entry_id: int | None = None
         try:
             due_at = latest(job.schedule, job.next_at or now, now)
-            next_at = next_after(job.schedule, max(due_at, now))
-            await self.check(job)
-            is_started = await self._jobs.start(job.id, due_at, now)
+            next_at = next_after(job.schedule, now)
+            await self._jobs.check(job)
         except (Refused, ConfigError) as error:
             self._log.warning("a job was paused", job=job.id, reason=str(error))
             await self._jobs.pause(job.id, now)
-            return
+            return None
         async with self._over(frozenset({job.scope})):
             # Only now is it sure that nothing of what is read is forgotten before it is written.
             standing = await self._jobs.get(job.id)
-            if is_started and standing is not None and standing.text:
-                if standing.is_prompt:
-                    entry_id = await sink.admit(_inbound(standing, due_at, now), _Reply(self, job.id, due_at))
-                else:
-                    await self._remind(standing, due_at, now)
-        await self._jobs.finish(job.id, due_at, now, next_at)
+            if standing is None or not standing.is_active:
+                return None
+            if standing.text and standing.is_prompt:
+                entry_id = await sink.admit(_inbound(standing, due_at, now), _Reply(self, job.id, due_at))
+            elif standing.text:
+                await self._remind(standing, due_at, now)
+        await self._jobs.finish(job.id, now, next_at)
         if entry_id is not None:
             turn = asyncio.create_task(sink.serve(entry_id))
             self._turns.add(turn)
             turn.add_done_callback(self._turns.discard)
+        return next_at
 
     async def _remind(self, job: Job, due_at: datetime, now: datetime) -> None:
         key = f"job:{job.id}:{due_at.isoformat()}"
@@ -212,23 +178,13 @@ class Scheduler:
             return ""
         return f"late by {spell(late_s - late_s % 60 if late_s >= 60 else late_s)}"
 
-    async def check(self, job: Job) -> None:
-        """Raises Refused when the scope of a job is not that of its target: what is due would be said to others."""
-        target = job.target
-        is_same = job.scope.key.startswith(f"account:{target.platform}:")
-        if job.scope.is_room:
-            rooms = [Scope.room(target.platform, place) for place in (target.chat_id, target.thread_id) if place]
-            is_same = job.scope in [await self._people.room(room) for room in rooms]
-        if not is_same:
-            raise Refused(f"What is planned in {job.scope.key} cannot be delivered at {target.key}.")
-
     async def target_reply(self, job_id: int) -> Reply:
         """The way to the target of a job. Raises DeliveryError when there is none (any more)."""
         job = await self._jobs.get(job_id)
         if job is None:
             raise DeliveryError(f"There is no job {job_id}.", is_permanent=True)
         try:
-            await self.check(job)
+            await self._jobs.check(job)
             return self._deliver(job.target)
         except Refused as refusal:
             raise DeliveryError(str(refusal), is_permanent=True) from refusal

@@ -35,7 +35,6 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "numpy": ("core/facts/hrr.py",),
     "apscheduler": ("gateway/scheduler.py",),
     "cronsim": ("core/scheduling/schedule.py",),
-    "cron_descriptor": ("core/scheduling/schedule.py",),
     "dateparser": ("core/dates/parsing.py",),
     "markdown_it": ("core/markup/*.py",),
     "regex": ("core/markup/text.py",),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from core.dates.grammar import read as read_moment
@@ -161,7 +161,7 @@ def read_foreign(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
     here = now.astimezone(zone).replace(tzinfo=None, microsecond=0)
     for piece, rest in _pieces(line, languages[0] in ("zh", "ja", "ko")) if languages else ():
         meant = _meant(piece.strip().rstrip(".!?。 "), languages, here)
-        moment = existing(meant, zone).astimezone(UTC) if meant is not None else now
+        moment = existing(meant, zone) if meant is not None else now
         if moment > now:
             schedule = Schedule(zone=zone.key, at=moment)
             return Reading(schedule=schedule, text=rest.strip(" \t\n,;:、，。").removeprefix("に"), is_certain=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import calendar
 import re
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from core.dates.scanner import WEEKDAYS, Phrase, clean
@@ -43,7 +43,7 @@ def read(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
         if wall is None or not phrase.is_done:
             return None
         start, end = wall
-        return existing(start, zone).astimezone(UTC), None if end is None else existing(end, zone).astimezone(UTC)
+        return existing(start, zone), None if end is None else existing(end, zone)
     except (OverflowError, ValueError):
         # Before the year 1, or behind the year 9999.
         return None

@@ -6,10 +6,9 @@ morning's hour is past. A guess that could be wrong makes it uncertain.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 from core.dates.scanner import Clock, Span, words
@@ -93,14 +92,14 @@ class When:
         here = now.astimezone(ZoneInfo(zone)).replace(microsecond=0)
         try:
             if not self.is_repeated:
-                return Schedule(zone=zone, at=self._moment(here).astimezone(UTC))
+                return Schedule(zone=zone, at=self._moment(here))
             found = self._repeated(here)
         except (OverflowError, ValueError) as error:
             raise Refused("That is too far away to be kept. Name a moment within the next hundred years.") from error
         if isinstance(found, str):
             return Schedule(zone=zone, cron=found)
         every_s, start = found
-        return Schedule(zone=zone, every_s=every_s, start_at=start.astimezone(UTC))
+        return Schedule(zone=zone, every_s=every_s, start_at=start)
 
     def _clock(self) -> Clock:
         if not self.clocks:
@@ -121,7 +120,7 @@ class When:
 
     def _moment(self, here: datetime) -> datetime:
         if self.moment is not None:
-            return _future(self.moment.astimezone(here.tzinfo).replace(microsecond=0), here)
+            return _future(self.moment.astimezone(UTC).replace(microsecond=0), here)
         if self.span is not None:
             return self._after_span(self.span, here)
         today = here.date()
@@ -131,7 +130,7 @@ class When:
             days = [day + _DAY for day in days]
         choices = [choice for day in days for choice in self._choices(day, clock, here)]
         for moment, is_sure in choices:
-            if is_ahead(moment, here):
+            if moment > here:
                 self.is_certain = self.is_certain and is_sure
                 return moment
         return _future(choices[0][0], here)
@@ -142,7 +141,7 @@ class When:
         is_today = day == here.date()
         if not clock.is_bare:
             return [(moment, True)]
-        if clock.hour < 7 and self.has_day and not (is_today and is_ahead(moment, here)):
+        if clock.hour < 7 and self.has_day and not (is_today and moment > here):
             return [(afternoon, is_today)]
         return [(moment, True), (afternoon, False)] if is_today or not self.has_day else [(moment, True)]
 
@@ -209,7 +208,8 @@ class When:
         if every_s < 60:
             raise Refused("Once a minute is the shortest that can repeat. Write 'every minute' or longer.")
         if self.hours is None and not self.weekdays:
-            return every_s, _first_start(here, *self._plain_clock()) if self.clocks or self.part else here
+            is_timed = bool(self.clocks or self.part)
+            return every_s, _first_start(here, *self._plain_clock()) if is_timed else here.astimezone(UTC)
         if every_s < 86400 and every_s % 3600 == 0:
             fields = f"0 {_ranged(self.hours, every_s // 3600)}"
         elif every_s < 3600 and 3600 % every_s == 0 and every_s % 60 == 0:
@@ -246,9 +246,10 @@ class When:
 
 
 def _future(moment: datetime, here: datetime) -> datetime:
-    if not is_ahead(moment, here):
-        moment_words = f"{moment:%A} {moment.day} {moment:%B %Y} at {moment:%H:%M}"
-        raise Refused(f"{moment_words} is past. Name a moment that is still to come. {EXAMPLES}")
+    if moment <= here:
+        local = moment.astimezone(here.tzinfo)
+        local_words = f"{local:%A} {local.day} {local:%B %Y} at {local:%H:%M}"
+        raise Refused(f"{local_words} is past. Name a moment that is still to come. {EXAMPLES}")
     return moment
 
 
@@ -256,7 +257,7 @@ def _first_start(here: datetime, hour: int, minute: int, ahead: int = 0, step: i
     """This clock time so many days ahead, or `step` days later when it is past."""
     day = here.date() + ahead * _DAY
     start = wall(day, hour, minute, here)
-    return start if is_ahead(start, here) else wall(day + step * _DAY, hour, minute, here)
+    return start if start > here else wall(day + step * _DAY, hour, minute, here)
 
 
 def wall_time(local: datetime) -> str:
@@ -264,32 +265,15 @@ def wall_time(local: datetime) -> str:
     return f"{local:%A} {local.day} {local:%B %Y}, {local:%H:%M}"
 
 
-def is_ahead(moment: datetime, here: datetime) -> bool:
-    """Compared as moments: two times of one zone are compared by their digits, which is wrong where clocks go back."""
-    return moment.astimezone(UTC) > here.astimezone(UTC)
-
-
 def wall(day: date, hour: int, minute: int, here: datetime, second: int = 0) -> datetime:
-    """The moment at which clocks in the zone of `here` show this; where they skip it, the first they show after."""
+    """The moment (UTC) at which clocks in the zone of `here` show this."""
     return existing(datetime.combine(day, time(hour, minute, second)), here.tzinfo)
 
 
-def existing(naive: datetime, zone: object) -> datetime:
-    """A wall time as a moment: the first of two equal ones, the end of the gap where clocks skip it."""
-    assert isinstance(zone, ZoneInfo)
-    moment = naive.replace(tzinfo=zone, fold=0)
-    late = moment.astimezone(UTC)
-    if late.astimezone(zone).replace(tzinfo=None) == naive:
-        return moment
-    # In a gap the old offset (fold 0) points behind it, the new one (fold 1) before it; the jump lies between.
-    early = naive.replace(tzinfo=zone, fold=1).astimezone(UTC)
-    before = early.astimezone(zone).utcoffset()
-    jump_s = bisect_left(
-        range(int((late - early).total_seconds())),
-        True,
-        key=lambda second: (early + timedelta(seconds=second)).astimezone(zone).utcoffset() != before,
-    )
-    return (early + timedelta(seconds=jump_s)).replace(microsecond=0).astimezone(zone)
+def existing(naive: datetime, zone: tzinfo | None) -> datetime:
+    """A wall time in UTC: the first of two equal ones, and as far behind the gap as it stands in it where clocks skip
+    it (RFC 5545)."""
+    return naive.replace(tzinfo=zone, fold=0).astimezone(UTC)
 
 
 def later(day: date, months: int) -> date:

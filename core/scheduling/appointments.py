@@ -65,11 +65,10 @@ class Appointments:
         """Stores a reminder, delivered to `target` as it stands, or with `is_prompt` a question for the model; a known
         `origin` gives the job it made. Raises Refused without a time, when past, too long or one too many."""
         async with self._adding:
-            mine = await self._jobs.of(frozenset((scope,)))
-            if origin is not None and (known := [job for job in mine if job.origin == origin]):
-                return known[0]
+            if origin is not None and (known := await self._jobs.of_origin(origin, scope)):
+                return known
             reading = await self.read(request)
-            if (count := len(mine)) >= self._max_jobs:
+            if (count := len(await self._jobs.of(frozenset((scope,))))) >= self._max_jobs:
                 raise Refused(f"There are {count} reminders here already, which is the most I keep. Remove one first.")
             now = self._clock.now()
             next_at = next_after(reading.schedule, now)

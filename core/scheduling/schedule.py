@@ -6,12 +6,10 @@ Pure functions; the present is a parameter. Raises Refused with examples, Config
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cron_descriptor import FormatException, MissingFieldException, Options, WrongArgumentException, get_description  # type: ignore[import-untyped]
 from cronsim import CronSim, CronSimError
 
 from core.dates import parsing
@@ -28,8 +26,7 @@ _MACROS = {
     "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
     "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
 }  # fmt: skip
-_MOST_SHIFT = timedelta(hours=3)
-"""No zone moves its clocks by more at once."""
+_AT = re.compile(r"At (\d\d:\d\d(?:(?:,| and|, and) \d\d:\d\d)*) (.+)")
 _UNITS = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
 
@@ -147,28 +144,15 @@ def _next_interval(schedule: Schedule, zone: ZoneInfo, after: datetime) -> datet
         return start + ((after - start) // every + 1) * every
     first = start.astimezone(zone).replace(tzinfo=None, fold=0)
     steps = max((after.astimezone(zone).replace(tzinfo=None) - first) // every - 1, 0)
-    while (moment := existing(first + steps * every, zone).astimezone(UTC)) <= after:
+    while (moment := existing(first + steps * every, zone)) <= after:
         steps += 1
     return moment
 
 
 def _next_cron(cron: str, zone: ZoneInfo, after: datetime) -> datetime | None:
-    walls = CronSim(cron, after.astimezone(zone).replace(tzinfo=None) - _MOST_SHIFT)
-    if not any(field.startswith("*") for field in cron.split()[:2]):
-        moments = (existing(wall, zone).astimezone(UTC) for wall in walls)
-        return next((moment for moment in moments if moment > after), None)
-    best: datetime | None = None
-    last: datetime | None = None
-    for wall in walls:
-        if last is not None and wall > last:
-            break
-        for fold in (0, 1):
-            moment = wall.replace(tzinfo=zone, fold=fold).astimezone(UTC)
-            is_shown = moment.astimezone(zone).replace(tzinfo=None) == wall
-            if is_shown and moment > after and (best is None or moment < best):
-                # Where clocks go back, a later wall time can come first.
-                best, last = moment, wall + _MOST_SHIFT
-    return best
+    # In an hour that clocks show twice, CronSim begins again with its first showing.
+    found = (moment.astimezone(UTC) for moment in CronSim(cron, after.astimezone(zone)))
+    return next((moment for moment in found if moment > after), None)
 
 
 def describe(schedule: Schedule, zone: str, now: datetime) -> str:
@@ -210,7 +194,7 @@ def exact(schedule: Schedule, zone: str) -> str:
     if schedule.at is not None:
         info = _zone_info(zone)
         local = schedule.at.astimezone(info).replace(microsecond=0)
-        typed = existing(local.replace(tzinfo=None, second=0, fold=0), info).astimezone(UTC)
+        typed = existing(local.replace(tzinfo=None, second=0, fold=0), info)
         return f"{local:%Y-%m-%d %H:%M}" if typed == schedule.at else local.isoformat()
     every_s, start = schedule.every_s or 60, (schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(own)
     if every_s % 86400:
@@ -239,46 +223,12 @@ def _moment(local: datetime, *, is_exact: bool = False) -> str:
 
 
 def _cron_words(cron: str) -> str:
-    minute, hour, day, month, weekday = cron.upper().split()
-    if minute.isdecimal() and (hours := _numbers(hour)):
-        at = _listed(f"{part:02}:{int(minute):02}" for part in hours)
-        if (days := _days_words(day, month, weekday)) is not None:
-            return f"{days} at {at}"
-    try:
-        words = str(get_description(cron, Options(locale_code="en_US", use_24hour_time_format=True)))
-    except (FormatException, MissingFieldException, WrongArgumentException, ValueError, LookupError, TypeError):
-        return f"by the cron line {cron}"
+    """``every Monday at 08:30``, ``on the last day of every month at 09:00``, ``every 15th minute of every hour``."""
+    words = CronSim(cron, datetime(2026, 1, 1)).explain()  # noqa: DTZ001
+    if found := _AT.fullmatch(words):
+        day = found[2] if found[2].startswith(("every", "on the")) else f"every {found[2].removeprefix('on ')}"
+        return f"{day} at {found[1]}"
     return words[:1].lower() + words[1:]
-
-
-def _days_words(day: str, month: str, weekday: str) -> str | None:
-    if (month, weekday) == ("*", "*"):
-        named = {"*": "every day", "L": "on the last day of every month"}.get(day)
-        numbers = _numbers(day)
-        return named or (f"every month on the {_listed(map(_ordinal, numbers))}" if numbers else None)
-    if (day, month) == ("*", "*"):
-        numbers = _numbers(weekday)
-        days = [WEEKDAYS[(number - 1) % 7].title() for number in numbers if number < 8]
-        return "every weekday" if weekday == "1-5" else f"every {_listed(days)}" if days else None
-    if weekday == "*" and day.isdecimal() and month.isdecimal():
-        return f"every year on {int(day)} {MONTHS[int(month) - 1].title()}"
-    return None
-
-
-def _numbers(field: str) -> list[int]:
-    """The numbers of a field of a cron line; none where it is anything but a list of them."""
-    parts = field.split(",")
-    return [int(part) for part in parts] if all(part.isdecimal() for part in parts) else []
-
-
-def _listed(parts: Iterable[str]) -> str:
-    words = list(parts)
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _ordinal(number: int) -> str:
-    ending = "th" if 10 < number % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
 
 
 def _zone_info(zone: str) -> ZoneInfo:

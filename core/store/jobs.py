@@ -33,6 +33,10 @@ class Job:
     ended_at: datetime | None = None
     id: int = 0
 
+    @property
+    def is_active(self) -> bool:
+        return self.paused_at is None and self.ended_at is None
+
 
 LOCAL = Scope(key="account:terminal:local")
 """Whose jobs they are that are delivered where nobody has spoken yet: at the terminal, or nowhere (cron)."""
@@ -50,17 +54,9 @@ class Jobs:
         self._database = database
 
     async def add(self, job: Job) -> Job:
-        """Stores a job; one with the same origin is returned as it stands. Raises Refused when the scope is not the
-        target's: what is due here would be said there."""
+        """Stores a job. Raises Refused when the scope is not the target's: what is due here would be said there."""
 
         def work(connection: Connection) -> Job:
-            if job.origin is not None:
-                known = connection.execute(
-                    f"{JOBS} WHERE jobs.origin = :origin AND scopes.key = :scope",
-                    {"origin": rows.clean(job.origin), "scope": rows.clean(job.scope.key)},
-                ).fetchone()
-                if known is not None:
-                    return _job(known)
             _check(connection, job.target, job.scope)
             job_id = connection.execute(
                 """
@@ -79,6 +75,14 @@ class Jobs:
             return _job(connection.execute(f"{JOBS} WHERE jobs.id = :id", {"id": job_id}).fetchone())
 
         return await self._database.write(work)
+
+    async def of_origin(self, origin: str, scope: Scope) -> Job | None:
+        """What a request has made already, ended or not."""
+        row = await self._database.fetch_one(
+            f"{JOBS} WHERE jobs.origin = :origin AND scopes.key = :scope",
+            {"origin": rows.clean(origin), "scope": rows.clean(scope.key)},
+        )
+        return _job(row) if row is not None else None
 
     async def of(self, scopes: frozenset[Scope]) -> list[Job]:
         """Jobs of these scopes that have not ended, by next time."""
@@ -121,60 +125,28 @@ class Jobs:
         )
 
     async def remove(self, job_id: int, at: datetime) -> None:
-        """Ends a job; its row and runs stay as history."""
+        """Ends a job; its row stays as history."""
         await self._database.execute(
             "UPDATE jobs SET ended_at = :at, next_at = NULL WHERE id = :id AND ended_at IS NULL",
             {"id": job_id, "at": rows.timestamp(at)},
         )
 
-    async def start(self, job_id: int, due_at: datetime, now: datetime) -> bool:
-        """Notes that the run due at this moment begins; True also for one that a dead process had begun, False when it
-        was finished or the job has ended. Raises Refused when the scope is no longer the target's."""
-        values = {"id": job_id, "due_at": rows.timestamp(due_at), "now": rows.timestamp(now)}
+    async def check(self, job: Job) -> None:
+        """Raises Refused when the scope of a job is not, or no longer, its target's: what is due would be said to
+        others."""
+        await self._database.read(lambda connection: _check(connection, job.target, job.scope))
 
-        def work(connection: Connection) -> bool:
-            row = connection.execute(f"{JOBS} WHERE jobs.id = :id AND jobs.ended_at IS NULL", values).fetchone()
-            if row is None:
-                return False
-            job = _job(row)
-            _check(connection, job.target, job.scope)
-            connection.execute(
-                """
-                INSERT INTO runs (job_id, due_at, started_at) VALUES (:id, :due_at, :now)
-                ON CONFLICT (job_id, due_at) DO NOTHING
-                """,
-                values,
-            )
-            statement = "SELECT finished_at FROM runs WHERE job_id = :id AND due_at = :due_at"
-            return connection.execute(statement, values).fetchone()["finished_at"] is None
-
-        return await self._database.write(work)
-
-    async def finish(self, job_id: int, due_at: datetime, now: datetime, next_at: datetime | None) -> None:
+    async def finish(self, job_id: int, now: datetime, next_at: datetime | None) -> None:
         """The run was handed over for delivery; the job is next due at `next_at`. A job of one moment has ended then,
         unless there is a next one."""
-        values = {
-            "id": job_id,
-            "due_at": rows.timestamp(due_at),
-            "now": rows.timestamp(now),
-            "next_at": rows.maybe_timestamp(next_at),
-        }
-
-        def work(connection: Connection) -> None:
-            connection.execute(
-                "UPDATE runs SET finished_at = COALESCE(finished_at, :now) WHERE job_id = :id AND due_at = :due_at",
-                values,
-            )
-            connection.execute(
-                """
-                UPDATE jobs SET next_at = :next_at,
-                    ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL THEN :now END
-                WHERE id = :id AND ended_at IS NULL
-                """,
-                values,
-            )
-
-        await self._database.write(work)
+        await self._database.execute(
+            """
+            UPDATE jobs SET next_at = :next_at,
+                ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL THEN :now END
+            WHERE id = :id AND ended_at IS NULL
+            """,
+            {"id": job_id, "now": rows.timestamp(now), "next_at": rows.maybe_timestamp(next_at)},
+        )
 
 
 def _check(connection: Connection, target: Address, scope: Scope) -> None:

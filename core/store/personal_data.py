@@ -82,10 +82,6 @@ KINDS: Mapping[str, str] = {
     "change of a note": _in_scope("notes", _mine("account")),
     "change of a note put aside": _in_scope("pending_notes", _mine("account")),
     "job": _in_scope("jobs", _mine("account")),
-    "run of a job": f"""
-        SELECT runs.* FROM runs JOIN jobs ON jobs.id = runs.job_id
-        WHERE {visible("jobs.scope_id")} OR {_mine("jobs.account")}
-    """,
     "button": f"""
         SELECT account, command, arguments, expires_at, address, scopes.key AS scope
         FROM actions JOIN scopes ON scopes.id = actions.scope_id

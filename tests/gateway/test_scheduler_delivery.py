@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from core.dates.schedule import Schedule
-from core.errors import DeliveryError, Refused
-from core.store.jobs import Job
+from core.errors import DeliveryError
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Scope
-from tests.fixtures.lifetime import ANA, CHAT, GROUP, NOON, ROOM, ZONE, BareReceipt, Lifetime, lifetime
+from tests.fixtures.lifetime import ANA, CHAT, GROUP, NOON, ROOM, BareReceipt, Lifetime, lifetime
 
 pytestmark = pytest.mark.slow
 
@@ -93,32 +92,6 @@ async def test_where_others_would_hear_it_nothing_is_said(life: Lifetime, tmp_pa
     assert row.paused_at is not None
     assert life.wakes == 0
     assert len(life.said) == 1
-
-
-@pytest.mark.parametrize(
-    ("scope", "target", "is_same"),
-    [
-        (ANA, CHAT, True),
-        (ANA, Address(platform="discord", chat_id="42"), False),
-        (ROOM, GROUP, True),
-        (ROOM, Address(platform="telegram", chat_id="-5", thread_id="7"), True),
-        (ROOM, Address(platform="telegram", chat_id="-1005"), True),
-        (ROOM, Address(platform="telegram", chat_id="-6"), False),
-        (ROOM, CHAT, False),
-        (ANA, GROUP, True),
-        (Scope.room("discord", "9"), Address(platform="discord", chat_id="8", thread_id="9"), True),
-        (Scope(key=""), CHAT, False),
-    ],
-)
-async def test_the_scope_of_a_target(life: Lifetime, scope: Scope, target: Address, is_same: bool) -> None:
-    """A direct chat says nothing about itself; the store, which knows its sessions, looks at that."""
-    await life.people.moved("telegram", "-5", "-1005")
-    job = Job(schedule=Schedule(zone=ZONE, at=NOON), text="x", target=target, scope=scope, created_at=NOON)
-    if is_same:
-        await life.cron.check(job)
-    else:
-        with pytest.raises(Refused, match="cannot be delivered at"):
-            await life.cron.check(job)
 
 
 async def test_answers_that_a_crash_held_up_find_their_way(life: Lifetime) -> None:

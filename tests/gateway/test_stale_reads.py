@@ -221,16 +221,15 @@ async def test_a_reminder_that_is_due_meanwhile_is_not_given(home: Path) -> None
         cron = Scheduler(
             jobs=jobs,
             outbox=services.outbox,
-            people=services.people,
             clock=services.clock,
             deliver=lambda _: KeptReply(),
             late_after_s=60,
             on_wake=lambda: None,
+            over=EpochGuard(services.database, lambda: None).over,
         )
-        cron.connect(EpochGuard(services.database, lambda: None).over)
         await cron.open()
         listening = asyncio.create_task(cron.listen(corridor.router, ()))
-        while jobs.reads < 1 or cron._runs:
+        while jobs.reads < 1 or cron._looking.locked():
             await asyncio.wait({listening}, timeout=0.01)
         listening.cancel()
         await cron.close()

@@ -62,7 +62,8 @@ async def test_a_job_comes_back_as_it_was_given(jobs: Jobs) -> None:
     stored = await jobs.add(wanted)
     assert stored == replace(wanted, id=stored.id)
     assert await jobs.find(stored.id, MINE) == stored
-    assert await jobs.add(replace(wanted, text="handled twice")) == stored
+    assert await jobs.of_origin("telegram:42#5", ANA) == stored
+    assert await jobs.of_origin("telegram:42#5", BOB) is None
     other = await jobs.add(job())
     assert other == replace(job(), id=other.id)
     assert await jobs.active() == [stored, other]
@@ -106,7 +107,7 @@ async def test_a_job_whose_target_is_somebody_elses_by_now_does_not_run(
     stored = await jobs.add(job())
     await conversations.create(session(scope=BOB))
     with pytest.raises(Refused):
-        await jobs.start(stored.id, SOON, SOON)
+        await jobs.check(stored)
 
 
 async def test_lists_are_by_next_time_and_without_the_ended(jobs: Jobs) -> None:
@@ -133,33 +134,14 @@ async def test_a_paused_job_rests_until_it_is_resumed(jobs: Jobs) -> None:
     assert await jobs.find(stored.id, MINE) == replace(stored, next_at=None, ended_at=NOON)
 
 
-async def test_each_due_time_runs_once_also_when_killed_between(jobs: Jobs) -> None:
-    stored = await jobs.add(job(schedule=WEEKLY))
-    week = SOON + timedelta(days=7)
-    assert await jobs.start(stored.id, SOON, SOON)
-    assert await jobs.start(stored.id, SOON, SOON + timedelta(minutes=9))
-    await jobs.finish(stored.id, SOON, SOON, week)
-    assert not await jobs.start(stored.id, SOON, SOON)
-    assert await jobs.start(stored.id, week, week)
-    assert await jobs.active() == [replace(stored, next_at=week)]
-
-
 async def test_a_job_of_one_moment_has_ended_after_it(jobs: Jobs) -> None:
-    once, weekly = await jobs.add(job()), await jobs.add(job(schedule=WEEKLY))
+    once, weekly, other = await jobs.add(job()), await jobs.add(job(schedule=WEEKLY)), await jobs.add(job())
     for stored in (once, weekly):
-        assert await jobs.start(stored.id, SOON, SOON)
-        await jobs.finish(stored.id, SOON, SOON + timedelta(seconds=1), None)
-    assert await jobs.active() == [replace(weekly, next_at=None)]
+        await jobs.finish(stored.id, SOON + timedelta(seconds=1), None)
+    await jobs.finish(other.id, SOON, SOON + timedelta(days=7))
+    await jobs.finish(99, SOON, None)
+    assert await jobs.active() == [replace(weekly, next_at=None), replace(other, next_at=SOON + timedelta(days=7))]
     assert await jobs.find(once.id, MINE) == replace(once, next_at=None, ended_at=SOON + timedelta(seconds=1))
-    assert not await jobs.start(once.id, SOON, SOON)
-
-
-async def test_a_removed_or_unknown_job_does_not_start(jobs: Jobs) -> None:
-    stored = await jobs.add(job())
-    await jobs.remove(stored.id, NOON)
-    assert not await jobs.start(stored.id, SOON, SOON)
-    assert not await jobs.start(99, SOON, SOON)
-    await jobs.finish(99, SOON, SOON, None)
 
 
 async def test_a_number_no_job_can_have(jobs: Jobs) -> None:
@@ -176,4 +158,4 @@ async def test_what_is_planned_for_a_room_follows_it_when_it_moves(
     await People(database).moved("telegram", "-5", "-1005")
     [moved] = await jobs.active()
     assert (moved.id, moved.target, moved.scope) == (planned.id, new, room)
-    assert await jobs.start(planned.id, SOON, SOON) is True
+    await jobs.check(moved)

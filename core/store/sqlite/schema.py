@@ -38,5 +38,7 @@ DROP TABLE zeros;
 UPDATE state_meta SET value = 'log' WHERE key = 'erasure_compaction' AND value IN ('zeroing', 'emptying');
 """
 """Overwrites the pages that were freed before `PRAGMA secure_delete` was ON."""
+_NO_RUNS = "DROP TABLE runs;"
+"""Outbox and inbox know by their keys what a job has handed over; its past runs were shown nowhere."""
 
-MIGRATIONS: tuple[str, ...] = (_TABLES + INDEXES + _FACTS + _FACTS_INDEX, _ORIGINS, _FREE_PAGES)
+MIGRATIONS: tuple[str, ...] = (_TABLES + INDEXES + _FACTS + _FACTS_INDEX, _ORIGINS, _FREE_PAGES, _NO_RUNS)
