@@ -84,8 +84,10 @@ ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
 """
 TRANSCRIPT = f"""
 SELECT {rows.MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
-WHERE sessions.id = :id AND {visible()} AND {SAID} ORDER BY messages.id
+WHERE sessions.id = :id AND {visible()} AND {SAID}
+ORDER BY CASE sessions.end_reason WHEN 'import' THEN messages.created_at END, messages.id
 """
+"""Older parts may have been imported later."""
 
 
 class Conversations:
@@ -104,17 +106,13 @@ class Conversations:
 
         def work(connection: Connection) -> Session:
             row = connection.execute(OPEN_SESSION, rows.place(session.address)).fetchone()
-            return _create(connection, session, "new") if row is None else rows.session_of(row)
+            return create(connection, session) if row is None else rows.session_of(row)
 
         return await self._database.write(work)
 
     async def create(self, session: Session, ending: EndReason = "new") -> Session:
-        """Opens a session and returns it with its id; the open one of the address is ended before, for `ending`.
-
-        One with `ended_at` (an import) is stored beside the open one; one whose (scope, external id) is known is
-        returned as it stands. Counters start at zero.
-        """
-        return await self._database.write(lambda connection: _create(connection, session, ending))
+        """See the function `create`."""
+        return await self._database.write(lambda connection: create(connection, session, ending))
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
         """Ends a session; one that has ended keeps its reason."""
@@ -245,7 +243,12 @@ def _seen(row: Row, keys: set[str]) -> Message:
     return replace(message, sent=message.sent[:2])
 
 
-def _create(connection: Connection, session: Session, ending: EndReason) -> Session:
+def create(connection: Connection, session: Session, ending: EndReason = "new") -> Session:
+    """Opens a session and returns it with its id; the open one of the address is ended before, for `ending`.
+
+    One with `ended_at` (an import) is stored beside the open one; one whose (scope, external id) is known is returned
+    as it stands. Counters start at zero.
+    """
     scope_id = rows.ensure_scope(connection, session.scope)
     external_id = rows.maybe_clean(session.external_id)
     if external_id is not None:

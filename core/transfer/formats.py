@@ -2,7 +2,8 @@
 and times are read; and the format of our own, JSON lines.
 
     {"session": str, "parent": str?, "title": str?, "platform": str?, "chat": str?, "scope": str?,
-     "role": "user"|"assistant"|"tool", "sender": str?, "text": str, "at": ISO 8601 (naive = UTC), "id": str?}
+     "role": "user"|"assistant"|"tool", "sender": str?, "text": str, "at": ISO 8601 (naive = UTC), "id": str?,
+     "kind": "quote"?}
 """
 
 from __future__ import annotations
@@ -266,7 +267,7 @@ def read_lines(
             yield Skipped(reason=str(error), line=number)
 
 
-_FIELDS = ("session", "parent", "title", "platform", "chat", "scope", "role", "sender", "text", "at", "id")
+_FIELDS = ("session", "parent", "title", "platform", "chat", "scope", "role", "sender", "text", "at", "id", "kind")
 
 
 def parse_line(line: str | bytes, choices: Choices | None = None) -> TransferRecord:
@@ -285,7 +286,7 @@ def parse_line(line: str | bytes, choices: Choices | None = None) -> TransferRec
     record = conversation.record(cast(Role, said["role"]), said["text"], at, said["id"] or None, said["sender"] or None)
     if isinstance(record, Skipped):
         raise ValueError('"text" is missing or empty')
-    return record
+    return replace(record, kind="quote") if said["kind"] == "quote" else record
 
 
 def _fields(line: str | bytes) -> dict[str, str]:
@@ -316,6 +317,7 @@ def to_line(record: TransferRecord) -> str:
         "text": record.text,
         "at": record.at.astimezone(UTC).isoformat(),
         "id": record.id,
+        "kind": None if record.kind == "chat" else record.kind,
     }
     return json.dumps({key: value for key, value in values.items() if value is not None}, ensure_ascii=False)
 

@@ -7,13 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core.search.recall import Recall
 from core.store import archive as archive_module
-from core.store.archive import Archive
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
-from core.transfer.formats import read_lines
-from tests.fixtures.clock import SteadyClock
 from tests.transfer.test_archive import exported, line, sessions, take
 
 
@@ -21,36 +17,20 @@ def _segments(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT COUNT(DISTINCT segid) FROM messages_fts_idx").fetchone()[0])
 
 
-async def test_many_sessions_share_a_transaction(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_module, "MERGE_SEGMENTS", 1000)
+async def test_many_sessions_share_a_transaction(database: Database) -> None:
     await take(database, [line(f"ferry {number}", session=f"s{number // 10}") for number in range(1200)])
     assert await database.read(_segments) == 3, "one for each transaction: 500, 500 and 200"
     assert [one["messages"] for one in await sessions(database)] == [10] * 120
 
 
-async def test_the_indexes_are_merged_on_the_way(
-    database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(archive_module, "BATCH_LINES", 2)
-    monkeypatch.setattr(archive_module, "MERGE_SEGMENTS", 4)
-    archive = Archive(database)
-    for start in (20, 0):
-        lines = [line(f"ferry {n}", at=f"2026-05-03T10:{n:02}:00") for n in range(start, start + 20)]
-        await archive.import_records(read_lines(lines), lambda _: None)
-    assert await database.read(_segments) < 12, "written were 20, and as many when the second half was put in front"
-    assert [one["text"] for one in await exported(database)] == [f"ferry {number}" for number in range(40)]
-    assert await Recall(database, clock).verify() == []
-
-
 async def test_long_messages_do_not_wait_for_each_other(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_module, "BUFFER_CHARS", 100)
+    monkeypatch.setattr(archive_module, "BATCH_CHARS", 100)
     await take(database, [line("x" * 60, session=f"s{number}") for number in range(5)])
-    assert await database.read(_segments) == 3, "one for each time the buffer was full, and one for the rest"
+    assert await database.read(_segments) == 3, "one for each two, and one for the rest"
     assert len(await exported(database)) == 5
 
 
-async def test_a_damaged_index_takes_no_message_from_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_module, "MERGE_SEGMENTS", 1)
+async def test_a_damaged_index_takes_no_message_from_an_import(tmp_path: Path) -> None:
     for table in ("messages_fts_data", "chunks_fts_data"):
         path = tmp_path / f"{table}.db"
         async with Database.open(path) as database:
@@ -69,11 +49,3 @@ async def test_ids_that_are_no_plain_text_are_known_again(database: Database) ->
     first = await take(database, lines)
     assert (first.taken, first.known) == (5, 1), "a lone surrogate is stored as U+FFFD"
     assert (await take(database, [*lines, *lines])).known == 12
-
-
-async def test_all_that_is_there_is_counted_however_much(database: Database) -> None:
-    count = archive_module.BATCH_LINES * 4 + 3
-    lines = [line(f"text {number}") for number in range(count)]
-    assert (await take(database, lines)).taken == count
-    again = await take(database, [*lines, line("text 0"), line("new")])
-    assert (again.taken, again.known) == (2, count)

@@ -203,4 +203,4 @@ async def test_a_scope_is_a_wall(tmp_path: Path, database: Database) -> None:
     await take(database, object_lines(tmp_path / "a"), bob)
     await take(database, telegram(tmp_path / "b"), bob)
     assert [line async for line in Archive(database).export(frozenset({Scope.account("terminal", "local")}))] == []
-    assert len([line async for line in Archive(database).export(frozenset({bob}))]) == 3
+    assert len([line async for line in Archive(database).export(frozenset({bob}))]) == 2

@@ -6,12 +6,11 @@ Functions over a connection run inside one write transaction of their caller, so
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
 from core.errors import StoreError
-from core.store import rows
 from core.store.engine import Connection
 from core.store.rows import meta, set_meta
 from core.store.sqlite import chunk_index
@@ -101,44 +100,18 @@ def wrong(connection: Connection) -> list[str]:
     return sentences
 
 
-_CHUNKS_OF = """
-SELECT chunks.id FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
-CROSS JOIN chunks ON chunks.session_id = messages.session_id AND messages.id BETWEEN chunks.first_id AND chunks.last_id
-WHERE chunks.is_indexed = 1
-"""
-
-
 @contextmanager
 def indexed_at_once(connection: Connection) -> Iterator[None]:
     """In a write transaction: messages inserted in the block are indexed when it ends, or by a pending rebuild."""
-    last = connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0]
-    with _resting(connection) as rests:
-        yield
-        if rests:
-            _index(connection, "id > :last", {"last": last})
-
-
-@contextmanager
-def reindexed_at_once(connection: Connection, ids: Sequence[int]) -> Iterator[None]:
-    """The same for a block that deletes messages and inserts others with the same ids."""
-    these = {"ids": rows.dump(ids)}
-    with _resting(connection) as rests:
-        if rests:
-            _unindex(connection, these)
-        yield
-        if rests:
-            _index(connection, "id IN (SELECT value FROM json_each(:ids))", these)
-
-
-@contextmanager
-def _resting(connection: Connection) -> Iterator[bool]:
-    """The triggers rest in this block, if it gives True; nobody else sees the flag."""
     if meta(connection, STALE) is not None:
-        yield False
+        yield
         return
+    last = connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0]
+    # The triggers rest while this flag is set; nobody else sees it.
     set_meta(connection, STALE, "1")
-    yield True
+    yield
     connection.execute("DELETE FROM state_meta WHERE key = :stale", {"stale": STALE})
+    _index(connection, "id > :last", {"last": last})
 
 
 def _index(connection: Connection, condition: str, parameters: Mapping[str, object]) -> None:
@@ -147,21 +120,6 @@ def _index(connection: Connection, condition: str, parameters: Mapping[str, obje
             f"INSERT INTO {table} (rowid, {columns}) SELECT id, {columns} FROM {view} WHERE {condition} ORDER BY id",
             parameters,
         )
-
-
-def _unindex(connection: Connection, these: Mapping[str, object]) -> None:
-    for table, view, columns in INDEXED:
-        connection.execute(
-            f"INSERT INTO {table} ({table}, rowid, {columns}) SELECT 'delete', id, {columns} FROM {view} "
-            "WHERE id IN (SELECT value FROM json_each(:ids)) ORDER BY id",
-            these,
-        )
-    connection.execute(
-        "INSERT INTO chunks_fts (chunks_fts, rowid, terms) SELECT 'delete', id, terms FROM chunk_texts "
-        f"WHERE id IN ({_CHUNKS_OF})",
-        these,
-    )
-    connection.execute(f"UPDATE chunks SET is_indexed = 0 WHERE id IN ({_CHUNKS_OF})", these)
 
 
 async def write_text(database: Database, work: Callable[[Connection], T]) -> T:

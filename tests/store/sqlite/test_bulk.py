@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from core.search.recall import Recall
 from core.store import messages
 from core.store.sessions import Conversations
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
-from core.store.sqlite.index_maintenance import indexed_at_once, reindexed_at_once
+from core.store.sqlite.index_maintenance import indexed_at_once
 from core.types import Message
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import message, opened
@@ -70,29 +69,3 @@ async def test_what_waits_for_a_rebuild_goes_on_waiting(database: Database, cloc
         pass
     assert await database.read(_matching("ferry")) == [1, 2]
     assert await database.write(index_maintenance.wrong) == []
-
-
-async def test_messages_that_change_places_take_the_indexes_along(database: Database, clock: SteadyClock) -> None:
-    recall = Recall(database, clock)
-    session = await opened(Conversations(database, clock), *TEXTS, *(f"more {number}" for number in range(40)))
-    while await recall.tend():
-        pass
-
-    def swap(connection: sqlite3.Connection) -> None:
-        with reindexed_at_once(connection, [1, 4]):
-            connection.execute("CREATE TEMPORARY TABLE two AS SELECT * FROM messages WHERE id IN (1, 4)")
-            connection.execute("DELETE FROM messages WHERE id IN (1, 4)")
-            connection.execute("UPDATE temp.two SET id = 5 - id")
-            connection.execute("INSERT INTO messages SELECT * FROM temp.two")
-
-    await database.write(swap)
-    assert await database.read(_matching("ferry")) == [4]
-    assert await database.read(_matching("plain")) == [1]
-    assert await recall.verify() == []
-    waiting = await database.read(
-        lambda connection: connection.execute("SELECT COUNT(*) FROM chunks WHERE is_indexed = 0").fetchone()[0]
-    )
-    assert waiting == 1, f"the chunk of session {session.id} that holds both is to be indexed again"
-    while await recall.tend():
-        pass
-    assert await recall.verify() == []
