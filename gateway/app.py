@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -341,6 +342,7 @@ def _platforms(services: Services, *, chat_only: bool, has_terminal: bool) -> li
                 api_url=settings.discord_api_url,
                 gateway_url=settings.discord_gateway_url,
                 clock=services.clock,
+                last_seen=partial(services.inbox.last_seen, "discord"),
                 limit_chars=settings.discord.limit_chars,
                 has_message_content=settings.discord.message_content,
             )

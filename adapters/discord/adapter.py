@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 import discord
@@ -28,10 +28,13 @@ from core.ports import Clock, Reply, Sink
 from core.types import Address, CommandSpec
 
 API_PATH = "/api/v10"
-PAUSE_S = 5.0
+PAUSE_S = 4.0
 PAUSE_MOST_S = 300.0
+"""Between sessions, of which Discord allows a thousand a day; where there was none it is tried again at once."""
 STEADY_AFTER_S = 60.0
 """A connection that lasted so long was a good one: the next failure is a first one again."""
+DOWN_S = 5.0
+"""How long the library may try to come back by itself: its pauses grow to a quarter of an hour."""
 CANCEL_EVERY_S = 0.2
 BAD_TOKEN = 4004
 HINT = (
@@ -52,17 +55,23 @@ WRONG_INTENT = (
 log = logging.getLogger(__name__)
 
 
+async def _nothing_seen() -> Mapping[Address, str]:
+    return {}
+
+
 class Discord:
     """`api_url` and `gateway_url` are for a loopback server, Discord's own when None.
 
     `has_message_content`: asks for the privileged intent, so that guild messages that do not mention the bot can be
-    read too. `pause_s`: the wait after a first lost connection; it doubles with each further one, up to five minutes.
+    read too. `last_seen`: the last message id of every known channel, from which on missed messages are looked up.
+    `pause_s`: the wait after a first lost connection; it doubles with each further session that is lost soon.
     `defer_after_s`: how long an interaction may wait for its answer before it is acknowledged without one.
     """
 
     platform = PLATFORM
     hint = HINT
     pause_s = PAUSE_S
+    down_s = DOWN_S
     defer_after_s = DEFER_AFTER_S
 
     def __init__(
@@ -72,6 +81,7 @@ class Discord:
         api_url: str | None,
         gateway_url: str | None,
         clock: Clock,
+        last_seen: Callable[[], Awaitable[Mapping[Address, str]]] = _nothing_seen,
         limit_chars: int = 2000,
         has_message_content: bool = False,
     ) -> None:
@@ -80,7 +90,7 @@ class Discord:
         self._gateway_url = gateway_url
         self._limit_chars = limit_chars
         self._has_message_content = has_message_content
-        self._events = DiscordEvents(self._sending, self.reply, clock, limit_chars)
+        self._events = DiscordEvents(self._sending, self.reply, last_seen, clock, limit_chars)
         self._login = asyncio.Lock()
         self._client: DiscordClient | None = None
         self._is_closed = False
@@ -128,7 +138,9 @@ class Discord:
                 except DeliveryError as error:
                     self._failure = str(error)
                     log.warning("%s; trying again later", error)
-                failures = 0 if loop.time() - started_at > STEADY_AFTER_S else failures + 1
+                is_new_session = self._client is not None and self._client.is_identified
+                is_steady = loop.time() - started_at > STEADY_AFTER_S
+                failures = failures + 1 if is_new_session and not is_steady else 0
                 await asyncio.sleep(min(self.pause_s * 2.0 ** min(max(failures - 1, 0), 16), PAUSE_MOST_S))
         finally:
             self._events.end()
@@ -203,10 +215,12 @@ class Discord:
     async def _connect(self, client: discord.Client) -> None:
         """One gateway connection with its resumes; returns when it is lost for good, so that a new one can be made."""
         assert isinstance(client, DiscordClient)
+        client.is_identified = False
         connection = asyncio.create_task(client.connect(), name="discord gateway")
         try:
-            await asyncio.wait([connection])
-            connection.result()
+            await self._lost(connection)
+            if connection.done():
+                connection.result()
         except discord.PrivilegedIntentsRequired as error:
             raise ConfigError(WRONG_INTENT) from error
         except discord.ConnectionClosed as error:
@@ -219,6 +233,14 @@ class Discord:
         finally:
             await _ended(connection)
             await client.hang_up()
+
+    async def _lost(self, connection: asyncio.Task[None]) -> None:
+        """Returns when a connection has ended, or is down for `down_s`."""
+        loop = asyncio.get_running_loop()
+        alive_at = loop.time()
+        while not connection.done() and loop.time() - alive_at < self.down_s:
+            await asyncio.wait([connection], timeout=self.down_s / 4)
+            alive_at = alive_at if self.problem else loop.time()
 
     def _redirect(self) -> None:
         """Points the library at the loopback server: it knows its addresses as attributes of two classes only."""

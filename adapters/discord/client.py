@@ -36,6 +36,8 @@ class DiscordClient(discord.Client):
         discord.VoiceClient.warn_nacl = False
         discord.VoiceClient.warn_dave = False
         super().__init__(intents=intents, allowed_mentions=NOBODY, max_ratelimit_timeout=LONGEST_RATE_LIMIT_S)
+        self.is_identified = False
+        """Whether there was a session since this was last set to False: Discord counts them."""
         self._events = events
         self._pause_s = pause_s
         parsers = self._connection.parsers
@@ -65,6 +67,9 @@ class DiscordClient(discord.Client):
         """Events leave here and now, in their order. A message is copied, because the library changes its own in place
         when an edit comes, perhaps before anybody has read it."""
         match event:
+            case "ready":
+                self.is_identified = True
+                self._events.catch_up()
             case "message":
                 self._events.message(copy.copy(args[0]))
             case "raw_message_edit":

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -33,22 +34,30 @@ from core.types import Address, CommandSpec, Inbound
 
 DEFER_AFTER_S = 2.0
 """Discord waits three seconds for the first sign of an answer."""
+CAUGHT_UP_FOR = timedelta(hours=24)
+CAUGHT_UP_MESSAGES = 50
+"""Of what was missed, the last so many messages of a channel within this time are taken in later."""
+CAUGHT_UP_CHANNELS = 100
+CHANNELS_KNOWN_FOR = timedelta(days=30)
 
 log = logging.getLogger(__name__)
 
 
 class DiscordEvents:
-    """`client` gives a client that is logged in; `reply` makes a way back to an address."""
+    """`client` gives a client that is logged in; `reply` makes a way back to an address; `last_seen` the last message
+    id of every known channel."""
 
     def __init__(
         self,
         client: Callable[[], Awaitable[discord.Client]],
         reply: Callable[[Address, str | None], Reply],
+        last_seen: Callable[[], Awaitable[Mapping[Address, str]]],
         clock: Clock,
         limit_chars: int,
     ) -> None:
         self._client = client
         self._reply = reply
+        self._last_seen = last_seen
         self._clock = clock
         self._limit_chars = limit_chars
         self._defer_after_s = DEFER_AFTER_S
@@ -78,6 +87,10 @@ class DiscordEvents:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
+
+    def catch_up(self) -> None:
+        """Takes in what was said in known channels while there was no connection."""
+        self.start(self._catch_up())
 
     def message(self, message: discord.Message) -> None:
         bot, specs = self._bot(message), self._specs
@@ -110,6 +123,28 @@ class DiscordEvents:
         if found is not None:
             self._channels[channel_id] = found
         return found
+
+    async def _catch_up(self) -> None:
+        oldest = discord.utils.time_snowflake(self._clock.now() - CAUGHT_UP_FOR)
+        known_since = discord.utils.time_snowflake(self._clock.now() - CHANNELS_KNOWN_FOR)
+        seen = [
+            (int(last_id), address.thread_id or address.chat_id)
+            for address, last_id in (await self._last_seen()).items()
+        ]
+        for last_id, channel_id in sorted(seen, reverse=True)[:CAUGHT_UP_CHANNELS]:
+            if last_id < known_since:
+                break
+            after = discord.Object(max(last_id, oldest))
+            try:
+                client = await self._client()
+                channel = client.get_channel(int(channel_id)) or await client.fetch_channel(int(channel_id))
+                if not isinstance(channel, discord.abc.Messageable):
+                    continue
+                newest = channel.history(limit=CAUGHT_UP_MESSAGES, after=after, oldest_first=False)
+                for message in reversed([message async for message in newest]):
+                    self.message(message)
+            except (DeliveryError, *UNREACHABLE, *UNREADABLE) as error:
+                log.warning("What was missed in channel %s of Discord cannot be looked up: %s", channel_id, error)
 
     def _start_taking(
         self, channel_id: int, message: discord.Message | None, inbound: Callable[[DiscordChannel], Inbound | None]

@@ -50,6 +50,14 @@ WHERE {in_list("id", "ids")} AND NOT EXISTS (
 )
 ON CONFLICT (address_id, external_id) DO NOTHING
 """
+LAST_SEEN = """
+SELECT chat_id, thread_id, MAX(
+    COALESCE((SELECT MAX(external_id) FROM messages WHERE address_id = addresses.id AND external_id < ':'), ''),
+    COALESCE((SELECT MAX(external_id) FROM answered WHERE address_id = addresses.id AND external_id < ':'), '')
+) AS last_id
+FROM addresses WHERE platform = :platform
+"""
+"""An id that is no number (an edit's) stands behind the colon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +116,14 @@ class Inbox:
             return int(inserted[0]["id"]) if inserted else None
 
         return await self._database.write(work)
+
+    async def last_seen(self, platform: str) -> dict[Address, str]:
+        """The last message id of each known address of a platform whose ids are numbers of one length, in time."""
+        return {
+            Address(platform=platform, chat_id=row["chat_id"], thread_id=row["thread_id"] or None): row["last_id"]
+            for row in await self._database.fetch_all(LAST_SEEN, {"platform": platform})
+            if row["last_id"]
+        }
 
     async def waiting(self) -> list[InboxEntry]:
         """Entries without an answer, oldest first."""

@@ -93,3 +93,22 @@ async def test_an_answer_streams_and_is_cut_where_the_platform_demands_it(home: 
         assert sum(map(len, telegram.texts(PERSON))) > 8500
         assert telegram.violations == []
         assert town.discord.violations == []
+
+
+@pytest.mark.slow
+async def test_what_was_said_on_discord_while_nobody_was_at_home_is_answered_once(home: Path) -> None:
+    async with Town.open(home) as town:
+        discord = town.discord
+        await town.start()
+        await town.tells_discord("before")
+        await town.until(lambda: "You said: before" in discord.said(town.channel))
+        await town.kill()
+        await discord.user_says(town.channel, "are you there?", town.discord_person, is_told=False)
+        for _ in range(2):
+            await town.start()
+            await town.until(lambda: "You said: are you there?" in discord.said(town.channel))
+            await town.tells_discord("and now?")
+            await town.until(lambda: "You said: and now?" in discord.said(town.channel)[-1])
+            assert await town.stop() == 0
+            assert discord.said(town.channel).count("You said: are you there?") == 1
+            assert town.query("SELECT count(*) FROM messages WHERE text = 'are you there?'") == [(1,)]

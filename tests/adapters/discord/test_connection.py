@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import discord
 import pytest
@@ -75,6 +75,53 @@ async def test_a_dropped_socket_resumes_and_misses_nothing(api: DiscordApi, desk
         await api.wait_for(lambda: len(api.gateway.identifies) == 2 and api.gateway.is_connected)
         await api.user_says(channel, "after", ana)
         await api.wait_for(lambda: len(desk.seen) == 3)
+
+
+async def test_what_was_missed_is_taken_in_once_it_is_connected(api: DiscordApi, desk: Desk) -> None:
+    ana, eve = api.user("Ana"), api.user("Eve")
+    known, unknown = api.dm(ana), api.dm(eve)
+    room = await api.channel("general")
+    seen = {
+        Address(platform="discord", chat_id=known): await api.user_says(known, "before", ana, is_told=False),
+        Address(platform="discord", chat_id=room): await api.user_says(room, "before", eve, is_told=False),
+        Address(platform="discord", chat_id="123456789012345678"): api.world.snowflake(),
+    }
+    for channel, text, user in (
+        (known, "are you there?", ana),
+        (unknown, "who is this?", eve),
+        (room, f"{api.mention()} when is lunch?", eve),
+        (known, "hello?", ana),
+    ):
+        await api.user_says(channel, text, user, is_told=False)
+
+    async def last_seen() -> Mapping[Address, str]:
+        return seen
+
+    async with listening(make(api, last_seen=last_seen), desk, api):
+        await api.wait_for(lambda: len(desk.seen) == 3)
+        assert [one.text for one in desk.seen if one.is_direct] == ["are you there?", "hello?"]
+        assert [(one.text, one.is_addressed) for one in desk.seen if not one.is_direct] == [("when is lunch?", True)]
+        await api.user_says(known, "meanwhile", ana, is_told=False)
+        seen[Address(platform="discord", chat_id=known)] = desk.seen[-1].message_id
+        desk.seen.clear()
+        await api.gateway.order(9, False)
+        await api.wait_for(lambda: "meanwhile" in [one.text for one in desk.seen])
+
+
+async def test_a_gateway_that_is_out_is_tried_again_and_again(api: DiscordApi, desk: Desk) -> None:
+    ana = api.user("Ana")
+    adapter = make(api)
+    adapter.down_s = 0.05
+    async with listening(adapter, desk, api):
+        api.gateway.is_out = True
+        await api.gateway.drop()
+        tried = api.gateway.attempts
+        # The library alone would wait longer and longer, in the end a quarter of an hour.
+        await api.wait_for(lambda: api.gateway.attempts >= tried + 12)
+        api.gateway.is_out = False
+        await api.wait_connected()
+        await api.user_says(api.dm(ana), "back", ana)
+        await api.wait_for(lambda: desk.seen)
 
 
 async def test_sending_goes_on_after_listen_and_listen_can_come_again(api: DiscordApi, desk: Desk) -> None:
