@@ -1,6 +1,8 @@
 # What people run. Each target sets up what it needs by itself; only the first time takes long.
 PYTHON ?= python3
 export PYTHON
+# Bytecode is kept, also where the environment says otherwise: compiling everything anew takes seconds each time.
+export PYTHONDONTWRITEBYTECODE =
 SETUP = venv=$$(./setup.sh) && PATH="$$venv/bin:$$PATH" && export PATH
 
 .DEFAULT_GOAL := help

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -37,10 +39,23 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def new_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new state.db, closed: to be copied, because drawing its schema takes longer than most tests."""
+    path = tmp_path_factory.mktemp("new") / "state.db"
+
+    async def draw() -> None:
+        async with Database.open(path):
+            pass
+
+    asyncio.run(draw())
+    return path
+
+
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
+async def database(tmp_path: Path, new_database: Path) -> AsyncIterator[Database]:
     """A new state.db on disk, open."""
-    async with Database.open(tmp_path / "state.db") as opened:
+    async with Database.open(Path(shutil.copy(new_database, tmp_path))) as opened:
         yield opened
 
 
