@@ -14,7 +14,8 @@ import structlog
 
 from core.errors import StoreError
 from core.facts.curator import Curator
-from core.notes.notebook import FILES, NEARLY_FULL, SEPARATOR, Notebook
+from core.notes.files import FILES, SEPARATOR
+from core.notes.notebook import NEARLY_FULL, Notebook
 from core.ports import Clock
 from core.search.recall import Recall
 from core.store.people import People

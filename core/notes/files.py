@@ -1,29 +1,23 @@
 """The files of the curated notes: a MEMORY.md and a USER.md in a folder a scope, entries separated by a ``§`` line; and
-the owner's own files. Read anew each time, replaced atomically. A file that cannot be read as notes is copied with a
-time stamp and left alone. Knows nothing of limits, or of who may see what.
+the owner's own files. Read anew each time, replaced atomically; a file that cannot be read as notes is left alone.
+Knows nothing of limits, or of who may see what.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
-import structlog
 from filelock import FileLock, Timeout
 
 from config.files import leftovers, replace_file
 from core.errors import Refused
 from core.guard.guard import cleaned, suspicion
-from core.ports import Clock
-from core.review.review import Review
-from core.store.notes import NoteChange, Notes
 from core.types import Scope
 
 FILES = {"memory": "MEMORY.md", "user": "USER.md"}
@@ -33,10 +27,6 @@ _SEPARATORS = re.compile(r"^[^\S\n]*§[^\S\n]*$", re.MULTILINE)
 LIMIT_BYTES = 200_000
 """A longer file is no file of notes."""
 _LOCK_TIMEOUT_S = 10.0
-
-T = TypeVar("T")
-
-_log = structlog.get_logger("notes")
 
 
 class NoteFiles:
@@ -99,18 +89,16 @@ class NoteFiles:
         path = self._path(scope, target)
         try:
             content = path.read_bytes()
+            # Editors on Windows open a file with a byte order mark, which is no part of the first note.
+            text = with_plain_lines(content.decode("utf-8-sig"))
         except FileNotFoundError:
             return [], None
         except OSError as error:
             return [], f"{_shown(path)} cannot be read ({error.strerror or error}); nothing is written there."
-        if reason := _unreadable(content):
-            copy = _copied(path, content)
-            return [], (
-                f"{_shown(path)} cannot be read: {reason}. I leave it alone and have put a copy beside it, "
-                f"{copy.name}. Mend or remove the file; until then nothing is noted in it."
-            )
-        # Editors on Windows open a file with a byte order mark, which is no part of the first note.
-        text = with_plain_lines(content.decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            return [], _unreadable(path, f"it is not UTF-8 text (byte {error.start + 1:,})")
+        if len(content) > LIMIT_BYTES:
+            return [], _unreadable(path, f"it is over {LIMIT_BYTES:,} bytes long")
         entries = (entry.strip() for entry in _SEPARATORS.split(text))
         return list(dict.fromkeys(entry for entry in entries if entry)), None
 
@@ -124,87 +112,15 @@ def has_separator(text: str) -> bool:
     return _SEPARATORS.search(text) is not None
 
 
-def _unreadable(content: bytes) -> str | None:
-    if len(content) > LIMIT_BYTES:
-        return f"it is over {LIMIT_BYTES:,} bytes long"
-    if b"\0" in content:
-        return "it holds a NUL, as no text does"
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return f"it is not UTF-8 text (byte {error.start + 1:,})"
-    return None
-
-
-def _copied(path: Path, content: bytes) -> Path:
-    """The copy of this state of the file, made once."""
-    changed_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    copy = path.with_name(f"{path.name}.unreadable-{changed_at:%Y%m%dT%H%M%S%f}Z")
-    if not copy.exists():
-        replace_file(copy, content)
-        _log.warning("a file of notes cannot be read and was copied", file=_shown(path), copy=copy.name)
-    return copy
+def _unreadable(path: Path, reason: str) -> str:
+    return (
+        f"{_shown(path)} cannot be read: {reason}. I leave it alone. Mend or remove the file; until then nothing is "
+        "noted in it."
+    )
 
 
 def _shown(path: Path) -> str:
     return f"memories/{path.parent.name}/{path.name}"
-
-
-class HandEdits:
-    """Finds what was edited by hand: where `files` differ from the versions in `notes`; `review` warns of it."""
-
-    def __init__(self, files: NoteFiles, notes: Notes, review: Review, clock: Clock) -> None:
-        self._files = files
-        self._notes = notes
-        self._review = review
-        self._clock = clock
-        self._seen: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
-
-    async def is_seen(self, places: Sequence[tuple[Scope, str]]) -> bool:
-        """Whether all files are as at the last look. Needs no lock."""
-        if not all(place in self._seen for place in places):
-            return False
-        states = await asyncio.to_thread(lambda: [self._files.state(*place) for place in places])
-        return states == [self._seen[place] for place in places]
-
-    async def edits(self, scope: Scope, target: str) -> list[NoteChange]:
-        """Logs differences as changes by nobody; none while the file cannot be read."""
-
-        state = await asyncio.to_thread(self._files.state, scope, target)
-        if (scope, target) in self._seen and self._seen[scope, target] == state:
-            return []
-        await asyncio.to_thread(self._files.sweep, scope, target)
-        there, trouble = await asyncio.to_thread(self._files.read, scope, target)
-        if trouble is not None:
-            return []
-        known = await self._notes.standing(scope, target)
-        gone = [entry for entry in known if entry not in there]
-        new = [entry for entry in there if entry not in known]
-        # As many gone as came: notes that were reworded, in their order.
-        pairs: list[tuple[str | None, str | None]] = list(zip(gone, new, strict=True)) if len(gone) == len(new) else []
-        pairs = pairs or [*((entry, None) for entry in gone), *((None, entry) for entry in new)]
-        at = self._clock.now()
-        made = [
-            NoteChange(scope=scope, target=target, action="edited", before=before, after=after, at=at)
-            for before, after in pairs
-        ]
-        for change in made:
-            await self._notes.log(change)
-        await self._review.warn(scope, target, new)
-        self._seen[scope, target] = state
-        return made
-
-
-async def finished(write: Coroutine[Any, Any, T]) -> T:
-    """Runs `write` to its end also when the caller is cancelled: a file that was replaced must be logged as well."""
-    task = asyncio.create_task(write, name="note")
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.warning("a note failed after its caller was gone", error=str(error))
-        raise
 
 
 class OwnerFiles:

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any, TypeVar
+
+import structlog
 
 from core.errors import Refused
 from core.guard.guard import LIMIT_CHARS
-from core.notes.files import FILES as FILES
-from core.notes.files import SEPARATOR as SEPARATOR
-from core.notes.files import HandEdits, NoteFiles, finished, has_separator, with_plain_lines
+from core.notes.files import FILES, SEPARATOR, NoteFiles, has_separator, with_plain_lines
 from core.ports import Clock
 from core.review.review import Review, reason_to_wait, typed
-from core.store.notes import FACT, Author, NoteChange, Notes, Operation, PendingNote, PendingNotes, Provenance
+from core.store.notes import FACT, Author, NoteChange, Notes, Operation, PendingNote, PendingNotes
 from core.types import Scope, Session
 
 NEARLY_FULL = 0.8
@@ -31,6 +32,25 @@ UNSAID = "Say which note: give a part of its text that no other note has."
 _NOBODY = Author(origin="typed")
 KeepFact = Callable[[PendingNote], Awaitable[str]]
 """Keeps what waited to be remembered as a fact; a sentence on it."""
+Place = tuple[Scope, str]
+"""A file: its scope and target."""
+T = TypeVar("T")
+_log = structlog.get_logger("notes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Swap:
+    """One entry for another in the files of `scopes`; None: it was or is not there. `undoes`: the id of a change."""
+
+    action: str
+    before: str | None
+    after: str | None
+    scopes: Sequence[Scope]
+    undoes: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        return _sentence(self.before, self.after)
 
 
 class NoteEdit:
@@ -39,43 +59,47 @@ class NoteEdit:
 
     def __init__(self, held: dict[Scope, list[str]], scope: Scope, target: str) -> None:
         self.held = {place: list(entries) for place, entries in held.items()}
-        self.swaps: list[tuple[str | None, str | None, list[Scope]]] = []
-        """What went, what came, and in which files, in order."""
+        self.swaps: list[_Swap] = []
         self._scope = scope
         self._target = target
         self._size_before = _size(self.shown)
 
     @property
     def shown(self) -> list[str]:
-        """All entries, each once."""
-        return list(dict.fromkeys(entry for entries in self.held.values() for entry in entries))
+        return _shown(self.held)
 
     @property
-    def places(self) -> list[Scope]:
-        return list(dict.fromkeys(place for _, _, places in self.swaps for place in places))
+    def changed(self) -> list[Scope]:
+        """The scopes whose files are to be written."""
+        return list(dict.fromkeys(scope for swap in self.swaps for scope in swap.scopes))
 
     def do(self, operation: Operation) -> None:
         if operation.action == "add":
-            self.swap(None, _note(operation.content), self._scope)
+            self.swap("add", None, _note(operation.content), self._scope)
         else:
             content = _note(operation.content) if operation.action == "replace" else None
-            self.swap(self._one(operation.old_text), content, self._scope)
+            self.swap(operation.action, self._one(operation.old_text), content, self._scope)
 
-    def swap(self, before: str | None, after: str | None, scope: Scope) -> None:
+    def undo(self, change: NoteChange) -> None:
+        if change.after is not None and change.after not in self.shown:
+            raise Refused(f"“{change.after}” is not noted any more, so change {change.id} cannot be undone.")
+        self.swap("undo", change.after, change.before, change.scope, change.id)
+
+    def swap(self, action: str, before: str | None, after: str | None, scope: Scope, undoes: int | None = None) -> None:
         """`before` goes from every scope that has it, since it is shown once; what is only added goes to `scope`."""
         if before is None and after in self.shown:
             raise Refused(f"That is noted already: “{after}”.")
-        places = [scope] if before is None else [place for place, entries in self.held.items() if before in entries]
-        for place in places:
+        scopes = [scope] if before is None else [place for place, entries in self.held.items() if before in entries]
+        for place in scopes:
             self.held[place] = _changed(self.held[place], before, after)
-        self.swaps.append((before, after, places))
+        self.swaps.append(_Swap(action=action, before=before, after=after, scopes=scopes, undoes=undoes))
 
     def fit(self, limit: int) -> None:
         """Only the final size counts; what was too long already may get shorter."""
         used = _size(self.shown)
         if used <= limit or used < self._size_before:
             return
-        new = {after for _, after, _ in self.swaps}
+        new = {swap.after for swap in self.swaps}
         others = [entry for entry in self.shown if entry not in new]
         listed = "\n".join(f"- {len(entry)} characters: {entry}" for entry in others)
         left = max(0, limit - _size(others) - (len(SEPARATOR) if others else 0))
@@ -108,7 +132,8 @@ class Notebook:
         self._limits = limits
         self.review = Review(pending, clock)
         self._keep_fact = keep_fact
-        self._hand_edits = HandEdits(self._files, notes, self.review, clock)
+        self._seen: dict[Place, tuple[int, ...] | None] = {}
+        """The state of each file when its edits by hand were last looked for."""
         self._on_change: Callable[[NoteChange], Awaitable[None]] | None = None
 
     def connect(self, on_change: Callable[[NoteChange], Awaitable[None]]) -> None:
@@ -118,14 +143,14 @@ class Notebook:
     async def entries(self, scopes: frozenset[Scope], target: str) -> list[str]:
         """Each once, by the scopes' keys and in the order of the files."""
         _check(target)
-        return await asyncio.to_thread(lambda: NoteEdit(self._read(scopes, target), Scope(key=""), target).shown)
+        return await asyncio.to_thread(lambda: _shown(self._read(scopes, target)))
 
     async def holders(self) -> list[Scope]:
         return await asyncio.to_thread(self._files.holders)
 
-    async def heading(self, scopes: frozenset[Scope], target: str) -> str:
+    def heading(self, target: str, entries: Sequence[str]) -> str:
         """``37 % full, 814/2,200 characters``."""
-        used, limit = _size(await self.entries(scopes, target)), self._limits[target]
+        used, limit = _size(entries), self._limits[target]
         return f"{round(100 * used / limit)} % full, {used:,}/{limit:,} characters"
 
     async def troubles(self, scopes: frozenset[Scope]) -> list[str]:
@@ -180,8 +205,7 @@ class Notebook:
                         raise
                     raise Refused(f"Nothing was changed. Operation {number}: {refusal}") from refusal
 
-        names = [(operation.action, None) for operation in kept]
-        done = await self._write(scope, scopes, target, work, names, author)
+        done = await self._write(scope, scopes, target, work, author)
         return f"{left_out} {done}" if left_out else done
 
     async def pending(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
@@ -205,14 +229,7 @@ class Notebook:
                 raise Refused("Facts cannot be kept here.")
             said = await self._keep_fact(note)
         else:
-            asked = Author(
-                account=note.account,
-                message_id=note.message_id,
-                address=note.address,
-                external_id=note.external_id,
-                origin="typed",
-                is_insisting=True,
-            )
+            asked = Author(**note.source, origin="typed", is_insisting=True)
             said = await self.apply(note.scope, scopes, note.target, note.operations, asked)
         await self.review.release(note)
         return said
@@ -231,13 +248,8 @@ class Notebook:
     ) -> str:
         """Raises Refused when what the change wrote is not there any more."""
 
-        def work(edit: NoteEdit) -> None:
-            if change.after is not None and change.after not in edit.shown:
-                raise Refused(f"“{change.after}” is not noted any more, so change {change.id} cannot be undone.")
-            edit.swap(change.after, change.before, change.scope)
-
-        undoing, scopes = [("undo", change.id)], scopes | {change.scope}
-        said = await self._write(scope, scopes, change.target, work, undoing, author or _NOBODY)
+        scopes = scopes | {change.scope}
+        said = await self._write(scope, scopes, change.target, lambda edit: edit.undo(change), author or _NOBODY)
         return f"Undone: change {change.id}. {said}"
 
     async def history(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
@@ -266,15 +278,11 @@ class Notebook:
                 return change
         return None
 
-    async def sources(self, scopes: frozenset[Scope], changes: Sequence[NoteChange]) -> Sequence[Provenance]:
-        """With the messages they came from, where those may be seen."""
-        return await self._notes.sources(scopes, changes)
-
-    async def origin(self, scopes: frozenset[Scope], text: str) -> Provenance:
-        """Of the one note with `text` in it. Raises Refused, with the candidates."""
+    async def origin(self, scopes: frozenset[Scope], text: str) -> tuple[str, NoteChange | None]:
+        """The one note with `text` in it, and what made it, where known. Raises Refused, with the candidates."""
         await self.notice(scopes)
-        shown = [entry for target in FILES for entry in await self.entries(scopes, target)]
-        return await self._notes.origin(scopes, _only(text, shown))
+        entry = _only(text, [entry for target in FILES for entry in await self.entries(scopes, target)])
+        return entry, await self._notes.origin(scopes, entry)
 
     async def news(self, scopes: frozenset[Scope], session: Session) -> Sequence[NoteChange]:
         """Changes since the session started, oldest first, without its own."""
@@ -288,15 +296,16 @@ class Notebook:
     async def notice(self, scopes: frozenset[Scope]) -> None:
         """Logs what was edited by hand since the last look; nothing while the folder or its lock cannot be had."""
         places = [(scope, target) for scope in sorted(scopes) for target in FILES]
-        if await self._hand_edits.is_seen(places):
+        states = await asyncio.to_thread(lambda: {place: self._files.state(*place) for place in places})
+        if states.items() <= self._seen.items():
             return
 
         async def look() -> list[NoteChange]:
             async with self._files.lock():
-                return [change for place in places for change in await self._hand_edits.edits(*place)]
+                return await self._edits(places)
 
         with contextlib.suppress(Refused):
-            await self._announce(await finished(look()))
+            await self._announce(await _finished(look()))
 
     async def settle(self) -> None:
         """Waits for writes under way."""
@@ -304,12 +313,10 @@ class Notebook:
             return
 
     async def target_of(self, scopes: frozenset[Scope], old_text: str) -> str:
-        """The target that has an entry with `old_text`; memory when none has."""
-        wanted = old_text.strip().casefold()
-        for target in FILES:
-            if any(wanted in entry.casefold() for entry in await self.entries(scopes, target)):
-                return target
-        return "memory"
+        """The target of the one note with `old_text` in it. Raises Refused, with the candidates of all targets."""
+        entries = {target: await self.entries(scopes, target) for target in FILES}
+        found = _only(old_text, *entries.values())
+        return next(target for target in FILES if found in entries[target])
 
     async def _write(
         self,
@@ -317,54 +324,70 @@ class Notebook:
         scopes: frozenset[Scope],
         target: str,
         work: Callable[[NoteEdit], None],
-        names: Sequence[tuple[str, int | None]],
         author: Author,
     ) -> str:
-        """`names`: the action of each swap that `work` makes, and the change that it undoes."""
         scopes = scopes | {scope}
 
         def write_files() -> NoteEdit:
             edit = NoteEdit(self._read(scopes, target), scope, target)
             work(edit)
             edit.fit(self._limits[target])
-            for place in edit.places:
+            for place in edit.changed:
                 if sentence := self._files.read(place, target)[1]:
                     raise Refused(sentence)
-            for place in edit.places:
+            for place in edit.changed:
                 self._files.keep(place, target, edit.held[place])
             return edit
 
         async def write() -> tuple[NoteEdit, list[NoteChange]]:
             async with self._files.lock():
                 await self._notes.check()
-                made = [change for place in sorted(scopes) for change in await self._hand_edits.edits(place, target)]
+                made = await self._edits([(place, target) for place in sorted(scopes)])
                 edit = await asyncio.to_thread(write_files)
-                # One moment for all: what is changed in several files is one change.
-                at = self._clock.now()
-                for (before, after, places), (action, undoes) in zip(edit.swaps, names, strict=True):
-                    for place in places:
-                        change = NoteChange(
-                            scope=place,
-                            target=target,
-                            action=action,
-                            before=before,
-                            after=after,
-                            at=at,
-                            account=author.account,
-                            message_id=author.message_id,
-                            address=author.address,
-                            external_id=author.external_id,
-                            undoes=undoes,
-                            is_insisted=author.is_insisting,
-                        )
-                        await self._notes.log(change)
-                        made.append(change)
+                made += await self._log(edit.swaps, target, author)
             return edit, made
 
-        edit, made = await finished(write())
+        edit, made = await _finished(write())
         await self._announce(made)
-        done = " ".join(_sentence(before, after) for before, after, _ in edit.swaps)
-        return f"{done} {await self._state(scopes, target)}"
+        return f"{' '.join(swap.sentence for swap in edit.swaps)} {await self._state(scopes, target)}"
+
+    async def _edits(self, places: Sequence[Place]) -> list[NoteChange]:
+        """What was edited by hand, logged as changes by nobody; nothing of a file that cannot be read."""
+        made: list[NoteChange] = []
+        for scope, target in places:
+            state = await asyncio.to_thread(self._files.state, scope, target)
+            if (scope, target) in self._seen and self._seen[scope, target] == state:
+                continue
+            await asyncio.to_thread(self._files.sweep, scope, target)
+            there, trouble = await asyncio.to_thread(self._files.read, scope, target)
+            if trouble is None:
+                swaps = _differences(await self._notes.standing(scope, target), there, scope)
+                made += await self._log(swaps, target, Author())
+                await self.review.warn(scope, target, [swap.after for swap in swaps if swap.after is not None])
+                self._seen[scope, target] = state
+        return made
+
+    async def _log(self, swaps: Sequence[_Swap], target: str, author: Author) -> list[NoteChange]:
+        # One moment for all: what is changed in several files is one change.
+        at = self._clock.now()
+        made = [
+            NoteChange(
+                **author.source,
+                scope=scope,
+                target=target,
+                action=swap.action,
+                before=swap.before,
+                after=swap.after,
+                at=at,
+                undoes=swap.undoes,
+                is_insisted=author.is_insisting,
+            )
+            for swap in swaps
+            for scope in swap.scopes
+        ]
+        for change in made:
+            await self._notes.log(change)
+        return made
 
     async def _announce(self, changes: Sequence[NoteChange]) -> None:
         if self._on_change is not None:
@@ -373,7 +396,7 @@ class Notebook:
 
     async def _state(self, scopes: frozenset[Scope], target: str) -> str:
         entries = await self.entries(scopes, target)
-        said = f"{FILES[target]} is {await self.heading(scopes, target)}."
+        said = f"{FILES[target]} is {self.heading(target, entries)}."
         if _size(entries) > NEARLY_FULL * self._limits[target]:
             listed = "\n".join(f"- {len(entry)} characters: {entry}" for entry in entries)
             said = f"{said} It is nearly full: merge, shorten or remove entries now.\n{listed}"
@@ -381,6 +404,33 @@ class Notebook:
 
     def _read(self, scopes: frozenset[Scope], target: str) -> dict[Scope, list[str]]:
         return {scope: self._files.read(scope, target)[0] for scope in sorted(scopes)}
+
+
+async def _finished(write: Coroutine[Any, Any, T]) -> T:
+    """Runs `write` to its end also when the caller is cancelled: a file that was replaced must be logged as well."""
+    task = asyncio.create_task(write, name="note")
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.warning("a note failed after its caller was gone", error=str(error))
+        raise
+
+
+def _differences(known: Sequence[str], there: Sequence[str], scope: Scope) -> list[_Swap]:
+    gone = [entry for entry in known if entry not in there]
+    new = [entry for entry in there if entry not in known]
+    # As many gone as came: notes that were reworded, in their order.
+    pairs: Iterable[tuple[str | None, str | None]] = zip(gone, new, strict=False)
+    if len(gone) != len(new):
+        pairs = [*((entry, None) for entry in gone), *((None, entry) for entry in new)]
+    return [_Swap(action="edited", before=before, after=after, scopes=[scope]) for before, after in pairs]
+
+
+def _shown(held: dict[Scope, list[str]]) -> list[str]:
+    """All entries, each once."""
+    return list(dict.fromkeys(chain.from_iterable(held.values())))
 
 
 def _check(target: str) -> None:

@@ -21,7 +21,8 @@ from core.facts.evidence import EvidenceSearch
 from core.guard.guard import cleaned, suspicion
 from core.memory.provider import MemoryProvider, is_remembered
 from core.models.content_blocks import parsed
-from core.notes.notebook import FILES, Notebook
+from core.notes.files import FILES
+from core.notes.notebook import Notebook
 from core.review.review import quoted, reason_to_wait
 from core.store.notes import Author, NoteChange, Operation
 from core.types import Account, Json, Tool, ToolContext
@@ -65,8 +66,7 @@ class NotesProvider(MemoryProvider):
         blocks = []
         for target, title in _TITLES.items():
             entries = await self._notebook.entries(context.scopes, target)
-            fullness = await self._notebook.heading(context.scopes, target)
-            lines = [f"## {title}: {fullness}"]
+            lines = [f"## {title}: {self._notebook.heading(target, entries)}"]
             lines += [_line(entry) for entry in entries]
             if not entries:
                 lines.append("(nothing noted yet)")
@@ -177,8 +177,8 @@ async def _act(notebook: Notebook, evidence: EvidenceSearch, asked: _Arguments, 
         raise ToolError("Say what to do: an action, or several operations.")
     if asked.action == "list":
         entries = await notebook.entries(context.scopes, asked.target)
-        fullness = await notebook.heading(context.scopes, asked.target)
-        return "\n".join([fullness, *(f"- {entry}" for entry in entries), *await notebook.troubles(context.scopes)])
+        listed = [notebook.heading(asked.target, entries), *(f"- {entry}" for entry in entries)]
+        return "\n".join([*listed, *await notebook.troubles(context.scopes)])
     wanted = [Operation(**one.model_dump()) for one in asked.operations]
     if asked.action is not None:
         wanted = [Operation(action=asked.action, content=asked.content, old_text=asked.old_text)]
@@ -209,7 +209,7 @@ async def _check_owned(
     """Raises ToolError where an operation changes somebody else's note in a room."""
     for operation in operations:
         if operation.action != "add":
-            noted = (await notebook.origin(context.scopes, operation.old_text)).change
+            _, noted = await notebook.origin(context.scopes, operation.old_text)
             if noted is None or noted.account != account:
                 raise ToolError("In a room only who had something noted, or the owner with /memory, changes it.")
 

@@ -23,7 +23,8 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from core.errors import Refused, StoreError
-from core.notes.notebook import FILES, Notebook
+from core.notes.files import FILES
+from core.notes.notebook import Notebook
 from core.ports import Clock
 from core.privacy import erasure_search
 from core.privacy.erasure_search import ErasureItem

@@ -47,15 +47,12 @@ class Review:
         """Lets it wait for a yes; returns a sentence for the model. `reason` is a clause. Raises Refused where too much
         waits already."""
         aside = PendingNote(
+            **author.source,
             scope=scope,
             target=target,
             operations=tuple(operations),
             reason=reason,
             at=self._clock.now(),
-            account=author.account,
-            message_id=author.message_id,
-            address=author.address,
-            external_id=author.external_id,
         )
         if not await self._put(aside):
             raise Refused(f"Not kept: {reason}, and too much waits to be looked at already (/memory pending).")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -11,7 +10,6 @@ from typing import Any, Literal
 from core.store import rows
 from core.store.engine import Connection, Database, Row, Values
 from core.store.rows import scope_parameter, visible
-from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.passages import PLATFORM_ID, link
 from core.types import Account, Address, Origin, Scope
 
@@ -25,12 +23,17 @@ class Source:
     address: Address | None = None
     external_id: str | None = None
 
+    @property
+    def source(self) -> dict[str, Any]:
+        """These fields, for another of the same source."""
+        return {name: getattr(self, name) for name in ("account", "message_id", "address", "external_id")}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteChange(Source):
     """One version of a note file. `target`: memory or user. `action`: add, replace, remove, edited (by hand), approve
     (what stands in the file by hand), or undo of the change `undoes`. `is_insisted`: a person was asked, and said yes.
-    """
+    The message behind it, as far as it may be seen and was not erased: its text `said`, `sender` and `link`."""
 
     scope: Scope
     target: str
@@ -40,6 +43,9 @@ class NoteChange(Source):
     at: datetime
     undoes: int | None = None
     is_insisted: bool = False
+    said: str = ""
+    sender: str = ""
+    link: str | None = None
     id: int = 0
 
 
@@ -75,18 +81,6 @@ class Operation:
     old_text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
-    """Where an `entry` comes from: its `change`, and the words, sender and link of the message behind it, as far as
-    these are known."""
-
-    entry: str
-    change: NoteChange | None = None
-    said: str = ""
-    sender: str = ""
-    link: str | None = None
-
-
 FACT = "fact"
 """The target of what is to be remembered as a fact."""
 UNDOABLE = 100
@@ -100,7 +94,19 @@ FROM notes JOIN scopes ON scopes.id = notes.scope_id LEFT JOIN addresses ON addr
 """
 """For `change_of`."""
 VISIBLE = f"{VERSIONS} WHERE {visible('notes.scope_id')}"
-LATEST = f"{VISIBLE} ORDER BY notes.id DESC LIMIT :limit OFFSET :offset"
+WITH_MESSAGE = f"""
+SELECT notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id,
+    messages.text, messages.sender_name, places.link_base, {PLATFORM_ID} AS platform_id
+FROM notes JOIN scopes ON scopes.id = notes.scope_id LEFT JOIN addresses ON addresses.id = notes.address_id
+LEFT JOIN messages ON messages.id = COALESCE(notes.message_id, (
+    SELECT typed.id FROM messages AS typed
+    WHERE typed.address_id = notes.address_id AND typed.external_id = notes.external_id
+)) AND messages.session_id IN (SELECT id FROM sessions WHERE {visible()})
+LEFT JOIN addresses AS places ON places.id = messages.address_id
+WHERE {visible("notes.scope_id")}
+"""
+LATEST = f"{WITH_MESSAGE} ORDER BY notes.id DESC LIMIT :limit OFFSET :offset"
+LAST_WITH_ENTRY = f"{WITH_MESSAGE} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1"
 SINCE = f"""
 {VERSIONS} LEFT JOIN messages ON messages.id = notes.message_id
 WHERE {visible("notes.scope_id")} AND notes.at >= :at AND (messages.session_id IS NOT :session OR notes.is_insisted)
@@ -119,18 +125,6 @@ NOT_UNDONE = f"""
 ORDER BY notes.id DESC LIMIT :limit
 """
 OF_FILE = f"{VERSIONS} WHERE scopes.key = :scope AND notes.target = :target ORDER BY notes.id"
-LAST_WITH_ENTRY = f"{VISIBLE} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1"
-SOURCES = f"""
-SELECT notes.id AS change_id, messages.text, messages.sender_name, addresses.link_base, {PLATFORM_ID} AS platform_id
-FROM notes
-JOIN messages ON messages.id = COALESCE(notes.message_id, (
-    SELECT typed.id FROM messages AS typed
-    WHERE typed.address_id = notes.address_id AND typed.external_id = notes.external_id
-))
-JOIN sessions ON sessions.id = messages.session_id
-JOIN addresses ON addresses.id = messages.address_id
-WHERE {in_list("notes.id", "changes")} AND {visible()} AND messages.text <> ''
-"""
 IDLE = f"""
 WITH written AS (
     SELECT id, at FROM notes WHERE {visible("notes.scope_id")}
@@ -190,9 +184,10 @@ class Notes:
         )
 
     async def changes(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
-        """The latest versions, newest first, without the first `offset` of them."""
+        """The latest versions with their messages, newest first, without the first `offset` of them."""
         limit, offset = (rows.bounded(max(0, number)) for number in (limit, offset))
-        return await self._read(LATEST, {"scopes": scope_parameter(scopes), "limit": limit, "offset": offset})
+        values = {"scopes": scope_parameter(scopes), "limit": limit, "offset": offset}
+        return [_with_message(row) for row in await self._database.fetch_all(LATEST, values)]
 
     async def since(self, scopes: frozenset[Scope], session_id: int, at: datetime) -> list[NoteChange]:
         """What was changed since, oldest first, by other sessions, or by this one after a person's yes."""
@@ -225,17 +220,11 @@ class Notes:
                 entries[change.after] = None
         return list(entries)
 
-    async def origin(self, scopes: frozenset[Scope], entry: str) -> Provenance:
-        """The last change that made an entry, with its message where that may be seen."""
+    async def origin(self, scopes: frozenset[Scope], entry: str) -> NoteChange | None:
+        """The last change that made an entry, with its message."""
         values = {"scopes": scope_parameter(scopes), "entry": rows.clean(entry)}
-        found = await self.sources(scopes, await self._read(LAST_WITH_ENTRY, values))
-        return replace(found[0], entry=entry) if found else Provenance(entry=entry)
-
-    async def sources(self, scopes: frozenset[Scope], changes: Sequence[NoteChange]) -> list[Provenance]:
-        """Each change with its message, where that may be seen and was not erased."""
-        values = {"scopes": scope_parameter(scopes), "changes": list_value(change.id for change in changes)}
-        found = {row["change_id"]: row for row in await self._database.fetch_all(SOURCES, values)}
-        return [_provenance(change, found.get(change.id)) for change in changes]
+        row = await self._database.fetch_one(LAST_WITH_ENTRY, values)
+        return None if row is None else _with_message(row)
 
     async def idle(self, scopes: frozenset[Scope], session_id: int) -> tuple[int, int]:
         """How many turns of a session have begun since anything was noted or remembered on purpose in these scopes,
@@ -298,6 +287,14 @@ def change_of(row: Row) -> NoteChange:
     )
 
 
+def _with_message(row: Row) -> NoteChange:
+    """A row of `WITH_MESSAGE`."""
+    if not row["text"]:
+        return change_of(row)
+    link_to = link(row["link_base"], row["platform_id"])
+    return replace(change_of(row), said=row["text"], sender=row["sender_name"] or "", link=link_to)
+
+
 def _pending(row: Row) -> PendingNote:
     return PendingNote(
         **rows.columns(row, "id", "target", "reason"),
@@ -329,11 +326,3 @@ def _shared_values(connection: Connection, note: NoteChange | PendingNote) -> di
         "external": rows.maybe_clean(note.external_id),
         "at": rows.timestamp(note.at),
     }
-
-
-def _provenance(change: NoteChange, row: Row | None) -> Provenance:
-    entry = change.after or change.before or ""
-    if row is None:
-        return Provenance(entry=entry, change=change)
-    link_to = link(row["link_base"], row["platform_id"])
-    return Provenance(entry=entry, change=change, said=row["text"], sender=row["sender_name"] or "", link=link_to)

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from core.errors import Refused
-from core.notes.notebook import FILES
+from core.notes.files import FILES
 from core.store.archive import ImportReport
 from core.store.notes import Author
 from core.types import Scope

@@ -13,7 +13,7 @@ from core.guard.guard import cleaned, suspicion
 from core.markup.text import escape
 from core.notes.files import FILES
 from core.review.review import ANYWAY, doubt, insisting, quoted
-from core.store.notes import FACT, NoteChange, Operation, PendingNote, Provenance
+from core.store.notes import FACT, NoteChange, Operation, PendingNote
 from core.types import Answer, Command
 from gateway import texts
 from gateway.commands.context import CommandContext, announced, button
@@ -85,7 +85,7 @@ class MemoryCommands:
             case "history":
                 return await self._history(text, context)
             case "why":
-                return Answer(text=self._explained(await _legible(self._notebook.origin(context.scopes, text))))
+                return Answer(text=self._explained(*await _legible(self._notebook.origin(context.scopes, text))))
             case "undo":
                 return Answer(text=await self._undo(text, context))
             case "pending":
@@ -99,7 +99,7 @@ class MemoryCommands:
         sections = []
         for target in targets:
             entries = await self._notebook.entries(context.scopes, target)
-            fullness = await self._notebook.heading(context.scopes, target)
+            fullness = self._notebook.heading(target, entries)
             lines = "\n".join("- " + escape(entry).replace("\n", "\n  ") for entry in entries) or texts.NOTHING_YET
             sections.append(f"**{texts.NOTE_TITLES[target]}** ({fullness})\n\n{lines}")
         if number := len(await self._notebook.pending(context.scopes)):
@@ -117,7 +117,7 @@ class MemoryCommands:
             again = button("Keep it anyway", "memory", f"{edit.action} {ANYWAY} {target}{old}{edit.new}")
             return Answer(text=doubt(reason), buttons=(again,))
         if edit.action != "add" and context.is_member:
-            noted = (await _legible(self._notebook.origin(context.scopes, edit.old))).change
+            _, noted = await _legible(self._notebook.origin(context.scopes, edit.old))
             if noted is None or noted.account != context.account:
                 raise Refused(texts.AUTHOR_CHANGES)
         operations = {
@@ -125,7 +125,7 @@ class MemoryCommands:
             "replace": Operation(action="replace", content=edit.new, old_text=edit.old),
             "remove": Operation(action="remove", old_text=edit.old),
         }
-        target = edit.target or await self._notebook.target_of(context.scopes, edit.old)
+        target = edit.target or await _legible(self._notebook.target_of(context.scopes, edit.old))
         wanted = [operations[edit.action]]
         if edit.action == "remove":
             author = replace(author, origin="typed")  # whoever noted it takes it back
@@ -177,27 +177,26 @@ class MemoryCommands:
 
     async def _history(self, text: str, context: CommandContext) -> Answer:
         page = max(1, int(text[:6])) if text.isdecimal() else 1
-        history = await self._notebook.history(context.scopes, PAGE + 1, PAGE * (page - 1))
-        changes = await self._notebook.sources(context.scopes, history)
+        changes = await self._notebook.history(context.scopes, PAGE + 1, PAGE * (page - 1))
         if not changes:
             return Answer(text=texts.NOTHING_CHANGED if page == 1 else texts.NOTHING_OLDER)
-        lines = [f"- {self._line(one, one.change)}" for one in changes[:PAGE] if one.change is not None]
+        lines = [f"- {self._line(change)}" for change in changes[:PAGE]]
         more = button("Older", "memory", f"history {page + 1}")
         return Answer(text="\n".join([*lines, "", texts.HISTORY_HINT]), buttons=(more,) if len(changes) > PAGE else ())
 
-    def _explained(self, found: Provenance) -> str:
-        if found.change is None:
-            return f"“{escape(found.entry)}” stands in the file; who put it there is not known."
-        lines = [f"“{escape(found.entry)}”", self._line(found, found.change, is_brief=True)]
-        if found.said:
-            did = "said" if found.change.message_id is not None else "typed"
-            said = escape(texts.shortened(found.said, SAID_CHARS))
-            lines.append(f"From what {escape(found.sender or 'the person')} {did}: “{said}”")
-        if found.link:
-            lines.append(f"The message: {found.link}")
+    def _explained(self, entry: str, change: NoteChange | None) -> str:
+        if change is None:
+            return f"“{escape(entry)}” stands in the file; who put it there is not known."
+        lines = [f"“{escape(entry)}”", self._line(change, is_brief=True)]
+        if change.said:
+            did = "said" if change.message_id is not None else "typed"
+            said = escape(texts.shortened(change.said, SAID_CHARS))
+            lines.append(f"From what {escape(change.sender or 'the person')} {did}: “{said}”")
+        if change.link:
+            lines.append(f"The message: {change.link}")
         return "\n\n".join(lines)
 
-    def _line(self, one: Provenance, change: NoteChange, *, is_brief: bool = False) -> str:
+    def _line(self, change: NoteChange, *, is_brief: bool = False) -> str:
         done = texts.NOTE_DONE[change.action] if change.undoes is None else f"change {change.undoes} undone"
         who = "" if change.account is None else f", by {change.account.key}"
         asked = ", after a yes" if change.is_insisted else ""
@@ -206,7 +205,7 @@ class MemoryCommands:
         before, after = (None if text is None else escape(text) for text in (change.before, change.after))
         if is_brief:
             return f"Change {head}." + (f" Before: “{before}”." if before else "")
-        link = f" ({one.link})" if one.link else ""
+        link = f" ({change.link})" if change.link else ""
         if before is None or after is None:
             return f"{head}: {'+' if before is None else '-'} “{before or after}”{link}"
         return f"{head}: “{before}” → “{after}”{link}"

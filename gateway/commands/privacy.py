@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.markup.text import escape
-from core.notes.notebook import FILES
+from core.notes.files import FILES
 from core.privacy.erasure_search import ErasureItem
 from core.privacy.forgetting import ErasurePreview, ErasureReceipt
 from core.transfer.formats import to_line

@@ -154,8 +154,12 @@ async def test_the_target_of_a_note_need_not_be_said(notebook: Notebook) -> None
     both = frozenset((ANA, ANA_TOO))
     await notebook.add(ANA_TOO, both, "user", "Prefers tea")
     assert await notebook.target_of(both, " TEA ") == "user"
-    assert await notebook.target_of(both, "coffee") == "memory"
-    assert await notebook.target_of(only(BOB), "tea") == "memory"
+    await notebook.add(ANA, both, "memory", "Cy is away")
+    with pytest.raises(Refused, match="No note contains “coffee”") as refusal:
+        await notebook.target_of(both, "coffee")
+    assert "- Cy is away\n- Prefers tea" in str(refusal.value), "of both files"
+    with pytest.raises(Refused, match="there are no notes yet"):
+        await notebook.target_of(only(BOB), "tea")
 
 
 async def test_cancelled_while_the_file_is_written_the_change_is_whole(

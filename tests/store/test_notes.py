@@ -6,9 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from core.store.notes import NoteChange, Notes
+from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Account
-from tests.fixtures.samples import ANA, BOB, NOON
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import ANA, BOB, NOON, message, opened
 
 
 async def test_versions_come_back_as_they_were_logged(database: Database) -> None:
@@ -32,3 +34,13 @@ async def test_versions_come_back_as_they_were_logged(database: Database) -> Non
     assert await notes.changes(frozenset((ANA,))) == [earlier]
     assert await notes.changes(frozenset((ANA, BOB)), limit=1) == [latest]
     assert await notes.changes(frozenset((ANA, BOB)), limit=-1) == []
+
+
+async def test_a_message_is_told_only_where_it_may_be_seen(database: Database, clock: SteadyClock) -> None:
+    conversations, notes = Conversations(database, clock), Notes(database)
+    session = await opened(conversations)
+    (said,) = await conversations.append([message(session.id, "The code is 4711")])
+    noted = NoteChange(scope=BOB, target="user", action="add", before=None, after="x", at=NOON, message_id=said.id)
+    await notes.log(noted)
+    assert [change.said for change in await notes.changes(frozenset((BOB,)))] == [""]
+    assert [change.said for change in await notes.changes(frozenset((ANA, BOB)))] == ["The code is 4711"]

@@ -96,20 +96,14 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "made by a command": lambda _, __, scopes: notes.made(scopes, Author(address=CHAT, external_id="7")),
             "put aside": lambda _, __, scopes: pending.waiting(scopes),
             "turns since a note": lambda session_id, __, scopes: _turns_since(notes, session_id, scopes),
-            "where a note is from": lambda _, __, scopes: _change_of(notes, scopes),
+            "where a note is from": lambda _, __, scopes: notes.origin(scopes, "x"),
         },
     )
 
 
-async def _change_of(notes: Notes, scopes: Scopes) -> NoteChange | None:
-    return (await notes.origin(scopes, "x")).change
-
-
 async def _sources(notes: Notes, scopes: Scopes) -> list[str]:
-    """What is told of the message that Ana's note came from."""
-    change = await notes.find(frozenset((ANA,)), 1)
-    assert change is not None
-    return [found.said for found in await notes.sources(scopes, [change]) if found.said]
+    """What is told of the messages that notes came from."""
+    return [change.said for change in await notes.changes(scopes) if change.said]
 
 
 async def _turns_since(notes: Notes, session_id: int, scopes: Scopes) -> int | None:
@@ -153,7 +147,6 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Notes.since",
         "Notes.find",
         "Notes.undoable",
-        "Notes.sources",
         "Notes.idle",
         "Notes.made",
         "PendingNotes.waiting",
