@@ -65,10 +65,16 @@ def read(files: ArchiveFiles, names: list[str], choices: Choices) -> Iterator[Tr
             choices=choices,
             title=_title(text_of(labels.get(number)), channel),
         )
+        rows: list[dict[str, Any]] = []
+        is_broken = False
         try:
-            for row in _rows(files, name):
-                yield _record(conversation, mapping(row), owner)
+            rows.extend(map(mapping, _rows(files, name)))
         except (HistoryError, csv.Error, UnicodeDecodeError):
+            is_broken = True
+        # The package begins with the newest.
+        rows.sort(key=lambda row: int(number) if (number := str(row.get("ID"))).isdecimal() else 0)
+        yield from (_record(conversation, row, owner) for row in rows)
+        if is_broken:
             yield Skipped(reason=BROKEN)
 
 

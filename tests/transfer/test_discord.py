@@ -34,6 +34,16 @@ def test_channels_become_sessions_of_their_owner(folder: Path) -> None:
     assert skipped == {EMPTY: 1}
 
 
+def test_a_channel_that_begins_with_the_newest_is_read_from_the_oldest_on(folder: Path) -> None:
+    newest_first = [
+        {"ID": 1368200000000000001 + number, "Timestamp": f"2026-05-03 12:{number:02}:00", "Contents": str(number)}
+        for number in reversed(range(60))
+    ]
+    write(folder / "messages" / "c111111111111111111" / "messages.json", newest_first)
+    taken = [line.text for line in taken_from(folder)[0] if line.session == "discord:111111111111111111"]
+    assert taken == [str(number) for number in range(60)]
+
+
 def test_the_messages_alone_other_names_and_an_archive_are_known_too(folder: Path, tmp_path: Path) -> None:
     wanted = [line.text for line in taken_from(folder)[0]]
     archive = zipped(tmp_path / "package.zip", folder)
