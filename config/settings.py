@@ -24,8 +24,6 @@ from config.validation import PLATFORMS
 
 DEFAULTS = Path(__file__).with_name("default.toml")
 SOUL = Path(__file__).with_name("soul.md")
-PRIVATE = ("mneme.toml", "memories", "state.db", "state.db-wal", "state.db-shm", "mneme.log", "files", "providers")
-"""Files of a home that only its owner may read."""
 
 ENVIRONMENT: Mapping[str, str] = {
     "home": "MNEME_HOME",
@@ -38,9 +36,6 @@ ENVIRONMENT: Mapping[str, str] = {
     "discord_gateway_url": "MNEME_DISCORD_GATEWAY_URL",
 }
 """The field that a variable fills; nothing else of the environment is read."""
-
-RENAMED: Mapping[str, str] = {"model.cheap": "model.helper"}
-"""Options of earlier versions and what they are called now."""
 
 SECRETS = ("anthropic_api_key", "telegram_token", "discord_token")
 
@@ -227,8 +222,6 @@ class Settings(_Section):
     )
     variables: Mapping[str, SecretStr] = Field(default={}, repr=False)
     """Of the environment, what the options of memory providers name."""
-    warnings: tuple[str, ...] = ()
-    """What works, but should be changed in mneme.toml."""
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -289,53 +282,34 @@ def _home(name: str) -> tuple[Path, list[str]]:
 
 
 def _close(home: Path) -> None:
-    """Takes other users' rights to the home and its files away. A home that is more than Mneme's (the user's own
-    folder, one above it, /tmp) is left as it is; `mneme check` says so."""
-    shared: tuple[Path, ...] = ()
-    with contextlib.suppress(RuntimeError):
-        shared = (Path.home(), *Path.home().parents)
-    for path in (home, *(home / name for name in PRIVATE)):
-        with contextlib.suppress(OSError):
-            found = path.stat()
-            is_shared = path == home and (path.resolve() in shared or bool(found.st_mode & stat.S_ISVTX))
-            if found.st_uid == os.geteuid() and found.st_mode & 0o077 and not is_shared:
-                path.chmod(stat.S_IMODE(found.st_mode) & ~0o077)
+    """Takes other users' rights to the home away. One that is more than Mneme's (the user's own folder, one above it,
+    /tmp) is left as it is; `mneme check` says so."""
+    with contextlib.suppress(OSError, RuntimeError):
+        found = home.stat()
+        is_shared = home.resolve() in (Path.home(), *Path.home().parents) or bool(found.st_mode & stat.S_ISVTX)
+        if found.st_uid == os.geteuid() and found.st_mode & 0o077 and not is_shared:
+            home.chmod(0o700)
 
 
 def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
     """default.toml with mneme.toml laid over it, and the problems of the latter."""
     options, problems = tomllib.loads(DEFAULTS.read_text(encoding="utf-8")), []
-    warnings: tuple[str, ...] = ()
     try:
-        if file.is_file():
+        if file.exists():
             own = tomllib.loads(file.read_text(encoding="utf-8"))
-            warnings = tuple(_rename(own))
+            if isinstance(model := own.get("model"), dict) and "cheap" in model:
+                model.setdefault("helper", model.pop("cheap"))  # Its name in earlier versions.
             _lay_over(options, own)
-        elif file.exists():
-            problems = [f"{file.name}: is not a file; write the options into a text file of this name"]
     except tomllib.TOMLDecodeError as error:
         problems = [f"{file.name}: is not valid TOML: {error}"]
     except UnicodeDecodeError:
         problems = [f"{file.name}: is not UTF-8 text; save it as such"]
     except OSError as error:
         problems = [f"{file.name}: cannot be read: {error.strerror}"]
-    for field in ("variables", "warnings"):
-        if options.pop(field, None) is not None:
-            problems.append(f"{field}: is not an option; config/default.toml has them all")
     for field, variable in ENVIRONMENT.items():
         if options.pop(field, None) is not None:
             problems.append(f"{field}: is no option; set the environment variable {variable} instead")
-    return {**options, "warnings": warnings}, problems
-
-
-def _rename(options: dict[str, Any]) -> Iterator[str]:
-    """Gives options their present names, unless these are there too; yields a sentence about each."""
-    for old, new in RENAMED.items():
-        section, _, name = old.partition(".")
-        table = options.get(section)
-        if isinstance(table, dict) and name in table:
-            table.setdefault(new.removeprefix(f"{section}."), table.pop(name))
-            yield f"{old} is now called {new}; the old name is still understood."
+    return options, problems
 
 
 def _lay_over(options: dict[str, Any], own: Mapping[str, Any]) -> None:

@@ -74,6 +74,8 @@ _EXPECTED: Mapping[str, str] = {
     "float_type": "a number",
     "finite_number": "a number, neither nan nor inf",
     "string_type": "a text in quotes",
+    "string_too_short": "a text that is not empty",
+    "string_too_long": "a shorter text",
     "tuple_type": "a list in brackets",
     "missing": "there too",
 }
@@ -89,7 +91,7 @@ def problem(detail: Any, variables: Mapping[str, str]) -> str:
         return f"{path}: is not an option; config/default.toml has them all"
     if kind == "value_error":
         return f"{path}: {detail['ctx']['error']}"
-    if kind in ("model_type", "model_attributes_type"):
+    if kind in ("model_type", "dict_type", "mapping_type"):
         return f"{path}: should be a table, written [{path}]"
     if kind == "literal_error":
         listed = str(detail["ctx"]["expected"]).replace("'", '"')

@@ -79,9 +79,8 @@ def _remedy(problem: str) -> str:
 
 def _home(settings: Settings) -> list[CheckResult]:
     home = settings.home
-    complete = " ".join([f"They are complete; the home is {home}.", *settings.warnings])
-    advice = "Rename it in mneme.toml." if settings.warnings else ""
-    results = [CheckResult(subject="settings", state="right", text=complete, advice=advice)]
+    complete = f"They are complete; the home is {home}."
+    results = [CheckResult(subject="settings", state="right", text=complete)]
     for path, mode in ((home, 0o700), (home / "mneme.toml", 0o600)):
         if path.exists() and path.stat().st_mode & 0o077:
             text = f"{path} can be read by others on this machine."

@@ -84,8 +84,6 @@ def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
         log = structlog.get_logger("mneme")
         platforms = ", ".join([*named, *["terminal"] * is_shown])
         log.info("Mneme starts", version=_version(), home=str(settings.home), platforms=platforms)
-        for warning in settings.warnings:
-            log.warning(warning)
         try:
             last = await run_gateway(settings, chat_only=is_chat_only, has_terminal=has_terminal)
         finally:
