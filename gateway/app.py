@@ -49,7 +49,7 @@ from core.tools.session_search import session_search
 from core.usage.metered_model import MeteredModel
 from gateway.access import Access
 from gateway.commands.facts import FactCommands
-from gateway.commands.links import ASKED, LinkCommands
+from gateway.commands.links import LinkCommands
 from gateway.commands.memory import MemoryCommands
 from gateway.commands.privacy import ExportCommands, ForgetCommands
 from gateway.commands.recall import RecallCommands
@@ -225,8 +225,7 @@ async def build_router(
         clock=services.clock,
         options=settings.model,
     )
-    facts, links = FactCommands(services), LinkCommands(services, on_wake)
-    delivery.on_give_up(ASKED, links.undelivered)
+    facts = FactCommands(services)
     groups: list[CommandGroup] = [
         SessionCommands(services, sessions),
         RecallCommands(recall, zone),
@@ -235,7 +234,7 @@ async def build_router(
         ForgetCommands(services),
         ReminderCommands(services),
         StatusCommands(services, report),
-        links,
+        LinkCommands(services, on_wake),
         ExportCommands(services),
         UsageCommands(services),
     ]

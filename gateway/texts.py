@@ -205,10 +205,6 @@ LINK_JOINED = (
     "You are one person now: what was said to me on any of these accounts is yours on all of them. `/unlink` separates "
     "an account again, at once; each keeps what was said to it."
 )
-LINK_UNDELIVERED = (
-    "I could not ask {other}: my message does not arrive there. Nothing is linked. Make sure that I may write to you "
-    "there, then start again with `/link`."
-)
 NOT_LINKED = "This account is not linked with another. `/link` begins that."
 UNLINKED = (
     "Separated: `{account}` is on its own again and sees only what was said there. What was said to the others stays "

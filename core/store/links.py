@@ -7,15 +7,13 @@ line only, never here.
 from __future__ import annotations
 
 import hashlib
-import json
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.store import epoch, people, rows
-from core.store.engine import Connection, Database, Row
+from core.store.engine import Connection, Database, Row, Values
 from core.store.people import account_values, new_code, typed_code
 from core.store.rows import scope_parameter
 from core.types import Account, Address, Scope
@@ -30,11 +28,11 @@ class NamedAccount:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """Two persons that are about to be one: `offered` asked for the code, `claimed` typed it; each with all accounts,
-    the one that did it first. `address`: of `offered`. `token`: names the link in a yes, shown to nobody.
-    `is_joined`: both have said yes."""
+    the one that did it first. `address`: of `offered`. `digest`: of the code, names the link in a yes. `is_joined`:
+    both have said yes."""
 
     id: int
-    token: str
+    digest: str
     offered: tuple[NamedAccount, ...]
     claimed: tuple[NamedAccount, ...]
     address: Address
@@ -44,12 +42,7 @@ class Link:
 
 
 LIFE = timedelta(minutes=10)
-"""Of a code, and then of each of the two questions."""
-KEPT = timedelta(days=1)
-"""After that, to know whom to tell when a question did not arrive."""
-TRIES = 5
-"""Wrong codes of one account within the hour. A limit for all together would let one account shut out the others, and
-is not needed: of 27 ** 8 codes a thousand accounts hit one with a chance of 1 in 56 million, and need a yes then."""
+"""Of a code (one of 27 ** 8), and then of each of the two questions."""
 PARTINGS = 10_000
 """Far more than there can be while one answer is made."""
 OWNERS = (
@@ -74,13 +67,13 @@ SELECT * FROM links WHERE digest = :digest AND joined_at IS NULL AND expires_at 
 """
 CLAIM = """
 UPDATE links SET claimed_platform = :platform, claimed_user_id = :user_id, claimed_name = :name,
-    claimed_address = :address, token = :token, shown = :shown, agreed_at = NULL, expires_at = :expires_at
-WHERE id = :id
+    claimed_address = :address, agreed_at = NULL, expires_at = :expires_at
+WHERE digest = :digest
 """
-BY_TOKEN = "SELECT * FROM links WHERE token = :token AND expires_at > :now"
-ASKED = "SELECT id FROM links WHERE id = :id AND agreed_at IS NOT NULL AND joined_at IS NULL"
+CLAIMED = "SELECT * FROM links WHERE digest = :digest AND claimed_platform IS NOT NULL"
+AGREE = "UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE digest = :digest"
 LINK = """
-SELECT links.*, scopes.key AS scope_key FROM links JOIN scopes ON scopes.id = links.scope_id WHERE links.id = :id
+SELECT links.*, scopes.key AS scope_key FROM links JOIN scopes ON scopes.id = links.scope_id WHERE digest = :digest
 """
 
 
@@ -113,87 +106,54 @@ class Links:
 
     async def claim(self, code: str, by: NamedAccount, address: Address, now: datetime) -> Link:
         """The account behind a typed code is to be one person with `by`; the same account may claim again. Refused for
-        a wrong, used or old code, after five wrong ones within the hour, and when either side is the owner's."""
+        a wrong, used or old code, and when either side is the owner's."""
+        values = {
+            **account_values(by.account),
+            "name": rows.clean(by.name),
+            "address": rows.clean(address.key),
+            "digest": _digest(code),
+            "now": rows.timestamp(now),
+            "expires_at": rows.timestamp(now + LIFE),
+        }
 
-        def work(connection: Connection) -> Link | None:
+        def work(connection: Connection) -> Link:
             _refuse_owner(connection, by.account)
-            _delete_old(connection, now)
-            values = {
-                **account_values(by.account),
-                "account": rows.account_key(by.account),
-                "digest": _digest(code),
-                "now": rows.timestamp(now),
-            }
-            tries = connection.execute("SELECT COUNT(*) AS tries FROM link_tries WHERE account = :account", values)
-            if tries.fetchone()["tries"] >= TRIES:
-                raise Refused("Too many wrong codes. Try again in an hour.")
             row = connection.execute(OFFER, values).fetchone()
             if row is None:
-                connection.execute("INSERT INTO link_tries (account, at) VALUES (:account, :now)", values)
-                return None
+                raise Refused(WRONG_CODE)
             offered = rows.account_in(row)
             _refuse_owner(connection, offered)
             if by.account in [named.account for named in _accounts(connection, offered)]:
                 raise Refused("That is this very account, or one that is linked with it already.")
-            values |= {
-                "id": row["id"],
-                "name": rows.clean(by.name),
-                "address": rows.clean(address.key),
-                "token": secrets.token_urlsafe(12),
-                "shown": _shown(connection, offered, by.account),
-                "expires_at": rows.timestamp(now + LIFE),
-            }
             connection.execute(CLAIM, values)
-            return _link(connection, row["id"])
+            return _link(connection, values)
 
-        link = await self._database.write(work)
-        if link is None:
-            raise Refused(WRONG_CODE)
-        return link
+        return await self._database.write(work)
 
-    async def agree(self, token: str, account: Account, now: datetime) -> Link:
+    async def agree(self, digest: str, account: Account, now: datetime) -> Link:
         """One of the two says yes: first who claimed, then who offered; with the second they are one person. The same
-        yes again changes nothing. Refused for anybody else, and when either side has other accounts now than shown."""
-        values = {"token": rows.clean(token), "now": rows.timestamp(now), "expires_at": rows.timestamp(now + LIFE)}
+        yes again changes nothing. Refused for anybody else."""
+        values = {"digest": rows.clean(digest), "now": rows.timestamp(now), "expires_at": rows.timestamp(now + LIFE)}
 
         def work(connection: Connection) -> Link:
             _delete_old(connection, now)
-            row = connection.execute(BY_TOKEN, values).fetchone()
+            row = connection.execute(CLAIMED, values).fetchone()
             if row is None:
                 raise Refused(NOTHING)
             offered, claimed = rows.account_in(row), _claimed(row)
             is_last = account_values(account) == account_values(offered) and row["agreed_at"] is not None
             if not is_last and account_values(account) != account_values(claimed.account):
                 raise Refused(NOTHING)
-            if row["joined_at"] is not None:
-                return _link(connection, row["id"])
-            _refuse_owner(connection, offered)
-            _refuse_owner(connection, claimed.account)
-            if row["shown"] != _shown(connection, offered, claimed.account):
-                raise Refused(f"Something has changed since you were asked. {NOTHING}")
-            connection.execute(
-                "UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE token = :token", values
-            )
-            if is_last:
-                _join(connection, offered, claimed)
-                connection.execute("UPDATE links SET joined_at = :now WHERE token = :token", values)
-            return _link(connection, row["id"])
+            if row["joined_at"] is None:
+                _refuse_owner(connection, offered)
+                _refuse_owner(connection, claimed.account)
+                connection.execute(AGREE, values)
+                if is_last:
+                    _join(connection, offered, claimed)
+                    connection.execute("UPDATE links SET joined_at = :now WHERE digest = :digest", values)
+            return _link(connection, values)
 
         return await self._database.write(work)
-
-    async def asked(self, link_id: int) -> Link | None:
-        """A link that waits for the yes of who offered, or did so within the last day; None for any other."""
-
-        def work(connection: Connection) -> Link | None:
-            row = connection.execute(ASKED, {"id": rows.bounded(link_id)}).fetchone()
-            return None if row is None else _link(connection, row["id"])
-
-        return await self._database.read(work)
-
-    async def cancel(self, link_id: int) -> None:
-        """Deletes a link that is not joined."""
-        values = {"id": rows.bounded(link_id)}
-        await self._database.execute("DELETE FROM links WHERE id = :id AND joined_at IS NULL", values)
 
     async def unlink(self, account: Account) -> Sequence[NamedAccount]:
         """Makes the account a person of its own; returns those it was linked with. What is being answered to any of
@@ -225,8 +185,7 @@ def _refuse_owner(connection: Connection, account: Account) -> None:
 
 
 def _delete_old(connection: Connection, now: datetime) -> None:
-    connection.execute("DELETE FROM links WHERE expires_at <= :since", {"since": rows.timestamp(now - KEPT)})
-    connection.execute("DELETE FROM link_tries WHERE at <= :since", {"since": rows.timestamp(now - timedelta(hours=1))})
+    connection.execute("DELETE FROM links WHERE expires_at <= :now", {"now": rows.timestamp(now)})
 
 
 def _count_parting(connection: Connection, scopes: Sequence[Scope]) -> int:
@@ -238,11 +197,10 @@ def _count_parting(connection: Connection, scopes: Sequence[Scope]) -> int:
 
 
 def _join(connection: Connection, offered: Account, claimed: NamedAccount) -> None:
-    people.add_account(connection, offered, None)
+    person = people.add_account(connection, offered, None)
     people.add_account(connection, claimed.account, claimed.name)
-    person = people.person_of(connection, offered)
     for one in _accounts(connection, claimed.account):
-        people.move_account(connection, one.account, person or people.add_person(connection), None)
+        people.move_account(connection, one.account, person, None)
 
 
 def _accounts(connection: Connection, account: Account) -> list[NamedAccount]:
@@ -252,18 +210,12 @@ def _accounts(connection: Connection, account: Account) -> list[NamedAccount]:
     ]
 
 
-def _shown(connection: Connection, *sides: Account) -> str:
-    """All accounts of both sides as one text, to see whether they are still the same."""
-    keys = {one.account.key for side in sides for one in _accounts(connection, side)} | {side.key for side in sides}
-    return json.dumps(sorted(map(rows.clean, keys)))
-
-
-def _link(connection: Connection, link_id: int) -> Link:
-    row = connection.execute(LINK, {"id": link_id}).fetchone()
+def _link(connection: Connection, values: Values) -> Link:
+    row = connection.execute(LINK, values).fetchone()
     claimed, is_joined = _claimed(row), row["joined_at"] is not None
     return Link(
         id=row["id"],
-        token=row["token"],
+        digest=row["digest"],
         offered=tuple(_accounts(connection, rows.account_in(row))),
         claimed=(claimed,) if is_joined else tuple(_accounts(connection, claimed.account)) or (claimed,),
         address=Address.parse(row["address"]),

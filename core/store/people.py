@@ -5,16 +5,15 @@ Decides scopes, never reads messages. What is unknown sees its own scope only, a
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.errors import Refused
 from core.store import rows
 from core.store.engine import Connection, Database, Row
 from core.store.incognito import IncognitoRegistry
+from core.store.sqlite.dialect import in_list, list_value
 from core.types import Account, Address, Scope
 
 TERMINAL = Account(platform="terminal", user_id="local")
@@ -24,8 +23,6 @@ ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
 CODE_CHARS = 8
 CODE_LIFE = timedelta(hours=1)
 PENDING = 20
-WRONG_CODES = 10
-WRONG_KEY = "wrong_codes"
 
 LINKED = """
 SELECT linked.platform, linked.user_id, linked.name, linked.admitted_at
@@ -38,6 +35,12 @@ SELECT people.id, people.is_owner FROM accounts JOIN people ON people.id = accou
 WHERE accounts.platform = :platform AND accounts.user_id = :user_id
 """
 OWNER = "SELECT id FROM people WHERE is_owner = 1 ORDER BY id LIMIT 1"
+ACCOUNT_SCOPES = "SELECT 'account:' || platform || ':' || user_id AS key FROM accounts WHERE person_id = :person"
+OWNER_SCOPES = """
+SELECT 'account:' || platform || ':' || user_id AS key
+FROM people JOIN accounts ON accounts.person_id = people.id WHERE people.is_owner = 1
+UNION SELECT scope_key FROM own_rooms
+"""
 FIRST_SCOPE = """
 WITH RECURSIVE line (key, steps) AS (
     SELECT :key, 0
@@ -88,13 +91,16 @@ def add_person(connection: Connection, is_owner: bool = False) -> int:
     return rows.insert(connection, statement, {"is_owner": is_owner})
 
 
-def add_account(connection: Connection, account: Account, name: str | None) -> None:
-    """Makes the account a person of its own when it is new; sets its name when one is given."""
+def add_account(connection: Connection, account: Account, name: str | None) -> int:
+    """Makes the account a person of its own when it is new; sets its name when one is given. The person's id."""
     values = {**account_values(account), "name": rows.maybe_clean(name)}
-    if person_of(connection, account) is None:
-        connection.execute(INSERT_ACCOUNT, {**values, "person": add_person(connection)})
+    person = person_of(connection, account)
+    if person is None:
+        person = add_person(connection)
+        connection.execute(INSERT_ACCOUNT, {**values, "person": person})
     elif name is not None:
         connection.execute(f"UPDATE accounts SET name = :name {_OF_ACCOUNT}", values)
+    return person
 
 
 def move_account(connection: Connection, account: Account, person_id: int, owner_by: str | None) -> None:
@@ -142,7 +148,13 @@ class People:
                 if account not in present:
                     add_account(connection, account, None)
                     move_account(connection, account, owner, "settings")
-            _set_own_rooms(connection, {_first_scope(connection, rows.clean(room.key)) for room in rooms})
+            own_rooms = {_first_scope(connection, rows.clean(room.key)) for room in rooms}
+            values = {"keys": list_value(own_rooms)}
+            connection.execute(f"DELETE FROM own_rooms WHERE NOT {in_list('scope_key', 'keys')}", values)
+            connection.executemany(
+                "INSERT INTO own_rooms (scope_key) VALUES (:key) ON CONFLICT DO NOTHING",
+                [{"key": key} for key in own_rooms],
+            )
 
         await self._database.write(work)
 
@@ -187,17 +199,15 @@ class People:
         return [_pairing(row) for row in found]
 
     async def approve(self, code: str, now: datetime, is_owner: bool = False) -> Pairing | None:
-        """Admits the account behind a typed code; None when the code is wrong, used or expired. Raises Refused after
-        ten wrong codes within the hour. `is_owner`: for good the owner's, for the command line only."""
+        """Admits the account behind a typed code; None when the code is wrong, used or expired. `is_owner`: for
+        good the owner's, for the command line only."""
         values = {"code": typed_code(code), "now": rows.timestamp(now)}
 
         def work(connection: Connection) -> Pairing | None:
-            wrong = _wrong_codes(connection, now)
             row = connection.execute(
                 "SELECT * FROM pairings WHERE code = :code AND used_at IS NULL AND expires_at > :now", values
             ).fetchone()
             if row is None:
-                rows.set_meta(connection, WRONG_KEY, json.dumps([*wrong, values["now"]]))
                 return None
             pairing = _pairing(row)
             connection.execute("UPDATE pairings SET used_at = :now WHERE code = :code", values)
@@ -241,15 +251,6 @@ class People:
         return await self._database.read(lambda connection: Scope(key=_first_scope(connection, rows.clean(scope.key))))
 
 
-def _set_own_rooms(connection: Connection, wanted: set[str]) -> None:
-    present = {row["scope_key"] for row in connection.execute("SELECT scope_key FROM own_rooms")}
-    for statement, keys in (
-        ("DELETE FROM own_rooms WHERE scope_key = :key", present - wanted),
-        ("INSERT INTO own_rooms (scope_key) VALUES (:key)", wanted - present),
-    ):
-        connection.executemany(statement, [{"key": key} for key in keys])
-
-
 def _owner(connection: Connection) -> int:
     """The id of the owner's person, made when there is none."""
     row = connection.execute(OWNER).fetchone()
@@ -273,29 +274,13 @@ def _scopes(connection: Connection, key: str) -> frozenset[Scope]:
     person = connection.execute(PERSON, {"platform": platform, "user_id": user_id}).fetchone()
     if person is None:
         return frozenset((Scope(key=key),))
-    return _owner_scopes(connection) if person["is_owner"] else _account_scopes(connection, person["id"])
+    if person["is_owner"]:
+        return _owner_scopes(connection)
+    return frozenset(Scope(key=row["key"]) for row in connection.execute(ACCOUNT_SCOPES, {"person": person["id"]}))
 
 
 def _owner_scopes(connection: Connection) -> frozenset[Scope]:
-    owner = connection.execute(OWNER).fetchone()
-    own_rooms = connection.execute("SELECT scope_key FROM own_rooms").fetchall()
-    accounts = frozenset[Scope]() if owner is None else _account_scopes(connection, owner["id"])
-    return accounts | {Scope(key=row["scope_key"]) for row in own_rooms}
-
-
-def _account_scopes(connection: Connection, person: int) -> frozenset[Scope]:
-    found = connection.execute("SELECT platform, user_id FROM accounts WHERE person_id = :person", {"person": person})
-    return frozenset(Scope.account(row["platform"], row["user_id"]) for row in found)
-
-
-def _wrong_codes(connection: Connection, now: datetime) -> list[float]:
-    """The moments of wrong codes within the hour; Refused when they are too many."""
-    since = rows.timestamp(now - timedelta(hours=1))
-    wrong = [at for at in json.loads(rows.meta(connection, WRONG_KEY) or "[]") if at > since]
-    if len(wrong) >= WRONG_CODES:
-        minutes = max(1, round((wrong[0] - since) / 60))
-        raise Refused(f"Too many wrong codes. Try again in {minutes} minute{'s' if minutes > 1 else ''}.")
-    return wrong
+    return frozenset(Scope(key=row["key"]) for row in connection.execute(OWNER_SCOPES))
 
 
 def _pairing(row: Row) -> Pairing:

@@ -50,7 +50,6 @@ KINDS: Mapping[str, str] = {
         SELECT platform, user_id, claimed_platform, claimed_user_id, claimed_name, expires_at, agreed_at, joined_at
         FROM links WHERE {_mine(_ACCOUNT)} OR {_mine("claimed_platform || ':' || claimed_user_id")}
     """,
-    "link try": f"SELECT account, at FROM link_tries WHERE {_mine('account')}",
     "parting": f"SELECT number, scopes FROM partings WHERE {overlaps('partings.scopes', 'scopes')}",
     "session": f"""
         SELECT sessions.id, scopes.key AS scope, addresses.platform, addresses.chat_id, addresses.thread_id, title,

@@ -14,9 +14,7 @@ from gateway.commands.context import CommandContext, announced
 from gateway.services import Services
 
 _AGREED = "yes "
-"""What the arguments of a confirmed /link begin with; the token of the link follows. No code has an S."""
-ASKED = "link:asked:"
-"""How the key of a question to who offered the code begins; the number of the link follows, and which yes it is of."""
+"""What the arguments of a confirmed /link begin with; the digest of the link follows. No code has an S."""
 
 
 class LinkCommands:
@@ -48,29 +46,19 @@ class LinkCommands:
         link = await self._links.claim(words, me, context.inbound.address, self._clock.now())
         return Answer(text=_question(link.offered, link.claimed), confirm=_yes(link))
 
-    async def undelivered(self, key: str) -> None:
-        """Cancels the link whose question (see `ASKED`) did not arrive, and tells the other side."""
-        number = key.removeprefix(ASKED).partition(":")[0]
-        link = await self._links.asked(int(number)) if number.isdecimal() else None
-        if link is None:
-            return
-        text = texts.LINK_UNDELIVERED.format(other=_names(link.offered)[0])
-        await self._send(f"link:{link.id}:undelivered:{key}", link.claimed_address, Answer(text=text))
-        await self._links.cancel(link.id)
-
     async def _offer(self, context: CommandContext) -> Answer:
         code = await self._links.offer(context.account, context.inbound.address, context.scope, self._clock.now())
         others = _names((await self._links.accounts(context.account))[1:])
         linked = texts.LINKED_WITH.format(others=texts.listed(others)) if others else ""
         return Answer(text=texts.LINK_CODE.format(code=code) + linked, kept=texts.LINK_CODE_KEPT)
 
-    async def _agree(self, context: CommandContext, token: str) -> Answer:
-        link = await self._links.agree(token, context.account, self._clock.now())
+    async def _agree(self, context: CommandContext, digest: str) -> Answer:
+        link = await self._links.agree(digest, context.account, self._clock.now())
         if link.is_joined:
             joined = Answer(text=texts.LINK_JOINED)
             await self._send(f"link:{link.id}:joined", link.claimed_address, joined)
             return joined
-        key = f"{ASKED}{link.id}:{context.origin}"
+        key = f"link:{link.id}:asked:{context.origin}"
         asked = Answer(text=_question(link.claimed, link.offered))
         await self._send(key, link.address, asked, link)
         return Answer(text=texts.LINK_ASKED.format(other=_names(link.offered)[0]))
@@ -98,7 +86,7 @@ class LinkCommands:
 
 
 def _yes(link: Link) -> Command:
-    return Command(name="link", arguments=f"{_AGREED}{link.token}")
+    return Command(name="link", arguments=f"{_AGREED}{link.digest}")
 
 
 def _question(other: Sequence[NamedAccount], own: Sequence[NamedAccount]) -> str:

@@ -10,9 +10,7 @@ import pytest
 
 from core.errors import DeliveryError
 from core.ports import Reply
-from core.store.outbox import OutboxItem
 from core.types import Address, Scope
-from gateway.commands.links import ASKED
 from gateway.outbox_worker import OutboxWorker
 from tests.fixtures.corridor import Corridor, KeptPlatform, KeptReply, open_corridor
 from tests.gateway.commands.test_links import code_of, notices, on_discord
@@ -61,18 +59,6 @@ async def carried(corridor: Corridor, platform: KeptPlatform, state: str) -> Non
         running.cancel()
 
 
-async def test_a_question_that_cannot_be_delivered_links_nobody_and_the_other_side_is_told(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await ask(corridor)
-        await carried(corridor, Refusing("telegram"), "done_at IS NOT NULL OR dead_at IS NOT NULL")
-        [(address, told)] = corridor.platforms["discord"].replies
-        assert address == Address(platform="discord", chat_id="dm77")
-        assert "I could not ask **Person 7** (Telegram, id `7`)" in told.text
-        assert "Nothing is linked" in told.text
-        await corridor.say("yes", "7")
-        assert await corridor.services.people.scopes(MEMBER) == {MEMBER}
-
-
 async def test_what_is_only_late_is_asked_when_it_arrives(home: Path) -> None:
     async with open_corridor(home) as corridor:
         await ask(corridor)
@@ -87,38 +73,6 @@ async def test_what_is_only_late_is_asked_when_it_arrives(home: Path) -> None:
         )
         await carried(corridor, KeptPlatform("telegram"), "done_at IS NOT NULL")
         assert "You are one person now" in (await corridor.say("yes", "7")).text
-
-
-async def test_whoever_may_not_be_told_any_more_is_told_once(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await ask(corridor)
-        [question] = [
-            p for p in await corridor.services.outbox.due(corridor.services.clock.now()) if p.key.startswith(ASKED)
-        ]
-        for _ in range(2):
-            await corridor.delivery.fail(question, DeliveryError("gone", is_permanent=True))
-        assert [address.chat_id for address, _ in await notices(corridor)] == ["dm77"]
-
-
-async def test_a_question_given_up_after_its_ten_minutes_is_still_told_of(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await ask(corridor)
-        await corridor.services.database.write(
-            lambda connection: connection.execute("UPDATE links SET expires_at = expires_at - 3600").close()
-        )
-        [question] = await corridor.services.outbox.due(corridor.services.clock.now())
-        await corridor.delivery.fail(question, DeliveryError("gone", is_permanent=True))
-        [(_, told)] = await notices(corridor)
-        assert "I could not ask" in told.text
-
-
-async def test_other_parcels_that_are_given_up_concern_no_link(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await ask(corridor)
-        for key in (f"{ASKED}", f"{ASKED}x:1", f"{ASKED}99:1", "turn:telegram:7:message:1"):
-            outbox_item = OutboxItem(key=key, kind="notice", address=Address(platform="telegram", chat_id="7"))
-            await corridor.delivery.fail(outbox_item, DeliveryError("gone", is_permanent=True))
-        assert [address.chat_id for address, _ in await notices(corridor)] == ["7"], "the question itself, still there"
 
 
 async def test_a_link_survives_restarts_at_every_step(home: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.types import Account, Address, Scope, Sender
+from core.types import Address, Scope, Sender
 from tests.fixtures.corridor import Corridor, open_corridor
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.gateway.commands.test_links import MEMBER, OTHER, OWNER, code_of, link, notices, on_discord
@@ -130,14 +130,3 @@ async def test_two_accounts_of_one_platform_may_be_one(home: Path) -> None:
         assert "You are one person now" in (await corridor.say("yes", "7")).text
         await notices(corridor)
         assert "fern" in (await corridor.say("/recall boathouse", "8")).text
-
-
-async def test_who_tries_wrong_codes_shuts_out_nobody_but_himself(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel()) as corridor:
-        code = await code_of(corridor)
-        for number in range(20):
-            for _ in range(6):
-                told = await corridor.say("/link WRONGONE", **on_discord(str(100 + number)))
-            assert "Too many wrong codes" in told.text
-        assert "Is **Person 7**" in (await corridor.say(f"/link {code}", **on_discord())).text
-        assert (await corridor.services.links.accounts(Account(platform="discord", user_id="100"))) == []

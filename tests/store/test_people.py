@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from core.errors import Refused
 from core.store.people import ALPHABET, People
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
@@ -142,18 +141,6 @@ async def test_at_most_twenty_requests_are_pending(people: People) -> None:
     assert len(await people.pending(NOON)) == 20
     assert await people.pending(NOON + timedelta(hours=1)) == []
     assert await people.ask(TELEGRAM, "x", NOON + timedelta(hours=1)) is not None
-
-
-async def test_wrong_codes_are_limited_also_across_a_restart(people: People, database: Database) -> None:
-    code = await code_for(people, STRANGER)
-    for minute in range(10):
-        assert await people.approve("WRONG" * 10**6, NOON + timedelta(minutes=minute)) is None
-    with pytest.raises(Refused, match="Try again in 50 minutes"):
-        await People(database).approve(code, NOON + timedelta(minutes=10))
-    assert not await people.is_admitted(STRANGER)
-    again = await people.ask(TELEGRAM, "x", NOON + timedelta(minutes=30))
-    assert again is not None
-    assert await people.approve(again.code, NOON + timedelta(minutes=61)) == again
 
 
 async def test_an_owner_approved_at_the_command_line_stays_across_starts(people: People) -> None:

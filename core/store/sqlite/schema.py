@@ -40,5 +40,10 @@ UPDATE state_meta SET value = 'log' WHERE key = 'erasure_compaction' AND value I
 """Overwrites the pages that were freed before `PRAGMA secure_delete` was ON."""
 _NO_RUNS = "DROP TABLE runs;"
 """Outbox and inbox know by their keys what a job has handed over; its past runs were shown nowhere."""
+_NO_TRIES = """
+DROP TABLE link_tries;
+DELETE FROM state_meta WHERE key = 'wrong_codes';
+"""
+"""Wrong codes are not counted: there are 27 ** 8, each works for some minutes, and needs somebody's yes."""
 
-MIGRATIONS: tuple[str, ...] = (_TABLES + INDEXES + _FACTS + _FACTS_INDEX, _ORIGINS, _FREE_PAGES, _NO_RUNS)
+MIGRATIONS: tuple[str, ...] = (_TABLES + INDEXES + _FACTS + _FACTS_INDEX, _ORIGINS, _FREE_PAGES, _NO_RUNS, _NO_TRIES)
