@@ -180,12 +180,10 @@ def resumed(number: int, title: str | None, *, is_copied: bool) -> str:
 
 NO_REMINDERS = "You have no reminders. `/remind tomorrow at 9 call Ana` sets one."
 REMIND_USAGE = "Say when and what: `/remind tomorrow at 9 call Ana`."
-CRON_USAGE = "I can list, add, pause, resume and remove: `/cron remove 3`, `/cron add daily at 8 | news?`."
-JOB_DONE = {"pause": "Paused", "resume": "Resumed", "remove": "Removed", "run": "Due now"}
-
-
-def job_set(number: int, text: str, when: str, *, is_prompt: bool) -> str:
-    return f"{'Scheduled question' if is_prompt else 'Reminder'} {number} is set: {when}: “{escape(text)}”."
+CRON_USAGE = (
+    "I can list, add, pause, resume, run and remove: `/cron add daily at 8 | what is on my list?` asks me that every "
+    "day, `/cron remove 3` ends it."
+)
 
 
 def job_doubt(when: str, text: str) -> str:

@@ -301,7 +301,9 @@ def _nth(phrase: Phrase, when: When, of_month: tuple[str, ...] = ()) -> bool:
     days = _month_days(phrase, number)
     behind = phrase.at
     phrase.take("day")
-    if not phrase.take(*ending):
+    named = phrase.take(*(_OF_MONTH if len(days) > 1 else ending))
+    when.is_certain = when.is_certain and (not of_month or named in of_month)
+    if named is None:
         phrase.at = behind
         # "Every second" is a unit, and "every third time" no day of the month.
         if of_month or is_word:
@@ -312,11 +314,14 @@ def _nth(phrase: Phrase, when: When, of_month: tuple[str, ...] = ()) -> bool:
 
 
 def _month_days(phrase: Phrase, first: int) -> tuple[int, ...]:
-    """``1st and 15th``, behind the first."""
-    days, behind = [first], phrase.at
-    while phrase.take("and", "&") and (more := phrase.ordinal()) is not None:
+    """``1st and 15th``, ``1st, 15th and 20th``, behind the first."""
+    days: list[int] = []
+    more: int | None = first
+    while more is not None:
         days.append(more)
         behind = phrase.at
+        phrase.take("and", "&")
+        more = phrase.ordinal()
     phrase.at = behind
     return tuple(days)
 

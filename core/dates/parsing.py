@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
+from functools import cache
 from zoneinfo import ZoneInfo
 
 from core.dates.grammar import read as read_moment
@@ -138,20 +139,26 @@ def _leaves_time(when: When, text: str, today: date) -> bool:
 
 
 _HOUR = re.compile(r"\d{1,2}(?:[:.h]\d{2}|h)?", re.IGNORECASE)
-_MOST_WORDS = 6
+_MOST_WORDS = 8
 _MOST_SIGNS = 14
-_CLOCK = re.compile(
-    r"(.{2,40}?)[ ,]{1,2}(?:[^\W\d]{1,3} ){0,2}(\d{1,2})(?:[:.h](\d{2}))?"
-    r" ?(?:h|uhr|uur|часов|часа|час|heures?|horas?)?",
-    re.IGNORECASE,
-)
-_EAST_CLOCK = re.compile(
-    r"(.{1,10}?) ?(上午|早上|下午|晚上|中午|午前|午後|오전|오후)? ?(\d{1,2})(?:[点點時时시]|:(?=\d{2}))"
-    r"(?: ?(\d{1,2})[分분]?|(半|반))?"
-)
-_LATE = ("下午", "晚上", "午後", "오후")
+_YEARS_AHEAD = 50
 _TELLING = re.compile(r"\d|[^\W\d_]{4}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 _ONLY_NUMBERS = re.compile(r"[\d\s.,:;/+()-]{1,60}")
+
+
+@cache
+def _clocks() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A day and its hour, as they are written with blanks between, and without."""
+    joints = "|".join(words()["clock_joints"])
+    spaced = (
+        rf"(?P<day>.{{2,40}}?),?\ (?:(?:{joints})\ )?(?P<hour>\d{{1,2}})(?:[:.h](?P<minute>\d{{2}}))?"
+        r"\ ?(?:h|uhr|uur|часов|часа|час|heures?|horas?)?"
+    )
+    east = (
+        r"(?P<day>.{1,10}?)\ ?(?:上午|早上|中午|午前|오전|(?P<late>下午|晚上|午後|오후))?\ ?(?P<hour>\d{1,2})"
+        r"(?:[点點時时시]|:(?=\d{2}))(?:\ ?(?P<minute>\d{1,2})[分분]?|(?P<half>半|반))?"
+    )
+    return re.compile(spaced, re.IGNORECASE), re.compile(east)
 
 
 def read_foreign(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
@@ -159,13 +166,16 @@ def read_foreign(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
     scripts = (script["languages"] for script in words()["script"] if re.search(script["letters"], line[:200]))
     languages: list[str] = next(scripts, [])
     here = now.astimezone(zone).replace(tzinfo=None, microsecond=0)
-    for piece, rest in _pieces(line, languages[0] in ("zh", "ja", "ko")) if languages else ():
-        meant = _meant(piece.strip().rstrip(".!?。 "), languages, here)
-        moment = existing(meant, zone) if meant is not None else now
-        if moment > now:
+    for piece, rest in _pieces(line, _is_east(languages)):
+        meant = _meant(piece.strip().rstrip(".!?。 "), languages, here) if languages else None
+        if meant is not None and (moment := existing(meant, zone)) > now:
             schedule = Schedule(zone=zone.key, at=moment)
             return Reading(schedule=schedule, text=rest.strip(" \t\n,;:、，。").removeprefix("に"), is_certain=False)
     return None
+
+
+def _is_east(languages: Sequence[str]) -> bool:
+    return bool({"zh", "ja", "ko"}.intersection(languages))
 
 
 def _pieces(line: str, is_east: bool) -> Iterator[tuple[str, str]]:
@@ -181,25 +191,23 @@ def _pieces(line: str, is_east: bool) -> Iterator[tuple[str, str]]:
 
 def _meant(piece: str, languages: Sequence[str], here: datetime) -> datetime | None:
     """The wall time that a piece means, if it is one as a whole."""
+    first, _, rest = piece.partition(" ")
+    piece = rest if first.lower() in words()["day_leads"] else piece
     if len(piece) > 60 or not _is_telling(piece):
         return None
-    if found := _EAST_CLOCK.fullmatch(piece):
-        hour = int(found[3]) + (12 if found[2] in _LATE and int(found[3]) < 12 else 0)
-        return _day_at(found[1], hour, 30 if found[5] else int(found[4] or 0), languages, here)
-    found = _CLOCK.fullmatch(piece)
-    meant = _day_at(found[1], int(found[2]), int(found[3] or 0), languages, here) if found else None
-    return meant or _whole(piece, languages, here)
+    for pattern in _clocks():
+        if found := pattern.fullmatch(piece):
+            said = found.groupdict()
+            hour, minute = int(said["hour"]), 30 if said.get("half") else int(said["minute"] or 0)
+            hour += 12 * (bool(said.get("late")) and hour < 12)
+            day = _guessed(said["day"], languages, here) if _is_telling(said["day"]) else None
+            if day is not None and hour <= 23 and minute <= 59 and day.time() in (here.time(), time()):
+                return day.replace(hour=hour, minute=minute, second=0)
+    return _whole(piece, languages, here)
 
 
 def _is_telling(piece: str) -> bool:
     return _TELLING.search(piece) is not None and not _ONLY_NUMBERS.fullmatch(piece)
-
-
-def _day_at(piece: str, hour: int, minute: int, languages: Sequence[str], here: datetime) -> datetime | None:
-    day = _guessed(piece, languages, here) if hour <= 23 and minute <= 59 and _is_telling(piece) else None
-    if day is None or not (day.time() == here.time() or (day.hour, day.minute) == (0, 0)):
-        return None
-    return day.replace(hour=hour, minute=minute, second=0)
 
 
 def _whole(piece: str, languages: Sequence[str], here: datetime) -> datetime | None:
@@ -226,9 +234,15 @@ def _guessed(piece: str, languages: Sequence[str], here: datetime) -> datetime |
         found = dateparser.parse(
             piece,
             languages=list(languages),
-            settings={"RELATIVE_BASE": here, "PREFER_DATES_FROM": "future", "DATE_ORDER": "DMY"},
+            settings={
+                "RELATIVE_BASE": here,
+                "PREFER_DATES_FROM": "future",
+                "DATE_ORDER": "YMD" if _is_east(languages) else "DMY",
+            },
         )
     except (ValueError, OverflowError, TypeError, LookupError, AttributeError, RecursionError):
         # What it cannot digest is no date; nothing a person types may become an error.
         return None
-    return found.replace(tzinfo=None, microsecond=0) if found is not None else None
+    # "3. Mai 18" is no day of the year 2118.
+    is_near = found is not None and found.year < here.year + _YEARS_AHEAD
+    return found.replace(tzinfo=None, microsecond=0) if found is not None and is_near else None

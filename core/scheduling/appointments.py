@@ -6,8 +6,9 @@ Every refusal is a sentence for the person. What belongs to somebody else answer
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from typing import Literal, get_args
 
 from core.dates.schedule import Reading
 from core.errors import Refused
@@ -20,8 +21,9 @@ TEXT_CHARS = 2000
 MAX_JOBS = 100
 _SHOWN_CHARS = 160
 
-Request = str | tuple[str, str] | Reading
-"""A whole line, or when and what apart, or what `read` has made of either."""
+Action = Literal["pause", "resume", "run", "remove"]
+ACTIONS = get_args(Action)
+_DONE: Mapping[Action, str] = {"pause": "Paused", "resume": "Resumed", "run": "Due now", "remove": "Removed"}
 
 
 class Appointments:
@@ -38,23 +40,19 @@ class Appointments:
         self._adding = asyncio.Lock()
         self._reading = asyncio.Lock()
 
-    async def read(self, request: Request) -> Reading:
-        """What is understood, not stored, so that the person can be asked first. Raises Refused."""
-        if isinstance(request, Reading):
-            return request
-        when, text = (request, None) if isinstance(request, str) else request
+    async def read(self, when: str, text: str | None = None, *, is_prompt: bool = False) -> Reading:
+        """What is understood, not stored, so that the person can be asked first; without a `text` it stands in the line
+        with the time. Raises Refused."""
         # Another language may take a while to be looked at, so it is done beside the event loop, one at a time.
         async with self._reading:
             reading = await asyncio.to_thread(parse, when, self._clock.now(), self._zone)
-        if text is None:
-            return _checked(reading)
-        if reading.text:
+        if text is not None and reading.text:
             raise Refused(f"I understand only a part of the time '{_shortened(when)}': what is '{reading.text}'?")
-        return _checked(replace(reading, text=text))
+        return _checked(reading if text is None else replace(reading, text=text), is_prompt=is_prompt)
 
     async def add(
         self,
-        request: Request,
+        reading: Reading,
         *,
         target: Address,
         scope: Scope,
@@ -63,11 +61,10 @@ class Appointments:
         is_prompt: bool = False,
     ) -> Job:
         """Stores a reminder, delivered to `target` as it stands, or with `is_prompt` a question for the model; a known
-        `origin` gives the job it made. Raises Refused without a time, when past, too long or one too many."""
+        `origin` gives the job it made. Raises Refused when it is past by now or one too many."""
         async with self._adding:
             if origin is not None and (known := await self._jobs.of_origin(origin, scope)):
                 return known
-            reading = await self.read(request)
             if (count := len(await self._jobs.of(frozenset((scope,))))) >= self._max_jobs:
                 raise Refused(f"There are {count} reminders here already, which is the most I keep. Remove one first.")
             now = self._clock.now()
@@ -123,6 +120,11 @@ class Appointments:
         self._on_change()
         return job
 
+    async def change(self, action: Action, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> str:
+        """Does one of `pause`, `resume`, `run` and `remove`; returns a line that says so."""
+        change = {"pause": self.pause, "resume": self.resume, "run": self.run, "remove": self.remove}[action]
+        return f"{_DONE[action]}: {self.describe(await change(job_id, scopes, by))}"
+
     def when(self, planned: Job | Reading) -> str:
         return read_back(planned.schedule, self._zone, self._clock.now())
 
@@ -133,6 +135,11 @@ class Appointments:
     def exact(self, reading: Reading) -> str:
         """An unambiguous line of the same meaning: ``2026-11-21 17:00 | call Ana``."""
         return f"{exact(reading.schedule, self._zone)} | {reading.text}"
+
+    def receipt(self, job: Job) -> str:
+        """What was set: ``Reminder 7 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “call Ana”.``"""
+        noun = "Scheduled question" if job.is_prompt else "Reminder"
+        return f"{noun} {job.id} is set: {self.when(job)}: “{job.text}”."
 
     def describe(self, job: Job) -> str:
         """A job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
@@ -154,8 +161,10 @@ class Appointments:
         return job
 
 
-def _checked(reading: Reading) -> Reading:
+def _checked(reading: Reading, *, is_prompt: bool) -> Reading:
     text = reading.text.encode("utf-8", "replace").decode("utf-8").replace("\0", "").strip()
+    if not text and is_prompt:
+        raise Refused("What should I be asked then? Write it behind the time, like 'daily at 8 | what is on my list?'.")
     if not text:
         raise Refused("What should I remind you of? Write it behind the time, like 'tomorrow at 9 call Ana'.")
     if len(text) > TEXT_CHARS:

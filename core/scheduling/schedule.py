@@ -26,6 +26,8 @@ _MACROS = {
     "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
     "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
 }  # fmt: skip
+_DAY = timedelta(days=1)
+_DIGIT = re.compile(r"\d")
 _AT = re.compile(r"At (\d\d:\d\d(?:(?:,| and|, and) \d\d:\d\d)*) (.+)")
 _UNITS = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
@@ -61,7 +63,12 @@ def _divided(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
 
 
 def _one(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
-    return _ruled(line, now, zone) or parsing.read_foreign(line, now, zone)
+    ruled = _ruled(line, now, zone)
+    if ruled is not None and not (ruled.schedule.at and ruled.schedule.at - now < _DAY and _DIGIT.search(ruled.text)):
+        return ruled
+    # Of "ужин 3 мая в 18:00" English rules see the hour and not the day.
+    foreign = parsing.read_foreign(line, now, zone)
+    return foreign if foreign and (ruled is None or len(foreign.text) < len(ruled.text)) else ruled
 
 
 def _ruled(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:

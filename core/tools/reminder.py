@@ -1,4 +1,4 @@
-"""The tool `reminder`: the model sets, lists and changes reminders and schedules. One face of `Appointments`."""
+"""The tool `reminder`: the model sets, lists and changes reminders and schedules."""
 
 from __future__ import annotations
 
@@ -65,12 +65,7 @@ async def _act(appointments: Appointments, asked: _Arguments, context: ToolConte
     if asked.job_id is None:
         raise ToolError(f"{asked.action} needs job_id, the number of the reminder; action 'list' shows them.")
     by = Account(platform=context.session.address.platform, user_id=context.sender.id)
-    act, said = {
-        "pause": (appointments.pause, "Paused until it is resumed."),
-        "resume": (appointments.resume, "Resumed."),
-        "remove": (appointments.remove, "Removed."),
-    }[asked.action]
-    return f"{said} {appointments.describe(await act(asked.job_id, context.scopes, by))}"
+    return await appointments.change(asked.action, asked.job_id, context.scopes, by)
 
 
 async def _add(appointments: Appointments, asked: _Arguments, context: ToolContext) -> str:
@@ -81,7 +76,7 @@ async def _add(appointments: Appointments, asked: _Arguments, context: ToolConte
         raise ToolError("add needs when, the time of the reminder. Ask the person if you do not know it.")
     sender = context.sender
     if asked.text.strip():
-        reading = await appointments.read((asked.when, asked.text))
+        reading = await appointments.read(asked.when, asked.text, is_prompt=asked.is_prompt)
     else:
         reading = await _whole(appointments, asked.when)
     job = await appointments.add(
@@ -93,7 +88,7 @@ async def _add(appointments: Appointments, asked: _Arguments, context: ToolConte
         is_prompt=asked.is_prompt,
     )
     doubt = "" if reading.is_certain else " (The words allow another reading: ask whether that time is meant.)"
-    return f"Reminder {job.id} is set: {appointments.when(job)}: {job.text}{doubt}"
+    return appointments.receipt(job) + doubt
 
 
 async def _whole(appointments: Appointments, line: str) -> Reading:

@@ -10,19 +10,18 @@ import typer
 
 from core.store.jobs import Job
 from core.types import Account, Address, Command, Scope
-from gateway import texts
 from gateway.cli.runtime import (
     HERE,
     OWN,
     AsJson,
     InScope,
+    Yes,
     chat,
     fail,
     is_bare,
     is_running,
     joined,
     load,
-    plain,
     print_json,
     say,
     say_json,
@@ -78,14 +77,17 @@ def _list(scope: InScope = None, as_json: AsJson = False) -> None:
     print_json(objects, scope) if as_json else chat(ReminderCommands, Command(name="cron"), scope)
 
 
-def _add(words: When, ask: Ask = False, to: To = None, as_json: AsJson = False) -> None:
+def _add(words: When, ask: Ask = False, to: To = None, yes: Yes = False, as_json: AsJson = False) -> None:
     """Set a reminder."""
 
     async def work(services: Services) -> None:
         appointments = services.appointments
-        reading = await appointments.read(joined(words))
-        if not reading.is_certain and sys.stdin.isatty() and not as_json:
-            typer.confirm(f"Do you mean {appointments.when(reading)}, “{reading.text}”?", abort=True)
+        reading = await appointments.read(joined(words), is_prompt=ask)
+        if not reading.is_certain and not yes:
+            meant = f"{appointments.when(reading)}, “{reading.text}”"
+            if as_json or not sys.stdin.isatty():
+                raise typer.BadParameter(f"nothing was set: add --yes if you mean {meant}", param_hint="--yes")
+            typer.confirm(f"Do you mean {meant}?", abort=True)
         target, scope = await _place(services, to)
         account = Account(platform=HERE.platform, user_id=HERE.chat_id)
         job = await appointments.add(reading, target=target, scope=scope, account=account, is_prompt=ask)
@@ -93,8 +95,7 @@ def _add(words: When, ask: Ask = False, to: To = None, as_json: AsJson = False) 
             say_json(_object(services, job))
             return
         where = "in the terminal" if target == HERE else f"on {target.platform.capitalize()}"
-        done = plain(texts.job_set(job.id, job.text, appointments.when(job), is_prompt=ask))
-        tell(f"{done.removesuffix('.')} ({where})")
+        tell(f"{appointments.receipt(job).removesuffix('.')} ({where})")
 
     visit(work)
 

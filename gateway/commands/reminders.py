@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from core.errors import Refused
 from core.markup.text import escape
+from core.scheduling.appointments import ACTIONS, Action
 from core.types import Answer, Command
 from gateway import texts
 from gateway.commands.context import CommandContext, announced
 from gateway.services import Services
-
-_CHANGES = ("pause", "resume", "remove", "run")
 
 
 class ReminderCommands:
@@ -21,7 +22,7 @@ class ReminderCommands:
         self._appointments = services.appointments
 
     def is_reading(self, command: Command) -> bool:
-        return command.name == "cron" and _action(command)[0] not in ("add", *_CHANGES)
+        return command.name == "cron" and _action(command)[0] not in ("add", *ACTIONS)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if command.name == "remind":
@@ -29,8 +30,8 @@ class ReminderCommands:
         action, rest = _action(command)
         if action == "add":
             return await self._add(rest, context, is_prompt=True)
-        if action in _CHANGES:
-            return await self._change(action, rest, context)
+        if action in ACTIONS:
+            return await self._change(cast(Action, action), rest, context)
         if action in ("", "list"):
             jobs = await self._appointments.list(context.scopes)
             here = context.inbound.address
@@ -45,7 +46,7 @@ class ReminderCommands:
         if not line.strip():
             raise Refused(texts.REMIND_USAGE)
         appointments = self._appointments
-        reading = await appointments.read(line)
+        reading = await appointments.read(line, is_prompt=is_prompt)
         if not reading.is_certain:
             exact = appointments.exact(reading)
             name, arguments = ("cron", f"add {exact}") if is_prompt else ("remind", exact)
@@ -59,15 +60,14 @@ class ReminderCommands:
             origin=context.origin,
             is_prompt=is_prompt,
         )
-        return Answer(text=texts.job_set(job.id, job.text, appointments.when(job), is_prompt=is_prompt))
+        return Answer(text=escape(appointments.receipt(job)))
 
-    async def _change(self, action: str, rest: str, context: CommandContext) -> Answer:
+    async def _change(self, action: Action, rest: str, context: CommandContext) -> Answer:
         number = rest.strip().lstrip("#")
         if not (number.isascii() and number.isdigit() and len(number) < 18):
             raise Refused(f"Say which by its number: `/cron {action} 3`. `/cron` lists them.")
-        change = getattr(self._appointments, action)
-        job = await change(int(number), context.scopes, None if context.is_owner else context.account)
-        return Answer(text=f"{texts.JOB_DONE[action]}: {escape(self._appointments.describe(job))}")
+        by = None if context.is_owner else context.account
+        return Answer(text=escape(await self._appointments.change(action, int(number), context.scopes, by)))
 
 
 def _action(command: Command) -> tuple[str, str]:

@@ -24,6 +24,7 @@ class UsageCommands:
 
     def __init__(self, services: Services) -> None:
         self._report = services.usage_report
+        self._conversations = services.conversations
         self._zone = ZoneInfo(services.settings.general.zone)
 
     def is_reading(self, command: Command) -> bool:
@@ -43,6 +44,8 @@ class UsageCommands:
                 buttons = tuple(button(str(session.id), "usage", str(session.id)) for session, _ in sessions)
                 return Answer(text=self._table("Conversation", rows, is_wide=context.is_wide), buttons=buttons)
             case [number] if number.isdecimal() and len(number) < 19:
+                if await self._conversations.find(int(number), context.scopes) is None:
+                    raise Refused(f"There is no conversation {int(number)} here. `/usage sessions` lists the latest.")
                 spending = await self._report.session(int(number), context.scopes)
                 return Answer(text=self._details(f"Conversation {int(number)}", spending))
         raise Refused(texts.USAGE_USAGE)

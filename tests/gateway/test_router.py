@@ -387,7 +387,7 @@ async def test_a_scheduled_question_is_asked_only_while_who_planned_it_is_served
 async def test_a_day_of_every_month_repeats_and_is_read_back(home: Path) -> None:
     async with open_corridor(home) as corridor:
         done = await corridor.say("/remind on the 1st of every month pay rent")
-        assert "every month on the 1st at 09:00, next " in done.text
+        assert "on the first day of every month at 09:00, next " in done.text
         [job] = await corridor.services.jobs.active()
         assert (job.schedule.cron, job.text) == ("0 9 1 * *", "pay rent")
         asked = await corridor.say("/remind tomorrow at 9 take pills daily")

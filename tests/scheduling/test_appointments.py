@@ -51,12 +51,14 @@ def _session(scope: Scope, chat_id: str, clock: SteadyClock) -> Session:
 
 
 async def _added(appointments: Appointments, line: str, origin: str | None = None) -> Job:
-    return await appointments.add(line, target=CHAT, scope=ANA, origin=origin)
+    return await appointments.add(await appointments.read(line), target=CHAT, scope=ANA, origin=origin)
 
 
 async def test_a_line_becomes_a_job(appointments: Appointments, changes: _Calls, clock: SteadyClock) -> None:
     account = Account(platform="telegram", user_id="42")
-    job = await appointments.add("tomorrow at 9 call Ana", target=CHAT, scope=ANA, account=account)
+    job = await appointments.add(
+        await appointments.read("tomorrow at 9 call Ana"), target=CHAT, scope=ANA, account=account
+    )
     assert (job.text, job.target, job.scope, job.account) == ("call Ana", CHAT, ANA, account)
     assert job.next_at == job.schedule.at == datetime(2026, 11, 21, 9, tzinfo=UTC)
     assert job.created_at == clock.now()
@@ -84,14 +86,16 @@ async def test_read_back_with_date_and_zone(appointments: Appointments, line: st
 
 
 async def test_when_and_text_apart(appointments: Appointments) -> None:
-    wish = ("every monday at 8:30", "what is new at 5?")
-    job = await appointments.add(wish, target=CHAT, scope=ANA, is_prompt=True)
+    reading = await appointments.read("every monday at 8:30", "what is new at 5?", is_prompt=True)
+    job = await appointments.add(reading, target=CHAT, scope=ANA, is_prompt=True)
     assert job.schedule.cron == "30 8 * * 1"
     assert job.next_at == datetime(2026, 11, 23, 8, 30, tzinfo=UTC)
     assert job.text == "what is new at 5?"
     assert appointments.describe(job).endswith("every Monday at 08:30 (Europe/Lisbon): asks me: what is new at 5?")
     with pytest.raises(Refused, match="what is 'call Bob'"):
-        await appointments.add(("tomorrow at 9 call Bob", "x"), target=CHAT, scope=ANA)
+        await appointments.read("tomorrow at 9 call Bob", "x")
+    with pytest.raises(Refused, match="What should I be asked then"):
+        await appointments.read("every monday at 8:30", is_prompt=True)
 
 
 async def test_a_doubt_can_be_asked_back(appointments: Appointments, changes: _Calls) -> None:
@@ -140,7 +144,10 @@ async def test_a_scope_holds_so_many(appointments: Appointments) -> None:
         await _added(appointments, "in 40 minutes tea")
     assert await _added(appointments, "in 20 minutes tea", "o20") == jobs[1]
     bobs = await appointments.add(
-        "in 5 minutes tea", target=Address(platform="telegram", chat_id="43"), scope=BOB, account=None
+        await appointments.read("in 5 minutes tea"),
+        target=Address(platform="telegram", chat_id="43"),
+        scope=BOB,
+        account=None,
     )
     assert bobs.scope == BOB
     await appointments.remove(jobs[0].id, MINE)
@@ -200,4 +207,4 @@ async def test_what_is_not_yours_does_not_exist(appointments: Appointments, chan
 
 async def test_not_where_others_would_hear_it(appointments: Appointments) -> None:
     with pytest.raises(Refused, match="others would see it"):
-        await appointments.add("in 5 minutes x", target=CHAT, scope=BOB)
+        await appointments.add(await appointments.read("in 5 minutes x"), target=CHAT, scope=BOB)

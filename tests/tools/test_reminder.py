@@ -53,7 +53,7 @@ def test_the_schema_is_the_one_arguments_are_read_with(tool: Tool) -> None:
 
 async def test_set_list_pause_resume_remove(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
     said = await tool.run({"action": "add", "when": "tomorrow at 09:00", "text": "call Bob"}, context)
-    assert said == "Reminder 1 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon): call Bob"
+    assert said == "Reminder 1 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “call Bob”."
     (job,) = await appointments.list(context.scopes)
     assert (job.target, job.scope, job.account) == (CHAT, ANA, Account(platform="telegram", user_id="42"))
     assert await tool.run({"action": "list"}, context) == "1: Saturday 21 November 2026 at 09:00: call Bob"
@@ -72,14 +72,14 @@ async def test_a_prompt(tool: Tool, appointments: Appointments, context: ToolCon
 
 async def test_a_doubt_is_said(tool: Tool, context: ToolContext) -> None:
     said = await tool.run({"action": "add", "when": "at 5", "text": "call Bob"}, context)
-    assert said.startswith("Reminder 1 is set: Friday 20 November 2026 at 17:00 (Europe/Lisbon): call Bob")
+    assert said.startswith("Reminder 1 is set: Friday 20 November 2026 at 17:00 (Europe/Lisbon): “call Bob”.")
     assert "another reading" in said
 
 
 async def test_a_whole_line(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
     """As the offline answer passes it on: only what leaves no doubt is taken."""
     said = await tool.run({"action": "add", "when": "to call Bob tomorrow at 9", "text": ""}, context)
-    assert said == "Reminder 1 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon): call Bob"
+    assert said == "Reminder 1 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “call Bob”."
     with pytest.raises(ToolError) as refusal:
         await tool.run({"action": "add", "when": "to call Bob at 5", "text": ""}, context)
     assert str(refusal.value).endswith("say: remind me 2026-11-20 17:00 | call Bob")

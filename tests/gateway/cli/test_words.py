@@ -229,7 +229,13 @@ def test_a_file_in_the_way_is_one_sentence(mneme: Mneme) -> None:
 
 def test_a_chat_s_words_are_the_shell_s_words(mneme: Mneme) -> None:
     assert mneme("remind", "2026-12-01", "10:00", "call", "Ana").startswith("Reminder 1 is set: ")
+    for more in ((), ("--json",)):
+        code, error = mneme.code("remind", "tomorrow at 5 feed the cat", *more)
+        assert code == 2
+        assert "17:00" in error.replace("\n", " "), "who is not there to answer reads what was understood"
     assert "1 active" in mneme("status")
+    assert "17:00" in mneme("remind", "tomorrow at 5 feed the cat", "--yes")
+    mneme("cron", "remove", "2")
     mneme("memory", "add", "likes", "tea")
     assert "Now noted: “likes mate”" in mneme("memory", "replace", "tea => likes mate")
     mneme("remember", "Ana", "lives", "in", "Porto")

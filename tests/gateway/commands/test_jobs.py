@@ -24,5 +24,7 @@ async def test_in_a_room_a_plan_is_its_makers_and_the_owners(home: Path) -> None
             assert "only who made" in (await in_room(corridor, f"/cron {action} 1", "7")).text
         assert "only who made" in (await in_room(corridor, "/cron remove 2", "8")).text
         assert "call Ana" in (await in_room(corridor, "/cron", "7")).text
+        assert "add, pause, resume, run and remove" in (await in_room(corridor, "/cron frob", "7")).text
+        assert "What should I be asked then?" in (await in_room(corridor, "/cron add daily at 8", "7")).text
         assert (await in_room(corridor, "/cron pause 2", "7")).text.startswith("Paused")
         assert (await in_room(corridor, "/cron remove 2", "42")).text.startswith("Removed")

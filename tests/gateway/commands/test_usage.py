@@ -78,6 +78,7 @@ async def test_by_month_and_by_conversation(home: Path) -> None:
         one = await _usage(corridor, "1")
         assert one.startswith("**Conversation 1**: 100,000 tokens in, 0 of them read from the cache (0 %), 100,000 ")
         assert "100,000 tokens in 1 request at the first request of a conversation" in one
+        assert (await _usage(corridor, "99")).startswith("There is no conversation 99 here.")
         assert await _usage(corridor, "1", who="7") == (await _usage(corridor, "99")).replace("99", "1")
 
 
