@@ -43,7 +43,7 @@ from core.search.provider import HistoryProvider
 from core.store.fact_search import FactBacklog
 from core.store.sqlite.fact_index import FactIndex
 from core.store.sync import PLATFORM as MEMORY
-from core.store.sync import SyncQueue, SyncSource
+from core.store.sync import SyncQueue
 from core.tools.reminder import reminder
 from core.tools.session_search import session_search
 from core.usage.metered_model import MeteredModel
@@ -258,10 +258,9 @@ def _memory(
     """Built-in memories and the services of the settings; one that cannot be had is a warning."""
     settings = services.settings
     found, wrong = chosen(settings)
-    queue, source = SyncQueue(services.database, services.clock), SyncSource(services.database)
-    externals = ExternalProviders(
-        sync=Sync(queue, source, services.clock, on_wake, found), home=settings.home, notify=owner_notices.tell
-    )
+    queue = SyncQueue(services.database, services.clock, on_wake)
+    sync = Sync(queue, services.clock, found)
+    externals = ExternalProviders(sync=sync, home=settings.home, notify=owner_notices.tell)
     memory = MemoryManager(builtins, services.clock, settings.memory.prefetch_timeout_s, externals)
     for problem in wrong.values():
         memory.warn(problem)

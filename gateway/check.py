@@ -19,7 +19,6 @@ from core.memory.guarded_provider import ProviderThread, foreign
 from core.memory.provider import MemoryProvider
 from core.store.sqlite import database as sqlite
 from core.store.sqlite.fact_index import FactIndex
-from core.store.sync import SyncQueue
 from gateway import texts
 from gateway.services import Services, WallClock, chosen, client
 
@@ -162,11 +161,10 @@ async def _provider(settings: Settings, name: str) -> str:
         raise ConfigError(wrong[name])
     await _assert_available(next(one for one in found if one.name == name))
     async with Services.open(settings) as services:
-        queue = SyncQueue(services.database, services.clock)
-        counts, backfill = await queue.counts(name), await queue.backfill(name)
+        counts = await services.sync_queue.counts(name)
     if counts.dead:
         raise ConfigError(f"{texts.given_up(counts).capitalize()}. `mneme memory sync {name}` sends it again.")
-    return f"It can be used; {texts.sync_state(counts, backfill) or 'it has taken all that it was told'}."
+    return f"It can be used; {texts.sync_state(counts) or 'it has taken all that it was told'}."
 
 
 async def _assert_available(provider: MemoryProvider) -> None:

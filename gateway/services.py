@@ -33,7 +33,7 @@ from core.store.people import People
 from core.store.personal_data import PersonalData
 from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
-from core.store.sync import SyncQueue, SyncSource
+from core.store.sync import SyncQueue
 from core.store.usage import UsageLog
 from core.types import Account, Scope
 from core.usage.report import Prices, UsageReport
@@ -84,7 +84,8 @@ class Services:
         self.usage_log = UsageLog(database)
         prices = Prices(settings.usage.prices, settings.usage.currency)
         self.usage_report = UsageReport(self.usage_log, prices, clock, zone)
-        sync = Sync(SyncQueue(database, clock), SyncSource(database), clock, on_change)
+        self.sync_queue = SyncQueue(database, clock, on_change)
+        sync = Sync(self.sync_queue, clock)
         self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, [sync])
         self.epoch_guard = EpochGuard(database, self.forgetting.invalidate)
 

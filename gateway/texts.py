@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, tzinfo
 
 from core.errors import MnemeError
 from core.markup.text import escape
-from core.store.sync import Backfill, QueueCounts
+from core.store.sync import QueueCounts
 from core.store.usage import MissCause
 from core.types import Account, CallKind, Scope
 
@@ -383,15 +383,13 @@ USAGE_USAGE = "Write /usage, /usage months, /usage sessions, or /usage and the n
 # Memory services
 
 
-def sync_state(counts: QueueCounts, backfill: Backfill | None) -> str:
+def sync_state(counts: QueueCounts) -> str:
     """How a service stands with what it is to be told; empty when it was told everything."""
     parts = [given_up(counts)]
     if counts.waiting:
         tried = f" (the last try: {counts.reason})" if counts.reason and not counts.dead else ""
         waits = f"wait{'s' * (counts.waiting == 1)} to be delivered{tried}"
         parts.insert(0, f"{counted(counts.waiting, 'message')} to it {waits}")
-    if backfill is not None:
-        parts.append(f"{(backfill.next_id - 1) * 100 // max(backfill.last_id, 1)} % of the past has been sent")
     return "; ".join(filter(None, parts))
 
 

@@ -7,17 +7,18 @@ is cut, and left out where it looks wrong.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import re
 import threading
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -30,7 +31,6 @@ from core.text.sanitize import on_one_line
 from core.types import Json, Message, Scope, Session, Tool, ToolContext
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 FAILURES = 3
 """In a row, that open the circuit breaker."""
@@ -38,6 +38,8 @@ SHORTEST_REST = timedelta(seconds=30)
 LONGEST_REST = timedelta(hours=1)
 DELIVERY_S = 30.0
 """Limit of an external call: a delivery from the outbox, a tool, the start."""
+DELIVERIES = 4
+"""At a time to one service."""
 SEARCH_S = 20.0
 """Limit of a search; what comes too late for its turn serves the next one."""
 OWN_BLOCK_TIMEOUTS = 5
@@ -45,7 +47,7 @@ OWN_BLOCK_TIMEOUTS = 5
 CLOSING_S = 1.0
 REASON_CHARS = 120
 SESSIONS = 64
-"""Finished searches are kept for so many conversations."""
+"""What was found for the next turn is kept for so many of them."""
 LINES = 12
 LINE_CHARS = 600
 TEXT_CHARS = 4_000
@@ -114,13 +116,15 @@ class CircuitBreaker:
         self._is_probing = False
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Search:
-    """`is_late`: a turn has waited for it already."""
-
     task: asyncio.Task[list[str]]
     scopes: frozenset[Scope]
-    is_late: bool
+
+    def lines(self, scopes: frozenset[Scope]) -> list[str]:
+        """None before it is over, or for who may see something else than who asked."""
+        is_over = self.task.done() and not self.task.cancelled()
+        return self.task.result() if is_over and self.scopes == scopes else []
 
 
 class GuardedProvider:
@@ -145,7 +149,9 @@ class GuardedProvider:
         self._spawn = spawn
         self._on_open = on_open
         self._searches: dict[int, _Search] = {}
-        self._lock = asyncio.Lock()
+        """By session: those for its next turn, and one that its last turn did not wait for."""
+        self._deliveries = asyncio.Semaphore(DELIVERIES)
+        self._starting = asyncio.Lock()
         self._is_ready = False
         self._log = structlog.get_logger("memory").bind(provider=provider.name)
 
@@ -160,40 +166,30 @@ class GuardedProvider:
     def is_told(self, session: Session) -> bool:
         return not self.is_external or is_remembered(session)
 
-    async def come_up(self) -> None:
-        async def nothing() -> None:
-            """Only the provider is made ready."""
-
+    async def start(self) -> None:
         try:
-            await self._admitted(nothing, DELIVERY_S)
+            await self._call(lambda: asyncio.sleep(0), DELIVERY_S, is_proof=True)
         except MnemeError as error:
             self._log.warning("a memory did not come up", error=str(error))
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Lines for the turn about `text`, and those found for this conversation since the last one."""
-        loop = asyncio.get_running_loop()
-        ends_at = loop.time() + self._timeout_s
-        search = self._searches.get(context.session.id)
-        if search is not None and not search.task.done():
-            if not search.is_late:
-                search.is_late = True
-                await asyncio.wait({search.task}, timeout=self._timeout_s)
-            if not search.task.done():
-                # One turn has waited for it, the others do not; no second one is sent after one that hangs.
-                return ()
-        kept = self._found(context)
-        search = self._search(lambda: self.provider.prefetch(text, context), context, is_late=True)
-        await asyncio.wait({search.task}, timeout=max(0.0, ends_at - loop.time()))
+        """Lines for the turn about `text`, and those found for this session since the last one."""
+        earlier = self._searches.pop(context.session.id, None)
+        search = self._search(lambda: self.provider.prefetch(text, context), context)
+        await asyncio.wait({search.task}, timeout=self._timeout_s)
+        if search.task.cancelled():
+            # Something was erased meanwhile.
+            return ()
         if search.task.done():
-            return [*self._found(context), *kept]
-        self._log.warning("a memory took too long and was skipped")
-        return kept
+            self._searches.pop(context.session.id, None)
+        else:
+            self._log.warning("a memory took too long and was skipped")
+        return [*search.lines(context.scopes), *(earlier.lines(context.scopes) if earlier else ())]
 
     def queue(self, text: str, context: ToolContext) -> None:
         """Searches for the next turn while nobody waits."""
-        search = self._searches.get(context.session.id)
-        if implements(self.provider, "queue_prefetch") and (search is None or search.task.done()):
-            self._search(lambda: self.provider.queue_prefetch(text, context), context, is_late=False)
+        if implements(self.provider, "queue_prefetch") and context.session.id not in self._searches:
+            self._search(lambda: self.provider.queue_prefetch(text, context), context)
 
     def searches(self) -> list[asyncio.Task[list[str]]]:
         return [search.task for search in self._searches.values() if not search.task.done()]
@@ -222,28 +218,26 @@ class GuardedProvider:
         """What a hook returns, none or one. Success does not close the breaker: most hooks never ask the service."""
         if not implements(self.provider, hook) or self._breaker.is_open:
             return []
-        call = getattr(self.provider, hook)
         try:
-            return [
-                await self._call(lambda: self._ready(lambda: call(*arguments)), timeout_s or self._timeout_s, False)
-            ]
+            return [await self._call(partial(getattr(self.provider, hook), *arguments), timeout_s or self._timeout_s)]
         except MnemeError as error:
             self._log.warning("a memory failed and was skipped", hook=hook, error=str(error))
             return []
 
     async def deliver(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Raises DeliveryError, permanent when the service refused for good; StoreError."""
-        try:
-            return await self._admitted(call, DELIVERY_S)
-        except (Refused, ToolError) as error:
-            raise DeliveryError(f"{self.provider.name} refused: {error}", is_permanent=True) from error
+        """Raises DeliveryError, permanent when the service refused for good."""
+        async with self._deliveries:
+            try:
+                return await self._call(call, DELIVERY_S, is_proof=True)
+            except (Refused, ToolError) as error:
+                raise DeliveryError(f"{self.provider.name} refused: {error}", is_permanent=True) from error
 
     async def tools(self) -> Sequence[Tool]:
         """Raises ConfigError when it cannot say them."""
         if (self.is_external and self.provider.mode == "context") or not implements(self.provider, "tools"):
             return ()
         try:
-            given = await self._call(lambda: self._run(self.provider.tools), self._timeout_s, False)
+            given = await self._call(self.provider.tools, self._timeout_s, is_started=False)
         except MnemeError as error:
             raise ConfigError(f"they cannot be asked for: {error}") from error
         if not isinstance(given, (list, tuple)) or not all(isinstance(tool, Tool) for tool in given):
@@ -255,7 +249,9 @@ class GuardedProvider:
         if not is_remembered(context.session):
             raise ToolError(f"{name} asks a service outside, which is not done here. Go on without it.")
         try:
-            answer = await self._admitted(lambda: self.provider.call_tool(name, arguments, context), DELIVERY_S)
+            answer = await self._call(
+                lambda: self.provider.call_tool(name, arguments, context), DELIVERY_S, is_proof=True
+            )
         except (Refused, DeliveryError) as error:
             raise ToolError(f"{name} failed: {error} Go on without it.") from error
         if not isinstance(answer, str):
@@ -265,91 +261,78 @@ class GuardedProvider:
     async def close(self) -> None:
         if self._is_ready:
             try:
-                await self._call(lambda: self._run(self.provider.shutdown), self._timeout_s, False)
+                await self._call(self.provider.shutdown, self._timeout_s)
             except MnemeError as error:
                 self._log.warning("a memory did not close", error=str(error))
         if self._thread is not None:
             await self._thread.close()
 
-    def _search(self, call: Callable[[], Awaitable[Sequence[str]]], context: ToolContext, *, is_late: bool) -> _Search:
-        done = [key for key, search in self._searches.items() if search.task.done()]
-        for key in done[:-SESSIONS]:
-            del self._searches[key]
-        search = _Search(self._spawn(self._searched(call)), context.scopes, is_late)
+    def _search(self, call: Callable[[], Awaitable[Sequence[str]]], context: ToolContext) -> _Search:
+        if len(self._searches) >= SESSIONS:
+            del self._searches[next(iter(self._searches))]
+        search = _Search(self._spawn(self._found(call)), context.scopes)
         self._searches[context.session.id] = search
         return search
 
-    async def _searched(self, call: Callable[[], Awaitable[Sequence[str]]]) -> list[str]:
+    async def _found(self, call: Callable[[], Awaitable[Sequence[str]]]) -> list[str]:
         if self._breaker.rest_s > 0:
             return []
         try:
-            found = await self._admitted(call, SEARCH_S)
+            found = await self._call(call, SEARCH_S, is_proof=True)
         except MnemeError as error:
             self._log.warning("a memory failed and was skipped", error=str(error))
             return []
         return service_lines(self.provider.name, found) if self.is_external else list(found)
 
-    def _found(self, context: ToolContext) -> list[str]:
-        """What a finished search has found for the same scopes; given once."""
-        search = self._searches.pop(context.session.id, None)
-        if search is None or search.task.cancelled() or search.scopes != context.scopes:
-            return []
-        return search.task.result()
-
-    async def _admitted(self, call: Callable[[], Awaitable[T]], timeout_s: float) -> T:
-        if not self._breaker.admit():
+    async def _call(
+        self, call: Callable[[], Awaitable[T]], timeout_s: float, *, is_proof: bool = False, is_started: bool = True
+    ) -> T:
+        """`is_proof`: the breaker has to admit it, and success closes the breaker. Raises Refused, ToolError and
+        StoreError as they are, DeliveryError for everything else."""
+        if is_proof and not self._breaker.admit():
             reason = f"{self.provider.name} is out of order: {self._breaker.reason}"
             raise DeliveryError(reason, retry_after_s=self._breaker.rest_s)
-        return await self._call(lambda: self._ready(call), timeout_s, True)
-
-    async def _ready(self, call: Callable[[], Awaitable[T]]) -> T:
-        async with self._lock:
-            if not self._is_ready:
-                if not await self._run(self.provider.is_available):
-                    raise ConfigError(f"{self.provider.name} is not available; `mneme memory setup` sets it up.")
-                folder = self._folder
-                if folder is not None:
-                    await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
-                await self._run(lambda: self.provider.initialize(folder or Path()))
-                self._is_ready = True
-        return await self._run(call)
-
-    async def _run(self, call: Callable[[], Awaitable[T]]) -> T:
-        return await (call() if self._thread is None else self._thread.run(call))
-
-    async def _call(self, work: Callable[[], Awaitable[T]], timeout_s: float, is_proof: bool) -> T:
-        """`is_proof`: success says that the provider works. Raises Refused, ToolError and StoreError as they are,
-        DeliveryError for everything else."""
-        name = self.provider.name
         try:
             async with asyncio.timeout(timeout_s) as limit:
-                answer = await work()
-        except asyncio.CancelledError:
+                if is_started:
+                    await self._assert_ready()
+                answer = await self._run(call)
+        except (asyncio.CancelledError, StoreError):
             self._breaker.release()
             raise
         except (Refused, ToolError):
             # It works, it says no.
             self._breaker.succeed()
             raise
-        except StoreError:
-            self._breaker.release()
-            raise
-        except DeliveryError as error:
-            self._failed(str(error))
-            raise
         except Exception as error:
             reason = f"{type(error).__name__} {on_one_line(str(error))[:REASON_CHARS]}".strip()
-            if limit.expired():
+            if isinstance(error, DeliveryError):
+                reason = str(error)
+            elif limit.expired():
                 reason = f"no answer within {timeout_s:g} s"
-            self._failed(reason)
-            raise DeliveryError(f"{name} failed: {reason}") from error
+            if self._breaker.fail(reason):
+                self._on_open(self.provider.name, reason)
+            if isinstance(error, DeliveryError):
+                raise
+            raise DeliveryError(f"{self.provider.name} failed: {reason}") from error
         if is_proof:
             self._breaker.succeed()
         return answer
 
-    def _failed(self, reason: str) -> None:
-        if self._breaker.fail(reason):
-            self._on_open(self.provider.name, reason)
+    async def _assert_ready(self) -> None:
+        async with self._starting:
+            if self._is_ready:
+                return
+            if not await self._run(self.provider.is_available):
+                raise ConfigError(f"{self.provider.name} is not available; `mneme memory setup` sets it up.")
+            folder = self._folder
+            if folder is not None:
+                await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+            await self._run(lambda: self.provider.initialize(folder or Path()))
+            self._is_ready = True
+
+    async def _run(self, call: Callable[[], Awaitable[T]]) -> T:
+        return await (call() if self._thread is None else self._thread.run(call))
 
 
 def service_lines(name: str, found: Any) -> list[str]:
@@ -415,15 +398,15 @@ class ProviderThread:
     def __init__(self, name: str) -> None:
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._is_over = threading.Event()
 
     async def run(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Awaits `call` there; cancellation goes along. Raises DeliveryError for SystemExit and its like."""
+        """Calls it there, whether it is async or not; cancellation goes along. Raises DeliveryError for SystemExit and
+        its like."""
 
         async def work() -> T:
             try:
-                return await call()
+                answer = call()
+                return await answer if inspect.isawaitable(answer) else answer
             except Exception:
                 raise
             except BaseException as error:
@@ -431,64 +414,29 @@ class ProviderThread:
                 if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                     raise
                 # It would end the loop of this thread, or pass for a cancellation of the turn.
-                did = (
-                    "wanted to end the process with" if isinstance(error, SystemExit | KeyboardInterrupt) else "raised"
-                )
+                is_exit = isinstance(error, SystemExit | KeyboardInterrupt)
+                did = "wanted to end the process with" if is_exit else "raised"
                 raise DeliveryError(f"{self._name} {did} {type(error).__name__}") from error
 
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._opened()))
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            name = f"memory {self._name}"
+            self._thread = threading.Thread(target=_run_loop, args=(self._loop,), name=name, daemon=True)
+            self._thread.start()
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._loop))
 
     async def close(self) -> None:
         """A thread that does not end is given up: it cannot keep the process alive."""
-        if self._loop is None or self._thread is None:
-            return
-        self._is_over.set()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        await asyncio.to_thread(self._thread.join, CLOSING_S)
-        self._loop = self._thread = None
-
-    def _opened(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            self._loop, self._is_over = asyncio.new_event_loop(), threading.Event()
-            self._loop.set_default_executor(_DaemonThreads())
-            work, arguments = _run_loop, (self._loop, self._is_over)
-            self._thread = threading.Thread(target=work, args=arguments, name=f"memory {self._name}", daemon=True)
-            self._thread.start()
-        return self._loop
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop = None
+            await asyncio.to_thread(self._thread.join, CLOSING_S)
 
 
-def _run_loop(loop: asyncio.AbstractEventLoop, is_over: threading.Event) -> None:
-    asyncio.set_event_loop(loop)
-    while not is_over.is_set():
-        # A call may stop the loop, but not the work of others.
-        loop.run_forever()
-    rest = asyncio.all_tasks(loop)
-    for task in rest:
-        task.cancel()
-    if rest:
-        loop.run_until_complete(asyncio.wait(rest, timeout=CLOSING_S / 2))
-    loop.run_until_complete(loop.shutdown_asyncgens())
-    loop.close()
-
-
-class _DaemonThreads(ThreadPoolExecutor):
-    """A daemon thread for each call: the end of the process does not wait for it, as it does for those of a pool."""
-
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        future: Future[T] = Future()
-
-        def work() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                answer = fn(*args, **kwargs)
-            except BaseException as error:
-                future.set_exception(error)
-            else:
-                future.set_result(answer)
-
-        threading.Thread(target=work, daemon=True).start()
-        return future
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    # At its end the runner cancels what still runs and closes the loop.
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.get_loop().run_forever()
 
 
 @contextmanager

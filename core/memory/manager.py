@@ -23,7 +23,7 @@ from core.memory.smalltalk import is_smalltalk
 from core.memory.sync import Sync
 from core.ports import Clock
 from core.store.notes import NoteChange
-from core.store.sync import SyncTask
+from core.store.sync import SessionRange, SyncTask
 from core.text.sanitize import on_one_line
 from core.types import Address, Message, Scope, Session, Tool, ToolContext
 
@@ -99,7 +99,7 @@ class MemoryManager(MemoryProvider):
         await self._sync(lambda sync: sync.catch_up())
         async with asyncio.TaskGroup() as group:
             for one in self._external:
-                group.create_task(one.come_up())
+                group.create_task(one.start())
 
     async def on_start(self) -> None:
         await self._ask(self._own, "on_start", timeout_s=CATCH_UP_S)
@@ -133,10 +133,8 @@ class MemoryManager(MemoryProvider):
         """`rows`: those of the whole session, with those that it carries on."""
         if not is_remembered(session):
             return
-        own = [row for row in rows if row.session_id == session.id]
-        await self._sync(lambda sync: sync.turns(session, own))
-        turn = last_turn(own)
-        if turn:
+        await self._sync(lambda sync: sync.tell(SessionRange(session_id=session.id)))
+        if turn := last_turn([row for row in rows if row.session_id == session.id]):
             await self.sync_turn(session, turn, f"turn:{session.id}:{turn[0].id}")
 
     async def on_turn_start(self, context: ToolContext) -> None:
@@ -146,12 +144,12 @@ class MemoryManager(MemoryProvider):
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
         if is_remembered(session):
             own = [row for row in messages if row.session_id == session.id]
-            await self._sync(lambda sync: sync.end(session, own))
+            await self._sync(lambda sync: sync.tell(SessionRange(session_id=session.id)))
             # A new session does not wait for this.
             self._spawn(self._ask(self._own, "on_session_end", session, own, timeout_s=SETTLE_S))
 
     async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
-        await self._sync(lambda sync: sync.switch(new_id, parent_id, reason))
+        await self._sync(lambda sync: sync.tell_switch(new_id, parent_id, reason))
         await self._ask(self._own, "on_session_switch", new_id, parent_id, reason)
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
@@ -164,9 +162,8 @@ class MemoryManager(MemoryProvider):
         await self.notes_changed()
 
     async def notes_changed(self) -> None:
-        """Notes may have been changed, or a backfill asked for, also by another process."""
-        await self._sync(lambda sync: sync.notes())
-        await self._sync(lambda sync: sync.backfill())
+        """Notes may have been changed, also by another process."""
+        await self._sync(lambda sync: sync.tell_notes())
 
     async def tools(self) -> Sequence[Tool]:
         return await self.tools_beside(())
@@ -208,7 +205,6 @@ class MemoryManager(MemoryProvider):
         call = await self._services.sync.call_of(task, one.provider)
         if call is not None:
             await one.deliver(call)
-        await self._sync(lambda sync: sync.delivered(one.provider))
 
     async def given_up(self, key: str) -> None:
         """A task is not tried again; the owner is told where that was to erase something."""
@@ -271,7 +267,7 @@ class MemoryManager(MemoryProvider):
         except MnemeError as error:
             self._log.error("the owner was not told", error=str(error))
 
-    async def _sync(self, work: Callable[[Sync], Awaitable[None]]) -> None:
+    async def _sync(self, work: Callable[[Sync], Awaitable[object]]) -> None:
         """What cannot be queued now is found missing, and queued, by a later catch-up."""
         if self._services is None or not self._external:
             return

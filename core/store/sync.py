@@ -1,21 +1,22 @@
 """What memory services are told: sync tasks as items of the outbox, how far each service was told (the outbox forgets
 its keys after 30 days), and the rows that a task stands for. Tasks hold ids, never words.
 
-`SyncSource` is the one reader without a scope: what it finds goes to a service under its scope, and is shown to nobody.
+It reads without a scope: what it finds goes to a service under its scope, and is shown to nobody.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import groupby
 from typing import Literal
 
 from core.ports import Clock
 from core.store import rows
-from core.store.engine import Connection, Row
+from core.store.engine import Connection
 from core.store.notes import VERSIONS, NoteChange, change_of
 from core.store.outbox import OPEN, OutboxItem, fill_outbox_item
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of
@@ -83,19 +84,19 @@ class SyncTask:
         return replace(task, scope=Scope(key=scope), ids=tuple(ids))
 
 
-def forget_task(provider: str, session: str, scope: Scope, ids: Sequence[int], stamp: str = "") -> SyncTask:
-    """`stamp` tells the task from another one about the same ids."""
-    turn = f"forgotten.{zlib.crc32(json.dumps([*ids, stamp]).encode()):08x}"
-    return SyncTask(provider=provider, session=session, turn=turn, hook="on_forget", scope=scope, ids=tuple(ids))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Backfill:
-    """The sessions from `next_id` to `last_id` with a message since then are to be told."""
+class SessionRange:
+    """One session, or all with a message since then, imported ones among them or not."""
 
-    since: datetime
-    next_id: int
-    last_id: int
+    session_id: int | None = None
+    since: datetime | None = None
+    has_imported: bool = False
+
+    @property
+    def values(self) -> dict[str, object]:
+        first, last = (0, 2**63 - 1) if self.session_id is None else (self.session_id, self.session_id)
+        since = rows.maybe_timestamp(self.since) or 0
+        return {"first_session": first, "last_session": last, "since": since, "has_imported": self.has_imported}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,28 +122,78 @@ _RETRY = f"""
 UPDATE outbox SET dead_at = NULL, attempts = 0, next_at = :now
 WHERE {_OF_PREFIX} AND dead_at IS NOT NULL AND payload IS NOT NULL
 """
-_SESSIONS_SINCE = """
-SELECT COUNT(*) AS many, COALESCE(MAX(sessions.id), 0) AS last_id FROM sessions
-JOIN addresses ON addresses.id = sessions.address_id
-WHERE sessions.messages > 0 AND last_at >= :since AND addresses.platform <> 'cron'
+_SESSIONS = """
+SELECT sessions.id FROM sessions JOIN addresses ON addresses.id = sessions.address_id
+WHERE sessions.id BETWEEN :first_session AND :last_session AND sessions.last_at >= :since
+    AND addresses.platform <> 'cron' AND (:has_imported OR sessions.end_reason IS NOT 'import')
 """
-_BACKFILL = "SELECT * FROM pasts WHERE provider = :provider"
-_ASK_BACKFILL = """
-INSERT INTO pasts (provider, since, next_id, last_id) VALUES (:provider, :since, 1, :last_id)
-ON CONFLICT DO UPDATE SET since = excluded.since, next_id = 1, last_id = excluded.last_id
+_UNTOLD_TURNS = f"""
+SELECT rows.session_id, rows.id, rows.answered_id, sessions.ended_at IS NOT NULL AS is_over
+FROM (
+    SELECT id, session_id, role, LAG(role) OVER (PARTITION BY session_id ORDER BY id) AS role_before,
+        MAX(CASE WHEN role = 'assistant' AND tool_name IS NULL THEN id END) OVER (PARTITION BY session_id)
+            AS answered_id
+    FROM messages WHERE kind IN ('chat', 'quote') AND session_id IN ({_SESSIONS})
+) AS rows
+JOIN sessions ON sessions.id = rows.session_id
+LEFT JOIN told ON told.provider = :provider AND told.subject = CAST(rows.session_id AS TEXT)
+WHERE rows.role = 'user' AND rows.role_before IS NOT 'user' AND rows.id < rows.answered_id
+    AND rows.id > COALESCE(told.last_id, 0)
+ORDER BY rows.session_id, rows.id
 """
+"""A turn begins with what people said since the last answer. While its last row is a call of a tool or its result, it
+is not answered yet."""
+_UNTOLD_ENDS = f"""
+SELECT messages.session_id, MAX(messages.id) AS last_id FROM messages
+JOIN sessions ON sessions.id = messages.session_id AND sessions.ended_at IS NOT NULL
+LEFT JOIN told ON told.provider = :provider AND told.subject = messages.session_id || '.end'
+WHERE messages.kind IN ('chat', 'quote') AND messages.session_id IN ({_SESSIONS})
+GROUP BY messages.session_id HAVING MAX(messages.id) > COALESCE(MAX(told.last_id), 0)
+"""
+_UNTOLD_CHANGES = """
+SELECT id FROM notes
+WHERE (at >= :since OR id > (SELECT last_id FROM told WHERE provider = :provider AND subject = 'notes'))
+    AND 'memory:' || :provider || ':notes:' || notes.id || ':on_memory_write' NOT IN (SELECT key FROM outbox)
+ORDER BY id
+"""
+_PROVIDERS = "(SELECT DISTINCT provider FROM told) AS providers"
+_TOLD_MESSAGES = f"""
+SELECT DISTINCT told.provider, CAST(messages.session_id AS TEXT) AS session, scopes.key AS scope, messages.id
+FROM {_PROVIDERS} JOIN messages ON {in_list("messages.id", "message_ids")}
+JOIN sessions ON sessions.id = messages.session_id JOIN scopes ON scopes.id = sessions.scope_id
+JOIN told ON told.provider = providers.provider AND told.last_id >= messages.id
+    AND told.subject IN (CAST(messages.session_id AS TEXT), messages.session_id || '.end')
+ORDER BY told.provider, messages.session_id, messages.id
+"""
+_TOLD_CHANGES = f"""
+SELECT told.provider, 'notes' AS session, scopes.key AS scope, notes.id
+FROM {_PROVIDERS} JOIN notes ON {in_list("notes.id", "note_ids")} JOIN scopes ON scopes.id = notes.scope_id
+JOIN told ON told.provider = providers.provider AND told.subject = 'notes' AND told.last_id >= notes.id
+ORDER BY told.provider, scopes.key, notes.id
+"""
+_CHANGE = f"""
+SELECT versions.*, messages.session_id FROM ({VERSIONS} WHERE notes.id = :id) AS versions
+LEFT JOIN messages ON messages.id = versions.message_id
+"""
+_MESSAGE = """
+SELECT messages.id FROM messages JOIN addresses ON addresses.id = messages.address_id
+WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
+    AND messages.external_id = :external_id
+"""
+_ROWS = f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE session_id = :id AND kind IN ('chat', 'quote') ORDER BY id"
 
 
 class SyncQueue:
-    """The tasks of every service, and how far each was told."""
+    """The tasks of every service, how far each was told, and what stands behind the ids of a task. `on_wake` is called
+    when there is something to deliver."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, on_wake: Callable[[], None] = lambda: None) -> None:
         self._database = database
         self._clock = clock
+        self._on_wake = on_wake
 
-    async def put(self, tasks: Sequence[SyncTask], subject: str = "", last_id: int = 0) -> None:
-        """Queues tasks of one service, due now, each unless it is there; in the same transaction marks all of `subject`
-        up to `last_id` as told."""
+    async def put(self, tasks: Sequence[SyncTask], told: Mapping[str, int] | None = None) -> None:
+        """Queues tasks, due now, each unless it is there. `told`: up to which id, by subject, their service then is."""
         now = self._clock.now()
 
         def work(connection: Connection) -> None:
@@ -150,27 +201,70 @@ class SyncQueue:
                 answer = Answer(text=task.payload)
                 item = OutboxItem(key=task.key, kind="memory", address=task.address, answer=answer, next_at=now)
                 fill_outbox_item(connection, item, now, None)
-            if subject and tasks:
+            for subject, last_id in (told or {}).items():
                 connection.execute(_MARK, {"provider": tasks[0].provider, "subject": subject, "last_id": last_id})
 
-        await self._database.write(work, has_words=False)
+        if tasks:
+            await self._database.write(work, has_words=False)
+            self._on_wake()
 
-    async def last_told(self, provider: str, subject: str) -> int:
-        """Up to which id a subject is told; 0 for nothing."""
-        statement = "SELECT last_id FROM told WHERE provider = :provider AND subject = :subject"
-        row = await self._database.fetch_one(statement, {"provider": provider, "subject": subject})
-        return 0 if row is None else int(row["last_id"])
+    async def put_turns(self, provider: str, sessions: SessionRange, size: int) -> int:
+        """Queues the answered turns that it does not know, `size` to a task, the rest when the session is over.
+        Returns how many sessions they are of."""
+        found = await self._database.fetch_all(_UNTOLD_TURNS, sessions.values | {"provider": provider})
+        tasks: list[SyncTask] = []
+        told: dict[str, int] = {}
+        for session_id, turns in groupby(found, key=lambda row: row["session_id"]):
+            rest = list(turns)
+            while len(rest) >= size or (rest and rest[0]["is_over"]):
+                batch, rest = rest[:size], rest[size:]
+                span = f"{batch[0]['id']}-{batch[-1]['id']}"
+                tasks.append(SyncTask(provider=provider, session=str(session_id), turn=span, hook="sync_turn"))
+                told[str(session_id)] = rest[0]["id"] - 1 if rest else batch[-1]["answered_id"]
+        await self.put(tasks, told)
+        return len(told)
 
-    async def providers(self) -> Sequence[str]:
-        """The services that were ever told something."""
-        found = await self._database.fetch_all("SELECT DISTINCT provider FROM told ORDER BY provider")
-        return [row["provider"] for row in found]
+    async def put_ends(self, provider: str, sessions: SessionRange) -> None:
+        """Queues that sessions are over."""
+        found = await self._database.fetch_all(_UNTOLD_ENDS, sessions.values | {"provider": provider})
+        ended = {str(row["session_id"]): row["last_id"] for row in found}
+        tasks = [
+            SyncTask(provider=provider, session=session, turn=str(last_id), hook="on_session_end")
+            for session, last_id in ended.items()
+        ]
+        await self.put(tasks, {f"{session}.end": last_id for session, last_id in ended.items()})
 
-    async def batches(self, provider: str, session: str) -> Sequence[tuple[int, int]]:
-        """The first messages of the first and last turn of each sync_turn, oldest first, as far as known."""
-        found = await self._database.fetch_all(f"SELECT key FROM outbox WHERE {_OF_PREFIX}", _range(provider, session))
-        tasks = [SyncTask.parse(row["key"]) for row in found]
-        return sorted({task.turns for task in tasks if task is not None and task.hook == "sync_turn"})
+    async def put_changes(self, provider: str, since: datetime) -> None:
+        """Queues changes of notes: those since then, and all after the last that it was told."""
+        values = {"provider": provider, "since": rows.timestamp(since)}
+        ids = [row["id"] for row in await self._database.fetch_all(_UNTOLD_CHANGES, values)]
+        tasks = [SyncTask(provider=provider, session=NOTES, turn=str(one), hook="on_memory_write") for one in ids]
+        await self.put(tasks, {NOTES: ids[-1]} if ids else {})
+
+    async def forget_tasks(
+        self, message_ids: Sequence[int], note_ids: Sequence[int], stamp: str = ""
+    ) -> Sequence[SyncTask]:
+        """For every service that was told of some of it: to forget that, and to be told anew what else it was told with
+        it. The same tasks for the same ids and `stamp`."""
+        values = {"message_ids": list_value(message_ids), "note_ids": list_value(note_ids)}
+        found = [
+            *await self._database.fetch_all(_TOLD_MESSAGES, values),
+            *await self._database.fetch_all(_TOLD_CHANGES, values),
+        ]
+        tasks: list[SyncTask] = []
+        for _, group in groupby(found, key=lambda row: (row["provider"], row["session"], row["scope"])):
+            told = list(group)
+            ids = tuple(row["id"] for row in told)
+            mark = f"{zlib.crc32(json.dumps([*ids, stamp]).encode()):08x}"
+            task = SyncTask(
+                provider=told[0]["provider"], session=told[0]["session"], turn=f"forgotten.{mark}", hook="on_forget"
+            )
+            tasks.append(replace(task, scope=Scope(key=told[0]["scope"]), ids=ids))
+            batches = await self._batches(task.provider, task.session)
+            touched = {max((batch for batch in batches if batch[0] <= one), default=None) for one in ids}
+            for first, last in sorted(filter(None, touched)):
+                tasks.append(replace(task, turn=f"{first}-{last}.{mark}", hook="sync_turn"))
+        return tasks
 
     async def counts(self, provider: str) -> QueueCounts:
         (row,) = await self._database.fetch_all(_COUNTS, _range(provider))
@@ -181,99 +275,13 @@ class SyncQueue:
         values = _range(provider) | {"now": rows.timestamp(self._clock.now())}
         return await self._database.execute(_RETRY, values, has_words=False)
 
-    async def request_backfill(self, provider: str, since: datetime) -> int:
-        """Returns how many sessions have a message since then; what was told is not told again."""
-        values = {"provider": provider, "since": rows.timestamp(since)}
-
-        def work(connection: Connection) -> int:
-            row = connection.execute(_SESSIONS_SINCE, values).fetchone()
-            connection.execute(_ASK_BACKFILL, values | {"last_id": row["last_id"]})
-            return int(row["many"])
-
-        return await self._database.write(work, has_words=False)
-
-    async def backfill(self, provider: str) -> Backfill | None:
-        return _backfill(await self._database.fetch_one(_BACKFILL, {"provider": provider}))
-
-    async def advance_backfill(self, provider: str, next_id: int) -> Backfill | None:
-        """Everything before session `next_id` is queued; returns what is left."""
-        values = {"provider": provider, "next_id": next_id}
-
-        def work(connection: Connection) -> Backfill | None:
-            connection.execute("UPDATE pasts SET next_id = :next_id WHERE provider = :provider", values)
-            connection.execute("DELETE FROM pasts WHERE provider = :provider AND next_id > last_id", values)
-            return _backfill(connection.execute(_BACKFILL, values).fetchone())
-
-        return await self._database.write(work, has_words=False)
-
-
-def _backfill(row: Row | None) -> Backfill | None:
-    if row is None:
-        return None
-    return Backfill(since=rows.moment(row["since"]), next_id=row["next_id"], last_id=row["last_id"])
-
-
-def _range(*parts: str) -> dict[str, object]:
-    """The keys with this prefix, as a range of their index."""
-    prefix = f"{':'.join((PLATFORM, *parts))}:"
-    return {"first": prefix, "last": prefix + "\U0010ffff"}
-
-
-_LATELY = f"""
-{SESSIONS} WHERE sessions.scope_id IN (SELECT id FROM scopes) AND sessions.last_at >= :since
-AND sessions.end_reason IS NOT 'import' ORDER BY sessions.id
-"""
-_BACKFILLED = f"""
-{SESSIONS} WHERE sessions.scope_id IN (SELECT id FROM scopes) AND sessions.messages > 0
-AND sessions.last_at >= :since AND sessions.id BETWEEN :next_id AND :last_id ORDER BY sessions.id LIMIT :limit
-"""
-_CHANGE = f"""
-SELECT versions.*, messages.session_id FROM ({VERSIONS} WHERE notes.id = :id) AS versions
-LEFT JOIN messages ON messages.id = versions.message_id
-"""
-_MESSAGE = """
-SELECT messages.id, messages.session_id FROM messages JOIN addresses ON addresses.id = messages.address_id
-WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
-    AND messages.external_id = :external_id
-"""
-_OWNERS = f"""
-SELECT scopes.key, notes.id FROM notes JOIN scopes ON scopes.id = notes.scope_id
-WHERE {in_list("notes.id", "ids")} ORDER BY scopes.key, notes.id
-"""
-
-
-class SyncSource:
-    """Sessions, turns and changes of notes by id, whosever they are. Never writes."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     async def session(self, session_id: int) -> Session | None:
         row = await self._database.fetch_one(f"{SESSIONS} WHERE sessions.id = :id", {"id": session_id})
         return None if row is None else session_of(row)
 
     async def rows(self, session_id: int) -> Sequence[Message]:
         """The session's own that the model may see, oldest first, without erased ones."""
-        statement = f"""
-            SELECT {MESSAGE_COLUMNS} FROM messages WHERE session_id = :id AND kind IN ('chat', 'quote') ORDER BY id
-        """
-        return [message_of(row) for row in await self._database.fetch_all(statement, {"id": session_id})]
-
-    async def recent_sessions(self, since: datetime) -> Sequence[Session]:
-        """With a message since then, open or ended, without imported ones."""
-        found = await self._database.fetch_all(_LATELY, {"since": rows.timestamp(since)})
-        return [session_of(row) for row in found]
-
-    async def backfill_sessions(self, backfill: Backfill, limit: int) -> Sequence[Session]:
-        """The first ones of a backfill, also imported ones."""
-        span = {"since": rows.timestamp(backfill.since), "next_id": backfill.next_id, "last_id": backfill.last_id}
-        return [session_of(row) for row in await self._database.fetch_all(_BACKFILLED, span | {"limit": limit})]
-
-    async def changes(self, since: datetime, after_id: int) -> Sequence[int]:
-        """Ids of changes of notes, oldest first."""
-        statement = "SELECT id FROM notes WHERE at >= :since AND id > :after ORDER BY id"
-        values = {"since": rows.timestamp(since), "after": after_id}
-        return [row["id"] for row in await self._database.fetch_all(statement, values)]
+        return [message_of(row) for row in await self._database.fetch_all(_ROWS, {"id": session_id})]
 
     async def change(self, change_id: int) -> tuple[NoteChange, Session | None] | None:
         """With the session it was made in where that is known; None when it is gone."""
@@ -282,24 +290,19 @@ class SyncSource:
             return None
         return change_of(row), None if row["session_id"] is None else await self.session(row["session_id"])
 
-    async def owners(self, change_ids: Sequence[int]) -> Sequence[tuple[Scope, Sequence[int]]]:
-        """These changes of notes by scope."""
-        found: dict[str, list[int]] = {}
-        for row in await self._database.fetch_all(_OWNERS, {"ids": list_value(change_ids)}):
-            found.setdefault(row["key"], []).append(row["id"])
-        return [(Scope(key=key), ids) for key, ids in found.items()]
-
-    async def sessions_of(self, message_ids: Sequence[int]) -> Sequence[tuple[Session, Sequence[int]]]:
-        """These messages by session, erased ones too."""
-        statement = f"SELECT session_id, id FROM messages WHERE {in_list('id', 'ids')} ORDER BY session_id, id"
-        found: dict[int, list[int]] = {}
-        for row in await self._database.fetch_all(statement, {"ids": list_value(message_ids)}):
-            found.setdefault(row["session_id"], []).append(row["id"])
-        sessions = [(await self.session(session_id), ids) for session_id, ids in found.items()]
-        return [(session, ids) for session, ids in sessions if session is not None]
-
-    async def message(self, address: Address, external_id: str) -> tuple[Session, int] | None:
-        """The message that a platform knows by this id, with its session."""
+    async def message_id(self, address: Address, external_id: str) -> int | None:
+        """Of the message that a platform knows by this id."""
         row = await self._database.fetch_one(_MESSAGE, rows.place(address) | {"external_id": rows.clean(external_id)})
-        session = None if row is None else await self.session(row["session_id"])
-        return None if row is None or session is None else (session, row["id"])
+        return None if row is None else int(row["id"])
+
+    async def _batches(self, provider: str, session: str) -> Sequence[tuple[int, int]]:
+        """The first messages of the first and last turn of each sync_turn, as far as the outbox knows them."""
+        found = await self._database.fetch_all(f"SELECT key FROM outbox WHERE {_OF_PREFIX}", _range(provider, session))
+        tasks = [SyncTask.parse(row["key"]) for row in found]
+        return [task.turns for task in tasks if task is not None and task.hook == "sync_turn"]
+
+
+def _range(*parts: object) -> dict[str, object]:
+    """The keys with this prefix, as a range of their index."""
+    prefix = f"{PLATFORM}:{':'.join(map(str, parts))}:"
+    return {"first": prefix, "last": prefix + "\U0010ffff"}

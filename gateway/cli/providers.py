@@ -13,7 +13,7 @@ from config.settings import ProviderOptions, Settings
 from core.dates.periods import read as read_period
 from core.errors import ConfigError
 from core.memory.plugins import BUILT_IN, RESERVED, OptionForm, Plugins
-from core.store.sync import SyncQueue
+from core.memory.sync import Sync
 from gateway import texts
 from gateway.cli.runtime import AsJson, fail, is_running, leaving, load, say, say_json, tell, visit, zone_of
 from gateway.services import Services, chosen
@@ -33,11 +33,11 @@ def _providers(as_json: AsJson = False) -> None:
     async def work(services: Services) -> None:
         settings = services.settings
         found, wrong = chosen(settings)
-        plugins, queue = Plugins(settings.home), SyncQueue(services.database, services.clock)
+        plugins = Plugins(settings.home)
         rows = dict.fromkeys(BUILT_IN, "built in, always on")
         rows |= {name: _state(settings, plugins, name) for name in plugins.names()}
         for one in found:
-            sync = texts.sync_state(await queue.counts(one.name), await queue.backfill(one.name))
+            sync = texts.sync_state(await services.sync_queue.counts(one.name))
             rows[one.name] = f"on, {one.mode}" + (f"; {sync}" if sync else "")
         if not settings.memory.facts:
             rows["facts"] = "built in, switched off by memory.facts"
@@ -63,7 +63,8 @@ def _sync(
 
     async def work(services: Services) -> None:
         found, wrong = chosen(services.settings)
-        if name not in [one.name for one in found]:
+        provider = next((one for one in found if one.name == name), None)
+        if provider is None:
             fail(wrong.get(name) or f"The memory {name} is not on; `mneme memory setup {name}` sets it up.")
         begins = datetime.fromtimestamp(0, UTC)
         if since is not None:
@@ -71,17 +72,17 @@ def _sync(
             if period is None:
                 raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint="--since")
             begins = period[0]
-        queue = SyncQueue(services.database, services.clock)
+        queue = services.sync_queue
         again = await queue.retry_dead(name)
-        sessions = await queue.request_backfill(name, begins)
+        sessions = await Sync(queue, services.clock).backfill(provider, begins)
         if as_json:
             say_json({"conversations": sessions, "again": again})
             return
         more = f", and once more of what was given up ({texts.counted(again, 'message')})" if again else ""
         when = ", as it does now" if is_running(services.settings.home) else ": start it"
         tell(
-            f"{name} is told of {texts.counted(sessions, 'conversation')}, as far as it does not know them{more}. That "
-            f"happens while Mneme runs{when}; `mneme memory providers` says how far it is."
+            f"{name} is told of {texts.counted(sessions, 'conversation')} that it does not know{more}. That happens "
+            f"while Mneme runs{when}; `mneme memory providers` says how far it is."
         )
 
     visit(work)

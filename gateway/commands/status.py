@@ -9,7 +9,6 @@ from core.agent.offline import MODEL as OFFLINE
 from core.errors import Refused
 from core.markup.text import escape
 from core.store.people import Pairing
-from core.store.sync import SyncQueue
 from core.types import Answer, Command
 from gateway import texts
 from gateway.commands.context import CommandContext, announced
@@ -104,8 +103,7 @@ class StatusReport:
     async def _memory_lines(self, memory: MemoryManager) -> list[str]:
         kept = ", ".join(f"{escape(name)} {escape(state)}" for name, state in memory.states.items())
         lines = [kept, *map(escape, memory.warnings)]
-        queue = SyncQueue(self._services.database, self._services.clock)
         for name in memory.externals:
-            if state := texts.sync_state(await queue.counts(name), await queue.backfill(name)):
+            if state := texts.sync_state(await self._services.sync_queue.counts(name)):
                 lines.append(f"{escape(name)}: {escape(state)}")
         return [f"**memory**: {line}" for line in lines]

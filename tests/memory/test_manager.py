@@ -80,40 +80,41 @@ async def test_what_fails_is_tried_again_in_order(home: Path, service: MemorySer
         assert [text.split("\n")[0] for _, text in service.held.values()] == ["user: one", "user: two"]
 
 
-async def test_a_service_that_hangs_costs_one_turn_its_box_and_serves_the_next(
+async def test_a_service_that_hangs_costs_a_turn_its_time_limit_until_the_breaker_opens(
+    home: Path, service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.memory.guarded_provider.SEARCH_S", 0.15)
+    async with life(home, service, timeout_s=0.05) as one:
+        service.mood = "hanging"
+        for number in range(FAILURES):
+            assert await one.recalled(f"where is key {number}?") == []
+        assert len(service.asked) == FAILURES
+        await one.watch.until(lambda: bool(one.notices))
+        assert "no answer within 0.15 s" in one.memory.states["jotter"]
+        assert await one.recalled("where is the key?") == []
+        assert len(service.asked) == FAILURES, "nobody waits for it any more"
+        service.may_go.set()
+
+
+async def test_a_late_result_goes_along_with_the_next_turn_of_who_may_see_it(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service, timeout_s=0.05) as one, one.working():
         await one.turn("The key is under the mat.")
         await one.carried(1)
-        service.mood = "hanging"
-        service.asked.clear()
-        assert await one.recalled("where is the key?") == []
-        assert await one.recalled("the key, please") == []
-        assert service.asked == ["GET /memories"], "a second one is not sent after one that hangs"
-        assert one.memory.states["jotter"] == "works"
-        search = one.memory.searches()
-        service.mood = "well"
-        service.may_go.set()
-        await asyncio.gather(*search)
-        context = await one.context(ANA)
-        narrower = await one.context(BEN, session=context.session)
-        assert await one.memory.prefetch("thanks for the key", narrower) == [], "not for who sees less"
-
-
-async def test_a_late_result_goes_along_with_the_next_turn(home: Path, service: MemoryService) -> None:
-    async with life(home, service, timeout_s=0.05) as one, one.working():
-        await one.turn("The key is under the mat.")
-        await one.carried(1)
-        service.mood = "hanging"
-        assert await one.recalled("where is the key?") == []
-        service.mood = "well"
-        search = one.memory.searches()
-        service.may_go.set()
-        await asyncio.gather(*search)
-        assert await one.recalled("something else entirely") == [
-            "jotter:j1 user: The key is under the mat. assistant: Noted."
-        ]
+        own = await one.context(ANA)
+        for after, found in (
+            (await one.context(BEN, session=own.session), []),
+            (own, ["jotter:j1 user: The key is under the mat. assistant: Noted."]),
+        ):
+            service.mood = "hanging"
+            service.may_go.clear()
+            assert await one.recalled("where is the key?") == []
+            service.mood = "well"
+            search = one.memory.searches()
+            service.may_go.set()
+            await asyncio.gather(*search)
+            assert await one.memory.prefetch("something else entirely", after) == found
         assert await one.recalled("something else entirely") == []
 
 
@@ -187,8 +188,7 @@ async def test_turns_are_told_together_and_the_rest_when_the_session_ends(home: 
             await one.turn(text)
         await one.carried(1)
         assert [text.count("user:") for _, text in service.held.values()] == [2]
-        session = await one.session()
-        await one.memory.on_session_end(session, await one.conversations.history(session, frozenset({ANA})))
+        await one.ended(await one.session())
         await one.carried(2)
         assert [text.count("user:") for _, text in service.held.values()] == [2, 1]
 
@@ -280,7 +280,7 @@ async def test_notes_sessions_and_switches_are_told_once_from_the_outbox(home: P
             await one.memory.on_memory_write(change)
         await one.turn("hello there")
         session = await one.session()
-        await one.memory.on_session_end(session, await one.conversations.history(session, frozenset({ANA})))
+        await one.ended(session)
         await one.memory.on_session_switch(session.id, 7, "length")
         await one.carried(5)
     assert listener.heard[0] == ("initialize", "listener", True)

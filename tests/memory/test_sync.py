@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from core.memory.sync import PORTION
 from core.types import Scope
 from tests.fixtures.annals import Annals
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
@@ -45,8 +44,7 @@ async def test_another_rhythm_tells_no_turn_twice(home: Path, service: MemorySer
                 await one.turn(f"line {await _lines(one)}")
             await one.watch.until(lambda: service.told != [])
     async with life(home, service) as one, one.working():
-        session = await one.session()
-        await one.memory.on_session_end(session, await one.conversations.history(session, frozenset({ANA})))
+        await one.ended(await one.session())
         await one.watch.until(lambda: len(asked(service)) >= 12)
     assert asked(service) == [f"line {number}" for number in range(12)]
 
@@ -70,8 +68,8 @@ async def test_what_lost_its_beginning_is_not_told_again(home: Path, service: Me
     assert asked(service) == ["the secret", "and the rest", "something new"]
 
 
-async def test_the_past_is_told_on_demand_in_portions_and_once(home: Path, service: MemoryService) -> None:
-    many = PORTION + 5
+async def test_the_past_is_told_on_demand_and_once(home: Path, service: MemoryService) -> None:
+    many = 8
     async with life(home, service) as one:
         for number in range(many):
             await one.turn(f"long ago {number}", scope=Scope.account("telegram", str(100 + number)))
@@ -85,29 +83,13 @@ async def test_the_past_is_told_on_demand_in_portions_and_once(home: Path, servi
         await one.memory.start()
         await one.carried(1)
         assert asked(service) == ["lately"], "what was said before is told to nobody unasked"
-        assert await one.queue.request_backfill("jotter", EVER) == many + 1
-        await one.memory.notes_changed()
+        (jotter,) = one.sync.providers
+        assert await one.sync.backfill(jotter, EVER) == many
         await one.carried(1 + many)
         assert sorted(asked(service)) == sorted(["lately", *(f"long ago {number}" for number in range(many))])
-        assert await one.queue.backfill("jotter") is None
-        await one.queue.request_backfill("jotter", EVER)
-        await one.memory.notes_changed()
-        assert (await one.queue.counts("jotter")).waiting == 0, "all of it is known"
+        assert await one.sync.backfill(jotter, EVER) == 0, "all of it is known"
+        assert (await one.queue.counts("jotter")).waiting == 0
     assert len(service.told) == len(service.held) == many + 1
-
-
-async def test_a_past_that_was_cut_short_goes_on_after_a_restart(home: Path, service: MemoryService) -> None:
-    async with life(home, service) as one:
-        for number in range(3):
-            await one.turn(f"long ago {number}", scope=Scope.account("telegram", str(100 + number)))
-        await Annals(one.database).execute("DELETE FROM outbox")
-        await Annals(one.database).execute("DELETE FROM told")
-        await one.queue.request_backfill("jotter", EVER)
-    async with life(home, service) as one, one.working():
-        one.clock.advance(days=3)
-        await one.memory.start()
-        await one.carried(3)
-    assert sorted(asked(service)) == [f"long ago {number}" for number in range(3)]
 
 
 async def test_what_was_given_up_is_told_when_it_is_asked_for(home: Path, service: MemoryService) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from core.memory.provider import Forgotten, MemoryProvider
 from core.store.notes import NoteChange
-from core.store.sync import SyncTask, forget_task
+from core.store.sync import SyncTask
 from core.types import Message, Session, ToolContext
 from gateway.delivery import Delivery
 from gateway.outbox_worker import ProviderReply
@@ -49,11 +49,15 @@ async def erase(one: Remembrance, *texts: str) -> str | None:
     return said
 
 
-def test_what_is_to_go_is_in_the_parcel_by_ids_and_read_back() -> None:
-    task = forget_task("jotter", "12", ANA, [3, 4])
-    assert task == forget_task("jotter", "12", ANA, [3, 4]), "asked again it is the same outbox item"
-    assert task.key != forget_task("jotter", "12", ANA, [3, 4], "later").key
-    assert SyncTask.parse(task.key, task.payload) == task
+async def test_what_is_to_go_is_in_the_outbox_by_ids_and_read_back(home: Path) -> None:
+    async with remembrance(home, [Scribe()]) as one:
+        await one.turn("my secret is blue")
+        gone = await ids(one, "my secret is blue")
+        task, again = await one.queue.forget_tasks(gone, [])
+        assert (task.hook, task.scope, list(task.ids), again.hook) == ("on_forget", ANA, gone, "sync_turn")
+        assert await one.queue.forget_tasks(gone, []) == [task, again], "asked again they are the same"
+        assert task.key not in [one.key for one in await one.queue.forget_tasks(gone, [], "later")]
+        assert SyncTask.parse(task.key, task.payload) == task
 
 
 async def test_nobody_was_told_so_nobody_is_asked(home: Path) -> None:

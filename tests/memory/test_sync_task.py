@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import timedelta
 
 import pytest
 
-from core.memory.sync import turns_of
 from core.store.notes import NoteChange, Notes
 from core.store.sqlite.database import Database
-from core.store.sync import SyncSource, SyncTask
-from core.types import Address, Message, Role
+from core.store.sync import SessionRange, SyncQueue, SyncTask
+from core.types import Address
 from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
 
 AT = SteadyClock().now()
+
+
+@pytest.fixture
+def queue(database: Database) -> SyncQueue:
+    return SyncQueue(database, SteadyClock())
+
+
+async def queued(annals: Annals, hook: str) -> Sequence[str]:
+    """The third and fourth part of the keys of these tasks, in order."""
+    found = await annals.execute("SELECT key FROM outbox WHERE key LIKE :hook ORDER BY id", hook=f"%:{hook}")
+    return [":".join(str(key).split(":")[2:4]) for (key,) in found]
 
 
 def test_a_key_says_everything_and_is_read_back() -> None:
@@ -26,67 +37,88 @@ def test_a_key_says_everything_and_is_read_back() -> None:
 
 
 @pytest.mark.parametrize("key", ["", "turn:telegram:1:message:2", "memory:a:1:2:prefetch", "memory:a:1:2"])
-def test_what_is_no_errand(key: str) -> None:
+def test_what_is_no_task(key: str) -> None:
     assert SyncTask.parse(key) is None
-
-
-def rows(said: str) -> list[Message]:
-    """A letter a row: u a person, c a call of a tool, t its result, a an answer."""
-    roles: dict[str, Role] = {"u": "user", "c": "assistant", "t": "tool", "a": "assistant"}
-    return [
-        Message(
-            role=roles[sign], text=sign, session_id=1, created_at=AT, id=number, tool_name="x" if sign in "ct" else None
-        )
-        for number, sign in enumerate(said, 1)
-    ]
 
 
 @pytest.mark.parametrize(
     ("said", "turns"),
     [
-        ("", []),
         ("u", []),
-        ("ua", ["ua"]),
-        ("uaua", ["ua", "ua"]),
-        ("uuactau", ["uuacta"]),
-        ("uauct", ["ua"]),
-        ("uctaua", ["ucta", "ua"]),
-        ("aua", ["ua"]),
+        ("ua", [1]),
+        ("uaua", [1, 3]),
+        ("uuactau", [1]),
+        ("uauct", [1]),
+        ("uctaua", [1, 5]),
+        ("auaa", [2]),
     ],
 )
-def test_turns_are_what_was_answered(said: str, turns: list[str]) -> None:
-    assert ["".join(row.text for row in turn) for turn in turns_of(rows(said))] == turns
+async def test_a_turn_is_told_once_it_is_answered(
+    database: Database, queue: SyncQueue, said: str, turns: list[int]
+) -> None:
+    """A letter a row: u a person, c a call of a tool, t its result, a an answer."""
+    annals = Annals(database)
+    roles = {"u": "user", "c": "assistant", "t": "tool", "a": "assistant"}
+    session, *ids = await annals.session([(roles[sign], sign) for sign in said])
+    await annals.execute("UPDATE messages SET tool_name = 'x' WHERE text IN ('c', 't')")
+    assert await queue.put_turns("jotter", SessionRange(session_id=session), 1) == bool(turns)
+    firsts = [ids[turn - 1] for turn in turns]
+    assert await queued(annals, "sync_turn") == [f"{session}:{first}-{first}" for first in firsts]
 
 
-async def test_the_store_tells_what_was_said_lately_and_nothing_imported(database: Database) -> None:
-    annals, turns = Annals(database), SyncSource(database)
+async def test_sessions_of_the_last_day_are_told_and_nothing_imported_unless_asked(
+    database: Database, queue: SyncQueue
+) -> None:
+    annals = Annals(database)
     old, *_ = await annals.session(["an old hat", "yes"])
     imported, *_ = await annals.session(["from a file", "yes"])
     await annals.execute("UPDATE sessions SET end_reason = 'import' WHERE id = :id", id=imported)
     fresh, first, second = await annals.session(["a new hat", "yes"])
-    session = await turns.session(fresh)
+    session = await queue.session(fresh)
     assert session is not None
     assert session.last_at is not None
-    since: datetime = session.last_at - timedelta(seconds=90)
-    assert [one.id for one in await turns.recent_sessions(since)] == [fresh]
-    assert old not in [one.id for one in await turns.recent_sessions(since)]
-    assert [row.id for row in await turns.rows(fresh)] == [first, second]
+    lately = SessionRange(since=session.last_at - timedelta(seconds=90))
+    assert await queue.put_turns("jotter", lately, 1) == 1
+    assert await queued(annals, "sync_turn") == [f"{fresh}:{first}-{first}"]
+    assert await queue.put_turns("jotter", lately, 1) == 0, "it is told"
+    assert await queue.put_turns("jotter", SessionRange(has_imported=True), 1) == 2
+    assert [key.split(":")[0] for key in await queued(annals, "sync_turn")] == [str(fresh), str(old), str(imported)]
+    assert [row.id for row in await queue.rows(fresh)] == [first, second]
     await annals.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=first)
-    assert [row.id for row in await turns.rows(fresh)] == [second]
-    assert await turns.session(10**9) is None
+    assert [row.id for row in await queue.rows(fresh)] == [second]
+    assert await queue.session(10**9) is None
 
 
-async def test_a_change_of_notes_comes_with_the_session_it_was_made_in(database: Database) -> None:
-    annals, notes, turns = Annals(database), Notes(database), SyncSource(database)
+async def test_the_end_of_a_session_is_told_once_and_again_when_it_went_on(
+    database: Database, queue: SyncQueue
+) -> None:
+    annals = Annals(database)
+    session, _, last = await annals.session(["a hat", "yes"])
+    one = SessionRange(session_id=session)
+    await annals.execute("UPDATE sessions SET ended_at = NULL")
+    await queue.put_ends("jotter", one)
+    assert await queued(annals, "on_session_end") == []
+    await annals.execute("UPDATE sessions SET ended_at = last_at")
+    for _ in range(2):
+        await queue.put_ends("jotter", one)
+    assert await queued(annals, "on_session_end") == [f"{session}:{last}"]
+
+
+async def test_a_change_of_notes_comes_with_the_session_it_was_made_in(database: Database, queue: SyncQueue) -> None:
+    annals, notes = Annals(database), Notes(database)
     session_id, message_id, _ = await annals.session(["note that", "done"])
     change = NoteChange(scope=ANA, target="user", action="add", before=None, after="tea", at=AT, message_id=message_id)
     await notes.log(change)
+    await queue.put_changes("jotter", AT + timedelta(seconds=1))
+    assert await queued(annals, "on_memory_write") == [], "it is older than what is told unasked"
+    await queue.put_changes("jotter", AT)
     await notes.log(NoteChange(scope=ANA, target="user", action="remove", before="tea", after=None, at=AT))
-    ids = await turns.changes(AT, 0)
-    found = [await turns.change(change_id) for change_id in ids]
+    for _ in range(2):
+        await queue.put_changes("jotter", AT + timedelta(seconds=1))
+    ids = [int(key.split(":")[1]) for key in await queued(annals, "on_memory_write")]
+    found = [await queue.change(change_id) for change_id in ids]
     assert [None if one is None else (one[0].action, one[1] and one[1].id) for one in found] == [
         ("add", session_id),
         ("remove", None),
     ]
-    assert await turns.changes(AT + timedelta(seconds=1), 0) == []
-    assert await turns.change(10**9) is None
+    assert await queue.change(10**9) is None

@@ -45,5 +45,14 @@ DROP TABLE link_tries;
 DELETE FROM state_meta WHERE key = 'wrong_codes';
 """
 """Wrong codes are not counted: there are 27 ** 8, each works for some minutes, and needs somebody's yes."""
+_NO_BACKFILLS = "DROP TABLE pasts;"
+"""A backfill of a memory service is queued at once."""
 
-MIGRATIONS: tuple[str, ...] = (_TABLES + INDEXES + _FACTS + _FACTS_INDEX, _ORIGINS, _FREE_PAGES, _NO_RUNS, _NO_TRIES)
+MIGRATIONS: tuple[str, ...] = (
+    _TABLES + INDEXES + _FACTS + _FACTS_INDEX,
+    _ORIGINS,
+    _FREE_PAGES,
+    _NO_RUNS,
+    _NO_TRIES,
+    _NO_BACKFILLS,
+)

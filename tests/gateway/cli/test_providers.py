@@ -99,11 +99,11 @@ def test_the_past_is_sent_on_demand_and_the_check_tells_how_a_service_stands(hom
         "again": 0,
     }
     said = good(home, "memory", "sync", "diary")
-    assert "diary is told of 2 conversations, as far as it does not know them. That happens while Mneme runs" in said
-    assert "diary: on, hybrid; 0 % of the past has been sent" in good(home, "memory", "providers")
+    assert "diary is told of 1 conversation that it does not know. That happens while Mneme runs" in said
+    assert "diary: on, hybrid; 2 messages to it wait to be delivered" in good(home, "memory", "providers")
     checked = {one["subject"]: one for one in json.loads(mneme(home, "check", "--json").stdout)}
     assert checked["memory diary"]["state"] == "right"
-    assert "It can be used; 0 % of the past has been sent." in checked["memory diary"]["text"]
+    assert "It can be used; 2 messages to it wait to be delivered." in checked["memory diary"]["text"]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,6 @@ LEFT_OUT = {
     "fact_marks": "up to which message a session was read",
     "fact_rereads": "ids of messages that were edited",
     "told": "how far memory services were told, by ids",
-    "pasts": "how far memory services were told of the past, by ids",
 }
 
 
