@@ -88,10 +88,10 @@ def _home(settings: Settings) -> list[CheckResult]:
 
 
 def _sqlite() -> CheckResult:
-    version, missing = sqlite.version(), sqlite.missing_features()
-    lacks = [f"SQLite {version} lacks {', '.join(missing)}."] if missing else []
+    version, oldest = sqlite.version(), ".".join(map(str, sqlite.OLDEST))
+    lacks = [f"SQLite {version} is older than {oldest}."] if sqlite.is_too_old() else []
     advice = "Use a Python that was built with a newer SQLite; those from python.org are."
-    return _result("sqlite", lacks, advice, f"Version {version} with full-text and trigram search.")
+    return _result("sqlite", lacks, advice, f"Version {version}.")
 
 
 async def _store(settings: Settings) -> AsyncIterator[CheckResult]:

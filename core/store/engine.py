@@ -1,11 +1,11 @@
-"""What the store asks of its database engine: rows by name and by place, statements, whole transactions.
+"""What the store asks of a connection: rows by name and by place, statements with named parameters.
 
-`core/store/sqlite/` fills these roles; nothing above it imports an SQLite module. Statements take named parameters.
+`core/store/sqlite/` fills these roles; nothing above it imports an SQLite module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar, overload
 
 T = TypeVar("T")
@@ -44,27 +44,3 @@ class Connection(Protocol):
 
     def execute(self, statement: str, values: Any = ..., /) -> Cursor: ...
     def executemany(self, statement: str, values: Iterable[Any], /) -> Cursor: ...
-
-
-class Database(Protocol):
-    """Runs transactions. Each method raises StoreError for what the engine refuses. A write with `has_words`, which may
-    store what was read before, raises StaleReadError when something was erased that the running task may have read.
-    """
-
-    async def write(self, work: Callable[[Connection], T], *, has_words: bool = True) -> T:
-        """Runs `work` in one write transaction, durable when this returns; an exception rolls it back."""
-
-    async def read(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` in one read transaction."""
-
-    async def glance(self, work: Callable[[Connection], T]) -> T:
-        """`read` for what takes far less than a millisecond."""
-
-    async def execute(self, statement: str, values: Values | None = ..., *, has_words: bool = True) -> int:
-        """One statement as a write transaction; returns how many rows it changed."""
-
-    async def fetch_all(self, statement: str, values: Values | None = ...) -> list[Row]:
-        """All rows of one statement."""
-
-    async def fetch_one(self, statement: str, values: Values | None = ...) -> Row | None:
-        """The first row of one statement; None when it gives none."""

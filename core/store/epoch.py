@@ -11,12 +11,16 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from core.errors import StaleReadError, StoreError
-from core.store.engine import Connection, Database
+from core.store.engine import Connection
 from core.store.rows import meta, scope_parameter, set_meta
 from core.store.sqlite.dialect import overlaps
 from core.types import Scope
+
+if TYPE_CHECKING:
+    from core.store.sqlite.database import Database
 
 COUNT = "erasures"
 """Key of `state_meta`: counts erasures begun and ended, and accounts unlinked. Most writes look at this only."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from core.ports import Clock
 from core.store import rows
-from core.store.engine import Connection, Database
+from core.store.engine import Connection
+from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
 from core.types import Address, Inbound, RawUpdate
 

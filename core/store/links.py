@@ -13,9 +13,10 @@ from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.store import epoch, people, rows
-from core.store.engine import Connection, Database, Row, Values
+from core.store.engine import Connection, Row, Values
 from core.store.people import account_values, new_code, typed_code
 from core.store.rows import scope_parameter
+from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
 
 

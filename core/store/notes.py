@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any, Literal
 
 from core.store import rows
-from core.store.engine import Connection, Database, Row, Values
+from core.store.engine import Connection, Row, Values
 from core.store.rows import scope_parameter, visible
+from core.store.sqlite.database import Database
 from core.store.sqlite.passages import PLATFORM_ID, link
 from core.types import Account, Address, Origin, Scope
 

@@ -14,8 +14,9 @@ from typing import Literal
 from core.errors import StoreError
 from core.ports import Clock
 from core.store import rows
-from core.store.engine import Connection, Database, Row
+from core.store.engine import Connection, Row
 from core.store.inbox import delete_failed
+from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
 from core.types import Address, Answer
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.store import rows
-from core.store.engine import Connection, Database, Row
+from core.store.engine import Connection, Row
 from core.store.incognito import IncognitoRegistry
+from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
 from core.types import Account, Address, Scope
 

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from core.store import rows
-from core.store.engine import Database
 from core.store.erasure import LANES, SENDER
 from core.store.rows import scope_parameter, visible
 from core.store.sessions import SAID
+from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, is_within, list_value, overlaps
 from core.types import Account, Scope
 

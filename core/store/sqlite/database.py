@@ -41,7 +41,8 @@ GLANCE_STEPS = 1_000
 
 
 class Database:
-    """`core.store.engine.Database` over SQLite. `open` is an async context manager and migrates before it yields."""
+    """Runs transactions. Each method raises StoreError for what SQLite refuses. A write with `has_words`, which may store
+    what was read before, raises StaleReadError when something was erased that the running task may have read."""
 
     def __init__(
         self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection], near: sqlite3.Connection
@@ -77,6 +78,7 @@ class Database:
             yield cls(path, writer, connections, near)
 
     async def write(self, work: Callable[[sqlite3.Connection], T], *, has_words: bool = True) -> T:
+        """Runs `work` in one write transaction, durable when this returns; an exception rolls it back."""
         held = epoch.held() if has_words else None
 
         def whole(connection: sqlite3.Connection) -> T:
@@ -108,6 +110,7 @@ class Database:
             raise StoreError(_sentence(self.path, error)) from error
 
     async def execute(self, statement: str, values: Values | None = None, *, has_words: bool = True) -> int:
+        """One statement as a write transaction; returns how many rows it changed."""
         return await self.write(lambda one: one.execute(statement, values or {}).rowcount, has_words=has_words)
 
     async def fetch_all(self, statement: str, values: Values | None = None) -> list[Row]:
@@ -251,11 +254,6 @@ def _sentence(path: Path, error: sqlite3.DatabaseError) -> str:
 
 OLDEST = (3, 37, 0)
 """RETURNING came with 3.35, STRICT and the trigram tokenizer's present form with 3.37."""
-PROBES = {
-    "FTS5, the full-text search": "CREATE VIRTUAL TABLE words USING fts5(text)",
-    "the trigram tokenizer": "CREATE VIRTUAL TABLE trigrams USING fts5(text, tokenize = 'trigram')",
-    "JSON functions": "SELECT value FROM json_each('[1]')",
-}
 REPORTED = 5
 
 
@@ -264,18 +262,9 @@ def version() -> str:
     return sqlite3.sqlite_version
 
 
-def missing_features() -> list[str]:
-    """What this SQLite lacks, each in a few words."""
-    missing = []
-    if sqlite3.sqlite_version_info < OLDEST:
-        missing.append(f"version {'.'.join(map(str, OLDEST))} or newer")
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        for name, statement in PROBES.items():
-            try:
-                connection.execute(statement)
-            except sqlite3.OperationalError:
-                missing.append(name)
-    return missing
+def is_too_old() -> bool:
+    """Whether this SQLite cannot keep a state.db."""
+    return sqlite3.sqlite_version_info < OLDEST
 
 
 async def damage(database: Database) -> list[str]:
