@@ -1,9 +1,10 @@
 """Prints what Mneme costs and how well it finds, each figure as a ratio to something measured in the same run.
 
-``python -m tests.bench [--only shape|cache|facts|guard|recall|hurry|owner|speed] [--sessions N] [--peer PYTHON]``.
-The last five need the project's shared benchmark folder beside the checkout (or where MNEME_SHARED says); without it
-they are left out, visibly. The peer, hermes-agent 0.19.0, takes part in speed when the interpreter of its own
-environment is named: here, or as MNEME_PEER_PYTHON. Mneme then answers from a process of its own (`proxy.py`).
+``python -m tests.bench [--only NAME] [--sessions N] [--peer PYTHON]``, NAME one of shape, cache, facts, guard, recall,
+hurry, owner, speed, gateway. Guard, recall, hurry, owner and speed need the project's shared benchmark folder beside
+the checkout (or where MNEME_SHARED says); without it they are left out, visibly. The peer, hermes-agent 0.19.0, takes
+part in speed when the interpreter of its own environment is named: here, or as MNEME_PEER_PYTHON. Mneme then answers
+from a process of its own (`proxy.py`).
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from pathlib import Path
 
 import structlog
 
-from tests.bench import doors, knowing, shape
+from tests.bench import doors, gateway, knowing, shape
 from tests.bench.cache import measure
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-BENCHES = ["shape", "cache", "facts", "guard", "recall", "hurry", "owner", "speed"]
+BENCHES = ["shape", "cache", "facts", "guard", "recall", "hurry", "owner", "speed", "gateway"]
 
 
 def main() -> int:
@@ -83,6 +84,10 @@ def main() -> int:
         command += ["--sessions", str(asked.sessions or 1_000)]
         title = "Speed: ratios are to bare SQLite, of one run"
         failed |= _run(title, command, python=asked.peer or sys.executable)
+    if "gateway" in which:
+        sys.stdout.write("## The gateway: a message beside a bare echo bot, over a loopback Bot API\n\n")
+        with tempfile.TemporaryDirectory() as folder:
+            sys.stdout.write(asyncio.run(gateway.measure(Path(folder))) + "\n\n")
     return int(failed)
 
 

@@ -1,0 +1,176 @@
+"""What a message costs in the gateway, beside a bare echo bot over the same loopback Bot API.
+
+Both are processes of their own; the servers run in this one, so that only what the bot does is counted. Each chat says
+its next message when the last one is answered. CPU and memory are read from /proc, so this needs Linux.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiohttp import web
+
+from tests.fixtures.bot_api import BotApi
+from tests.fixtures.messages_api import MessagesApi
+
+ROOT = Path(__file__).resolve().parents[2]
+CHATS = (1, 10, 50)
+MESSAGES = 500
+WARM_UP = 3
+"""Messages of each chat before those that count."""
+PERSON = 1000
+"""The first chat; the others follow."""
+KEY = "sk-ant-bench"
+START_S, ANSWER_S, STOP_S = 60.0, 120.0, 40.0
+ANSWERING = frozenset({"sendMessage", "editMessageText"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayCost:
+    """`first_ms`, `last_ms`: from a message to the first call for it, and to that which completes its answer."""
+
+    cpu_ms: float
+    per_s: float
+    first_ms: Sequence[float]
+    last_ms: Sequence[float]
+    calls: float
+    memory_mb: float
+
+
+class TimedApi(BotApi):
+    """Notes when each chat was called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.timed: dict[int, list[tuple[float, str]]] = {}
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        response = await super()._serve(request)
+        chat_id = (await request.post()).get("chat_id")
+        if chat_id is not None:
+            self.timed.setdefault(int(str(chat_id)), []).append((time.perf_counter(), request.match_info["method"]))
+            self.changed()
+        return response
+
+
+async def measure(folder: Path, messages: int = MESSAGES) -> str:
+    """A table in Markdown; ratios are to the echo bot with as many chats."""
+    if sys.platform != "linux":
+        return "left out: there is no /proc"
+    lines = [
+        "| bot | chats | CPU ms a message | ratio | messages/s | first call p50 / p95 ms | last call p50 / p95 ms "
+        "| calls | MB |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for chats in CHATS:
+        floor = 0.0
+        for kind in ("echo bot", "no model", "model"):
+            home = folder / f"{kind} {chats}"
+            home.mkdir()
+            cost = await _cost(kind, chats, messages, home)
+            floor = floor or cost.cpu_ms
+            first, last = (_percentiles(found) for found in (cost.first_ms, cost.last_ms))
+            lines.append(
+                f"| {kind} | {chats} | {cost.cpu_ms:.1f} | {cost.cpu_ms / floor:.1f}x | {cost.per_s:.0f} | {first} "
+                f"| {last} | {cost.calls:.1f} | {cost.memory_mb:.0f} |"
+            )
+    return "\n".join(lines)
+
+
+async def _cost(kind: str, chats: int, messages: int, home: Path) -> GatewayCost:
+    async with AsyncExitStack() as stack:
+        api = await stack.enter_async_context(TimedApi())
+        model = await stack.enter_async_context(MessagesApi(key=KEY)) if kind == "model" else None
+        people = range(PERSON, PERSON + chats)
+        process = await stack.enter_async_context(_running(kind, home, api, model, people))
+        share = [max(1, messages // chats)] * chats
+        await asyncio.gather(*(_talk(api, person, WARM_UP, kind) for person in people))
+        calls, before, began = len(api.calls), _cpu_s(process.pid), time.perf_counter()
+        spoken = await asyncio.gather(
+            *(_talk(api, person, count, kind) for person, count in zip(people, share, strict=True))
+        )
+        took_s = time.perf_counter() - began
+        # What is done after the answer has left is part of what it costs.
+        await asyncio.sleep(1.0)
+        cpu_s = _cpu_s(process.pid) - before
+        made = [name for name, _ in api.calls[calls:] if name != "getUpdates"]
+        latencies = [pair for talk in spoken for pair in talk]
+        return GatewayCost(
+            cpu_ms=1000 * cpu_s / sum(share),
+            per_s=sum(share) / took_s,
+            first_ms=[1000 * first for first, _ in latencies],
+            last_ms=[1000 * last for _, last in latencies],
+            calls=len(made) / sum(share),
+            memory_mb=_memory_mb(process.pid),
+        )
+
+
+@asynccontextmanager
+async def _running(
+    kind: str, home: Path, api: TimedApi, model: MessagesApi | None, people: Sequence[int]
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    environment = {"PATH": os.environ["PATH"], "MNEME_HOME": str(home)}
+    command = [sys.executable, "-m", "tests.bench.echo_bot", api.token, api.url]
+    if kind != "echo bot":
+        (home / "mneme.toml").write_text(f"[owner]\ntelegram = {list(people)}\n")
+        environment |= {"TELEGRAM_BOT_TOKEN": api.token, "MNEME_TELEGRAM_API_URL": api.url}
+        command = [sys.executable, "-m", "gateway.cli.main", "run"]
+    if model is not None:
+        environment |= {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.url}
+    with (home / "process.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *command, cwd=ROOT, env=environment, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log
+        )
+    try:
+        await api.wait_for(lambda: api.called("getUpdates"), START_S)
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(STOP_S):
+            await process.wait()
+
+
+async def _talk(api: TimedApi, person: int, count: int, kind: str) -> list[tuple[float, float]]:
+    """For each message the seconds to the first call, and to the one that completes its answer."""
+    latencies = []
+    for number in range(count):
+        text = f"The ferry number {number} leaves at nine from the old harbour."
+        calls = api.timed.setdefault(person, [])
+        before, began = len(calls), time.perf_counter()
+
+        def is_answered(text: str = text, before: int = before) -> bool:
+            if not any(method in ANSWERING for _, method in api.timed[person][before:]):
+                return False
+            said = api.texts(person)[-1]
+            return text in said if kind != "no model" else said != "…"
+
+        api.user_says(person, text)
+        await api.wait_for(is_answered, ANSWER_S)
+        first, last = calls[before][0], next(at for at, method in reversed(calls) if method in ANSWERING)
+        latencies.append((first - began, last - began))
+    return latencies
+
+
+def _percentiles(found: Sequence[float]) -> str:
+    ordered = sorted(found)
+    return f"{statistics.median(ordered):.0f} / {ordered[int(0.95 * (len(ordered) - 1))]:.0f}"
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _memory_mb(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) / 1024
