@@ -368,7 +368,7 @@ MISS_CAUSES: Mapping[MissCause, str] = {
     "tools": "because the tools had changed",
     "messages": "because earlier messages had changed",
     "idle": "after a pause longer than the server keeps it",
-    "evicted": "although nothing had changed: the server had dropped it",
+    "evicted": "although nothing is known to have changed: the server had dropped it",
 }
 CALL_KINDS: Mapping[CallKind, str] = {
     "chat": "for answers",

@@ -110,7 +110,7 @@ KINDS: Mapping[str, str] = {
 }
 """What is stored, by its name in an export."""
 
-_UNSAID = {"scope_id", "address_id", "folded", "imprint", "reply_id"}
+_UNSAID = {"scope_id", "address_id", "folded", "reply_id"}
 """Digests, and columns that repeat others."""
 _JSON = {"blocks", "inbound", "names", "operations", "payload", "scopes"}
 

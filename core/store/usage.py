@@ -18,13 +18,13 @@ from core.types import CallKind, EndReason, Payer, Scope, Session, Usage
 MissCause = Literal[
     "first", "length", "rights", "resumed", "forget", "edit", "model", "system", "tools", "messages", "idle", "evicted"
 ]  # fmt: skip
-"""Why a request was not read from the cache as far as it might have been."""
+"""Why a request was not read from the cache as far as it might have been; `system`, `tools` and `messages` stand in
+older rows only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """`missed`: tokens that might have been read from the cache and were not, for the cause `miss`. `fingerprint`: see
-    `core.usage.metered_model`."""
+    """`missed`: tokens that might have been read from the cache and were not, for the cause `miss`."""
 
     kind: CallKind
     model: str
@@ -33,7 +33,6 @@ class ModelCall:
     payer: Payer
     miss: MissCause | None = None
     missed: int = 0
-    fingerprint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +88,9 @@ WHERE {visible()} ORDER BY called.called_at DESC, sessions.id DESC
 """
 _INSERT = """
 INSERT INTO calls (scope_id, session_id, kind, model, at, input_tokens, output_tokens, cache_read_tokens,
-    cache_write_tokens, cache_write_hour_tokens, miss, missed_tokens, imprint)
+    cache_write_tokens, cache_write_hour_tokens, miss, missed_tokens)
 VALUES (:scope, :session, :kind, :model, :at, :input, :output, :cache_read, :cache_write, :cache_write_hour, :miss,
-    :missed, :imprint)
+    :missed)
 """
 _ORIGIN = """
 SELECT CASE WHEN sessions.parent_id IS NULL THEN earlier.end_reason
@@ -130,7 +129,6 @@ class UsageLog:
                 "at": rows.timestamp(call.at),
                 "miss": call.miss,
                 "missed": call.missed,
-                "imprint": None if session_id is None else rows.maybe_clean(call.fingerprint),
             }
             connection.execute(_INSERT, values)
             connection.execute(
@@ -174,12 +172,10 @@ class UsageLog:
 def disturb(connection: Connection, session_id: int, cause: MissCause) -> None:
     """Notes why the next request of a session will not extend its last one; only the first cause since a request
     counts."""
-    values = {"session": session_id, "cause": cause}
     connection.execute(
         "INSERT INTO disturbances (session_id, cause) VALUES (:session, :cause) ON CONFLICT (session_id) DO NOTHING",
-        values,
+        {"session": session_id, "cause": cause},
     )
-    connection.execute("UPDATE calls SET imprint = NULL WHERE session_id = :session AND imprint IS NOT NULL", values)
 
 
 def _previous(connection: Connection, values: dict[str, int]) -> PreviousCall:
@@ -197,7 +193,6 @@ def _previous(connection: Connection, values: dict[str, int]) -> PreviousCall:
         payer=Payer(session_id=row["session_id"]),
         miss=row["miss"],
         missed=row["missed_tokens"],
-        fingerprint=row["imprint"],
     )
     disturbance = connection.execute("SELECT cause FROM disturbances WHERE session_id = :session", values).fetchone()
     return PreviousCall(call=call, disturbance=None if disturbance is None else disturbance["cause"])

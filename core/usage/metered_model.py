@@ -5,8 +5,6 @@ Stands in front of any model and changes nothing of what it says. A log that can
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import get_args
@@ -15,37 +13,12 @@ import structlog
 
 from config.settings import CacheLife
 from core.errors import StoreError
-from core.models import content_blocks
 from core.ports import Clock, Model
 from core.store.usage import MissCause, ModelCall, PreviousCall, UsageLog
 from core.types import Completion, Request
 
-DIGEST_CHARS = 16
 LIFETIMES: Mapping[CacheLife, timedelta] = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
 WHOLE = 0.99  # a prefix of which this part was read counts as read: servers round
-_PARTS: tuple[MissCause, ...] = ("model", "tools", "system", "messages")
-"""Of a request, in the order in which they are cached."""
-
-
-def fingerprint(request: Request, blocks: int | None = None) -> str:
-    """Of a request without cache marks, or of its first so many `blocks`, as JSON without its words: ``[model, digest
-    of tools, digest of system, number of blocks, digest of blocks]``."""
-    bare = content_blocks.unmarked(request)
-    said = [[message["role"], block] for message in bare.messages for block in message["content"]][:blocks]
-    return json.dumps([request.model, _digest(bare.tools), _digest(bare.system), len(said), _digest(said)])
-
-
-def changed_part(before: str, request: Request) -> MissCause | None:
-    """The first part, in the order of the cache, in which `request` does not extend that of the fingerprint
-    `before`."""
-    model, tools, system, count, messages = json.loads(before)
-    now = json.loads(fingerprint(request, count))
-    pairs = zip(_PARTS, (model, tools, system, [count, messages]), (*now[:3], now[3:]), strict=True)
-    return next((part for part, was, is_now in pairs if was != is_now), None)
-
-
-def _digest(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, ensure_ascii=True).encode()).hexdigest()[:DIGEST_CHARS]
 
 
 class MeteredModel:
@@ -81,7 +54,7 @@ class MeteredModel:
 
     async def _keep(self, request: Request, completion: Completion, before: PreviousCall, asked_at: datetime) -> None:
         is_chat = request.kind == "chat" and request.payer.session_id is not None
-        cause, missed = self._miss(request, completion, before, asked_at) if is_chat else (None, 0)
+        cause, missed = self._miss(completion, before, asked_at) if is_chat else (None, 0)
         call = ModelCall(
             kind=request.kind,
             model=completion.model,
@@ -90,7 +63,6 @@ class MeteredModel:
             payer=request.payer,
             miss=cause,
             missed=missed,
-            fingerprint=fingerprint(request) if is_chat else None,
         )
         try:
             await self._usage_log.keep(call, before.disturbance)
@@ -99,18 +71,18 @@ class MeteredModel:
         if cause not in (None, "first"):
             self._log.info("the prefix was not in the cache", cause=cause, tokens=missed)
 
-    def _miss(
-        self, request: Request, completion: Completion, before: PreviousCall, asked_at: datetime
-    ) -> tuple[MissCause | None, int]:
+    def _miss(self, completion: Completion, before: PreviousCall, asked_at: datetime) -> tuple[MissCause | None, int]:
         """Why not all of the previous request was read from the cache, and how many tokens were not."""
-        used = completion.usage
-        if before.call is None:
+        used, last = completion.usage, before.call
+        if last is None:
             known: tuple[MissCause, ...] = get_args(MissCause)
             cause: MissCause = next((one for one in known if one == before.origin), "first")
             return (cause, used.sent - used.cache_read) if used.cache_write else (None, 0)
-        missed = before.call.usage.cache_read + before.call.usage.cache_write - used.cache_read
+        missed = last.usage.cache_read + last.usage.cache_write - used.cache_read
         if used.cache_read >= WHOLE * (missed + used.cache_read):
             return None, 0
-        before_print = before.call.fingerprint
-        found = before.disturbance or (changed_part(before_print, request) if before_print else None)
-        return found or ("idle" if asked_at - before.call.at > self._lifetime else "evicted"), missed
+        if before.disturbance is not None:
+            return before.disturbance, missed
+        if completion.model != last.model:
+            return "model", missed
+        return "idle" if asked_at - last.at > self._lifetime else "evicted", missed

@@ -60,7 +60,7 @@ async def test_bills_are_sums_by_kind_and_model(conversations: Conversations, ca
 async def test_a_call_goes_on_the_account_of_its_sessions_scope(conversations: Conversations, calls: UsageLog) -> None:
     hers = await opened(conversations, "hello")
     await calls.keep(call(Payer(session_id=hers.id, scope=BOB)))
-    await calls.keep(call(Payer(session_id=-5, scope=BOB), fingerprint="[]"))
+    await calls.keep(call(Payer(session_id=-5, scope=BOB)))
     await calls.keep(call(Payer(session_id=999)))
     await calls.keep(call(Payer()))
     assert [bill.calls for bill in await calls.bills(MINE)] == [1]
@@ -97,7 +97,7 @@ async def test_the_precedent_is_the_last_call_for_an_answer(conversations: Conve
     payer = Payer(session_id=(await opened(conversations, "hello")).id)
     assert payer.session_id is not None
     assert await calls.previous(payer.session_id) == PreviousCall()
-    last = call(payer, fingerprint="[]", miss="first", missed=9)
+    last = call(payer, miss="first", missed=9)
     for kept in (call(payer), last, call(payer, "title")):
         await calls.keep(kept)
     assert await calls.previous(payer.session_id) == PreviousCall(call=last)
@@ -108,13 +108,12 @@ async def test_a_disturbance_waits_for_the_next_call_and_the_first_one_counts(
     conversations: Conversations, calls: UsageLog, database: Database
 ) -> None:
     made = await opened(conversations, "hello")
-    await calls.keep(call(Payer(session_id=made.id), fingerprint="[]"))
+    await calls.keep(call(Payer(session_id=made.id)))
     for cause in ("forget", "edit"):
         await database.write(lambda connection, cause=cause: disturb(connection, made.id, cause))  # type: ignore[misc]
     before = await calls.previous(made.id)
     assert before.disturbance == "forget"
     assert before.call is not None
-    assert before.call.fingerprint is None, "what was sent then is forgotten"
     await calls.keep(call(Payer(session_id=made.id)), "edit")
     assert (await calls.previous(made.id)).disturbance == "forget", "this call had not seen it"
     await calls.keep(call(Payer(session_id=made.id)), "forget")

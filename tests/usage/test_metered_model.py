@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -74,20 +73,13 @@ async def test_a_prefix_that_is_read_is_no_miss(desk: _Desk) -> None:
     assert (bill.kind, bill.model, bill.calls, bill.usage.output) == ("chat", "scripted", 3, 15)
 
 
-@pytest.mark.parametrize(
-    ("change", "cause"),
-    [
-        (lambda desk: replace(desk.second, model="opus"), "model"),
-        (lambda desk: replace(desk.second, system=(_text("Other"),)), "system"),
-        (lambda desk: replace(desk.second, tools=({"name": "x"},)), "tools"),
-        (lambda desk: replace(desk.second, messages=_turns("Hallo", "ok", "And now?")), "messages"),
-        (lambda desk: desk.second, "evicted"),
-    ],
-)
-async def test_what_has_changed_is_the_cause(desk: _Desk, change: Callable[[_Desk], Request], cause: MissCause) -> None:
+async def test_another_model_is_the_cause_and_else_the_server(desk: _Desk) -> None:
     await desk.ask(desk.first, FULL)
-    await desk.ask(change(desk), NOTHING_READ)
-    assert await desk.causes() == {"first": 1000, cause: 1000}
+    await desk.ask(desk.second, NOTHING_READ)
+    assert await desk.causes() == {"first": 1000, "evicted": 1000}
+    desk.model.script.append(replace(says("ok", usage=NOTHING_READ), model="opus"))
+    await desk.meter.complete(desk.second, lambda _: None, lambda _: None)
+    assert await desk.causes() == {"first": 1000, "evicted": 1000, "model": 1050}
 
 
 async def test_after_five_minutes_without_a_word_the_server_has_dropped_it(desk: _Desk) -> None:

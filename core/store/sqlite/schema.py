@@ -47,6 +47,8 @@ DELETE FROM state_meta WHERE key = 'wrong_codes';
 """Wrong codes are not counted: there are 27 ** 8, each works for some minutes, and needs somebody's yes."""
 _NO_BACKFILLS = "DROP TABLE pasts;"
 """A backfill of a memory service is queued at once."""
+_NO_FINGERPRINTS = "ALTER TABLE calls DROP COLUMN imprint;"
+"""Why a prefix missed is said without a digest of what was sent."""
 
 MIGRATIONS: tuple[str, ...] = (
     _TABLES + INDEXES + _FACTS + _FACTS_INDEX,
@@ -55,4 +57,5 @@ MIGRATIONS: tuple[str, ...] = (
     _NO_RUNS,
     _NO_TRIES,
     _NO_BACKFILLS,
+    _NO_FINGERPRINTS,
 )
