@@ -15,6 +15,7 @@ from gateway import texts
 from gateway.cli.providers import add_providers
 from gateway.cli.runtime import (
     AsJson,
+    Group,
     InScope,
     Limit,
     Words,
@@ -22,7 +23,6 @@ from gateway.cli.runtime import (
     answer_with,
     chat,
     context_of,
-    is_bare,
     joined,
     print_json,
     say_json,
@@ -58,8 +58,7 @@ _ACTIONS = {
 
 
 def add_memory(app: typer.Typer) -> None:
-    memory = typer.Typer(help="What is noted and known for good, and what became of it.")
-    memory.callback(invoke_without_command=True)(_memory)
+    memory = typer.Typer(cls=Group, help="What is noted and known for good, and what became of it.")
     memory.command("list")(_list)
     memory.command("add")(_add)
     memory.command("replace")(_replace)
@@ -92,11 +91,6 @@ def _same_as_chat(action: str) -> Callable[..., None]:
         chat(notes_of, Command(name="memory", arguments=f"{action} {joined(words)}".strip()), scope, yes=yes)
 
     return run
-
-
-def _memory(context: typer.Context, target: InTarget = None, scope: InScope = None, as_json: AsJson = False) -> None:
-    if is_bare(context, target, scope, as_json):
-        _list(target, scope, as_json)
 
 
 def _list(target: InTarget = None, scope: InScope = None, as_json: AsJson = False) -> None:

@@ -15,7 +15,7 @@ from core.errors import ConfigError
 from core.memory.plugins import BUILT_IN, RESERVED, OptionForm, Plugins
 from core.memory.sync import Sync
 from gateway import texts
-from gateway.cli.runtime import AsJson, fail, is_running, leaving, load, say, say_json, tell, visit, zone_of
+from gateway.cli.runtime import AsJson, fail, is_running, leaving, say, say_json, tell, visit, zone_of
 from gateway.services import Services, chosen
 
 Mode = Literal["hybrid", "context", "tools"]
@@ -105,7 +105,7 @@ def _setup(
 ) -> None:
     """Switch a memory service on: asks for its options and writes them to mneme.toml."""
     with leaving():
-        settings = load()
+        settings = Settings.load()
         table = ("memory", "providers", name)
         if is_off:
             if name not in settings.memory.providers:
@@ -118,7 +118,7 @@ def _setup(
         present = settings.memory.providers.get(name, ProviderOptions())
         ours = {"mode": mode or present.mode, "sync_every_turns": every or present.sync_every_turns}
         _keep(settings, table, {"enabled": True, **ours, **values})
-        _, wrong = chosen(load())
+        _, wrong = chosen(Settings.load())
         if name in wrong:
             say(f"The memory {name} is set up.")
         else:

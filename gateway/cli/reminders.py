@@ -8,20 +8,20 @@ from typing import Annotated
 
 import typer
 
+from config.settings import Settings
 from core.store.jobs import Job
 from core.types import Account, Address, Command, Scope
 from gateway.cli.runtime import (
     HERE,
     OWN,
     AsJson,
+    Group,
     InScope,
     Yes,
     chat,
     fail,
-    is_bare,
     is_running,
     joined,
-    load,
     print_json,
     say,
     say_json,
@@ -51,8 +51,7 @@ LOOK_BACK = 1_000
 
 
 def add_reminders(app: typer.Typer) -> None:
-    cron = typer.Typer(help="Reminders and scheduled questions: list, add, pause, resume, run, remove.")
-    cron.callback(invoke_without_command=True)(_cron)
+    cron = typer.Typer(cls=Group, help="Reminders and scheduled questions: list, add, pause, resume, run, remove.")
     cron.command("list")(_list)
     cron.command("add")(_add)
     cron.command("pause", help="Stop a reminder until it is resumed.")(_change("pause"))
@@ -61,11 +60,6 @@ def add_reminders(app: typer.Typer) -> None:
     cron.command("remove", help="Remove a reminder.")(_change("remove"))
     app.command("remind")(_add)
     app.add_typer(cron, name="cron")
-
-
-def _cron(context: typer.Context, scope: InScope = None, as_json: AsJson = False) -> None:
-    if is_bare(context, scope, as_json):
-        _list(scope, as_json)
 
 
 def _list(scope: InScope = None, as_json: AsJson = False) -> None:
@@ -103,7 +97,7 @@ def _add(words: When, ask: Ask = False, to: To = None, yes: Yes = False, as_json
 def _run(job_id: ID, scope: InScope = None) -> None:
     """Make a reminder due now, besides its schedule; the running Mneme delivers it."""
     _change("run")(job_id, scope)
-    if not is_running(load().home):
+    if not is_running(Settings.load().home):
         say("Mneme is not running; the reminder is delivered once it is started.")
 
 

@@ -22,7 +22,6 @@ from gateway.cli.runtime import (
     finish,
     is_running,
     leaving,
-    load,
     plain,
     say,
     say_json,
@@ -72,7 +71,7 @@ def _chat() -> None:
 
 def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
     with leaving():
-        settings = load()
+        settings = Settings.load()
     named = [] if is_chat_only else settings.platforms
     is_shown = has_terminal or not named
     logs.configure(settings, settings.home / LOG if is_shown else None)

@@ -20,9 +20,10 @@ from zoneinfo import ZoneInfo
 
 import typer
 from filelock import FileLock, Timeout
+from typer.core import TyperGroup
 
 from config.settings import Settings, SettingsError
-from core.errors import ConfigError, MnemeError, Refused
+from core.errors import MnemeError, Refused
 from core.markup.render import to_plain
 from core.text.sanitize import legible
 from core.types import Account, Address, Answer, Command, Inbound, Scope, Sender, Session
@@ -65,11 +66,21 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many, the latest first.")]
 
 
+class Group(TyperGroup):
+    """Commands of which the first runs where none is named: `mneme cron --json` is `mneme cron list --json`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_bare = not args or args[0].startswith("-")
+        if is_bare and not ctx.resilient_parsing and not {*args} & {*self.commands, *ctx.help_option_names}:
+            args = [next(iter(self.commands)), *args]
+        return super().parse_args(ctx, args)
+
+
 def visit(work: Callable[[Services], Awaitable[None]]) -> None:
     """Runs `work` over the opened services, also beside a running gateway. Warnings go into the log file."""
 
     async def inside() -> None:
-        settings = load()
+        settings = Settings.load()
         general = settings.general.model_copy(update={"log_level": "warning"})
         logs.configure(settings.model_copy(update={"general": general}), settings.home / LOG)
         async with Services.open(settings) as services:
@@ -179,23 +190,23 @@ def leaving() -> Iterator[None]:
     """Turns what stops a command into an exit code."""
     try:
         yield
-    except MnemeError as error:
-        fail(str(error))
-    except BrokenPipeError:
-        silence_stdout()
-        raise typer.Exit(0) from None
-    except OSError as error:
-        fail(sentence_of(error))
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
-    except BaseExceptionGroup as group:
-        known, others = group.split((MnemeError, OSError))
-        if known is None or others is not None:
+    except (MnemeError, SettingsError, OSError, BaseExceptionGroup) as error:
+        cause = first_of(error)
+        if isinstance(cause, BrokenPipeError):
+            silence_stdout()
+            raise typer.Exit(0) from None
+        if not isinstance(cause, MnemeError | SettingsError | OSError):
             raise
-        first: BaseException = known
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
-        fail(sentence_of(first) if isinstance(first, OSError) else str(first))
+        fail(sentence_of(cause))
+
+
+def first_of(error: BaseException) -> BaseException:
+    """The error itself, or the first of a group."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def fail(sentence: str) -> NoReturn:
@@ -204,8 +215,10 @@ def fail(sentence: str) -> NoReturn:
     raise typer.Exit(1)
 
 
-def sentence_of(error: OSError) -> str:
-    """What the system refused; output that cannot be written is given up, or it would complain once more at the end."""
+def sentence_of(error: Exception) -> str:
+    """What went wrong; output that cannot be written is given up, or it would complain once more at the end."""
+    if not isinstance(error, OSError):
+        return str(error)
     try:
         sys.stdout.flush()
     except OSError:
@@ -224,14 +237,6 @@ def silence_stdout() -> None:
     os.close(nowhere)
 
 
-def load() -> Settings:
-    """The settings; raises ConfigError that names every problem."""
-    try:
-        return Settings.load()
-    except SettingsError as error:
-        raise ConfigError(str(error)) from error
-
-
 async def seen(services: Services, scope: str | None) -> frozenset[Scope]:
     """The scopes that the command looks at: the one that was named, else all of the owner."""
     return await services.people.scopes(OWN) if scope is None else frozenset({scope_of(scope)})
@@ -245,11 +250,11 @@ def scope_of(key: str | None) -> Scope:
 async def assert_somebodys(services: Services, key: str | None) -> None:
     """Fails where nobody has this scope: not the owner, nobody who was let in, nobody who has said something there."""
     scope = scope_of(key)
-    _, platform, number = scope.key.split(":", 2)
     access = services.settings.access
+    _, platform, number = scope.key.split(":", 2)
     is_known = (
         scope in await services.people.scopes(OWN)
-        or f"{platform}:{number}" in (access.rooms if scope.is_room else access.people)
+        or f"{platform}:{number}" in (*access.rooms, *access.people)
         or (not scope.is_room and await services.people.is_admitted(Account(platform=platform, user_id=number)))
         or bool(await services.transcripts.recent(frozenset({scope}), 1))
     )
@@ -266,16 +271,6 @@ def is_running(home: Path) -> bool:
             return False
     except Timeout:
         return True
-
-
-def is_bare(context: typer.Context, *options: object) -> bool:
-    """Whether a group of commands stands alone, so that it lists. Refuses options in front of a command."""
-    if context.invoked_subcommand is None:
-        return True
-    if any(options):
-        name = f"{context.command_path} {context.invoked_subcommand}"
-        raise typer.BadParameter(f"write options behind the command: {name} …")
-    return False
 
 
 def joined(words: list[str] | None) -> str:

@@ -11,11 +11,11 @@ from core.types import Answer, Scope, Session
 from gateway import texts
 from gateway.cli.runtime import (
     AsJson,
+    Group,
     InScope,
     Limit,
     answer_with,
     fail,
-    is_bare,
     joined,
     print_json,
     say,
@@ -33,24 +33,13 @@ ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a session."
 
 
 def add_sessions(app: typer.Typer) -> None:
-    sessions = typer.Typer(help="Earlier conversations: list, show, title, export.")
-    sessions.callback(invoke_without_command=True)(_sessions)
+    sessions = typer.Typer(cls=Group, help="Earlier conversations: list, show, title, export.")
     sessions.command("list")(_list)
     sessions.command("show")(_show)
     sessions.command("title")(_title)
     sessions.command("export")(_export_one)
     app.add_typer(sessions, name="sessions")
     app.command("export")(_export)
-
-
-def _sessions(
-    context: typer.Context,
-    limit: Annotated[int | None, typer.Option(min=1, max=1000, help="How many, the latest first.")] = None,
-    scope: InScope = None,
-    as_json: AsJson = False,
-) -> None:
-    if is_bare(context, limit, scope, as_json):
-        _list(limit=limit or 20, scope=scope, as_json=as_json)
 
 
 def _list(

@@ -6,25 +6,26 @@ import typer
 
 from core.types import Command, Scope
 from core.usage.report import Spending
-from gateway.cli.runtime import AsJson, InScope, Limit, chat, is_bare, print_json
+from gateway.cli.runtime import AsJson, Group, InScope, Limit, chat, print_json
 from gateway.commands.usage import UsageCommands
 from gateway.services import Services
 
 
 def add_usage(app: typer.Typer) -> None:
-    usage = typer.Typer(help="What the model has cost: the last 30 days; also months, sessions.")
-    usage.callback(invoke_without_command=True)(_usage)
+    usage = typer.Typer(cls=Group, help="What the model has cost: lately, by month, by conversation.")
+    usage.command("lately")(_lately)
     usage.command("months")(_months)
     usage.command("sessions")(_sessions)
     app.add_typer(usage, name="usage")
 
 
-def _usage(context: typer.Context, scope: InScope = None, as_json: AsJson = False) -> None:
+def _lately(scope: InScope = None, as_json: AsJson = False) -> None:
+    """What the last 30 days have cost."""
+
     async def lately(services: Services, scopes: frozenset[Scope]) -> object:
         return _object(await services.usage_report.lately(scopes), services)
 
-    if is_bare(context, scope, as_json):
-        print_json(lately, scope) if as_json else _table("", scope)
+    print_json(lately, scope) if as_json else _table("", scope)
 
 
 def _months(scope: InScope = None, as_json: AsJson = False) -> None:
