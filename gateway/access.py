@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from core.ports import Clock
-from core.store.people import Pairing, People
+from core.store.people import Pairing, People, Standing
 from core.types import Account, Inbound, Scope
 from gateway.owner_notices import OwnerNotices
 
@@ -37,23 +37,41 @@ class Access:
         self._is_listening = is_listening
         self._greeted: dict[Account, str] = {}
 
-    async def judge(self, inbound: Inbound, scope: Scope) -> Verdict:
-        """What to do with an event whose kept scope is `scope`."""
+    async def judge(self, inbound: Inbound) -> tuple[Verdict, Scope]:
+        """What to do with an event, and the scope of its place: a room that has moved keeps the one it had."""
         if inbound.kind == "delete":
             # Discord does not say who wrote what was deleted; whoever it was, here it goes too.
-            return "served"
+            return "served", inbound.scope
         if inbound.sender.is_nobody:
-            return "ignored"
+            return "ignored", inbound.scope
         account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
-        if inbound.address.platform == CRON:
-            return "served" if await self._may_plan(inbound.sender.id, scope) else "ignored"
-        if inbound.is_direct and not scope.is_room:
-            return "served" if await self._is_allowed(account) else "stranger"
-        if not await self._may_speak_in(account, scope, (scope, inbound.scope)):
-            return "ignored"
-        if inbound.is_addressed or inbound.kind == "edit":
+        is_planned = inbound.address.platform == CRON
+        if is_planned:
+            # It is asked where it was planned, as long as who planned it is served there.
+            _, platform, place = inbound.scope.key.split(":", 2)
+            account = Account(platform=platform, user_id=inbound.sender.id if inbound.scope.is_room else place)
+        standing = await self._directory.standing(account, inbound.scope)
+        verdict = self._verdict(inbound, account, standing)
+        return "ignored" if is_planned and verdict == "stranger" else verdict, standing.scope
+
+    def _verdict(self, inbound: Inbound, account: Account, standing: Standing) -> Verdict:
+        if inbound.is_direct and not standing.scope.is_room:
+            return "served" if self._is_allowed(account, standing) else "stranger"
+        rooms = (standing.scope, inbound.scope)  # settings may name the place by the id it had or the one it has now
+        if standing.scopes != {standing.scope}:
+            # A room that the owner declared as theirs alone shows more than itself, so nobody else is served there.
+            is_served = standing.is_owner
+        else:
+            is_listed = any(room.key.removeprefix("room:") in self._rooms for room in rooms)
+            is_served = is_listed or self._is_allowed(account, standing)
+        if is_served and (inbound.is_addressed or inbound.kind == "edit"):
             return "served"
-        return "overheard" if self._is_listening else "ignored"
+        return "overheard" if is_served and self._is_listening else "ignored"
+
+    def _is_allowed(self, account: Account, standing: Standing) -> bool:
+        """Who is let in is let in with all linked accounts."""
+        accounts = (account.key, *(scope.key.removeprefix("account:") for scope in standing.accounts))
+        return standing.is_owner or standing.is_admitted or not self._people.isdisjoint(accounts)
 
     async def greet(self, inbound: Inbound) -> None:
         """Notes the account and its present name; a database write only when that is news."""
@@ -72,47 +90,5 @@ class Access:
             await self._owner_notices.announce(pairing)
         return pairing
 
-    async def scope(self, inbound: Inbound) -> Scope:
-        """A room that has moved keeps the scope it had."""
-        return await self._directory.room(inbound.scope) if inbound.scope.is_room else inbound.scope
-
-    async def scopes(self, scope: Scope) -> frozenset[Scope]:
-        return await self._directory.scopes(scope)
-
-    async def is_owner(self, inbound: Inbound) -> bool:
-        account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
-        return not inbound.sender.is_nobody and await self._directory.is_owner(account)
-
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         await self._directory.moved(platform, old_chat_id, new_chat_id)
-
-    async def _may_plan(self, user_id: str, scope: Scope) -> bool:
-        """A scheduled question is asked where it was planned, as long as who planned it is served there."""
-        _, platform, place = scope.key.split(":", 2)
-        if scope.is_room:
-            return await self._may_speak_in(Account(platform=platform, user_id=user_id), scope, (scope,))
-        return await self._is_allowed(Account(platform=platform, user_id=place))
-
-    async def _is_allowed(self, account: Account) -> bool:
-        return (
-            account.key in self._people
-            or await self._directory.is_owner(account)
-            or await self._directory.is_admitted(account)
-            or await self._is_linked(account)
-        )
-
-    async def _is_linked(self, account: Account) -> bool:
-        """Whether the lists name another account of the same person: who is let in is let in with all of them."""
-        seen = await self._directory.scopes(Scope.account(account.platform, account.user_id))
-        return any(scope.key.removeprefix("account:") in self._people for scope in seen if not scope.is_room)
-
-    async def _may_speak_in(self, account: Account, scope: Scope, rooms: tuple[Scope, ...]) -> bool:
-        """`rooms`: the place under the id it has kept and under the one it has now; settings may name either."""
-        if await self._is_own(scope):
-            return await self._directory.is_owner(account)
-        is_listed = any(room.key.removeprefix("room:") in self._rooms for room in rooms)
-        return is_listed or await self._is_allowed(account)
-
-    async def _is_own(self, scope: Scope) -> bool:
-        """A room that the owner declared as theirs alone shows more than itself, so nobody else is served there."""
-        return await self._directory.scopes(scope) != frozenset((scope,))

@@ -85,6 +85,10 @@ class Delivery:
             reply_to=inbound.message_id if is_quoting else None,
         )
 
+    async def find(self, outbox_item: OutboxItem) -> OutboxItem:
+        """What an earlier process made of a draft."""
+        return await self._outbox.find(outbox_item)
+
     async def hold(self, outbox_item: OutboxItem) -> OutboxItem:
         """Stores a draft, or finds the one that an earlier process began."""
         return await self._outbox.hold(outbox_item)

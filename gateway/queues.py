@@ -9,33 +9,43 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from core.ports import Reply
 from core.store.inbox import InboxEntry
+from core.store.outbox import OutboxItem
 from core.types import Address, Inbound, Scope
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PendingEvent:
-    """An inbox entry and the reply to it. Plain ones (no commands) may be taken together with their neighbours; an
-    overheard one is stored without an answer. `is_stopped`: its turn is not begun anew."""
+    """An inbox entry, the reply to it and the outbox item of its answer. Plain ones (no commands) may be taken together
+    with their neighbours; an overheard one is stored without an answer; one that `is_beside` waits in no queue.
+    `is_stopped`: its turn is not begun anew. `changes`: edits and deletions that came before it was stored."""
 
     entry: InboxEntry
     reply: Reply
     scope: Scope
+    outbox_item: OutboxItem
     is_plain: bool
     is_overheard: bool = False
+    is_beside: bool = False
     is_taken: bool = False
     has_begun: bool = False
     is_stopped: bool = False
     is_answered: bool = False
+    changes: list[Inbound] = field(default_factory=list)
+
+    @property
+    def inbound(self) -> Inbound:
+        return self.entry.inbound
 
 
 @dataclass(slots=True)
 class _Queue:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: deque[PendingEvent] = field(default_factory=deque)
+    taken: tuple[PendingEvent, ...] = ()
     running: asyncio.Timeout | None = None
 
 
@@ -46,7 +56,7 @@ class ConversationQueues:
         self._queues: dict[str, _Queue] = {}
 
     def join(self, event: PendingEvent) -> None:
-        self._queues.setdefault(event.entry.inbound.address.key, _Queue()).waiting.append(event)
+        self._queues.setdefault(event.inbound.address.key, _Queue()).waiting.append(event)
 
     @asynccontextmanager
     async def enter(self, event: PendingEvent) -> AsyncIterator[tuple[PendingEvent, ...]]:
@@ -56,11 +66,15 @@ class ConversationQueues:
             # Its queue may have run empty and be gone by now.
             yield ()
             return
-        key = event.entry.inbound.address.key
+        key = event.inbound.address.key
         queue = self._queues[key]
         try:
             async with queue.lock:
-                yield self._take(queue, event)
+                queue.taken = self._take(queue, event)
+                try:
+                    yield queue.taken
+                finally:
+                    queue.taken = ()
         finally:
             if event in queue.waiting:
                 queue.waiting.remove(event)
@@ -87,19 +101,18 @@ class ConversationQueues:
             queue.running.reschedule(asyncio.get_running_loop().time())
         return True
 
-    def amend(self, inbound: Inbound) -> PendingEvent | None:
-        """Edits or removes a message that still waits; returned so that its entry can follow."""
+    def find(self, inbound: Inbound) -> PendingEvent | None:
+        """The message that an edit or a deletion is about, if it waits or is being answered."""
         queue = self._queues.get(inbound.address.key, _Queue())
-        for event in list(queue.waiting):
-            if event.entry.inbound.message_id != inbound.message_id or event.entry.inbound.kind != "message":
-                continue
-            if inbound.kind == "delete":
-                event.is_taken = True
-                queue.waiting.remove(event)
+        for event in (*queue.waiting, *queue.taken):
+            if event.inbound.message_id == inbound.message_id and event.inbound.kind == "message":
                 return event
-            event.entry = replace(event.entry, inbound=replace(event.entry.inbound, text=inbound.text))
-            return event
         return None
+
+    def withdraw(self, event: PendingEvent) -> None:
+        """Takes an event that waits out of its queue."""
+        event.is_taken = True
+        self._queues[event.inbound.address.key].waiting.remove(event)
 
     @staticmethod
     def _take(queue: _Queue, event: PendingEvent) -> tuple[PendingEvent, ...]:

@@ -6,6 +6,7 @@ Catches what a turn could not, and composes what a person reads then.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,14 +18,16 @@ from typing import TypeVar
 import structlog
 
 from core.agent.post_turn import PostTurn
-from core.agent.turn import Agent
+from core.agent.turn import Agent, AnsweredTurn
 from core.agent.user_message import Turn
 from core.errors import DeliveryError, StaleReadError, StoreError
 from core.ports import Adapter, Clock, Reply
-from core.store.epoch import EpochGuard
+from core.privacy.epoch_guard import EpochGuard, View
+from core.store import epoch
 from core.store.inbox import InboxEntry
+from core.store.outbox import OutboxItem
 from core.text.sanitize import on_one_line
-from core.types import Answer, Command, Inbound, Scope, Session
+from core.types import Account, Answer, Command, Inbound, Scope, Session
 from gateway import texts
 from gateway.access import Access
 from gateway.commands.confirmations import is_dictated
@@ -65,8 +68,6 @@ class Router:
         self._running: set[asyncio.Task[None]] = set()
         self._events: dict[int, PendingEvent] = {}
         self._numbers = count(1)
-        self._in_progress: dict[tuple[str, str], list[Inbound]] = {}
-        """Messages being answered, and what was changed in them before they were stored."""
         self._log = structlog.get_logger("router")
 
     def connect(self, adapters: Mapping[str, Adapter], tasks: asyncio.TaskGroup) -> None:
@@ -77,8 +78,7 @@ class Router:
     async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
         """See `core.ports.Sink`."""
         inbound = presentable(inbound)
-        scope = await self._access.scope(inbound)
-        verdict = await self._access.judge(inbound, scope)
+        verdict, scope = await self._access.judge(inbound)
         if verdict == "stranger":
             await self._answer_stranger(inbound, reply, scope)
         if verdict in ("stranger", "ignored"):
@@ -89,7 +89,8 @@ class Router:
         entry = await self._delivery.accept(inbound, self._commands.discreet(inbound))
         if entry is None:
             return None
-        number = self._join(_pending(entry, reply, scope, is_overheard=verdict == "overheard"))
+        event = self._pending(entry, reply, scope, is_overheard=verdict == "overheard")
+        number = self._join(event)
         try:
             await self._access.greet(inbound)
         except StoreError as error:
@@ -153,8 +154,7 @@ class Router:
     async def _resumed(self, entry: InboxEntry, adapter: Adapter) -> PendingEvent | None:
         """None when the entry is not to be answered any more."""
         inbound = entry.inbound
-        scope = await self._access.scope(inbound)
-        verdict = await self._access.judge(inbound, scope)
+        verdict, scope = await self._access.judge(inbound)
         if inbound.is_interaction:
             await self._delivery.expire(entry)
             return None
@@ -162,152 +162,166 @@ class Router:
             # Whoever wrote this is not let in any more.
             await self._delivery.inbox.close([entry.id])
             return None
+        outbox_item = await self._delivery.find(self._delivery.draft(inbound))
         try:
             with contained():
-                reply = adapter.reply(inbound.address, self._delivery.draft(inbound).reply_to)
+                reply = adapter.reply(inbound.address, outbox_item.reply_to)
         except DeliveryError as error:
             self._log.warning("an answer has no way back", address=inbound.address.key, error=str(error))
             await self._delivery.expire(entry)
             return None
-        return _pending(entry, reply, scope, is_overheard=verdict == "overheard")
+        event = self._pending(entry, reply, scope, is_overheard=verdict == "overheard")
+        event.outbox_item = outbox_item
+        return event
 
     async def _amend(self, inbound: Inbound) -> None:
-        waiting = self._queues.amend(inbound)
-        if waiting is not None and inbound.kind == "delete":
-            await self._delivery.inbox.close([waiting.entry.id])
-            await waiting.reply.abandon()
-        elif waiting is not None:
-            await self._delivery.inbox.update(waiting.entry)
+        event = self._queues.find(inbound)
+        if event is not None and not event.is_taken and inbound.kind == "delete":
+            self._queues.withdraw(event)
+            await self._delivery.inbox.close([event.entry.id])
+            await event.reply.abandon()
+        elif event is not None and not event.is_taken:
+            event.entry = replace(event.entry, inbound=replace(event.inbound, text=inbound.text))
+            await self._delivery.inbox.update(event.entry)
         is_known = await self._agent.amend(inbound)
-        late = self._in_progress.get((inbound.address.key, inbound.message_id))
-        if not is_known and late is not None:
-            late.append(inbound)
+        if not is_known and event is not None and event.is_taken:
+            event.changes.append(inbound)
 
     async def _decline(self, event: PendingEvent, age: timedelta) -> None:
-        turn = await self._begin(event, self._turn((event,), await self._access.scopes(event.scope)))
+        turn = self._turn((event,))
         answer = Answer(text=texts.away(age))
+        self._begin(event, turn.outbox_item)
         await self._keep_unanswered(event, turn, answer)
         await self._delivery.deliver(turn.outbox_item, event.reply, answer)
+
+    def _pending(self, entry: InboxEntry, reply: Reply, scope: Scope, *, is_overheard: bool) -> PendingEvent:
+        inbound = entry.inbound
+        is_plain = inbound.kind == "message" and inbound.command is None
+        # Presses, and commands that only read, are served at once, beside the running turn.
+        is_reading = inbound.command is not None and self._commands.is_reading(inbound.command)
+        return PendingEvent(
+            entry=entry,
+            reply=reply,
+            scope=scope,
+            outbox_item=self._delivery.draft(inbound),
+            is_plain=is_plain,
+            is_overheard=is_overheard,
+            is_beside=inbound.kind == "action" or is_reading,
+        )
 
     def _join(self, event: PendingEvent) -> int:
         number = next(self._numbers)
         self._events[number] = event
-        if event.is_plain or not self._is_beside(event.entry.inbound):
+        if not event.is_beside:
             self._queues.join(event)
         return number
 
-    def _is_beside(self, inbound: Inbound) -> bool:
-        """Presses, and commands that only read, are served at once, beside the running turn."""
-        if inbound.kind == "message":
-            return inbound.command is not None and self._commands.is_reading(inbound.command)
-        return inbound.kind == "action"
-
     async def _serve(self, event: PendingEvent) -> None:
         try:
-            try:
-                if not event.is_plain and self._is_beside(event.entry.inbound):
-                    await self._serve_beside(event, await self._access.scopes(event.scope))
-                else:
-                    await self._serve_in_queue(event)
-            except Exception as error:
-                if event.is_answered:
-                    raise
-                await self._apologise((event,), error)
+            if event.is_beside:
+                await self._serve_beside(event)
+            else:
+                await self._serve_in_queue(event)
         except Exception:
-            self._log.exception("failed beside an answer", address=event.entry.inbound.address.key)
+            self._log.exception("failed beside an answer", address=event.inbound.address.key)
 
     async def _serve_in_queue(self, event: PendingEvent) -> None:
         # Nothing may be awaited before the queue is entered: turns run in the order in which serving began.
         async with self._queues.enter(event) as batch:
-            if not batch:
-                return
-            names = [(one.entry.inbound.address.key, one.entry.inbound.message_id) for one in batch]
-            self._in_progress.update((name, []) for name in names)
             try:
-                scopes = await self._access.scopes(event.scope)
-                batch = await self._without_confirmations(batch, scopes)
-                await self._answer(batch, scopes)
+                answered = await self._answer(await self._without_confirmations(batch))
             except Exception as error:
                 # Whoever was taken along is not served again: all of them are told, while the queue is still theirs.
-                batch = tuple(one for one in batch if not one.is_answered)
-                if not batch:
-                    raise
                 await self._apologise(batch, error)
                 return
             finally:
-                for late in [change for name in names for change in self._in_progress.pop(name, ())]:
-                    await self._agent.amend(late)
-        if batch and event.is_plain and not event.is_overheard:
-            await self._repeat(scopes, partial(self._post_turn.run, event.entry.inbound.address, scopes))
+                for change in [change for one in batch for change in one.changes]:
+                    await self._agent.amend(change)
+        if answered is not None:
+            # After an erasure it waits for the next turn.
+            with epoch.holding(answered.turn.epoch), contextlib.suppress(StaleReadError):
+                await self._post_turn.run(answered.session, answered.rows, answered.turn.scopes)
 
-    async def _without_confirmations(
-        self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]
-    ) -> tuple[PendingEvent, ...]:
+    async def _without_confirmations(self, batch: Sequence[PendingEvent]) -> tuple[PendingEvent, ...]:
         """Serves those that say yes to a question; returns the rest."""
         left = []
         for event in batch:
-            confirmed = await self._commands.confirmed(event.entry.inbound)
+            confirmed = await self._commands.confirmed(event.inbound)
             if confirmed is None:
                 left.append(event)
             else:
-                await self._command(event, confirmed, scopes, is_said=is_dictated(event.entry.inbound))
+                await self._command(event, confirmed, is_said=is_dictated(event.inbound))
         return tuple(left)
 
-    async def _answer(self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]) -> None:
+    async def _answer(self, batch: Sequence[PendingEvent]) -> AnsweredTurn | None:
         """One command, or one turn over the batch, answered through the reply that came last."""
         if not batch:
-            return
+            return None
         *earlier, last = batch
-        if (command := last.entry.inbound.command) is not None:
-            await self._command(last, command, scopes)
+        if last.inbound.command is not None:
+            await self._command(last, last.inbound.command)
         elif last.is_overheard:
-            await self._answer_rest(self._turn(batch, scopes), self._agent.listen)
+            await self._repeat(batch, self._agent.listen)
         else:
             for event in earlier:
                 await event.reply.abandon()
-            await self._reply(batch, scopes, partial(self._model_answer, last))
+            if self._begin(last, batch[0].outbox_item):
+                answered = await self._repeat(batch, partial(self._model_answer, last))
+                await self._deliver(batch, None if answered is None else answered.answer)
+                return answered
+            await self._give_up(batch)
+        return None
 
-    async def _serve_beside(self, event: PendingEvent, scopes: frozenset[Scope]) -> None:
-        inbound = event.entry.inbound
-        if inbound.kind == "action":
-            command = await self._commands.pressed(inbound, event.scope)
-        else:
-            await self._commands.confirmed(inbound)
-            command = inbound.command
-        if command is None:
-            await self._delivery.inbox.close([event.entry.id])
-            await self._delivery.tell(inbound, event.reply, Answer(text=texts.BUTTON_EXPIRED, is_private=True))
-        elif self._commands.is_reading(command):
-            await self._command(event, command, scopes)
-        else:
-            self._queues.join(event)
-            async with self._queues.enter(event):
-                await self._command(event, command, scopes)
+    async def _serve_beside(self, event: PendingEvent) -> None:
+        inbound = event.inbound
+        try:
+            if inbound.kind == "action":
+                command = await self._commands.pressed(inbound, event.scope)
+            else:
+                await self._commands.confirmed(inbound)
+                command = inbound.command
+            if command is None:
+                await self._delivery.inbox.close([event.entry.id])
+                await self._delivery.tell(inbound, event.reply, Answer(text=texts.BUTTON_EXPIRED, is_private=True))
+            elif self._commands.is_reading(command):
+                await self._command(event, command)
+            else:
+                self._queues.join(event)
+                async with self._queues.enter(event):
+                    await self._command(event, command)
+        except Exception as error:
+            await self._apologise((event,), error)
 
-    async def _command(
-        self, event: PendingEvent, command: Command, scopes: frozenset[Scope], *, is_said: bool = False
-    ) -> None:
+    async def _command(self, event: PendingEvent, command: Command, *, is_said: bool = False) -> None:
         """`is_said`: the message is no command but gave this one its words. /stop stops before it waits."""
-        is_stopped = command.name == "stop" and self._queues.stop(event.entry.inbound.address)
-        run = partial(self._command_answer, event, command, is_said=is_said, is_stopped=is_stopped)
-        await self._reply((event,), scopes, run)
-
-    async def _reply(
-        self, batch: Sequence[PendingEvent], scopes: frozenset[Scope], work: Callable[[Turn], Awaitable[Answer]]
-    ) -> None:
-        """Delivers what `work` answers to the batch; it is repeated when something was forgotten meanwhile."""
-        last = batch[-1]
-        turn = await self._begin(last, self._turn(batch, scopes))
-        if turn.outbox_item.is_over:
-            await self._delivery.inbox.close([entry.id for entry in turn.entries])
-            await last.reply.abandon()
+        is_stopped = command.name == "stop" and self._queues.stop(event.inbound.address)
+        if not self._begin(event, event.outbox_item):
+            await self._give_up((event,))
             return
-        answer = await self._answer_rest(turn, work) or Answer(text=texts.FORGOTTEN)
+        run = partial(self._command_answer, event, command, is_said=is_said, is_stopped=is_stopped)
+        await self._deliver((event,), await self._repeat((event,), run))
+
+    def _begin(self, event: PendingEvent, outbox_item: OutboxItem) -> bool:
+        """Shows typing, once; False where an earlier process has delivered the answer."""
+        if not event.has_begun and not outbox_item.is_over:
+            event.has_begun = True
+            self._delivery.begin(outbox_item, event.reply)
+        return not outbox_item.is_over
+
+    async def _give_up(self, batch: Sequence[PendingEvent]) -> None:
+        await self._delivery.inbox.close([event.entry.id for event in batch])
+        await batch[-1].reply.abandon()
+
+    async def _deliver(self, batch: Sequence[PendingEvent], answer: Answer | None) -> None:
+        """None: all that was to be answered was forgotten."""
+        last = batch[-1]
         for event in batch:
             event.is_answered = True
-        await self._delivery.deliver(turn.outbox_item, last.reply, answer, is_once=last.entry.inbound.is_interaction)
+        answer = answer or Answer(text=texts.FORGOTTEN)
+        is_once = last.inbound.is_interaction
+        await self._delivery.deliver(batch[0].outbox_item, last.reply, answer, is_once=is_once)
 
-    async def _model_answer(self, event: PendingEvent, turn: Turn) -> Answer:
+    async def _model_answer(self, event: PendingEvent, turn: Turn) -> AnsweredTurn:
         try:
             async with self._queues.stoppable(turn.address) as running:
                 if not event.is_stopped:
@@ -317,13 +331,12 @@ class Router:
                 raise
         event.is_stopped = True
         # It may have been stopped while the whole answer was being stored.
-        stored = await self._delivery.hold(turn.outbox_item)
-        return stored.answer or await self._agent.stop(turn)
+        return await self._agent.stop(turn, (await self._delivery.find(turn.outbox_item)).answer)
 
     async def _command_answer(
         self, event: PendingEvent, command: Command, turn: Turn, *, is_said: bool, is_stopped: bool
     ) -> Answer:
-        inbound = event.entry.inbound
+        inbound = event.inbound
         said_id = await self._agent.hear(turn) if is_said else None
         session = await self._agent.place(turn)
         context = CommandContext(
@@ -331,7 +344,7 @@ class Router:
             scope=event.scope,
             scopes=turn.scopes,
             session=session,
-            is_owner=await self._access.is_owner(inbound),
+            is_owner=turn.is_owner,
             is_stopped=is_stopped,
             said_id=said_id,
         )
@@ -341,69 +354,59 @@ class Router:
         await self._agent.keep(turn, session, kept, answer, has_outbox_item=has_outbox_item, is_said=is_said)
         return answer
 
-    def _turn(self, batch: Sequence[PendingEvent], scopes: frozenset[Scope]) -> Turn:
-        """The outbox item is that of the first entry: after a crash it is found again whatever else waits by then."""
+    def _turn(self, batch: Sequence[PendingEvent], view: View | None = None) -> Turn:
+        """The outbox item is that of the first entry: after a crash it is found again whatever else waits by then.
+        `view`: what may be seen; without one, nothing is read."""
         first = batch[0]
-        address = first.entry.inbound.address
+        address = first.inbound.address
         adapter = self._adapters.get(address.platform)
         return Turn(
             address=address,
             scope=first.scope,
-            scopes=scopes,
-            entries=tuple(event.entry for event in batch),
-            outbox_item=self._delivery.draft(first.entry.inbound),
+            scopes=frozenset((first.scope,)) if view is None else view.scopes,
+            entries=tuple(event.entry for event in batch if view is None or event.entry.id in view.open_ids),
+            outbox_item=first.outbox_item,
+            is_owner=view is not None and view.is_owner,
+            epoch=None if view is None else view.epoch,
             hint=adapter.hint if adapter else "",
             is_fresh=address.platform == "cron",
         )
 
-    async def _begin(self, event: PendingEvent, turn: Turn) -> Turn:
-        outbox_item = await self._delivery.hold(turn.outbox_item)
-        if not event.has_begun:
-            event.has_begun = True
-            self._delivery.begin(outbox_item, event.reply)
-        return replace(turn, outbox_item=outbox_item)
-
-    async def _repeat(self, scopes: frozenset[Scope], work: Callable[[], Awaitable[T]]) -> T:
-        """What `work`, which reads these scopes, gives when nothing was forgotten there meanwhile."""
+    async def _repeat(self, batch: Sequence[PendingEvent], work: Callable[[Turn], Awaitable[T]]) -> T | None:
+        """What `work` gives for what is left of the batch, once nothing was forgotten while it ran; None when all of it
+        was forgotten."""
+        inbound = batch[-1].inbound
+        account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
         while True:
-            async with self._epoch_guard.over(scopes):
+            async with self._epoch_guard.over(batch[0].scope, account, [event.entry.id for event in batch]) as view:
+                turn = self._turn(batch, view)
                 try:
-                    return await work()
+                    return await work(turn) if turn.entries else None
                 except StaleReadError:
                     self._log.info("begun anew, since something was forgotten")
 
-    async def _answer_rest(self, turn: Turn, work: Callable[[Turn], Awaitable[T]]) -> T | None:
-        """The same for the rest of a turn, with what may still be seen; None when all of it was forgotten."""
-
-        async def attempt() -> T | None:
-            rest = await self._rest(turn)
-            return None if rest is None else await work(replace(rest, scopes=await self._access.scopes(turn.scope)))
-
-        return await self._repeat(turn.scopes | await self._access.scopes(turn.scope), attempt)
-
-    async def _rest(self, turn: Turn) -> Turn | None:
-        """The turn without what was forgotten of it while it waited."""
-        open_ids = await self._delivery.inbox.still_open([entry.id for entry in turn.entries])
-        entries = tuple(entry for entry in turn.entries if entry.id in open_ids)
-        return replace(turn, entries=entries) if entries else None
-
     async def _apologise(self, batch: Sequence[PendingEvent], error: Exception) -> None:
         """What the person said is kept all the same; when not even that can be stored, the entries stay for the next
-        start."""
+        start. Raises the error when all of them were answered before."""
+        batch = [event for event in batch if not event.is_answered]
+        if not batch:
+            raise error
         incident = secrets.token_hex(4)
         last = batch[-1]
-        inbound = last.entry.inbound
+        inbound = last.inbound
         self._log.error("a turn failed", incident=incident, address=inbound.address.key, exc_info=error)
         is_kept = not self._delivery.inbox.is_incognito(inbound.address)
         answer = Answer(text=texts.failed(error, incident, is_kept=is_kept))
         for event in batch:
             event.is_answered = True
         try:
-            turn = await self._rest(self._turn(batch, await self._access.scopes(last.scope)))
-            if turn is None:
+            open_ids = await self._delivery.inbox.still_open([event.entry.id for event in batch])
+            if not open_ids:
                 await last.reply.abandon()
                 return
-            turn = await self._begin(last, turn)
+            turn = self._turn(batch)
+            turn = replace(turn, entries=tuple(entry for entry in turn.entries if entry.id in open_ids))
+            self._begin(last, turn.outbox_item)
             await self._keep_unanswered(last, turn, answer)
         except StoreError as failure:
             self._log.error("the apology could not be stored", incident=incident, error=str(failure))
@@ -415,7 +418,7 @@ class Router:
 
     async def _keep_unanswered(self, event: PendingEvent, turn: Turn, answer: Answer) -> None:
         """Stores what the person said, with what they are told instead of an answer."""
-        inbound = event.entry.inbound
+        inbound = event.inbound
         if inbound.command is None and inbound.kind != "action":
             await self._agent.notify(turn, None if event.is_overheard else answer)
             return
@@ -430,8 +433,3 @@ def presentable(inbound: Inbound) -> Inbound:
     if inbound.origin != "typed":
         inbound = replace(inbound, command=None)
     return replace(inbound, sender=replace(inbound.sender, name=name))
-
-
-def _pending(entry: InboxEntry, reply: Reply, scope: Scope, *, is_overheard: bool) -> PendingEvent:
-    is_plain = entry.inbound.kind == "message" and entry.inbound.command is None
-    return PendingEvent(entry=entry, reply=reply, scope=scope, is_plain=is_plain, is_overheard=is_overheard)

@@ -54,7 +54,7 @@ class Scheduler:
         deliver: Callable[[Address], Reply],
         late_after_s: float,
         on_wake: Callable[[], None],
-        over: Callable[[frozenset[Scope]], AbstractAsyncContextManager[None]] = lambda _: nullcontext(),
+        over: Callable[[Scope], AbstractAsyncContextManager[object]] = lambda _: nullcontext(),
     ) -> None:
         self._jobs = jobs
         self._outbox = outbox
@@ -147,7 +147,7 @@ class Scheduler:
             self._log.warning("a job was paused", job=job.id, reason=str(error))
             await self._jobs.pause(job.id, now)
             return None
-        async with self._over(frozenset({job.scope})):
+        async with self._over(job.scope):
             # Only now is it sure that nothing of what is read is forgotten before it is written.
             standing = await self._jobs.get(job.id)
             if standing is None or not standing.is_active:

@@ -15,12 +15,12 @@ from core.memory.sync import Sync
 from core.notes.files import OwnerFiles
 from core.notes.notebook import Notebook
 from core.ports import Clock
+from core.privacy.epoch_guard import EpochGuard
 from core.privacy.forgetting import Forgetting, HomeFiles
 from core.scheduling.appointments import Appointments
 from core.search.recall import Recall
 from core.store.actions import Actions
 from core.store.archive import Archive
-from core.store.epoch import EpochGuard
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
 from core.store.inbox import Inbox

@@ -14,7 +14,7 @@ from core.errors import ModelError
 from core.memory.manager import MemoryManager, last_turn
 from core.ports import Model
 from core.store.sessions import Conversations
-from core.types import Address, Message, Payer, Request, Scope, Session, ToolContext
+from core.types import Message, Payer, Request, Scope, Session, ToolContext
 
 TITLE_CHARS = 60
 _INSTRUCTION = (
@@ -35,12 +35,8 @@ class PostTurn:
         self._model_name = model_name
         self._log = structlog.get_logger("post_turn")
 
-    async def run(self, address: Address, scopes: frozenset[Scope]) -> None:
-        """After a turn in the open session of `address`."""
-        session = await self._conversations.current(address)
-        if session is None:
-            return
-        rows = await self._conversations.history(session, scopes)
+    async def run(self, session: Session, rows: Sequence[Message], scopes: frozenset[Scope]) -> None:
+        """After a turn in this session, whose history is `rows`."""
         if rows and not session.title and not session.is_incognito:
             await self._title(session, rows)
         await self._memory.turn_over(session, rows)

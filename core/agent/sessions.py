@@ -43,32 +43,33 @@ class SessionTracker:
         self._model = model
         self._window_tokens = window_tokens
 
-    async def open(self, turn: Turn) -> Session:
-        """The session of the turn, with its prompt; continued in a child when it is over 75 % full."""
+    async def open(self, turn: Turn) -> tuple[Session, list[Message]]:
+        """The session of the turn, with its prompt and its history; continued in a child when it is over 75 % full."""
+        blank = self._blank(turn.address, turn.scope)
         if turn.is_fresh:
-            return await self._with_prompt(
-                await self._conversations.create(self._blank(turn.address, turn.scope), "cron"), turn
-            )
-        session = await self.place(turn)
+            return await self._with_prompt(await self._conversations.create(blank, "cron"), turn), []
+        found = await self._conversations.opened(turn.address, turn.scopes)
+        session, rows = found or (await self._conversations.ensure(blank), [])
         if not session.sight <= turn.scopes:
             # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay.
-            session = await self._followed(session, self._blank(turn.address, turn.scope), "rights", session.id)
+            session, rows = await self._followed(session, blank, "rights", session.id), []
             session = await self._with_prompt(session, turn)
         elif not session.system_prompt:
             session = await self._with_prompt(session, turn)
             if session.parent_id is None and not session.is_incognito:
                 await self._memory.on_session_switch(session.id, None, "new")
-        rows = await self._conversations.history(session, turn.scopes)
         if self.tokens(session, rows) + len(turn.text) / CHARS_PER_TOKEN <= FULL * self._window_tokens:
-            return session
+            return session, rows
         return await self.renew(session, turn)
 
-    async def renew(self, session: Session, turn: Turn) -> Session:
-        """The child of a session that is too long: the last whole turns that fit into 20 % of the window go along."""
+    async def renew(self, session: Session, turn: Turn) -> tuple[Session, list[Message]]:
+        """The child of a session that is too long, with its history: the last whole turns that fit into 20 % of the
+        window."""
         rows = await self._conversations.history(session, turn.scopes)
         kept = await self._memory.on_pre_compress(session, rows)
         child = self._child(session, turn.address, turn.scope, rows)
-        return await self._with_prompt(await self._followed(session, child, "length", session.id), turn, kept)
+        child = await self._with_prompt(await self._followed(session, child, "length", session.id), turn, kept)
+        return child, await self._conversations.history(child, turn.scopes)
 
     async def end(self, session: Session) -> None:
         """Ends the session because the person starts another."""
@@ -77,7 +78,8 @@ class SessionTracker:
 
     async def place(self, turn: Turn) -> Session:
         """The open session of the turn's address, or a new one without a prompt."""
-        return await self._conversations.ensure(self._blank(turn.address, turn.scope))
+        found = await self._conversations.current(turn.address)
+        return found or await self._conversations.ensure(self._blank(turn.address, turn.scope))
 
     async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
         """Rewords the message of this platform id, or erases it (None), here and in memory; False if there is none."""

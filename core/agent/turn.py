@@ -7,8 +7,7 @@ what is shown goes through `show`, what is sent is in the turn's outbox item.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from typing import Any
 
 from config.settings import ModelOptions
@@ -32,6 +31,17 @@ _ENDINGS = {
     "refusal": "[The model declined to answer this.]",
     "model_context_window_exceeded": "[cut off: this conversation is too long for the model; /new starts another]",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredTurn:
+    """A turn with its answer, as both are stored, and what follows from it: `rows` is the whole history of the
+    session."""
+
+    turn: Turn
+    answer: Answer
+    session: Session
+    rows: Sequence[Message]
 
 
 class _Draft:
@@ -87,26 +97,30 @@ class Agent:
         self._options = options
         self._drafts: dict[str, _Draft] = {}  # of the running turns, by the key of their outbox item
 
-    async def answer(self, turn: Turn, show: Callable[[str], None]) -> Answer:
+    async def answer(self, turn: Turn, show: Callable[[str], None]) -> AnsweredTurn:
         """When it returns, question and answer are stored, the entries of `turn` are closed and its outbox item is
         filled; the caller delivers it. Raises ModelError, StoreError."""
-        session = await self._sessions.open(turn)
+        session, rows = await self._sessions.open(turn)
         try:
-            return await self._converse(session, turn, show)
+            return await self._converse(session, rows, turn, show)
         except ModelError as error:
             if error.status != TOO_LONG:
                 raise
-        return await self._converse(await self._sessions.renew(session, turn), turn, show)
+        session, rows = await self._sessions.renew(session, turn)
+        return await self._converse(session, rows, turn, show)
 
-    async def stop(self, turn: Turn) -> Answer:
-        """The person cancelled the turn: what the model had said is kept as the answer, marked."""
+    async def stop(self, turn: Turn, stored: Answer | None = None) -> AnsweredTurn:
+        """The person cancelled the turn: what the model had said is kept as the answer, marked; unless the whole answer
+        was `stored` before."""
         # Taken at once: a stop repeated after an erasure must not keep what was said before it.
         draft = self._drafts.pop(turn.outbox_item.key, None)
-        session = await self._sessions.open(turn)
+        session, rows = await self._sessions.open(turn)
+        if stored is not None:
+            return AnsweredTurn(turn=turn, answer=stored, session=session, rows=rows)
         draft = draft or _new_draft(session)
-        await self._take(session, turn)
+        rows = await self._take(session, rows, turn)
         text = "\n\n".join(part for part in (draft.present, STOPPED) if part)
-        return await self._finish(session, turn, self._plain(session, text), draft)
+        return await self._finish(session, rows, turn, self._plain(session, text), draft)
 
     async def place(self, turn: Turn) -> Session:
         """The session to keep a command with: the open one, or a new one without a prompt."""
@@ -124,15 +138,13 @@ class Agent:
 
     async def hear(self, turn: Turn) -> int:
         """Keeps what the person said where a command answers it; returns the last message's id, leaves entries open."""
-        session = await self._sessions.open(turn)
-        rows = await self._conversations.append(_person(session, turn))
-        await self._date(session, turn, rows)
-        return rows[-1].id
+        session, _ = await self._sessions.open(turn)
+        return (await self._conversations.append(self._dated(session, turn)))[-1].id
 
     async def listen(self, turn: Turn) -> None:
         """Keeps what was said in the room without answering."""
-        session = await self._sessions.open(turn)
-        await self._date(session, turn, await self._end(turn, _person(session, turn), None))
+        session, _ = await self._sessions.open(turn)
+        await self._end(turn, self._dated(session, turn), None)
 
     async def notify(self, turn: Turn, answer: Answer | None) -> None:
         """Keeps what the person said where it could not be answered, with what they are told instead; closes the
@@ -148,17 +160,19 @@ class Agent:
         text = None if inbound.kind == "delete" else with_attachments(inbound.text, inbound.attachments)
         return await self._sessions.amend(inbound.address, inbound.message_id, text)
 
-    async def _converse(self, session: Session, turn: Turn, show: Callable[[str], None]) -> Answer:
+    async def _converse(
+        self, session: Session, rows: Sequence[Message], turn: Turn, show: Callable[[str], None]
+    ) -> AnsweredTurn:
         draft = self._drafts[turn.outbox_item.key] = _new_draft(session, show)
         try:
-            rows = await self._take(session, turn)
+            rows = await self._take(session, rows, turn)
             for number in range(1, self._options.max_rounds + 1):
                 completion = await self._ask(session, rows, draft)
                 calls = _tool_calls(completion)
                 is_calling = completion.stop_reason == "tool_use" and bool(calls)
                 row = self._row(session, completion)
                 if not is_calling and completion.stop_reason != "pause_turn":
-                    return await self._finish(session, turn, _last_row(row, completion), draft)
+                    return await self._finish(session, rows, turn, _last_row(row, completion), draft)
                 rows += await self._conversations.append([row])
                 draft.texts += [row.text] if row.text else []
                 if is_calling:
@@ -166,7 +180,7 @@ class Agent:
                 if number == self._options.max_rounds:
                     break
             ending = f"[stopped after {self._options.max_rounds} rounds of tools; say “go on” to continue]"
-            return await self._finish(session, turn, self._plain(session, ending), draft)
+            return await self._finish(session, rows, turn, self._plain(session, ending), draft)
         except MnemeError:
             self._drafts.pop(turn.outbox_item.key, None)
             raise
@@ -182,44 +196,44 @@ class Agent:
                 await self._conversations.append(self._tool_runner.bare(results))
             raise
 
-    async def _take(self, session: Session, turn: Turn) -> list[Message]:
+    async def _take(self, session: Session, rows: Sequence[Message], turn: Turn) -> list[Message]:
         """The history with the person's messages at its end, stored, every message of a person in its sent form."""
-        rows, asked_ids = await self._ask_here(session, turn)
         context = self._context(session, turn, rows)
-        earlier = [row for row in rows if row.id not in asked_ids]
+        # After a crash, and where a turn is begun anew, they are stored already.
+        known = {row.external_id: row for row in rows if row.role == "user" and row.session_id == session.id}
+        asked = [known.get(message.external_id, message) for message in _person(session, turn)]
+        earlier = [row for row in rows if row.id not in {one.id for one in asked}]
         # Those that were edited since they were sent, and those of a parent whose memory may not be seen here.
         bare = [row for row in earlier if row.role == "user" and row.kind == "chat" and row.sent is None]
-        forms = self._user_messages.dated(bare, context)
-        if fresh := [row for row in rows if row.id in asked_ids and row.sent is None]:
-            forms |= await self._user_messages.seal(fresh, earlier, context)
-        new = [row for row in (*bare, *fresh) if row.session_id == session.id]
-        await self._conversations.keep_sent([(row.id, forms[row.id]) for row in new])
-        return [replace(row, sent=forms.get(row.id, row.sent)) for row in rows]
+        fresh = [row for row in asked if row.sent is None]
+        forms = dict(zip((row.id for row in bare), self._user_messages.dated(bare, context), strict=True))
+        sealed = await self._user_messages.seal(fresh, earlier, context) if fresh else []
+        forms |= {row.id: form for row, form in zip(fresh, sealed, strict=True) if row.id}
+        new = [replace(row, sent=form) for row, form in zip(fresh, sealed, strict=True) if not row.id]
+        own = {row.id for row in rows if row.session_id == session.id}
+        sent = [(row_id, form) for row_id, form in forms.items() if row_id in own]
+        stored = await self._conversations.append(new, outbox_item=turn.outbox_item, sent=sent)
+        rows = [replace(row, sent=forms.get(row.id, row.sent)) for row in rows]
+        rows += [row for row in stored if row.session_id == session.id]
+        if strays := [row for row in stored if row.session_id != session.id]:
+            rows += await self._adopted(session, rows, strays, context)
+        return rows
 
-    async def _ask_here(self, session: Session, turn: Turn) -> tuple[list[Message], set[int]]:
-        """Stores the person's messages: the history with them, and their ids."""
-        stored = await self._conversations.append(_person(session, turn))
-        rows = await self._conversations.history(session, turn.scopes)
-        known = {row.id for row in rows}
-        # Some may stand in a session that has ended since: they are asked again here, unless a crash came after that.
-        copies = _copies(session, rows)
-        asked = [row if row.id in known else copies.get((row.created_at, row.text), row) for row in stored]
-        strays = [
-            replace(row, id=0, session_id=session.id, external_id=None, sent=None)
-            for row in asked
-            if row.id not in known
-        ]
-        ids = known.intersection(row.id for row in asked)
-        if strays:
-            ids.update(row.id for row in await self._conversations.append(strays))
-            rows = await self._conversations.history(session, turn.scopes)
-        return rows, ids
-
-    async def _date(self, session: Session, turn: Turn, rows: Sequence[Message]) -> None:
-        """Stores the sent form of messages that nobody has asked the model about."""
-        fresh = [row for row in rows if row.sent is None]
-        forms = self._user_messages.dated(fresh, self._context(session, turn, rows))
-        await self._conversations.keep_sent(list(forms.items()))
+    async def _adopted(
+        self, session: Session, rows: Sequence[Message], strays: Sequence[Message], context: ToolContext
+    ) -> list[Message]:
+        """Copies of messages that stand in a session which has ended since, asked again here, unless they are carried
+        over or a crash came after they were copied."""
+        there = {row.id for row in rows}
+        copied = {(row.created_at, row.text) for row in rows if row.session_id == session.id and row.role == "user"}
+        missing = [row for row in strays if row.id not in there and (row.created_at, row.text) not in copied]
+        if not missing:
+            return []
+        sealed = await self._user_messages.seal(missing, rows, context)
+        bare = [replace(row, id=0, session_id=session.id, external_id=None) for row in missing]
+        return await self._conversations.append(
+            [replace(row, sent=form) for row, form in zip(bare, sealed, strict=True)]
+        )
 
     async def _ask(self, session: Session, rows: Sequence[Message], draft: _Draft) -> Completion:
         draft.begin_call()
@@ -233,11 +247,13 @@ class Agent:
         )
         return await self._model.complete(request, draft.on_text, draft.on_wait)
 
-    async def _finish(self, session: Session, turn: Turn, row: Message, draft: _Draft) -> Answer:
+    async def _finish(
+        self, session: Session, rows: Sequence[Message], turn: Turn, row: Message, draft: _Draft
+    ) -> AnsweredTurn:
         answer = Answer(text=draft.with_last(row.text))
-        await self._end(turn, [row], answer)
+        stored = await self._end(turn, [row], answer)
         self._drafts.pop(turn.outbox_item.key, None)
-        return answer
+        return AnsweredTurn(turn=turn, answer=answer, session=session, rows=[*rows, *stored])
 
     async def _end(self, turn: Turn, rows: Sequence[Message], answer: Answer | None) -> list[Message]:
         """Stores the last rows, closes the entries and fills the outbox item, in one transaction."""
@@ -256,6 +272,12 @@ class Agent:
             tools=self._tool_runner.shadow(calls),
             usage=completion.usage,
         )
+
+    def _dated(self, session: Session, turn: Turn) -> list[Message]:
+        """What was said, in the form in which it will be sent if the model is ever asked about it."""
+        said = _person(session, turn)
+        forms = self._user_messages.dated(said, self._context(session, turn, ()))
+        return [replace(row, sent=form) for row, form in zip(said, forms, strict=True)]
 
     def _plain(self, session: Session, text: str) -> Message:
         return Message(role="assistant", text=text, session_id=session.id, created_at=self._clock.now())
@@ -289,14 +311,6 @@ def _person(session: Session, turn: Turn) -> list[Message]:
         )
         for inbound in (entry.inbound for entry in turn.entries)
     ]
-
-
-def _copies(session: Session, rows: Sequence[Message]) -> dict[tuple[datetime, str], Message]:
-    return {
-        (row.created_at, row.text): row
-        for row in rows
-        if row.role == "user" and row.external_id is None and row.session_id == session.id
-    }
 
 
 def _tool_calls(completion: Completion) -> list[Json]:

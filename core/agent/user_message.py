@@ -14,6 +14,7 @@ from core.dates.schedule import wall_time
 from core.guard.fence import fence, neutralise
 from core.guard.provenance import mark, told
 from core.memory.provider import MemoryProvider
+from core.store.epoch import ErasureEpoch
 from core.store.inbox import InboxEntry
 from core.store.outbox import OutboxItem
 from core.types import Account, Address, Attachment, Json, Message, Scope, Sender, ToolContext
@@ -27,14 +28,17 @@ _TOKEN = re.compile(r"^- (\S+) ", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """Waiting messages answered together, in order of arrival. `hint`: the platform's, for a new session's prompt;
-    `is_fresh` asks for a new session."""
+    """Waiting messages answered together, in order of arrival, and what may be seen: `scopes`, as of `epoch`.
+    `is_owner`: of the last sender. `hint`: the platform's, for a new session's prompt; `is_fresh` asks for a new
+    session."""
 
     address: Address
     scope: Scope
     scopes: frozenset[Scope]
     entries: tuple[InboxEntry, ...]
     outbox_item: OutboxItem
+    is_owner: bool = False
+    epoch: ErasureEpoch | None = None
     hint: str = ""
     is_fresh: bool = False
 
@@ -58,21 +62,19 @@ class UserMessages:
 
     async def seal(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
-    ) -> dict[int, tuple[Json, ...]]:
-        """Blocks by message id for `rows`, answered together. A memory in one of the `earlier` rows is not repeated."""
+    ) -> list[tuple[Json, ...]]:
+        """The blocks of each of `rows`, answered together. A memory in one of the `earlier` rows is not repeated."""
         await self._memory.on_turn_start(context)
         text = "\n".join(row.text for row in rows)
         lines = await self._memory.prefetch(text, context) if text.strip() else ()
         sealed = self.dated(rows, context)
         if passages := self._chosen(lines, earlier, context.session.system_prompt):
-            sealed[rows[-1].id] += (_text(fence(passages)),)
+            sealed[-1] += (_text(fence(passages)),)
         return sealed
 
-    def dated(self, rows: Sequence[Message], context: ToolContext) -> dict[int, tuple[Json, ...]]:
+    def dated(self, rows: Sequence[Message], context: ToolContext) -> list[tuple[Json, ...]]:
         """The same without memory."""
-        return {
-            row.id: (_text(self._time_line(row, context)), _text(neutralise(row.text) or "(no text)")) for row in rows
-        }
+        return [(_text(self._time_line(row, context)), _text(neutralise(row.text) or "(no text)")) for row in rows]
 
     def _chosen(self, lines: Sequence[str], earlier: Sequence[Message], prompt: str) -> str:
         known = {token for row in earlier for block in (row.sent or ())[2:] for token in _TOKEN.findall(block["text"])}

@@ -88,11 +88,10 @@ class NotesProvider(MemoryProvider):
         if not self._nudge_after or not is_remembered(context.session):
             return ()
         begun, latest = await self._notebook.idle(context.scopes, context.session)
-        # The one that begins now is no exchange yet.
-        times = (begun - 1) // self._nudge_after
+        times = begun // self._nudge_after
         if times < 1:
             return ()
-        return (f"nudge{latest}-{times} {NUDGE.format(begun - 1)}",)
+        return (f"nudge{latest}-{times} {NUDGE.format(begun)}",)
 
     async def tools(self) -> Sequence[Tool]:
         return (memory_note(self._notebook, self._evidence),)

@@ -6,27 +6,18 @@ A context variable holds it and passes it on to tasks started inside; work witho
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from core.errors import StaleReadError, StoreError
+from core.errors import StaleReadError
 from core.store.engine import Connection
-from core.store.rows import meta, scope_parameter, set_meta
+from core.store.rows import meta, set_meta
 from core.store.sqlite.dialect import overlaps
-from core.types import Scope
-
-if TYPE_CHECKING:
-    from core.store.sqlite.database import Database
 
 COUNT = "erasures"
 """Key of `state_meta`: counts erasures begun and ended, and accounts unlinked. Most writes look at this only."""
-LOOKS_EVERY_S = 0.05
-PATIENCE_S = 120.0
-"""How long work waits for an erasure; maintenance finishes that of a dead process before."""
 _TOUCHING = f"""
 SELECT 1 FROM erasures WHERE begun_at NOT NULL AND COALESCE(number, 9223372036854775807) > :number
     AND {overlaps("erasures.scopes", "scopes")}
@@ -91,30 +82,3 @@ def count(connection: Connection) -> int:
 def _is_touched(connection: Connection, epoch: ErasureEpoch) -> bool:
     values = {"number": epoch.number, "scopes": epoch.scopes}
     return connection.execute(_TOUCHING, values).fetchone() is not None
-
-
-class EpochGuard:
-    """Gives work its epoch. `invalidate` is called when any process erased something since the last work began, to drop
-    what was looked up before."""
-
-    def __init__(self, database: Database, invalidate: Callable[[], None]) -> None:
-        self._database = database
-        self._invalidate = invalidate
-        self._number: int | None = None
-
-    @asynccontextmanager
-    async def over(self, scopes: frozenset[Scope]) -> AsyncIterator[None]:
-        """Waits until nothing in `scopes` is being erased, else raises StoreError. Inside, what the running task writes
-        is refused with StaleReadError once something there is erased."""
-        keys = scope_parameter(scopes)
-        ends_at = asyncio.get_running_loop().time() + PATIENCE_S
-        while (found := await self._database.glance(lambda connection: taken(connection, keys))) is None:
-            if asyncio.get_running_loop().time() > ends_at:
-                raise StoreError("Something is still being forgotten here. Ask again in a few minutes.")
-            await asyncio.sleep(LOOKS_EVERY_S)
-        if found.number != self._number:
-            if self._number is not None:
-                self._invalidate()
-            self._number = found.number
-        with holding(found):
-            yield

@@ -137,10 +137,7 @@ class Inbox:
 
     async def still_open(self, entry_ids: Sequence[int]) -> frozenset[int]:
         """Those of the entries that are neither closed nor erased."""
-        statement, values = f"SELECT id FROM inbox WHERE {in_list('id', 'ids')}", {"ids": list_value(entry_ids)}
-        return await self._database.glance(
-            lambda connection: frozenset(row["id"] for row in connection.execute(statement, values))
-        )
+        return await self._database.glance(lambda connection: open_entries(connection, entry_ids))
 
     async def update(self, entry: InboxEntry) -> None:
         """Replaces the event of a waiting entry."""
@@ -156,6 +153,12 @@ class Inbox:
         if self.is_incognito(inbound.address):
             inbound = replace(inbound, text="", command=None, reply_to=None, attachments=())
         return rows.dump_inbound(inbound)
+
+
+def open_entries(connection: Connection, entry_ids: Sequence[int]) -> frozenset[int]:
+    """Those of the entries that are neither closed nor erased."""
+    found = connection.execute(f"SELECT id FROM inbox WHERE {in_list('id', 'ids')}", {"ids": list_value(entry_ids)})
+    return frozenset(row["id"] for row in found)
 
 
 def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetime) -> None:

@@ -137,6 +137,12 @@ class IncognitoConversations(Conversations):
         held = self._at(address)
         return None if held is None else held.session
 
+    async def opened(self, address: Address, scopes: frozenset[Scope]) -> tuple[Session, list[Message]] | None:
+        if not self._registry.has(address):
+            return await super().opened(address, scopes)
+        held = self._at(address)
+        return None if held is None else (held.session, await self.history(held.session, scopes))
+
     async def ensure(self, session: Session) -> Session:
         if not self._registry.has(session.address):
             return await super().ensure(session)
@@ -174,17 +180,24 @@ class IncognitoConversations(Conversations):
             held.session = replace(held.session, title=title)
 
     async def append(
-        self, messages: Sequence[Message], closing: Sequence[int] = (), outbox_item: OutboxItem | None = None
+        self,
+        messages: Sequence[Message],
+        closing: Sequence[int] = (),
+        outbox_item: OutboxItem | None = None,
+        *,
+        sent: Sequence[tuple[int, tuple[Json, ...]]] = (),
     ) -> list[Message]:
         """Appends, and closes inbox entries. Incognito words never fill an outbox item: they leave through the reply at
         hand or not at all."""
-        if not messages or messages[0].session_id >= 0:
-            return await super().append(messages, closing, outbox_item)
+        forms = dict(sent)
+        if min((*forms, *(message.session_id for message in messages)), default=0) >= 0:
+            return await super().append(messages, closing, outbox_item, sent=sent)
         if closing:
             # First: an answer that is refused, since it may have been made of what was forgotten, is not held either.
             await super().append((), closing)
-        held = self._held.get(messages[0].session_id)
-        return [self._stored(held, message) for message in messages]
+        for held in self._held.values() if forms else ():
+            held.rows = [replace(row, sent=forms[row.id]) if row.id in forms else row for row in held.rows]
+        return [self._stored(self._held.get(message.session_id), message) for message in messages]
 
     async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
         if session.id >= 0:
@@ -193,12 +206,6 @@ class IncognitoConversations(Conversations):
         if held is None or held.session.scope not in scopes:
             return []
         return [row for row in held.rows if row.kind in ("chat", "quote")]
-
-    async def keep_sent(self, sent: Sequence[tuple[int, tuple[Json, ...]]]) -> None:
-        await super().keep_sent([(message_id, blocks) for message_id, blocks in sent if message_id >= 0])
-        forms = {message_id: blocks for message_id, blocks in sent if message_id < 0}
-        for held in self._held.values() if forms else ():
-            held.rows = [replace(row, sent=forms[row.id]) if row.id in forms else row for row in held.rows]
 
     async def keep_prompt(self, session_id: int, prompt: str, sight: frozenset[Scope] = frozenset()) -> Session:
         held = self._held.get(session_id)

@@ -228,7 +228,7 @@ class Notes:
         return None if row is None else _with_message(row)
 
     async def idle(self, scopes: frozenset[Scope], session_id: int) -> tuple[int, int]:
-        """How many turns of a session have begun since anything was noted or remembered on purpose in these scopes,
+        """How many turns of a session are stored since anything was noted or remembered on purpose in these scopes,
         and the id of the last change of notes (0: none). Messages answered together are one turn."""
         row = await self._database.fetch_one(IDLE, {"scopes": scope_parameter(scopes), "session": session_id})
         return (row["turns"], row["latest"]) if row else (0, 0)

@@ -69,6 +69,7 @@ INSERT = """
 INSERT INTO outbox (key, lane, kind, payload, posted, reply_to, attempts, next_at, created_at)
 VALUES (:key, :lane, :kind, :payload, :posted, :reply_to, :attempts, :next_at, :created_at)
 """
+HOLD = f"{INSERT} ON CONFLICT (key) DO NOTHING"
 INSERT_OR_FILL = f"""
 {INSERT} ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, next_at = excluded.next_at
 WHERE done_at IS NULL AND dead_at IS NULL
@@ -109,10 +110,16 @@ class Outbox:
         values = _values(outbox_item, self._clock.now()) | {"next_at": None}
 
         def work(connection: Connection) -> OutboxItem:
-            connection.execute(f"{INSERT} ON CONFLICT (key) DO NOTHING", values)
+            connection.execute(HOLD, values)
             return _outbox_item(connection.execute("SELECT * FROM outbox WHERE key = :key", values).fetchone())
 
         return await self._database.write(work, has_words=outbox_item.answer is not None)
+
+    async def find(self, outbox_item: OutboxItem) -> OutboxItem:
+        """What an earlier process made of this item; else the item."""
+        statement, values = "SELECT * FROM outbox WHERE key = :key", {"key": rows.clean(outbox_item.key)}
+        row = await self._database.fetch_one(statement, values)
+        return outbox_item if row is None else _outbox_item(row)
 
     async def fill(self, key: str, answer: Answer, next_at: datetime | None) -> None:
         """Gives a held item its content, due at `next_at` (None: this process delivers it), unless it is over. Raises
@@ -201,9 +208,12 @@ class Outbox:
 
 
 def fill_outbox_item(connection: Connection, outbox_item: OutboxItem, now: datetime, message_id: int | None) -> None:
-    """Makes an item or fills the held one of that key, unless it is over. `message_id`: of the same words in the
-    conversation."""
+    """Makes an item or fills the held one of that key, unless it is over; one without an answer is only held.
+    `message_id`: of the same words in the conversation."""
     values = _values(outbox_item, now) | {"message_id": message_id}
+    if outbox_item.answer is None:
+        connection.execute(HOLD, values)
+        return
     connection.execute(INSERT_OR_FILL, values)
     connection.execute(f"UPDATE outbox SET message_id = :message_id WHERE key = :key AND {OPEN}", values)
 

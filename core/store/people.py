@@ -9,13 +9,16 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from core.store import rows
 from core.store.engine import Connection, Row
-from core.store.incognito import IncognitoRegistry
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
 from core.types import Account, Address, Scope
+
+if TYPE_CHECKING:
+    from core.store.incognito import IncognitoRegistry
 
 TERMINAL = Account(platform="terminal", user_id="local")
 """Always the owner's."""
@@ -73,6 +76,18 @@ class Pairing:
     expires_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Of an account in a place: the `scope` that the place began with and what may be seen there, and the `accounts` of
+    the person, of whom one `is_admitted` if it was approved by pairing."""
+
+    scope: Scope
+    scopes: frozenset[Scope]
+    accounts: frozenset[Scope]
+    is_owner: bool
+    is_admitted: bool
+
+
 def new_code() -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARS))
 
@@ -126,7 +141,7 @@ class People:
 
     def __init__(self, database: Database, incognito: IncognitoRegistry | None = None) -> None:
         self._database = database
-        self._incognito = incognito or IncognitoRegistry()
+        self._incognito = incognito
 
     async def set_owner(self, accounts: Sequence[Account], rooms: Sequence[Scope]) -> None:
         """Makes exactly these accounts, the terminal, and those approved as owner at the command line the owner's, and
@@ -171,7 +186,22 @@ class People:
         """What may be seen in `scope`: for an account the scopes of its person's accounts, for the owner's also the
         owner's own rooms; for a room the room's, for one of the owner's own the owner's. Empty for what is no scope.
         """
-        return await self._database.read(lambda connection: _scopes(connection, rows.clean(scope.key)))
+        return await self._database.read(lambda connection: scopes_in(connection, scope))
+
+    async def standing(self, account: Account, scope: Scope) -> Standing:
+        """What decides whether an account is served in the place of `scope`."""
+
+        def work(connection: Connection) -> Standing:
+            linked = connection.execute(LINKED, account_values(account)).fetchall()
+            return Standing(
+                scope=Scope(key=_first_scope(connection, rows.clean(scope.key))) if scope.is_room else scope,
+                scopes=scopes_in(connection, scope),
+                accounts=frozenset(Scope.account(row["platform"], row["user_id"]) for row in linked),
+                is_owner=is_owners(connection, account),
+                is_admitted=any(row["admitted_at"] is not None for row in linked),
+            )
+
+        return await self._database.glance(work)
 
     async def greet(self, account: Account, name: str) -> None:
         await self._database.write(lambda connection: add_account(connection, account, name))
@@ -242,7 +272,8 @@ class People:
             connection.execute("UPDATE jobs SET address_id = :new WHERE address_id = :old", addresses)
             connection.execute("UPDATE OR REPLACE veils SET address_id = :new WHERE address_id = :old", addresses)
 
-        self._incognito.move(platform, old_chat_id, new_chat_id)
+        if self._incognito is not None:
+            self._incognito.move(platform, old_chat_id, new_chat_id)
         await self._database.write(work)
 
     async def room(self, scope: Scope) -> Scope:
@@ -263,7 +294,9 @@ def _first_scope(connection: Connection, key: str) -> str:
     return str(connection.execute(FIRST_SCOPE, {"key": key}).fetchone()["key"])
 
 
-def _scopes(connection: Connection, key: str) -> frozenset[Scope]:
+def scopes_in(connection: Connection, scope: Scope) -> frozenset[Scope]:
+    """See `People.scopes`."""
+    key = rows.clean(scope.key)
     kind, _, rest = key.partition(":")
     if kind == "room":
         first = _first_scope(connection, key)

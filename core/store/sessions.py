@@ -101,6 +101,18 @@ class Conversations:
         row = await self._database.fetch_one(OPEN_SESSION, rows.place(address))
         return None if row is None else rows.session_of(row)
 
+    async def opened(self, address: Address, scopes: frozenset[Scope]) -> tuple[Session, list[Message]] | None:
+        """The open session of the address with its `history`."""
+
+        def work(connection: Connection) -> tuple[Session, list[Message]] | None:
+            row = connection.execute(OPEN_SESSION, rows.place(address)).fetchone()
+            if row is None:
+                return None
+            session = rows.session_of(row)
+            return session, _history(connection, session, scopes)
+
+        return await self._database.read(work)
+
     async def ensure(self, session: Session) -> Session:
         """The open session of the address; `session`, created, when there is none."""
 
@@ -144,9 +156,15 @@ class Conversations:
         await self._database.execute("UPDATE sessions SET title = :title WHERE id = :id", values)
 
     async def append(
-        self, messages: Sequence[Message], closing: Sequence[int] = (), outbox_item: OutboxItem | None = None
+        self,
+        messages: Sequence[Message],
+        closing: Sequence[int] = (),
+        outbox_item: OutboxItem | None = None,
+        *,
+        sent: Sequence[tuple[int, tuple[Json, ...]]] = (),
     ) -> list[Message]:
-        """Appends messages, closes inbox entries and fills the outbox item, all in one transaction.
+        """Appends messages, closes inbox entries, fills the outbox item (holds it, where it has no answer yet) and sets
+        the `sent` blocks of earlier messages by id, all in one transaction.
 
         Returns the messages in the form in which they are read back; one whose (address, external id) is known, also
         from an earlier session, as it stands. Raises StoreError for an unknown session; nothing is kept then.
@@ -155,6 +173,8 @@ class Conversations:
 
         def work(connection: Connection) -> list[Message]:
             stored = [_append(connection, message) for message in messages]
+            for message_id, blocks in sent:
+                message_rows.set_sent(connection, message_id, blocks)
             if closing:
                 close_entries(connection, closing, now)
             if outbox_item is not None:
@@ -167,19 +187,7 @@ class Conversations:
     async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
         """What the model may see (kinds chat and quote), oldest first, of the session and its parents from `opens_at`
         on, as far as they are of these scopes. Where a parent could see more, what memory added to it is left out."""
-        values = {"session": session.id, "scopes": scope_parameter(scopes)}
-        keys = {scope.key for scope in scopes}
-        return [_seen(row, keys) for row in await self._database.fetch_all(HISTORY, values)]
-
-    async def keep_sent(self, sent: Sequence[tuple[int, tuple[Json, ...]]]) -> None:
-        """Stores block lists as they are about to be sent: (message id, blocks)."""
-
-        def work(connection: Connection) -> None:
-            for message_id, blocks in sent:
-                message_rows.set_sent(connection, message_id, blocks)
-
-        if sent:
-            await self._database.write(work)
+        return await self._database.read(lambda connection: _history(connection, session, scopes))
 
     async def keep_prompt(self, session_id: int, prompt: str, sight: frozenset[Scope] = frozenset()) -> Session:
         """Stores the system prompt of a session that has none, with the scopes it was written from; returns the session
@@ -234,6 +242,12 @@ class Transcripts:
 
 def _visible_values(session_id: int, scopes: frozenset[Scope]) -> dict[str, object]:
     return {"id": rows.bounded(session_id), "scopes": scope_parameter(scopes)}
+
+
+def _history(connection: Connection, session: Session, scopes: frozenset[Scope]) -> list[Message]:
+    keys = {scope.key for scope in scopes}
+    found = connection.execute(HISTORY, {"session": session.id, "scopes": scope_parameter(scopes)})
+    return [_seen(row, keys) for row in found]
 
 
 def _seen(row: Row, keys: set[str]) -> Message:

@@ -11,7 +11,7 @@ import pytest
 from core.agent.offline import Offline
 from core.errors import ModelError, StoreError
 from core.models.fallback import FallbackModel
-from core.types import Address, Scope, Usage
+from core.types import Address, Message, Scope, Session, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -129,15 +129,15 @@ async def test_a_batch_that_fails_is_told_once_and_all_of_it_is_kept(home: Path)
             await corridor.router.admit(corridor.inbound(text), reply)
             for text, reply in zip(("one", "two", "three"), replies, strict=True)
         ]
-        scopes = corridor.router._access.scopes
+        opened = corridor.services.conversations.opened
         failures = [StoreError("The disk is slow.")]
 
-        async def failing(scope: Scope) -> frozenset[Scope]:
+        async def failing(address: Address, scopes: frozenset[Scope]) -> tuple[Session, list[Message]] | None:
             if failures:
                 raise failures.pop()
-            return await scopes(scope)
+            return await opened(address, scopes)
 
-        corridor.router._access.scopes = failing  # type: ignore[method-assign]
+        corridor.services.conversations.opened = failing  # type: ignore[method-assign]
         model.gate.set()
         await first
         for number in numbers:

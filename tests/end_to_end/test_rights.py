@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.agent.user_message import Turn
-from core.types import Account, Address, Scope, Session
+from core.types import Account, Address, Message, Scope, Session
 from tests.fixtures.corridor import KeptReply, open_corridor
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -180,7 +180,7 @@ async def test_a_deletion_reaches_a_message_whose_turn_has_just_begun(home: Path
         lineage = corridor.router._agent._sessions
         opened, begun, gate = lineage.open, asyncio.Event(), asyncio.Event()
 
-        async def held(turn: Turn) -> Session:
+        async def held(turn: Turn) -> tuple[Session, list[Message]]:
             begun.set()
             await gate.wait()
             return await opened(turn)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.store.epoch import EpochGuard
+from core.privacy.epoch_guard import EpochGuard
 from core.types import Scope
 from gateway.owner_notices import OwnerNotices
 from tests.fixtures.corridor import open_corridor
@@ -20,7 +20,7 @@ async def test_a_notice_is_left_although_something_was_forgotten_meanwhile(home:
         await corridor.say("I moved to Zanzibar in May.")
         await corridor.say("/forget Zanzibar")
         doorbell = OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, lambda: None)
-        async with EpochGuard(services.database, lambda: None).over(frozenset((Scope.account("telegram", "42"),))):
+        async with EpochGuard(services.database, lambda: None).over(Scope.account("telegram", "42")):
             await corridor.say("yes")
             await doorbell.tell("memory-down:diary", "My memory “diary” is out of order.")
             await doorbell.tell("memory-down:diary", "My memory “diary” is out of order.")

@@ -140,9 +140,9 @@ async def test_only_what_differs_from_the_text_is_stored_twice(
         [message(made.id, blocks=plain, sent=plain), message(made.id, blocks=picture, sent=picture)]
     )
     assert [(row.blocks, row.sent) for row in stored] == [(None, None), (picture, None)]
-    await conversations.keep_sent([(stored[0].id, plain), (stored[1].id, plain)])
+    await conversations.append((), sent=[(stored[0].id, plain), (stored[1].id, plain)])
     assert [row.sent for row in await conversations.history(made, MINE)] == [None, plain]
-    await conversations.keep_sent([(stored[0].id, (*plain, *plain)), (stored[1].id, picture), (99, plain)])
+    await conversations.append((), sent=[(stored[0].id, (*plain, *plain)), (stored[1].id, picture), (99, plain)])
     assert [row.sent for row in await conversations.history(made, MINE)] == [(*plain, *plain), None]
     await conversations.end(made.id, "new", LATER)
     assert await ask(database, "SELECT COUNT(*) FROM messages WHERE sent IS NOT NULL") == [(1,)], "it may be resumed"
@@ -154,7 +154,7 @@ async def test_the_sent_form_of_what_was_erased_meanwhile_is_not_kept(
     made = await opened(conversations)
     (said,) = await conversations.append([message(made.id, "the vault code", external_id="5")])
     await conversations.amend(CHAT, "5", None)
-    await conversations.keep_sent([(said.id, ({"type": "text", "text": "[now] the vault code"},))])
+    await conversations.append((), sent=[(said.id, ({"type": "text", "text": "[now] the vault code"},))])
     assert await ask(database, "SELECT COUNT(*) FROM messages WHERE sent IS NOT NULL") == [(0,)]
 
 

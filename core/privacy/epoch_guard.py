@@ -1,0 +1,71 @@
+"""Gives work that reads people's words its erasure epoch, with what it may see: nothing that is being erased, and what
+is erased later is not written again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from core.errors import StoreError
+from core.store.engine import Connection
+from core.store.epoch import ErasureEpoch, holding, taken
+from core.store.inbox import open_entries
+from core.store.people import is_owners, scopes_in
+from core.store.rows import scope_parameter
+from core.store.sqlite.database import Database
+from core.types import Account, Scope
+
+LOOKS_EVERY_S = 0.05
+PATIENCE_S = 120.0
+"""How long work waits for an erasure; maintenance finishes that of a dead process before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What work that begins now may see: the `scopes`, whether it `is_owner` who asks, and which of its inbox entries
+    were not forgotten before it began."""
+
+    scopes: frozenset[Scope]
+    is_owner: bool
+    open_ids: frozenset[int]
+    epoch: ErasureEpoch
+
+
+class EpochGuard:
+    """Gives work its epoch. `invalidate` is called when any process erased something since the last work began, to drop
+    what was looked up before."""
+
+    def __init__(self, database: Database, invalidate: Callable[[], None]) -> None:
+        self._database = database
+        self._invalidate = invalidate
+        self._number: int | None = None
+
+    @asynccontextmanager
+    async def over(
+        self, scope: Scope, account: Account | None = None, entry_ids: Sequence[int] = ()
+    ) -> AsyncIterator[View]:
+        """Waits until nothing that is seen in `scope` is being erased, else raises StoreError. Inside, what the running
+        task writes is refused with StaleReadError once something there is erased."""
+
+        def look(connection: Connection) -> View | None:
+            scopes = scopes_in(connection, scope)
+            epoch = taken(connection, scope_parameter(scopes))
+            if epoch is None:
+                return None
+            is_owner = account is not None and is_owners(connection, account)
+            return View(scopes=scopes, is_owner=is_owner, open_ids=open_entries(connection, entry_ids), epoch=epoch)
+
+        ends_at = asyncio.get_running_loop().time() + PATIENCE_S
+        while (view := await self._database.glance(look)) is None:
+            if asyncio.get_running_loop().time() > ends_at:
+                raise StoreError("Something is still being forgotten here. Ask again in a few minutes.")
+            await asyncio.sleep(LOOKS_EVERY_S)
+        if view.epoch.number != self._number:
+            if self._number is not None:
+                self._invalidate()
+            self._number = view.epoch.number
+        with holding(view.epoch):
+            yield view
