@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import pairwise
-from urllib.parse import unquote
 
+from core.store.rows import clean
 from core.text.normalize import bare, is_unspaced
 
 RUN_TOKENS = 5
@@ -17,12 +16,8 @@ RUN_CHARS = 12
 how people speak anyway."""
 COPIED_CHARS, COPIED_CHARS_MOST = 6, 200
 """The length of a short text that is looked for as a whole in copies."""
-_ESCAPES = re.compile(r"(?:\\+u[0-9a-fA-F]{4})+|\\+[nrtbf\"/]")
-_UNITS = re.compile(r"u([0-9a-fA-F]{4})")
+_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf\"/])")
 _EMPHASIS = re.compile(r"\*+|__+|~~|\|\||`+")
-_PERCENTS = re.compile(r"(?:%[0-9a-fA-F]{2})+")
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
-_URL_SAFE = str.maketrans("-_", "+/")
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile("[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W_]+")
 
@@ -32,9 +27,10 @@ class Quoting:
     what was said, of which any longer stretch counts as well."""
 
     def __init__(self, terms: Sequence[str], texts: Iterable[str] = (), *, is_any: bool = False) -> None:
-        self._terms = tuple(terms)
+        self._terms, texts = tuple(terms), list(texts)
         self._patterns = [re.compile(pattern) for term in terms if (pattern := _pattern(term))]
         self._is_any = is_any
+        self._whole = {text.strip() for text in texts}
         tokens = [tuple(_tokens(text)) for text in texts]
         self._runs = {run for said in tokens for start in range(len(said)) if (run := _run(said, start))}
         self._pairs = {run[:2] for run in self._runs}
@@ -59,14 +55,16 @@ class Quoting:
         return bool(self._runs) and any(self._is_repeated(_tokens(_read(text))) for text in texts if text)
 
     def copies(self, *texts: str | None) -> bool:
-        """Whether one of the texts repeats what was said, or holds the whole of something short that was said."""
+        """Whether one of the texts is what was said, repeats it, or holds the whole of something short that was
+        said."""
         sizes = {len(short) for short in self._short}
         return self.repeats(*texts) or any(
-            tuple(tokens[start : start + size]) in self._short
-            for tokens in (_tokens(_read(text)) for text in texts if text and sizes)
-            for size in sizes
-            for start in range(len(tokens))
+            text.strip() in self._whole or self._has_short(_tokens(_read(text)), sizes) for text in texts if text
         )
+
+    def _has_short(self, tokens: Sequence[str], sizes: Iterable[int]) -> bool:
+        starts = range(len(tokens))
+        return any(tuple(tokens[start : start + size]) in self._short for size in sizes for start in starts)
 
     def _is_repeated(self, tokens: Sequence[str]) -> bool:
         # Most texts have not even two of the words in a row.
@@ -81,34 +79,9 @@ def digest(text: str) -> str:
 
 
 def _read(text: str) -> str:
-    """The text without JSON escapes, followed by what it says without emphasis, as a URL, and in base64, where that
-    differs."""
-    plain = _ESCAPES.sub(_sign, text) if "\\" in text else text
-    parts = [plain]
-    if _EMPHASIS.search(plain):
-        parts.append(_EMPHASIS.sub("", plain))
-    if "%" in plain:
-        parts.append(_PERCENTS.sub(lambda found: unquote(found[0], errors="replace"), plain).replace("+", " "))
-    parts += filter(None, map(_unpacked, _BASE64.findall(plain)))
-    return "\n".join(parts)
-
-
-def _sign(found: re.Match[str]) -> str:
-    """The letters of \\u00e9 and the like, surrogate pairs joined; a blank for other escapes."""
-    encoded = b"".join(int(unit, 16).to_bytes(2, "big") for unit in _UNITS.findall(found[0]))
-    return encoded.decode("utf-16-be", "replace") or " "
-
-
-def _unpacked(word: str) -> str:
-    """The text of a word that is base64; most words are none."""
-    bare_word = word.rstrip("=").translate(_URL_SAFE)
-    if len(bare_word) % 4 == 1 or (bare_word.isalpha() and (bare_word.islower() or bare_word.istitle())):
-        return ""
-    try:
-        said = base64.b64decode(bare_word + "=" * (-len(bare_word) % 4)).decode()
-    except ValueError:
-        return ""
-    return said if said.isprintable() or "\n" in said else ""
+    """The text without the escapes of JSON, followed by what it says without emphasis where that differs."""
+    plain = clean(_ESCAPE.sub(lambda found: chr(int(found[1] or "20", 16)), text)) if "\\" in text else text
+    return f"{plain}\n{_EMPHASIS.sub('', plain)}" if _EMPHASIS.search(plain) else plain
 
 
 def _tokens(text: str) -> list[str]:

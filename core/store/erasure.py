@@ -1,7 +1,7 @@
 """What an erasure takes out of state.db: its list, the rows that may repeat what was said, and how each is erased.
 
-Which rows do repeat it is decided in `core/privacy`. A list holds ids and no words: it is stored before the person is
-asked, begun with the yes, and worked off in short transactions, after a crash by the next process.
+Which rows do repeat it is decided in `core/privacy`. A list is stored before the person is asked, begun with the yes,
+and worked off in short transactions, after a crash by the next process; when that is done, no word of it is left.
 """
 
 from __future__ import annotations
@@ -9,18 +9,19 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from core.ports import Clock
 from core.store import epoch, messages, rows
 from core.store.engine import Connection, Row
 from core.store.inbox import close_entries
-from core.store.rows import visible
+from core.store.rows import account_of, visible
 from core.store.sqlite.database import Database
-from core.store.sqlite.dialect import in_list, list_value
+from core.store.sqlite.dialect import in_list, list_value, overlaps
 from core.store.sqlite.erase_bytes import want, want_checkpoint
 from core.store.sqlite.index_maintenance import write_text
 from core.store.usage import disturb
@@ -48,22 +49,24 @@ class ErasureRequest:
         return self.scope.is_room and not self.is_owner
 
 
-_FIXED = ("scopes", "notes", "unread", "upto", "where", "is_owner")
+_FIXED = ("text", "scopes", "where", "is_owner", "upto", "counts", "derived")
 
 
 @dataclass(kw_only=True)
 class ErasureList:
-    """`ids` by kind: "messages" were looked for, "repeats" repeat them, beside "fences" they were sent as context,
-    "asked" are the command and its answer; the kinds of `COPIES`; digests of "entries" (notes) and "typed" (terminal
-    history); "waiting" are inbox keys, of which `unread` are no messages yet. `notes`: entries in the files.
-    `upto`: the last message id when it was made. `where`: key of the scope of the question."""
+    """What `text` asked for at a place `where` (key of its scope) found in `scopes`; the text is gone with the end of
+    the work. `ids` by kind: "messages" were looked for, "repeats" are messages that repeat them, "asked" the command
+    and its answer, "inbox" entries without an answer; the kinds of `COPIES`; "entries" are digests of notes. `upto`:
+    the last message id when it was made. `counts`: what was shown, by the name a person knows, without zeros, and
+    `derived` how much repeats it."""
 
+    text: str = ""
     scopes: list[str] = field(default_factory=list)
-    notes: int = 0
-    unread: int = 0
-    upto: int = 0
     where: str = ""
     is_owner: bool = False
+    upto: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    derived: int = 0
     ids: defaultdict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
 
     def dump(self) -> str:
@@ -72,7 +75,7 @@ class ErasureList:
     @classmethod
     def load(cls, encoded: str) -> ErasureList:
         values = json.loads(encoded)
-        fixed = {name: values.pop(name) for name in _FIXED}
+        fixed = {name: values.pop(name) for name in _FIXED if name in values}
         return cls(**fixed, ids=defaultdict(list, values))
 
     @property
@@ -80,29 +83,20 @@ class ErasureList:
         """Every message that goes but the question itself."""
         return [*self.ids["messages"], *self.ids["repeats"]]
 
-    @property
-    def is_limited(self) -> bool:
-        return self.where.startswith("room:") and not self.is_owner
+    def add(self, kind: str, ids: Iterable[Any]) -> None:
+        known = self.ids[kind]
+        known += sorted(set(ids).difference(known))
 
-    @property
-    def derived(self) -> int:
-        """How many rows repeat or copy what goes."""
-        return sum(len(self.ids[kind]) for kind in ("repeats", "fences", "typed", *_UNNAMED))
-
-    @property
-    def counts(self) -> tuple[tuple[str, int], ...]:
-        """(name, number) of what a person knows by name, without zeros."""
+    def count(self, *, messages: int, notes: int, typed: int) -> None:
+        """Sets `counts` and `derived`."""
         numbers = {
-            "message": len(self.ids["messages"]) + self.unread,
+            "message": messages,
             "fact": len(self.ids["facts"]),
-            "note": self.notes,
+            "note": notes,
             "job": len(self.ids["jobs"]),
         }
-        return tuple((name, number) for name, number in numbers.items() if number)
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.counts or self.derived)
+        self.counts = {name: number for name, number in numbers.items() if number}
+        self.derived = typed + sum(len(self.ids[kind]) for kind in ("repeats", *_UNNAMED))
 
 
 SENDER = """
@@ -148,7 +142,6 @@ COPIES: Mapping[str, tuple[str, str]] = {
         f"UPDATE jobs SET text = '', next_at = NULL, ended_at = COALESCE(ended_at, :now) WHERE {_IDS}",
     ),
     "titles": (_of_sessions("title"), f"UPDATE sessions SET title = NULL WHERE {_IDS}"),
-    "prompts": (_of_sessions("system_prompt"), f"UPDATE sessions SET system_prompt = '' WHERE {_IDS}"),
     "sources": (_of_sessions("external_id"), f"UPDATE sessions SET external_id = NULL WHERE {_IDS}"),
     "names": (
         f"""
@@ -183,15 +176,18 @@ erases `:ids` of them, by kind. Messages that repeat others are in `CONVERSATION
 _UNNAMED = tuple(COPIES.keys() - {"facts", "jobs", "sources", "names"})
 """What a person sees as one number."""
 
+HAS_FILES = '"files":[{'
+"""Stands in what leaves with files: exports, which are made again rather than looked through."""
+
 CONVERSATION = f"""
-SELECT id, session_id, role, kind, text, blocks, tools, sent, sender_id FROM messages
+SELECT id, session_id, role, kind, text, blocks, tools, sender_id FROM messages
 WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()}) AND (
-    kind <> 'chat' OR blocks IS NOT NULL OR sent IS NOT NULL
+    kind <> 'chat' OR blocks IS NOT NULL
     OR role <> 'user' AND id > :first
         AND session_id IN (SELECT session_id FROM messages AS found WHERE {in_list("found.id", "messages")})
 )
 """
-"""Messages that may repeat others: answers after `:first`, results of tools, commands, what was sent with context."""
+"""Messages that may repeat others: answers after `:first`, results of tools, commands."""
 OPENED_BY = f"""
 SELECT messages.session_id FROM messages
 WHERE {in_list("messages.id", "messages")} AND messages.role = 'user' AND NOT EXISTS (
@@ -206,13 +202,38 @@ _SAID = f"""
 SELECT text, role, sender_name, created_at FROM messages WHERE {in_list("id", "messages")} AND text <> '' ORDER BY id
 """
 _WAITING = f"""
-SELECT inbox.address_id, inbox.external_id, inbox.inbound, messages.id AS message_id
+SELECT inbox.id, inbox.inbound, messages.id AS message_id
 FROM inbox LEFT JOIN messages
     ON messages.address_id = inbox.address_id AND messages.external_id = inbox.external_id
 WHERE inbox.address_id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
     OR {in_list("json_extract(inbox.inbound, '$.scope')", "scopes")}
 ORDER BY inbox.id
 """
+
+
+_UNANSWERED = f"""
+SELECT inbox.id FROM inbox LEFT JOIN messages
+    ON messages.address_id = inbox.address_id AND messages.external_id = inbox.external_id
+WHERE {in_list("inbox.id", "inbox")} OR {in_list("messages.id", "messages")}
+"""
+_INSERT = """
+INSERT INTO erasures (id, lane, account, scopes, list, made_at) VALUES (:id, :lane, :account, :scopes, :list, :now)
+"""
+_OUTDATED = "begun_at IS NULL AND made_at < :unasked OR done_at < :old"
+_VERSIONS = f"""
+SELECT id FROM notes
+WHERE {visible("notes.scope_id")} AND ({in_list("before", "notes")} OR {in_list("after", "notes")})
+"""
+_SESSIONS = f"SELECT sessions.id FROM sessions WHERE {visible()}"
+_CUT_CONTEXTS = f"""
+UPDATE messages SET sent = json_array(json_extract(sent, '$[0]'), json_extract(sent, '$[1]'))
+WHERE sent NOT NULL AND json_array_length(sent) > 2 AND session_id IN ({_SESSIONS})
+"""
+"""Leaves of what was sent only the time line and the question."""
+_DELETE_OTHER_LISTS = f"""
+DELETE FROM erasures WHERE begun_at IS NULL AND id <> :id AND {overlaps("erasures.scopes", "scopes")}
+"""
+"""They have words that may be those that go."""
 
 
 def copies(
@@ -228,10 +249,10 @@ def said(connection: Connection, message_ids: list[int]) -> Iterator[Row]:
     return iter(connection.execute(_SAID, {"messages": list_value(message_ids)}))
 
 
-def waiting(connection: Connection, scopes: list[str]) -> Iterator[tuple[str, Inbound, int | None]]:
-    """The unanswered events in these scopes: a lasting key, the event, and the id of its message if there is one."""
+def waiting(connection: Connection, scopes: list[str]) -> Iterator[tuple[int, Inbound, int | None]]:
+    """The unanswered events in these scopes: id in the inbox, the event, and the id of its message if there is one."""
     for row in connection.execute(_WAITING, {"scopes": list_value(scopes)}):
-        yield f"{row['address_id']} {row['external_id']}", rows.load_inbound(row["inbound"]), row["message_id"]
+        yield row["id"], rows.load_inbound(row["inbound"]), row["message_id"]
 
 
 class Erasures:
@@ -240,39 +261,30 @@ class Erasures:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._left: dict[str, list[int]] = {}
-        """By token: messages left to erase; another process begins with all of them."""
 
     async def save(self, token: str, found: ErasureList, request: ErasureRequest) -> None:
-        """Stores a list, unless it is empty, for a yes of the same account at the same address. The question is in no
-        row, but may be in the write-ahead log, which is cut for it."""
-        now = self._clock.now()
+        """Stores a list for a yes of the same account at the same address."""
         values = {
             "id": token,
             "lane": rows.clean(request.address.key),
             "account": rows.account_key(request.account),
             "scopes": list_value(found.scopes),
             "list": found.dump(),
-            "now": rows.timestamp(now),
-            "unasked": rows.timestamp(now - ASKED_FOR),
-            "old": rows.timestamp(now - KNOWN_FOR),
+            "now": rows.timestamp(self._clock.now()),
         }
+        await self._database.execute(_INSERT, values)
+
+    async def prune(self) -> None:
+        """Deletes the lists that nobody has confirmed, and in the end the finished ones."""
+        now = self._clock.now()
+        values = {"unasked": rows.timestamp(now - ASKED_FOR), "old": rows.timestamp(now - KNOWN_FOR)}
 
         def work(connection: Connection) -> None:
-            connection.execute(
-                "DELETE FROM erasures WHERE begun_at IS NULL AND made_at < :unasked OR done_at < :old", values
-            )
-            if not found.is_empty:
-                connection.execute(
-                    """
-                    INSERT INTO erasures (id, lane, account, scopes, list, made_at)
-                    VALUES (:id, :lane, :account, :scopes, :list, :now)
-                    """,
-                    values,
-                )
+            connection.execute(f"DELETE FROM erasures WHERE {_OUTDATED}", values)
             want_checkpoint(connection)
 
-        await self._database.write(work)
+        if await self._database.fetch_one(f"SELECT 1 FROM erasures WHERE {_OUTDATED}", values):
+            await self._database.write(work)
 
     async def begin(self, token: str, request: ErasureRequest) -> ErasureList | None:
         """Begins a list for good and returns it, also when it was begun before; None when this account has none of this
@@ -297,10 +309,8 @@ class Erasures:
                 # Accounts were unlinked since: not all of it is this person's any more.
                 return None
             found.ids["asked"] = _question(connection, found, request)
-            entries, answered = _arrived(connection, found.ids["waiting"])
-            found.unread -= len(answered - set(found.ids["messages"]))
-            found.ids["messages"] = sorted({*found.ids["messages"], *answered})
-            close_entries(connection, entries, now)
+            close_entries(connection, _unanswered(connection, found), now)
+            connection.execute(_DELETE_OTHER_LISTS, {"id": token, "scopes": list_value(found.scopes)})
             connection.execute(
                 "UPDATE erasures SET begun_at = :now, list = :list WHERE id = :id",
                 {"id": values["id"], "now": rows.timestamp(now), "list": found.dump()},
@@ -326,55 +336,56 @@ class Erasures:
         )
         return [row["id"] for row in found]
 
+    async def work(self, token: str) -> tuple[ErasureList, ErasureRequest, datetime] | None:
+        """An unfinished list with who asked for it and when; None when there is none, or it is finished."""
+        row = await self._database.fetch_one(
+            "SELECT list, account, made_at FROM erasures WHERE id = :id AND begun_at NOT NULL AND done_at IS NULL",
+            {"id": token},
+        )
+        account = None if row is None else account_of(row["account"])
+        if row is None or account is None:
+            return None
+        found = ErasureList.load(row["list"])
+        request = ErasureRequest(
+            account=account,
+            scope=Scope(key=found.where),
+            scopes=frozenset(Scope(key=key) for key in found.scopes),
+            address=Address(platform="", chat_id=""),
+            is_owner=found.is_owner,
+        )
+        return found, request, rows.moment(row["made_at"])
+
+    async def versions(self, scopes: list[str], notes: list[str]) -> list[int]:
+        """The changes of notes that hold one of these."""
+        found = await self._database.fetch_all(_VERSIONS, {"scopes": list_value(scopes), "notes": list_value(notes)})
+        return [row["id"] for row in found]
+
     async def texts(self, found: ErasureList) -> list[str]:
         """What the messages that go still say, to find it outside of state.db."""
         return await self._database.read(lambda connection: [row["text"] for row in said(connection, found.messages)])
 
-    async def step(self, token: str) -> bool:
-        """One transaction of the work; False when the list is finished."""
-        left = self._left.get(token)
-
-        def work(connection: Connection) -> list[int] | None:
-            row = begun_row(connection, token)
-            if row is None:
-                return None
-            want(connection)
-            if left:
-                return _erase_messages(connection, left)
-            found = ErasureList.load(row["list"])
-            if left is None:
-                return [*found.ids["asked"], *found.ids["repeats"], *found.ids["messages"]]
-            self._finish(connection, token, found)
-            return None
-
-        rest = await write_text(self._database, work)
-        if rest is None:
-            self._left.pop(token, None)
-            return False
-        self._left[token] = rest
-        return True
+    async def finish(self, token: str, found: ErasureList) -> None:
+        """Erases all rows of the list; of the list stays what its receipt says."""
+        left = [*found.ids["asked"], *found.messages]
+        while left:
+            left = await write_text(self._database, partial(erase_messages, ids=left))
+        await write_text(self._database, lambda connection: self._finish(connection, token, found))
 
     def _finish(self, connection: Connection, token: str, found: ErasureList) -> None:
-        """Erases all but the messages; of the list stays what its receipt counts."""
         now = rows.timestamp(self._clock.now())
+        want(connection)
         for kind, (_, statement) in COPIES.items():
             connection.execute(statement, {"now": now, "ids": list_value(found.ids[kind])})
-        _erase_contexts(connection, found.ids["fences"])
-        _erase_prompts(connection, found)
-        done = ErasureList(notes=found.notes, unread=found.unread)
-        done.ids.update({kind: found.ids[kind] for kind in ("messages", "facts", "jobs")})
+        scopes = {"scopes": list_value(found.scopes)}
+        connection.execute(_CUT_CONTEXTS, scopes)
+        for row in connection.execute(f"{_SESSIONS} AND ended_at IS NULL AND system_prompt <> ''", scopes).fetchall():
+            disturb(connection, row["id"], "forget")
+        connection.execute(f"UPDATE sessions SET system_prompt = '' WHERE id IN ({_SESSIONS})", scopes)
+        done = ErasureList(counts=found.counts, derived=found.derived)
         connection.execute(
             "UPDATE erasures SET done_at = :now, number = :number, list = :list WHERE id = :id",
             {"id": token, "now": now, "number": epoch.count(connection), "list": done.dump()},
         )
-
-
-def begun_row(connection: Connection, token: str) -> Row | None:
-    """`list` and `account` of an unfinished list."""
-    found: Row | None = connection.execute(
-        "SELECT list, account FROM erasures WHERE id = :id AND begun_at NOT NULL AND done_at IS NULL", {"id": token}
-    ).fetchone()
-    return found
 
 
 def _question(connection: Connection, found: ErasureList, request: ErasureRequest) -> list[int]:
@@ -395,19 +406,15 @@ def _question(connection: Connection, found: ErasureList, request: ErasureReques
     return [row["id"] for row in asked]
 
 
-def _arrived(connection: Connection, keys: list[str]) -> tuple[list[int], set[int]]:
-    """Of events that waited: the inbox entries that are left, and the messages they became."""
-    found: dict[str, list[int]] = {"inbox": [], "messages": []}
-    for key in keys:
-        address, _, external = key.partition(" ")
-        for table, ids in found.items():
-            statement = f"SELECT id FROM {table} WHERE address_id = :address AND external_id = :external"
-            ids += [row["id"] for row in connection.execute(statement, {"address": int(address), "external": external})]
-    return found["inbox"], set(found["messages"])
+def _unanswered(connection: Connection, found: ErasureList) -> list[int]:
+    """The inbox entries of the list, and those of its messages."""
+    ids = connection.execute(_UNANSWERED, {name: list_value(found.ids[name]) for name in ("inbox", "messages")})
+    return [row["id"] for row in ids]
 
 
-def _erase_messages(connection: Connection, ids: list[int]) -> list[int]:
+def erase_messages(connection: Connection, ids: list[int]) -> list[int]:
     """Erases messages from the end of a list for `STEP_S`; returns those that are left."""
+    want(connection)
     ends_at = time.monotonic() + STEP_S
     count = 0
     while count < len(ids) and time.monotonic() < ends_at:
@@ -418,35 +425,3 @@ def _erase_messages(connection: Connection, ids: list[int]) -> list[int]:
         if row is not None:
             messages.erase(connection, row)
     return ids[:-count]
-
-
-def _erase_contexts(connection: Connection, ids: list[int]) -> None:
-    """Leaves of what was sent only the time line and the question."""
-    sent = connection.execute(
-        f"SELECT id, sent FROM messages WHERE {in_list('id', 'ids')} AND sent NOT NULL", {"ids": list_value(ids)}
-    ).fetchall()
-    for row in sent:
-        connection.execute(
-            "UPDATE messages SET sent = :sent WHERE id = :id",
-            {"id": row["id"], "sent": rows.dump(json.loads(row["sent"])[:2])},
-        )
-
-
-def _erase_prompts(connection: Connection, found: ErasureList) -> None:
-    """Makes running sessions whose prefix had a part of it write a new prompt."""
-    running = connection.execute(
-        f"""
-        SELECT id FROM sessions WHERE ended_at IS NULL AND COALESCE(root_id, id) IN (
-            SELECT COALESCE(touched.root_id, touched.id) FROM sessions AS touched
-            WHERE {in_list("touched.id", "prompts")}
-                OR touched.id IN (SELECT session_id FROM messages WHERE {in_list("messages.id", "messages")})
-        )
-        """,
-        {
-            "prompts": list_value(found.ids["prompts"]),
-            "messages": list_value([*found.messages, *found.ids["fences"]]),
-        },
-    ).fetchall()
-    for row in running:
-        connection.execute("UPDATE sessions SET system_prompt = '' WHERE id = :id", {"id": row["id"]})
-        disturb(connection, row["id"], "forget")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.errors import Refused
@@ -160,19 +160,18 @@ class Links:
         """Makes the account a person of its own; returns those it was linked with. What is being answered to any of
         them is refused when it is written, and begun anew. Refused for the owner's."""
 
-        def work(connection: Connection) -> tuple[Sequence[NamedAccount], int]:
+        def work(connection: Connection) -> Sequence[NamedAccount]:
             _refuse_owner(connection, account)
             one, *others = _accounts(connection, account) or [NamedAccount(account=account, name="")]
-            if not others:
-                return (), 0
-            people.move_account(connection, account, people.add_person(connection), None)
-            scopes = [Scope.account(named.account.platform, named.account.user_id) for named in (one, *others)]
-            return others, _count_parting(connection, scopes)
+            if others:
+                people.move_account(connection, account, people.add_person(connection), None)
+                scopes = [Scope.account(named.account.platform, named.account.user_id) for named in (one, *others)]
+                _count_parting(connection, scopes)
+            return others
 
-        others, number = await self._database.write(work)
-        if number and (held := epoch.held()) is not None:
-            # The answer to this very command is not made of what was seen before.
-            epoch.hold(replace(held, number=number))
+        others = await self._database.write(work)
+        # The answer to this very command is not made of what was seen before.
+        epoch.hold(None)
         return others
 
     async def accounts(self, account: Account) -> Sequence[NamedAccount]:
@@ -189,12 +188,11 @@ def _delete_old(connection: Connection, now: datetime) -> None:
     connection.execute("DELETE FROM links WHERE expires_at <= :now", {"now": rows.timestamp(now)})
 
 
-def _count_parting(connection: Connection, scopes: Sequence[Scope]) -> int:
+def _count_parting(connection: Connection, scopes: Sequence[Scope]) -> None:
     number = epoch.count(connection)
     values = {"number": number, "scopes": scope_parameter(scopes), "old": number - PARTINGS}
     connection.execute("DELETE FROM partings WHERE number <= :old", values)
     connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
-    return number
 
 
 def _join(connection: Connection, offered: Account, claimed: NamedAccount) -> None:

@@ -97,8 +97,8 @@ def chat(
     yes: bool = False,
     is_writing: bool = False,
 ) -> None:
-    """Runs a chat command as the owner and prints its answer. Where it asks for a yes, a person is asked here; a
-    program has to say `yes` at once. `is_writing` fails where nobody has the scope."""
+    """Runs a chat command as the owner and prints its answer. Where it asks for a yes, that is read from standard
+    input unless `yes` was said at once. `is_writing` fails where nobody has the scope."""
 
     async def run(services: Services, context: CommandContext) -> Answer:
         commands = group(services)
@@ -107,9 +107,12 @@ def chat(
             return answer
         if not yes:
             show(answer.text)
-            if not sys.stdin.isatty():
-                raise typer.BadParameter("nothing was erased: add --yes if this is what you mean", param_hint="--yes")
-            typer.confirm("Yes?", abort=True)
+            try:
+                typer.confirm("Yes?", abort=True)
+            except typer.Abort:
+                raise typer.BadParameter(
+                    "nothing was done; answer yes, or add --yes, if this is what you mean", param_hint="--yes"
+                ) from None
         return await commands.run(answer.confirm, context)
 
     answer_with(run, scope, is_writing=is_writing)

@@ -4,7 +4,6 @@ in vain."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -190,9 +189,7 @@ async def test_a_question_that_is_put_again_is_one_question(home: Path) -> None:
 class Sealed(HomeFiles):
     """Files that nobody can write."""
 
-    def erase(
-        self, scopes: frozenset[Scope], texts: Sequence[str], words: Quoting, digests: Collection[str]
-    ) -> Sequence[str]:
+    def erase(self, scopes: frozenset[Scope], quoting: Quoting) -> list[str]:
         return ["mneme.log"]
 
 

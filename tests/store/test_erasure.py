@@ -11,6 +11,7 @@ import pytest
 
 from core.errors import Refused
 from core.search.recall import Recall
+from core.store.erasure import erase_messages
 from core.store.outbox import Outbox, OutboxItem
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
@@ -97,9 +98,7 @@ async def test_what_repeats_it_goes_along(database: Database, clock: SteadyClock
     fence = f"<memory-context>\n- m{first[1]} 3 May: Ana: moved to Zanzibar\n</memory-context>"
     blocks = [{"type": "text", "text": text} for text in ("[time]", "Where do I live?", fence)]
     await annals.execute("UPDATE messages SET sent = :sent WHERE id = :id", id=later[1], sent=json.dumps(blocks))
-    await annals.execute(
-        "UPDATE sessions SET system_prompt = 'You know: lives in Zanzibar' WHERE id = :id", id=later[0]
-    )
+    await annals.execute("UPDATE sessions SET system_prompt = 'You know: lives in Zanzibar'")
     assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {"message": 1}
     assert left_of("Zanzibar", database.path) == []
     said = await texts(database)
@@ -149,22 +148,17 @@ async def test_jobs_versions_buttons_and_parcels_go_along(database: Database, cl
     assert left == [("k", 1, 0), ("other", 0, 1)], "another's parcel is not his"
 
 
-async def test_a_file_on_its_way_goes_along(database: Database, clock: SteadyClock) -> None:
+async def test_an_export_on_its_way_goes_along(database: Database, clock: SteadyClock) -> None:
     annals = Annals(database)
     await annals.session(["Zanzibar is where we go", "Fine"])
-    line = b'{"text": "Zanzibar is where we go"}\n'
-    files = {
-        "plain": File(name="said.jsonl", content=line, mime="application/jsonl"),
-        "packed": File(name="said.jsonl.gz", content=gzip.compress(line), mime="application/gzip"),
-        "other": File(name="said.jsonl", content=b"{}", mime="application/jsonl"),
-    }
+    file = File(name="said.jsonl.gz", content=gzip.compress(b"{}"), mime="application/gzip")
     outbox = Outbox(database, clock)
-    for key, file in files.items():
+    for key, files in {"export": (file,), "other": ()}.items():
         await outbox.hold(OutboxItem(key=key, kind="answer", address=Address(platform="telegram", chat_id="1")))
-        await outbox.fill(key, Answer(text="All of it.", files=(file,)), clock.now())
+        await outbox.fill(key, Answer(text="All of it.", files=files), clock.now())
     await forget(forgetting_of(database, clock), "Zanzibar", claim_of())
     left = await annals.execute("SELECT key FROM outbox WHERE payload IS NOT NULL")
-    assert left == [("other",)]
+    assert left == [("other",)], "what is in the file is not looked for"
 
 
 async def test_an_update_that_failed_goes_in_whatever_letters(database: Database, clock: SteadyClock) -> None:
@@ -280,6 +274,14 @@ async def test_nothing_is_found_that_is_not_meant(database: Database, clock: Ste
         await forgetting_of(database, clock).look("  ", claim_of())
 
 
+@pytest.mark.parametrize("what", ["a", "them?", "it and the", "what did I say"])
+async def test_words_of_every_text_do_not_say_what_is_meant(database: Database, clock: SteadyClock, what: str) -> None:
+    await Annals(database).session(["It was a day with them", "What did I say? And the?"])
+    with pytest.raises(Refused, match="Name what it is about"):
+        await forgetting_of(database, clock).look(what, claim_of())
+    assert await forgetting_of(database, clock).look(f'"{what}"', claim_of()) is not None or what == "it and the"
+
+
 async def test_filters_and_operators_say_what_is_meant(database: Database, clock: SteadyClock) -> None:
     annals = Annals(database)
     await annals.session(["ferry to Lisbon", "ferry it is", "train to Lisbon", "fine", "a boat", "fine"])
@@ -325,11 +327,10 @@ async def test_what_was_begun_is_finished_after_a_restart(database: Database, cl
         await annals.session(["I moved to Zanzibar", "Zanzibar!", "x", "y"])
     forgetting = forgetting_of(database, clock)
     asked = await forgetting.look("Zanzibar", claim_of())
-    other = await forgetting.look("Zanzibar", claim_of())
     assert asked is not None
-    assert other is not None
-    await forgetting._erasures.begin(asked.token, claim_of())
-    assert await forgetting._erasures.step(asked.token)
+    begun = await forgetting._erasures.begin(asked.token, claim_of())
+    assert begun is not None
+    await database.write(lambda connection: erase_messages(connection, begun.ids["messages"][:70]))
     async with Database.open(database.path) as again:
         after = forgetting_of(again, clock)
         assert await after.resume() == 1

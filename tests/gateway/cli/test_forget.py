@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.forgetful import left_of
-from tests.gateway.cli.test_main import ROOT, good, imported, mneme
+from tests.gateway.cli.test_main import LINES, ROOT, good, imported, mneme
 
 pytestmark = pytest.mark.slow
 
@@ -32,13 +32,16 @@ def test_a_pipe_forgets_without_any_key(home: Path) -> None:
 
 
 def test_the_command_line_asks_first(home: Path) -> None:
-    imported(home)
+    lisbon = {"session": "trip", "role": "user", "text": "Then Lisbon.", "at": "2026-05-05", "id": "m3"}
+    imported(home, [*LINES, lisbon])
     (home / "history.jsonl").unlink()
     asked = mneme(home, "forget", "Porto")
     assert asked.returncode == 2
     assert "ferry to Porto" in asked.stdout
     assert "--yes" in asked.stderr
     assert "Porto" in good(home, "recall", "Porto")
+    assert mneme(home, "forget", "Porto", stdin="no\n").returncode == 2
+    assert "Forgotten: 1 message" in good(home, "forget", "Lisbon", stdin="yes\n"), "a pipe is read"
     done = json.loads(good(home, "forget", "Porto", "--yes", "--json"))
     assert done["forgotten"] == {"message": 1}
     assert done["is_clean"] is True
