@@ -144,13 +144,12 @@ class _Process:
                     self._outbox_worker.run(),
                     self._maintenance.watch(),
                     self._maintenance.tend(),
-                    self._memory.on_start(),
+                    self._memory.start(),
                 )
             ]
             if self._memory.externals:
                 self._opened[MEMORY] = lambda address, reply_to: ProviderReply(self._memory)
                 self._delivery.on_give_up(f"{MEMORY}:", self._memory.given_up)
-                background.append(tasks.create_task(self._memory.start()))
             intake = [tasks.create_task(self._listen(adapter)) for adapter in self._adapters.values()]
             await self._stop.wait()
             for task in intake:
@@ -215,7 +214,7 @@ async def build_router(
     )
     recall = ExpandedRecall(services.recall, services.transcripts, helper, settings.model.helper, services.clock, zone)
     core_tools = [session_search(recall, zone), reminder(services.appointments)]
-    tools = [*await memory.tools_beside([tool.name for tool in core_tools]), *core_tools]
+    tools = [*await memory.tools([tool.name for tool in core_tools]), *core_tools]
     agent = Agent(
         model=model,
         conversations=services.conversations,

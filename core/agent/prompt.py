@@ -9,7 +9,7 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 from core.guard.fence import neutralise
-from core.memory.provider import MemoryProvider
+from core.memory.manager import MemoryManager
 from core.notes.files import OwnerFiles
 from core.types import ToolContext
 
@@ -39,7 +39,7 @@ and time it answers with.
 class Prompt:
     """Writes system prompts. `soul`: the identity used without a SOUL.md; `zone`: IANA name."""
 
-    def __init__(self, owner_files: OwnerFiles, soul: str, zone: str, memory: MemoryProvider) -> None:
+    def __init__(self, owner_files: OwnerFiles, soul: str, zone: str, memory: MemoryManager) -> None:
         self._owner_files = owner_files
         self._soul = soul
         self._zone = zone

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from core.dates.schedule import wall_time
 from core.guard.fence import fence, neutralise
 from core.guard.provenance import mark, told
-from core.memory.provider import MemoryProvider
+from core.memory.manager import MemoryManager
 from core.store.epoch import ErasureEpoch
 from core.store.inbox import InboxEntry
 from core.store.outbox import OutboxItem
@@ -54,7 +54,7 @@ class Turn:
 class UserMessages:
     """Makes the sent form of user rows, with at most `budget_chars` of memory a turn. `zone`: IANA name."""
 
-    def __init__(self, memory: MemoryProvider, zone: str, budget_chars: int) -> None:
+    def __init__(self, memory: MemoryManager, zone: str, budget_chars: int) -> None:
         self._memory = memory
         self._zone_name = zone
         self._zone = ZoneInfo(zone)

@@ -191,9 +191,6 @@ class GuardedProvider:
         if implements(self.provider, "queue_prefetch") and context.session.id not in self._searches:
             self._search(lambda: self.provider.queue_prefetch(text, context), context)
 
-    def searches(self) -> list[asyncio.Task[list[str]]]:
-        return [search.task for search in self._searches.values() if not search.task.done()]
-
     def invalidate(self) -> None:
         """Drops what was or is being found for turns to come."""
         for search in self._searches.values():

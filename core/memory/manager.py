@@ -1,4 +1,4 @@
-"""A provider made of providers: asks them side by side, each within its time limit, and joins what is not empty.
+"""All memory providers as one: asks them side by side, each within its time limit, and joins what is not empty.
 
 Built-in ones come first; external ones are synced through the outbox. One that fails or hangs is skipped.
 """
@@ -45,10 +45,9 @@ class ExternalProviders:
     notify: Callable[[str, str], Awaitable[None]]
 
 
-class MemoryManager(MemoryProvider):
-    """Over `builtins`, then `services`. `timeout_s`: of each call that a turn waits for."""
-
-    name = "memory"
+class MemoryManager:
+    """Over `builtins`, then `services`. `timeout_s`: of each call that a turn waits for. Its methods are hooks of
+    `MemoryProvider`, or say what they are."""
 
     def __init__(
         self,
@@ -88,21 +87,14 @@ class MemoryManager(MemoryProvider):
     def externals(self) -> Sequence[str]:
         return [one.provider.name for one in self._external]
 
-    async def is_available(self) -> bool:
-        return True
-
-    async def initialize(self, folder: Path) -> None:
-        """Each provider is initialized when first needed, or by `start`."""
-
     async def start(self) -> None:
-        """Queues what an earlier process did not come to sync, and initializes the external providers."""
+        """Queues what an earlier process did not come to sync, and initializes the external providers; built-in ones
+        catch up."""
         await self._sync(lambda sync: sync.catch_up())
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._ask(self._own, "on_start", timeout_s=CATCH_UP_S))
             for one in self._external:
                 group.create_task(one.start())
-
-    async def on_start(self) -> None:
-        await self._ask(self._own, "on_start", timeout_s=CATCH_UP_S)
 
     async def system_prompt_block(self, context: ToolContext) -> str:
         found = await self._each(self._asked(context), lambda one: one.block(context))
@@ -119,15 +111,10 @@ class MemoryManager(MemoryProvider):
         lines = [*first, *(line for best in rounds for line in best)]
         return list(dict.fromkeys(line for line in lines if line.strip()))
 
-    async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
+    async def queue_prefetch(self, text: str, context: ToolContext) -> None:
         if is_remembered(context.session) and not is_smalltalk(text):
             for one in self._asked(context):
                 one.queue(text, context)
-        return ()
-
-    async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        if is_remembered(session):
-            await self._ask(self._own, "sync_turn", session, messages, key, timeout_s=SETTLE_S)
 
     async def turn_over(self, session: Session, rows: Sequence[Message]) -> None:
         """`rows`: those of the whole session, with those that it carries on."""
@@ -135,7 +122,8 @@ class MemoryManager(MemoryProvider):
             return
         await self._sync(lambda sync: sync.tell(SessionRange(session_id=session.id)))
         if turn := last_turn([row for row in rows if row.session_id == session.id]):
-            await self.sync_turn(session, turn, f"turn:{session.id}:{turn[0].id}")
+            key = f"turn:{session.id}:{turn[0].id}"
+            await self._ask(self._own, "sync_turn", session, turn, key, timeout_s=SETTLE_S)
 
     async def on_turn_start(self, context: ToolContext) -> None:
         told = [one for one in self._asked(context) if one.is_told(context.session)]
@@ -165,10 +153,7 @@ class MemoryManager(MemoryProvider):
         """Notes may have been changed, also by another process."""
         await self._sync(lambda sync: sync.tell_notes())
 
-    async def tools(self) -> Sequence[Tool]:
-        return await self.tools_beside(())
-
-    async def tools_beside(self, reserved: Collection[str]) -> Sequence[Tool]:
+    async def tools(self, reserved: Collection[str] = ()) -> Sequence[Tool]:
         """The tools of all providers, but external ones that are malformed (a model server would refuse every request)
         or whose name is in `reserved` or taken."""
         tools: list[Tool] = []
@@ -240,10 +225,6 @@ class MemoryManager(MemoryProvider):
             await asyncio.wait(self._tasks, timeout=1.0)
         for one in reversed(self._all):
             await one.close()
-
-    def searches(self) -> list[asyncio.Task[list[str]]]:
-        """Under way beside the turns."""
-        return [task for one in self._all for task in one.searches()]
 
     def _asked(self, context: ToolContext) -> list[GuardedProvider]:
         return [one for one in self._all if one.is_asked(context.session)]

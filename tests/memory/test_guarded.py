@@ -76,7 +76,7 @@ async def test_it_cannot_end_the_process(home: Path) -> None:
     oddity = Oddity([])
     oddity.is_leaving = True
     async with remembrance(home, [oddity]) as one:
-        (tool,) = await one.memory.tools_beside(())
+        (tool,) = await one.memory.tools()
         assert await one.recalled("what of the tea?") == []
         with pytest.raises(ToolError, match="wanted to end the process"):
             await tool.run({}, await one.context(ANA))
@@ -92,7 +92,7 @@ async def test_what_is_no_tool_is_left_out_and_said(home: Path, is_leaving: bool
             return ["odd"]
 
     async with remembrance(home, [Odder(None)]) as one:
-        assert await one.memory.tools_beside(()) == []
+        assert await one.memory.tools() == []
         assert why in str(one.memory.warnings)
 
 
@@ -111,7 +111,7 @@ async def test_whatever_it_raises_reaches_no_turn(home: Path, error: type[BaseEx
         assert await one.recalled("what of the tea?") == []
         assert await one.memory.system_prompt_block(context) == ""
         assert await one.memory.on_pre_compress(context.session, []) == ""
-        (tool,) = await one.memory.tools_beside(())
+        (tool,) = await one.memory.tools()
         with pytest.raises(ToolError):
             await tool.run({}, context)
 
@@ -140,7 +140,7 @@ async def test_one_that_blocks_holds_up_nobody_and_its_breaker_opens(home: Path)
     async with remembrance(home, [blocker], timeout_s=0.05) as one:
         context = await one.context(ANA)
         async with asyncio.timeout(10):
-            assert await one.memory.tools_beside(()) == []
+            assert await one.memory.tools() == []
             await one.memory.on_turn_start(context)
             assert await one.memory.system_prompt_block(context) == ""
             assert await one.memory.on_pre_compress(context.session, []) == ""
@@ -157,7 +157,7 @@ async def test_a_tool_that_no_model_could_be_told_of_is_left_out(home: Path) -> 
             return [replace(good, name="bad name"), replace(good, schema={"type": "object", "x": {1}}), good]
 
     async with remembrance(home, [Smith("well")]) as one:
-        (tool,) = await one.memory.tools_beside(())
+        (tool,) = await one.memory.tools()
         assert tool.name == "odd"
         assert tool.is_outside
         assert not tool.is_reading
@@ -167,7 +167,7 @@ async def test_a_tool_that_no_model_could_be_told_of_is_left_out(home: Path) -> 
 async def test_its_tools_are_none_of_a_session_that_is_scheduled(home: Path) -> None:
     oddity = Oddity("well")
     async with remembrance(home, [oddity]) as one:
-        (tool,) = await one.memory.tools_beside(())
+        (tool,) = await one.memory.tools()
         toolbox = ToolRunner([tool], 5)
         mine, scheduled = await one.context(ANA), await one.context(ANA, session=await one.session(ANA, "cron"))
         assert [offered["name"] for offered in toolbox.described(mine.session)] == ["odd"]

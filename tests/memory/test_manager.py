@@ -111,7 +111,7 @@ async def test_a_late_result_goes_along_with_the_next_turn_of_who_may_see_it(
             service.may_go.clear()
             assert await one.recalled("where is the key?") == []
             service.mood = "well"
-            search = one.memory.searches()
+            search = one.searches()
             service.may_go.set()
             await asyncio.gather(*search)
             assert await one.memory.prefetch("something else entirely", after) == found
@@ -129,7 +129,7 @@ async def test_what_was_asked_before_an_erasure_serves_no_turn_after_it(home: Pa
         one.memory.invalidate()
         assert await asking == []
         service.mood = "well"
-        search = one.memory.searches()
+        search = one.searches()
         service.may_go.set()
         await asyncio.gather(*search)
         assert await one.recalled("something else entirely") == []
@@ -323,7 +323,7 @@ async def test_the_best_of_each_comes_before_the_second_best_of_any(home: Path) 
 async def test_what_was_looked_up_beforehand_is_dropped_when_something_is_erased(home: Path) -> None:
     async with remembrance(home, [Listener()]) as one:
         await one.memory.queue_prefetch("tea at five", await one.context(ANA))
-        await asyncio.gather(*one.memory.searches())
+        await asyncio.gather(*one.searches())
         one.memory.invalidate()
         assert await one.recalled("what then?") == []
 
@@ -331,7 +331,7 @@ async def test_what_was_looked_up_beforehand_is_dropped_when_something_is_erased
 async def test_a_tool_of_a_service_is_not_called_incognito(home: Path) -> None:
     listener = Listener()
     async with remembrance(home, [listener]) as one:
-        (tool,) = await one.memory.tools_beside(())
+        (tool,) = await one.memory.tools()
         context = await one.context(ANA)
         assert await tool.run({"word": "tea"}, context) == "tea, tea"
         hidden = replace(context, session=replace(context.session, is_incognito=True))

@@ -51,14 +51,14 @@ def test_an_unknown_option_is_named_with_those_there_are() -> None:
 
 
 def test_a_table_fills_it_and_the_secret_is_in_no_repr() -> None:
-    options = OptionForm(Options).filled({"url": "u", "key": "K_1", "share": 1}, {"K_1": "hush"})
-    assert options == Options(url="u", key=Secret("hush"), share=1.0)
+    options = OptionForm(Options).filled({"url": "u", "key": "K_1", "depth": "7", "share": 1}, {"K_1": "hush"})
+    assert options == Options(url="u", key=Secret("hush"), depth=7, share=1.0)
     assert "hush" not in repr(options)
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
-        OptionForm(Options).filled({"key": "K_1", "depth": "3", "colour": 1}, {})
+        OptionForm(Options).filled({"key": "K_1", "depth": "three", "colour": 1}, {})
     assert str(caught.value) == (
         "colour is not one of its options; url is missing; key: the environment variable K_1 is not set; "
         "depth should be a whole number"
