@@ -164,15 +164,13 @@ class File:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """`text` is Markdown. `confirm`: what runs when the person's next message is a yes, its arguments are ids, never
-    words (`gateway/commands/confirmations.py`); `dictated`: what runs with that message's words behind its arguments.
-    `kept`: stored in place of a `text` that holds a secret."""
+    words (`gateway/commands/confirmations.py`). `kept`: stored in place of a `text` that holds a secret."""
 
     text: str
     buttons: tuple[Button, ...] = ()
     files: tuple[File, ...] = ()
     is_private: bool = False
     confirm: Command | None = None
-    dictated: Command | None = None
     kept: str | None = None
 
 

@@ -30,7 +30,6 @@ from core.text.sanitize import on_one_line
 from core.types import Account, Answer, Command, Inbound, Scope, Session
 from gateway import texts
 from gateway.access import Access
-from gateway.commands.confirmations import is_dictated
 from gateway.commands.context import CommandContext
 from gateway.commands.registry import Commands
 from gateway.delivery import Delivery
@@ -250,7 +249,7 @@ class Router:
             if confirmed is None:
                 left.append(event)
             else:
-                await self._command(event, confirmed, is_said=is_dictated(event.inbound))
+                await self._command(event, confirmed)
         return tuple(left)
 
     async def _answer(self, batch: Sequence[PendingEvent]) -> AnsweredTurn | None:
@@ -292,13 +291,13 @@ class Router:
         except Exception as error:
             await self._apologise((event,), error)
 
-    async def _command(self, event: PendingEvent, command: Command, *, is_said: bool = False) -> None:
-        """`is_said`: the message is no command but gave this one its words. /stop stops before it waits."""
+    async def _command(self, event: PendingEvent, command: Command) -> None:
+        """/stop stops before it waits."""
         is_stopped = command.name == "stop" and self._queues.stop(event.inbound.address)
         if not self._begin(event, event.outbox_item):
             await self._give_up((event,))
             return
-        run = partial(self._command_answer, event, command, is_said=is_said, is_stopped=is_stopped)
+        run = partial(self._command_answer, event, command, is_stopped=is_stopped)
         await self._deliver((event,), await self._repeat((event,), run))
 
     def _begin(self, event: PendingEvent, outbox_item: OutboxItem) -> bool:
@@ -333,11 +332,8 @@ class Router:
         # It may have been stopped while the whole answer was being stored.
         return await self._agent.stop(turn, (await self._delivery.find(turn.outbox_item)).answer)
 
-    async def _command_answer(
-        self, event: PendingEvent, command: Command, turn: Turn, *, is_said: bool, is_stopped: bool
-    ) -> Answer:
+    async def _command_answer(self, event: PendingEvent, command: Command, turn: Turn, *, is_stopped: bool) -> Answer:
         inbound = event.inbound
-        said_id = await self._agent.hear(turn) if is_said else None
         session = await self._agent.place(turn)
         context = CommandContext(
             inbound=inbound,
@@ -346,12 +342,11 @@ class Router:
             session=session,
             is_owner=turn.is_owner,
             is_stopped=is_stopped,
-            said_id=said_id,
         )
         answer = await self._commands.answer(command, context)
         has_outbox_item = not inbound.is_interaction
         kept = self._commands.kept(command)
-        await self._agent.keep(turn, session, kept, answer, has_outbox_item=has_outbox_item, is_said=is_said)
+        await self._agent.keep(turn, session, kept, answer, has_outbox_item=has_outbox_item)
         return answer
 
     def _turn(self, batch: Sequence[PendingEvent], view: View | None = None) -> Turn:

@@ -307,19 +307,12 @@ NO_FACTS = "Nothing yet. Tell me something, or `/remember` it."
 NO_SUCH_PAGE = "There is no such page."
 NO_FACT_CHANGES = "No change to list: no fact was learned here yet, or what was learned was taken back or erased."
 SPEAKER_CHANGES = "In a room only the owner and whoever said it can change a fact."
+CORRECT_USAGE = "What is right? Say it in a whole sentence: `/memory correct {name} I live in Porto`."
 FORGOTTEN_FACT = "Forgotten. No message says it in these words, so none was erased."
 
 
 def no_fact(name: str) -> str:
     return f"There is no fact {name} here. `/memory facts` lists them."
-
-
-def ask_correction(*, is_direct: bool) -> str:
-    where = "" if is_direct else ", with a mention of me or as a reply to one of my messages"
-    return (
-        f"What is right? Your next message{where}, a whole sentence, takes its place. A command, or **cancel**, leaves "
-        "it as it is."
-    )
 
 
 # Forgetting and taking along

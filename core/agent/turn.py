@@ -22,7 +22,7 @@ from core.models.fallback import TOO_LONG
 from core.ports import Clock, Model
 from core.store import epoch
 from core.store.sessions import Conversations
-from core.types import Answer, Completion, Inbound, Json, Message, MessageKind, Payer, Request, Session, ToolContext
+from core.types import Answer, Completion, Inbound, Json, Message, Payer, Request, Session, ToolContext
 
 STOPPED = "[stopped]"
 BADGE = "🕶 _incognito_"  # above every answer of such a conversation
@@ -126,20 +126,11 @@ class Agent:
         """The session to keep a command with: the open one, or a new one without a prompt."""
         return await self._sessions.place(turn)
 
-    async def keep(
-        self, turn: Turn, session: Session, text: str, answer: Answer, *, has_outbox_item: bool, is_said: bool = False
-    ) -> None:
-        """Keeps a command, as `text`, with its answer, and closes its entries. `is_said`: the person's message was kept
-        by `hear`, so the model has to see its answer too, or it would read the next message together with it."""
+    async def keep(self, turn: Turn, session: Session, text: str, answer: Answer, *, has_outbox_item: bool) -> None:
+        """Keeps a command, as `text`, with its answer, and closes its entries."""
         asked = replace(_person(session, turn)[-1], text=text, kind="command")
-        kind: MessageKind = "quote" if is_said else "command"
-        spoken = replace(self._plain(session, answer.kept or answer.text), kind=kind)
+        spoken = replace(self._plain(session, answer.kept or answer.text), kind="command")
         await self._end(turn, [asked, spoken], answer if has_outbox_item else None)
-
-    async def hear(self, turn: Turn) -> int:
-        """Keeps what the person said where a command answers it; returns the last message's id, leaves entries open."""
-        session, _ = await self._sessions.open(turn)
-        return (await self._conversations.append(self._dated(session, turn)))[-1].id
 
     async def listen(self, turn: Turn) -> None:
         """Keeps what was said in the room without answering."""

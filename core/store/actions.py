@@ -21,9 +21,9 @@ from core.types import Account, Address, Command, Scope
 class ButtonAction:
     """A button: pressing it runs `command` as its person, in its scope, until it expires.
 
-    With an `address` it is a question that is taken once, by a press or by the person's next message there; with
-    `takes_words` the message goes behind the command's arguments. With an `outbox_item` (a key) it waits from when that
-    has arrived. `origin` names the event it was asked for: asked again, it replaces the first one.
+    With an `address` it is a question that is taken once, by a press or by the person's next message there. With an
+    `outbox_item` (a key) it waits from when that has arrived. `origin` names the event it was asked for: asked again,
+    it replaces the first one.
     """
 
     id: str
@@ -33,7 +33,6 @@ class ButtonAction:
     expires_at: datetime
     address: Address | None = None
     outbox_item: str | None = None
-    takes_words: bool = False
     origin: str | None = None
 
 
@@ -50,12 +49,11 @@ WHERE actions.address = :address AND actions.account = :account AND actions.expi
 ORDER BY actions.taker IS NULL, actions.expires_at DESC
 """
 DELETE_ASKED_BEFORE = """
-DELETE FROM actions WHERE address = :address AND account = :account AND origin = :origin
-    AND takes_words = :takes_words AND taker IS NULL
+DELETE FROM actions WHERE address = :address AND account = :account AND origin = :origin AND taker IS NULL
 """
 INSERT = """
-INSERT INTO actions (id, scope_id, account, command, arguments, expires_at, address, parcel, takes_words, origin)
-VALUES (:id, :scope, :account, :command, :arguments, :expires_at, :address, :parcel, :takes_words, :origin)
+INSERT INTO actions (id, scope_id, account, command, arguments, expires_at, address, parcel, origin)
+VALUES (:id, :scope, :account, :command, :arguments, :expires_at, :address, :parcel, :origin)
 """
 TAKE = f"UPDATE actions SET taker = :taker WHERE {in_list('id', 'ids')}"
 
@@ -119,7 +117,6 @@ def _values(connection: Connection, action: ButtonAction) -> dict[str, object]:
         "expires_at": rows.timestamp(action.expires_at),
         "address": None if action.address is None else rows.clean(action.address.key),
         "parcel": rows.maybe_clean(action.outbox_item),
-        "takes_words": action.takes_words,
         "origin": rows.maybe_clean(action.origin),
     }
 
@@ -133,5 +130,4 @@ def _action(row: Row) -> ButtonAction:
         expires_at=rows.moment(row["expires_at"]),
         address=None if row["address"] is None else Address.parse(row["address"]),
         outbox_item=row["parcel"],
-        takes_words=bool(row["takes_words"]),
     )

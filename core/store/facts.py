@@ -261,14 +261,14 @@ class Facts:
         by: Author = _NOBODY,
         reading: Callable[[Fact], Fact] = lambda fact: fact,
     ) -> Fact | None:
-        """Gives a fact the words of a person, once for one message, which is its source from then on; `reading` adds
-        what rules read in them. Raises Refused when they are empty or known already."""
+        """Gives a fact the words of a person; `reading` adds what rules read in them. Raises Refused when they are empty
+        or known already."""
         text = " ".join(content.split())
         if not text:
             raise Refused("Say what is right: a fact cannot be empty.")
 
         def change(fact: Fact) -> Fact:
-            if by.message_id is not None and by.message_id == fact.message_id:
+            if text == fact.content and fact.origin == "person":
                 return fact
             value = folded(text) if fact.attribute else ""
             worded = replace(fact, content=text, value=value, entities=names_in(text), trust=SURE, origin="person")

@@ -1,6 +1,5 @@
 """Questions that wait for a yes: a command answers with `Answer.confirm`, kept as a row for the account and address
 that was asked, for ten minutes. A yes, or the button, runs it; anything else cancels it and is handled as usual.
-`Answer.dictated` waits in the same way for a sentence.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import unicodedata
 from dataclasses import replace
 from datetime import timedelta
 
-from core.memory.smalltalk import is_smalltalk
 from core.ports import Clock
 from core.store.actions import Actions, ButtonAction
 from core.types import Account, Address, Button, Command, Inbound, Scope
@@ -24,7 +22,6 @@ UNCLEAR = Command(name="yes", arguments="to several")
 SUGGESTIONS = frozenset({"remind", "cron"})
 """Commands that suggest what was probably meant: "ok" is enough for them, but not for what cannot be undone."""
 _LONGEST_CHARS = 40
-_CANCELLED = frozenset({"cancel", "nevermind", "stop", "leaveit", "forgetit"})
 _YES = frozenset(
     "yes y yeah yep yup ja jawohl sim oui si sí sì da да так tak ano áno igen kyllä \u03bd\u03b1\u03b9 evet כן "
     "نعم ايوه بله हाँ हां ใช่ はい うん 是 是的 好 好的 对 對 예 네 응 có vâng ya oo ndiyo joo jes".casefold().split()
@@ -43,11 +40,11 @@ class Confirmations:
         self._actions = actions
         self._clock = clock
 
-    async def ask(self, command: Command, context: CommandContext, *, takes_words: bool = False) -> Button:
-        """Lets `command` wait for the person's yes, given by message or with the button; with `takes_words` for a
-        sentence, which is put behind its arguments."""
-        action = self._action(command, context.account, context.scope, context.inbound.address, context.origin)
-        return await self._add(replace(action, takes_words=takes_words))
+    async def ask(self, command: Command, context: CommandContext) -> Button:
+        """Lets `command` wait for the person's yes, given by message or with the button."""
+        return await self._add(
+            self._action(command, context.account, context.scope, context.inbound.address, context.origin)
+        )
 
     async def ask_elsewhere(
         self, command: Command, account: Account, scope: Scope, address: Address, key: str
@@ -72,30 +69,18 @@ class Confirmations:
         )
 
     async def taken(self, inbound: Inbound) -> Command | None:
-        """The command that an event confirms, or gives the sentence for; None when nothing waited, or the event is
-        neither and what waited is over. Must see every message, command and press in its turn, before all else."""
+        """The command that an event confirms; None when nothing waited, or the event is no yes and what waited is over.
+        Must see every message, command and press in its turn, before all else."""
         account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
         taker = f"{inbound.kind}:{inbound.message_id}"
         waiting = await self._actions.take(inbound.address, account, taker, self._clock.now())
         if inbound.kind == "action":
             return next((action.command for action in waiting if inbound.text == action.id), None)
-        for action in waiting:
-            if action.takes_words and is_dictated(inbound):
-                return replace(action.command, arguments=f"{action.command.arguments} {inbound.text.strip()}")
-        questions = [action.command for action in waiting if not action.takes_words]
+        questions = [action.command for action in waiting]
         if not questions or not is_yes(inbound, is_ok_enough=all(one.name in SUGGESTIONS for one in questions)):
             return None
         # One of several may have come from elsewhere and not be seen yet: a bare yes does not say which is meant.
         return questions[0] if len(questions) == 1 else UNCLEAR
-
-
-def is_dictated(inbound: Inbound) -> bool:
-    """Whether a message is a typed sentence to us: no command, and neither a yes, a no nor a word that cancels."""
-    if inbound.kind != "message" or inbound.command is not None or inbound.origin != "typed" or is_yes(inbound):
-        return False
-    said = "".join(sign for sign in inbound.text.casefold() if sign.isalpha())
-    is_ours = inbound.is_addressed and not inbound.attachments
-    return is_ours and bool(said) and said not in _CANCELLED and not is_smalltalk(inbound.text)
 
 
 def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:

@@ -15,8 +15,7 @@ from core.types import Account, Button, Command, CommandSpec, Inbound, Option, S
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
     """`scopes` is all that may be seen, `scope` what is written to, `session` the open one; `is_stopped`: a turn was
-    running and has been stopped for this /stop. `said_id`: the stored message whose words the command was given.
-    `is_shell`: typed as `mneme …`, not in a chat."""
+    running and has been stopped for this /stop. `is_shell`: typed as `mneme …`, not in a chat."""
 
     inbound: Inbound
     scope: Scope
@@ -24,7 +23,6 @@ class CommandContext:
     session: Session
     is_owner: bool
     is_stopped: bool = False
-    said_id: int | None = None
     is_shell: bool = False
 
     @property
@@ -58,7 +56,6 @@ class CommandContext:
         is_message = self.inbound.kind == "message" and not self.inbound.is_interaction and not self.is_shell
         return Author(
             account=self.account,
-            message_id=self.said_id,
             address=None if self.is_shell else self.inbound.address,
             external_id=self.inbound.message_id if is_message else None,
             origin="member" if self.is_member else "typed",

@@ -173,13 +173,7 @@ class FactCommands:
 
     async def _correct(self, fact: Fact, text: str, context: CommandContext) -> Answer:
         if not text:
-            if context.session.is_incognito:
-                raise Refused(texts.INCOGNITO_WRITES_NOTHING)
-            question = texts.ask_correction(is_direct=context.inbound.is_direct)
-            return Answer(
-                text=f"{self._line(fact)}\n\n{question}",
-                dictated=Command(name="memory", arguments=f"correct f{fact.id}"),
-            )
+            return Answer(text=f"{self._line(fact)}\n\n{texts.CORRECT_USAGE.format(name=f'f{fact.id}')}")
         at = context.inbound.sent_at
         fixed = await self._dictation.correct(fact, text, context.scopes, context.author, at) or fact
         before = "" if fixed.content == fact.content else f"\n\nBefore: {escape(fact.content)}"

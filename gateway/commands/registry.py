@@ -115,8 +115,6 @@ class Commands:
                 for one in buttons
             ]
         )
-        if answer.dictated is not None and not context.session.is_incognito:
-            await self._confirmations.ask(answer.dictated, context, takes_words=True)
         if answer.confirm is not None:
             buttons = (await self._confirmations.ask(answer.confirm, context), *buttons)
         # A yes or a sentence said where others read it is answered there: there is no other way to that person.

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from core.agent.offline import Offline
 from core.types import Address, Scope
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
 from tests.fixtures.forgetful import left_of
@@ -246,13 +245,3 @@ async def test_what_is_passed_on_is_nobody_s_fact_until_it_is_asked_for(home: Pa
         await corridor.say("/remember", reply_to="m3")
         assert "Forwarded: I live in Rome" in (await corridor.say("/memory facts")).text
         assert all(fact.is_open for fact in await corridor.services.facts.page(own))
-
-
-async def test_what_is_said_after_a_dictated_correction_is_read_alone(home: Path) -> None:
-    async with open_corridor(home, Offline("UTC")) as corridor:
-        await corridor.say("/remember Ana lives in Lisbon")
-        await corridor.say("/memory correct f1")
-        assert "Corrected" in (await corridor.say("Ana lives in Porto")).text
-        assert "Reminder 1 is set" in (await corridor.say("remind me tomorrow at 9:00 to call Ana")).text
-        [job] = await corridor.services.jobs.active()
-        assert job.text == "call Ana"
