@@ -1,5 +1,5 @@
-"""What all formats share: the files of an export, how conversations become records, why something is left out, how JSON
-and times are read; and the format of our own, JSON lines.
+"""What all formats share: how conversations become records, why something is left out, how JSON and times are read; and
+the format of our own, JSON lines.
 
     {"session": str, "parent": str?, "title": str?, "platform": str?, "chat": str?, "scope": str?,
      "role": "user"|"assistant"|"tool", "sender": str?, "text": str, "at": ISO 8601 (naive = UTC), "id": str?,
@@ -8,20 +8,13 @@ and times are read; and the format of our own, JSON lines.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import re
-import shutil
-import tempfile
-import zipfile
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
-from pathlib import Path
-from typing import IO, Any, BinaryIO, cast, get_args
+from typing import Any, BinaryIO, cast, get_args
 
 import ijson  # type: ignore[import-untyped]
 
@@ -40,12 +33,10 @@ TOOLS = "what tools were asked and answered"
 
 DEEPEST = 100
 """Exports are 20 levels deep at most; deeper is an attack or an accident."""
-_COPY_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
-_ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
-"""How a zip archive begins, and an empty one."""
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ESCAPE = re.compile(rb"\\(?:x([01][0-9A-Fa-f])|.)", re.DOTALL)
-_CUT_ESCAPE = re.compile(rb"\\+(?:x[01]?)?\Z")
+_CUT_ESCAPE = re.compile(rb"\\(?:x[01]?)?\Z")
 _LONGEST_MOMENT_CHARS = 64
 
 
@@ -105,113 +96,6 @@ class Conversation:
         )
 
 
-class ArchiveFiles:
-    """One file, a folder or a zip archive, from `ArchiveFiles.open`. Members are named by their path inside, with
-    slashes; whatever is wrong with them becomes HistoryError."""
-
-    def __init__(self, path: Path, title: str, sizes: dict[str, int], archive: zipfile.ZipFile | None) -> None:
-        self.path = path
-        self._title = title
-        self.sizes = sizes  # unpacked bytes by member
-        self.done_bytes = 0
-        self.is_single = archive is None and not path.is_dir()
-        self._archive = archive
-
-    @classmethod
-    @contextlib.contextmanager
-    def open(cls, path: Path, title: str) -> Iterator[ArchiveFiles]:
-        """Opens what is at `path`, which a person knows as `title`; raises HistoryError when that cannot be read."""
-        with contextlib.ExitStack() as stack:
-            with _translated(title):
-                if path.is_dir():
-                    opened = cls(path, title, _files(path), None)
-                elif _begins(path) in _ZIPS:
-                    archive = stack.enter_context(zipfile.ZipFile(path))
-                    members = [member for member in archive.infolist() if not member.is_dir()]
-                    sizes = {m.filename: m.file_size for m in members if not m.filename.startswith("__MACOSX/")}
-                    opened = cls(path, title, sizes, archive)
-                else:
-                    opened = cls(path, title, {path.name: path.stat().st_size}, None)
-            yield opened
-
-    def title(self, name: str) -> str:
-        """A member as a person should read it."""
-        return self._title if self.is_single else f"{name} in {self._title}"
-
-    @contextlib.contextmanager
-    def reading(self, name: str, *, is_counted: bool = True) -> Iterator[BinaryIO]:
-        """A member as a stream of its bytes. Reading is added to `done_bytes` when `is_counted`."""
-        with contextlib.ExitStack() as stack:
-            with _translated(self.title(name)):
-                inner = self._archive.open(name) if self._archive is not None else self._file(name).open("rb")
-                stack.enter_context(inner)
-            yield io.BufferedReader(_Stream(inner, self.title(name), self if is_counted else None), _READ_BYTES)
-
-    @contextlib.contextmanager
-    def on_disk(self, name: str) -> Iterator[Path]:
-        """A member as a file, for what cannot be read as a stream; one out of an archive is copied and removed."""
-        if self._archive is None:
-            yield self._file(name)
-            return
-        with tempfile.TemporaryDirectory(prefix="mneme-import-") as folder:
-            if self.sizes[name] > shutil.disk_usage(folder).free:
-                raise HistoryError(f"{self.title(name)} does not fit on the disk. Make room, or unpack it elsewhere.")
-            copy = Path(folder) / "member"
-            with self.reading(name) as stream, copy.open("wb") as target, _translated(self.title(name)):
-                shutil.copyfileobj(stream, target, _COPY_BYTES)
-            yield copy
-
-    def _file(self, name: str) -> Path:
-        return self.path if self.is_single else self.path / name
-
-
-class _Stream(io.RawIOBase):
-    """Translates errors, and adds what is read to `counter.done_bytes`."""
-
-    def __init__(self, inner: IO[bytes], title: str, counter: ArchiveFiles | None) -> None:
-        super().__init__()
-        self._inner = inner
-        self._title = title
-        self._counter = counter
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        with _translated(self._title):
-            data = self._inner.read(len(buffer))
-        buffer[: len(data)] = data
-        if self._counter is not None:
-            self._counter.done_bytes += len(data)
-        return len(data)
-
-
-def _files(folder: Path) -> dict[str, int]:
-    """The sizes of the regular files below a folder, in the order of their names."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in paths}
-
-
-def _begins(path: Path) -> bytes:
-    with path.open("rb") as stream:
-        return stream.read(len(_ZIPS[0]))
-
-
-@contextlib.contextmanager
-def _translated(title: str) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise HistoryError(f"{title} cannot be read: there is no such file.") from error
-    except OSError as error:
-        raise HistoryError(f"{title} cannot be read: {error.strerror or error}.") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise HistoryError(f"{title} is damaged: get the archive anew.") from error
-    except (RuntimeError, NotImplementedError) as error:
-        # What zipfile says of a password, and of a compression that it does not know.
-        raise HistoryError(f"{title} cannot be unpacked here ({error}). Unpack it and import the folder.") from error
-
-
 def mapping(value: object) -> dict[str, Any]:
     """A JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
@@ -257,7 +141,7 @@ def read_lines(
     choices = choices or Choices()
     for number, line in enumerate(stream, start=1):
         if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf") if isinstance(line, bytes) else line.removeprefix("\ufeff")
+            line = line.removeprefix(BYTE_ORDER_MARK) if isinstance(line, bytes) else line.removeprefix("\ufeff")
         if not line.strip():
             yield None
             continue
@@ -324,13 +208,9 @@ def to_line(record: TransferRecord) -> str:
 
 def _object(line: str | bytes) -> dict[str, Any]:
     try:
-        values = json.loads(line.decode("utf-8") if isinstance(line, bytes) else line)
-    except UnicodeDecodeError:
-        raise ValueError("is not UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"is not JSON ({error.msg} at character {error.pos + 1})") from None
-    except RecursionError:
-        raise ValueError("is nested too deeply") from None
+        values = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"is not JSON ({error})") from None
     if not isinstance(values, dict):
         raise ValueError("is not a JSON object")
     return values
@@ -416,22 +296,15 @@ class _MendedJson:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._held = b""
-        self._is_begun = False
+        self._head = stream.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
 
     def read(self, size: int = -1) -> bytes:
-        # An escape that is cut by the end of a buffer waits for the next.
-        while size:
-            chunk = self._stream.read(size)
-            data = self._held + chunk
-            if not self._is_begun and data:
-                data, self._is_begun = data.removeprefix(b"\xef\xbb\xbf"), True
-            cut = _CUT_ESCAPE.search(data) if chunk else None
-            end = cut.start() if cut else len(data)
-            data, self._held = data[:end], data[end:]
-            if data or not chunk:
-                return _ESCAPE.sub(_escaped, data) if b"\\x" in data else data
-        return b""
+        if not size:
+            return b""
+        data, self._head = self._head + self._stream.read(size), b""
+        while _CUT_ESCAPE.search(data) and (more := self._stream.read(1)):
+            data += more
+        return _ESCAPE.sub(_escaped, data) if b"\\x" in data else data
 
 
 def _escaped(found: re.Match[bytes]) -> bytes:

@@ -8,14 +8,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-from core.errors import HistoryError
 from core.store.archive import Skipped, TransferRecord
 from core.store.engine import Row
 from core.store.sqlite.hermes import HermesStore
-from core.transfer.formats import ArchiveFiles, Choices, Conversation, from_seconds, mapping
+from core.transfer.formats import Choices, Conversation, from_seconds, mapping
 from core.types import Address, Role
 
 UNDONE = "messages that were undone"
@@ -27,7 +26,6 @@ RECALLED = "what tools for recall and memory returned"
 
 NOTES = {"memory": "MEMORY.md", "user": "USER.md"}
 _NOTE_SEPARATOR = re.compile(r"(?m)^\s*§\s*$")
-_NOTES_MOST_BYTES = 1_000_000
 _ROLES: dict[object, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
 _HELPERS = ("subagent", "tool")
 _RECALL_TOOLS = ("session_search", "memory")
@@ -72,31 +70,16 @@ def read(path: Path, title: str, choices: Choices) -> Iterator[TransferRecord | 
                 yield record
 
 
-def notes(files: ArchiveFiles, store: str) -> dict[str, list[str]]:
+def notes(store: Path) -> dict[str, list[str]]:
     """The notes beside a state.db, by target: "memory" (its own) and "user" (about the person)."""
-    if files.is_single:
-        texts = {target: _beside(files.path.parent / "memories" / name) for target, name in NOTES.items()}
-    else:
-        folder = PurePosixPath(store).parent / "memories"
-        texts = {target: _member(files, str(folder / name)) for target, name in NOTES.items()}
-    entries = {
-        target: [entry.strip() for entry in _NOTE_SEPARATOR.split(text) if entry.strip()]
-        for target, text in texts.items()
-    }
-    return {target: found for target, found in entries.items() if found}
-
-
-def _beside(path: Path) -> str:
-    with contextlib.suppress(OSError):
-        return path.read_text("utf-8", errors="replace") if path.stat().st_size <= _NOTES_MOST_BYTES else ""
-    return ""
-
-
-def _member(files: ArchiveFiles, name: str) -> str:
-    if files.sizes.get(name, _NOTES_MOST_BYTES + 1) <= _NOTES_MOST_BYTES:
-        with contextlib.suppress(HistoryError), files.reading(name, is_counted=False) as stream:
-            return stream.read().decode("utf-8", "replace")
-    return ""
+    found = {}
+    for target, name in NOTES.items():
+        text = ""
+        with contextlib.suppress(OSError):
+            text = (store.parent / "memories" / name).read_text("utf-8", errors="replace")
+        if entries := [entry.strip() for entry in _NOTE_SEPARATOR.split(text) if entry.strip()]:
+            found[target] = entries
+    return found
 
 
 def _hidden(session: Row, row: Row) -> str | None:

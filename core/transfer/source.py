@@ -14,7 +14,8 @@ from typing import BinaryIO
 from core.errors import HistoryError
 from core.store.archive import Skipped, TransferRecord
 from core.transfer import chatgpt, claude, discord, hermes, telegram
-from core.transfer.formats import ArchiveFiles, Choices, json_events, read_lines
+from core.transfer.files import SQLITE, ExportFiles, open_files, readable
+from core.transfer.formats import BYTE_ORDER_MARK, Choices, json_events, read_lines
 
 KINDS = {
     "telegram": "Telegram export",
@@ -37,8 +38,6 @@ _SHAPES = {
     ("left_chats", "start_map"): "telegram",
 }
 """The kind of a JSON document by the first of these, in it or in one of its conversations."""
-_SQLITE = b"SQLite format 3\0"
-_MARK = b"\xef\xbb\xbf"
 _HEAD_BYTES = 4096
 _LINE_BYTES, _LINES, _ITEMS = 1 << 20, 20, 5
 _TAKEN = (
@@ -50,19 +49,22 @@ _TAKEN = (
 class Source:
     """What is imported, from `Source.open`."""
 
-    def __init__(self, files: ArchiveFiles, parts: list[tuple[str, list[str]]], choices: Choices) -> None:
+    def __init__(self, files: ExportFiles, parts: list[tuple[str, str]], choices: Choices) -> None:
         self._files = files
         self._parts = parts
         self._choices = choices
+        self._sizes = {name: files.paths[name].stat().st_size for _, name in parts}
+        self._read_bytes = 0
+        self._stream: BinaryIO | None = None
 
     @classmethod
     @contextlib.contextmanager
     def open(cls, path: Path, choices: Choices, title: str | None = None) -> Iterator[Source]:
         """Recognises what is at `path`, shown to people as `title`; raises HistoryError when it cannot be imported."""
-        with ArchiveFiles.open(path, title or str(path)) as files:
+        with open_files(path, title or str(path)) as files:
             parts = _recognised(files)
             if not parts:
-                raise HistoryError(f"{title or path} is nothing that can be imported. {_TAKEN}")
+                raise HistoryError(f"{files.title} is nothing that can be imported. {_TAKEN}")
             yield cls(files, parts, choices)
 
     @property
@@ -72,95 +74,82 @@ class Source:
 
     @property
     def size_bytes(self) -> int | None:
-        """The bytes to read; None where `done_bytes` is unknown."""
-        if "hermes" in self.kinds:
-            return None
-        return sum(self._files.sizes[name] for _, names in self._parts for name in names)
+        """The bytes to read; None where `done_bytes` says nothing."""
+        return None if "hermes" in self.kinds else sum(self._sizes.values())
 
     @property
     def done_bytes(self) -> int:
-        return self._files.done_bytes
+        is_open = self._stream is not None and not self._stream.closed
+        return self._read_bytes + (self._stream.tell() if self._stream is not None and is_open else 0)
 
     def records(self) -> Iterator[TransferRecord | Skipped | None]:
         """Everything, file by file; None for a blank line. Raises HistoryError at the place where a file is broken."""
-        for kind, names in self._parts:
-            if kind == "discord":
-                yield from discord.read(self._files, names, self._choices)
-                continue
-            (name,) = names
-            title = self._files.title(name)
-            if kind == "hermes":
-                with self._files.on_disk(name) as path:
+        for kind, name in self._parts:
+            path, title = self._files.paths[name], self._files.title_of(name)
+            with readable(title), path.open("rb") as self._stream:
+                if kind == "hermes":
                     yield from hermes.read(path, title, self._choices)
-            else:
-                with self._files.reading(name) as stream:
-                    yield from _READERS[kind](stream, title, self._choices)
+                elif kind == "discord":
+                    yield from discord.read(self._stream, self._files, name, self._choices)
+                else:
+                    yield from _READERS[kind](self._stream, title, self._choices)
+            self._read_bytes += self._sizes[name]
 
     def notes(self) -> dict[str, list[str]]:
         """The notes beside it, by target ("memory", "user"); they are no records."""
-        for kind, names in self._parts:
-            if kind == "hermes" and (found := hermes.notes(self._files, names[0])):
-                return found
-        return {}
+        stores = [self._files.paths[name] for kind, name in self._parts if kind == "hermes"]
+        return next((found for store in stores if (found := hermes.notes(store))), {})
 
 
-def _recognised(files: ArchiveFiles) -> list[tuple[str, list[str]]]:
-    """Kinds with their members. Raises HistoryError for a broken member only where nothing else is found."""
+def _recognised(files: ExportFiles) -> list[tuple[str, str]]:
+    """Files with their kinds. Raises HistoryError for a broken one only where nothing else is found."""
     if names := discord.members(files):
-        return [("discord", names)]
-    parts: list[tuple[str, list[str]]] = []
+        return [("discord", name) for name in names]
+    parts: list[tuple[str, str]] = []
     broken: HistoryError | None = None
-    for name in files.sizes:
+    for name in files.paths:
         try:
             kind = _kind(files, name)
         except HistoryError as error:
             broken = broken or error
         else:
-            parts += [(kind, [name])] if kind else []
+            parts += [(kind, name)] if kind else []
     if broken is not None and not parts:
         raise broken
     return parts
 
 
-def _kind(files: ArchiveFiles, name: str) -> str | None:
-    title = files.title(name)
-    with files.reading(name, is_counted=False) as stream:
+def _kind(files: ExportFiles, name: str) -> str | None:
+    path, title = files.paths[name], files.title_of(name)
+    with readable(title), path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)
-    if head.startswith(_SQLITE):
-        with files.on_disk(name) as path:
+        if head.startswith(SQLITE):
             hermes.inspect(path, title)
-        return "hermes"
-    start = head.removeprefix(_MARK).lstrip()[:1]
-    if start == b"<" and files.is_single:
+            return "hermes"
+        if b"\0" in head:
+            return None
+        stream.seek(0)
+        if _has_lines(stream):
+            return "lines"
+        start = head.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
+        if start in (b"{", b"["):
+            stream.seek(0)
+            return _document_kind(stream, title)
+    if not files.is_single or not start:
+        # In a folder or an archive a text is just another file.
+        return None
+    if start == b"<":
         raise HistoryError(
             f"{title} is a web page. Export again and choose JSON (Telegram Desktop: “Machine-readable JSON”)."
         )
-    broken: HistoryError | None = None
-    if start in (b"{", b"["):
-        with files.reading(name, is_counted=False) as stream:
-            try:
-                if kind := _document_kind(stream, title):
-                    return kind
-            except HistoryError as error:
-                broken = error
-    elif not files.is_single or b"\0" in head:
-        # In an archive a text is just another file.
-        return None
-    with files.reading(name, is_counted=False) as stream:
-        if _has_lines(stream):
-            return "lines"
-    if broken is None and start not in (b"", b"{", b"["):
-        broken = HistoryError(f"{title} is a text, but no history: none of its first lines is a JSON line. {_TAKEN}")
-    if broken is not None:
-        raise broken
-    return None
+    raise HistoryError(f"{title} is a text, but no history: none of its first lines is a JSON line. {_TAKEN}")
 
 
 def _has_lines(stream: BinaryIO) -> bool:
     for _ in range(_LINES):
         line = stream.readline(_LINE_BYTES)
         with contextlib.suppress(ValueError, RecursionError):
-            values = json.loads(line.removeprefix(_MARK).decode())
+            values = json.loads(line.removeprefix(BYTE_ORDER_MARK).decode())
             if isinstance(values, dict) and not values.keys().isdisjoint(("session", "role")):
                 return True
     return False

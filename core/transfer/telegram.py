@@ -114,7 +114,6 @@ def _attached(message: dict[str, Any]) -> list[str]:
     card, point = mapping(message.get("contact_information")), mapping(message.get("location_information"))
     where = f"{point.get('latitude')}, {point.get('longitude')}" if point else ""
     poll = mapping(message.get("poll"))
-    invoice = mapping(message["invoice_information"]) if "invoice_information" in message else None
     answers = " / ".join(str(mapping(answer).get("text")) for answer in listed(poll.get("answers")))
     names = {
         "photo": _file_name(message["photo"]) if "photo" in message else None,
@@ -123,8 +122,6 @@ def _attached(message: dict[str, Any]) -> list[str]:
         "location": _joined_values(", ", {**message, "where": where}, "place_name", "address", "where")
         if point or "place_name" in message
         else None,
-        "game": str(message["game_title"]) if "game_title" in message else None,
-        "invoice": text_of(invoice.get("title")) if invoice is not None else None,
         "poll": f"{poll.get('question', '')} — {answers}" if poll else None,
     }
     return [f"[{kind}: {name}]" if name else f"[{kind}]" for kind, name in names.items() if name is not None]

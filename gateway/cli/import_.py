@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from core.errors import Refused
-from core.notes.files import FILES
 from core.store.archive import ImportReport
 from core.store.notes import Author
 from core.types import Scope
@@ -61,18 +60,11 @@ def import_file(
             help="Name of a sender who is you: what you said there counts as said by you. May be repeated.",
         ),
     ] = None,
-    notes: Annotated[
-        bool | None,
-        typer.Option(
-            "--notes/--no-notes",
-            help="Take the notes of Hermes (MEMORY.md and USER.md beside its state.db) as well; otherwise it asks.",
-        ),
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Bring history along: JSON lines (as `mneme export` writes them), Telegram Desktop's export (result.json, of a
     chat or of everything), the exports of ChatGPT and Claude (conversations.json), a Discord data package, the state.db
-    of Hermes; also in a folder or a zip archive.
+    of Hermes with the notes beside it; also in a folder or a zip archive.
 
     What it is, is seen by its content. The same file may be imported again: what is known is passed over, so an import
     that was interrupted goes on when it is started again.
@@ -93,8 +85,7 @@ def import_file(
             _show(report, source, as_json)
             if not as_json:
                 _show_unseen(report, await seen(services, None))
-            if found := source.notes():
-                await _take_notes(services, choices.scope, found, notes, is_silent=as_json)
+            await _take_notes(services, choices.scope, source.notes(), say if not as_json else lambda _: None)
         if report.broken:
             fail(f"{report.broken} What comes before that was taken in; import it again once it is whole.")
         if report.refused and not report.taken and not report.known:
@@ -128,10 +119,10 @@ def _show(report: ImportReport, source: Source, as_json: bool) -> None:
         values["notes"] = {target: len(entries) for target, entries in source.notes().items()}
         say_json({"kinds": source.kinds, **values})
         return
-    known = f", {report.known:,} were known already" if report.known else ""
+    known = f" ({report.known:,} more {'was' if report.known == 1 else 'were'} known already)" if report.known else ""
     taken, sessions = texts.counted(report.taken, "message"), texts.counted(len(report.sessions), "session")
     say(f"This is a {' and a '.join(KINDS[kind] for kind in source.kinds)}.")
-    say(f"Took in {taken}; {sessions} in the file{known}.")
+    say(f"Took in {taken}{known}; {sessions} in the file.")
     if report.skipped:
         say("\n".join(["Not taken:", *(f"  {number:,} {reason}" for reason, number in report.skipped.most_common())]))
     if report.refused:
@@ -152,33 +143,19 @@ def _show_unseen(report: ImportReport, own: frozenset[Scope]) -> None:
 
 
 async def _take_notes(
-    services: Services, scope: Scope, found: dict[str, list[str]], is_wanted: bool | None, *, is_silent: bool
+    services: Services, scope: Scope, found: dict[str, list[str]], tell: Callable[[str], None]
 ) -> None:
-    """Takes the notes where that is wanted; nobody typed them here, so they are reviewed."""
-    tell = (lambda _: None) if is_silent else say
-    parts = [f"{len(entries):,} in {FILES[target]}" for target, entries in found.items()]
-    tell(f"Hermes has notes there, too: {texts.listed(parts)}.")
-    if is_wanted is None:
-        is_wanted = not is_silent and sys.stdin.isatty() and typer.confirm("Take them as notes?")
-    if not is_wanted:
-        tell("They were not taken; `--notes` takes them.")
-        return
-    scopes, kept = frozenset({scope}), 0
+    """Takes the notes of Hermes; nobody typed them here, so they wait for a yes."""
+    scopes = frozenset({scope})
     before = len(await services.notebook.pending(scopes))
-    refused: list[str] = []
     for target, entries in found.items():
         for entry in entries:
             try:
                 await services.notebook.add(scope, scopes, target, entry, Author())
-                kept += 1
             except Refused as refusal:
-                refused.append(str(refusal))
-    waiting = len(await services.notebook.pending(scopes)) - before
-    tell(f"Took {texts.counted(kept - waiting, 'note')}.")
-    if waiting:
+                typer.echo(f"Not taken: {refusal}", err=True)
+    if waiting := len(await services.notebook.pending(scopes)) - before:
         tell(f"{texts.counted(waiting, 'note')} wait for your yes: `mneme memory pending` lists them.")
-    for sentence in refused:
-        typer.echo(f"Not taken: {sentence}", err=True)
 
 
 @contextmanager

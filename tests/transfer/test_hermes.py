@@ -111,9 +111,6 @@ def test_its_notes_are_found_beside_it_in_a_folder_and_in_an_archive(tmp_path: P
         with Source.open(place, Choices()) as source:
             assert source.notes() == wanted
             assert source.kinds == ("hermes",), "notes are no history"
-    (folder / "memories" / "MEMORY.md").write_bytes(b"x" * 2_000_000)
-    with Source.open(folder, Choices()) as source:
-        assert list(source.notes()) == ["user"]
 
 
 def test_a_compressed_conversation_is_taken_once(tmp_path: Path) -> None:

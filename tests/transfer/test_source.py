@@ -124,7 +124,7 @@ def test_in_folders_and_archives_everything_that_is_history_is_found(tmp_path: P
         (b"date,sender,text\n2026-05-03,Tom,hello\n", "is a text, but no history"),
         (b"[Mneme](https://example.org) is an assistant\n", "nothing that can be imported|not valid JSON"),
         ("Приве́т, мир".encode(), "is a text, but no history"),
-        (b"", "nothing that can be imported"),
+        (b"", "is empty"),
         (b"PK\x03\x04 and no archive", "damaged"),
         (b"PK\x05\x06" + bytes(18), "nothing that can be imported"),
         (b"\xff\xd8\xff\xe0\0\x10JFIF\0\n\n", "nothing that can be imported"),

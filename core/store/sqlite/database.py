@@ -41,8 +41,8 @@ GLANCE_STEPS = 1_000
 
 
 class Database:
-    """Runs transactions. Each method raises StoreError for what SQLite refuses. A write with `has_words`, which may store
-    what was read before, raises StaleReadError when something was erased that the running task may have read."""
+    """Runs transactions. Each method raises StoreError for what SQLite refuses. A write with `has_words`, which may
+    store what was read before, raises StaleReadError when something was erased that the running task may have read."""
 
     def __init__(
         self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection], near: sqlite3.Connection

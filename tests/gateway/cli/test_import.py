@@ -78,25 +78,21 @@ def test_a_readme_is_no_history(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_notes_of_hermes_are_offered_and_reviewed_like_others_that_nobody_typed(home: Path, tmp_path: Path) -> None:
+def test_the_notes_of_hermes_are_reviewed_like_others_that_nobody_typed(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "hermes"
     (folder / "memories").mkdir(parents=True)
     hermes_store(folder / "state.db", [{"id": "s1"}], [{"role": "user", "content": "hello"}])
     (folder / "memories" / "MEMORY.md").write_text("The boat is in Porto.\n§\n" + "long " * 1_000)
     (folder / "memories" / "USER.md").write_text("Likes tea.")
-    asked = good(home, "import", str(folder)).splitlines()
-    assert asked[-2:] == [
-        "Hermes has notes there, too: 2 in MEMORY.md and 1 in USER.md.",
-        "They were not taken; `--notes` takes them.",
-    ]
-    assert "Porto" not in good(home, "memory")
-    assert json.loads(good(home, "import", str(folder), "--json"))["notes"] == {"memory": 2, "user": 1}
-    done = mneme(home, "import", str(folder), "--notes")
+    done = mneme(home, "import", str(folder))
     assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == "2 notes wait for your yes: `mneme memory pending` lists them."
     assert done.stderr.count("Not taken: ") == 1, "one is longer than all notes may be"
-    listed = good(home, "memory") + good(home, "memory", "pending")
+    listed = good(home, "memory", "pending")
     assert "The boat is in Porto." in listed
     assert "Likes tea." in listed
+    assert "Porto" not in good(home, "memory").partition("pending")[0]
+    assert json.loads(good(home, "import", str(folder), "--json"))["notes"] == {"memory": 2, "user": 1}
 
 
 @pytest.mark.slow
