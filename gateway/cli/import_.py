@@ -119,7 +119,7 @@ def _show(report: ImportReport, source: Source, as_json: bool) -> None:
         values["notes"] = {target: len(entries) for target, entries in source.notes().items()}
         say_json({"kinds": source.kinds, **values})
         return
-    known = f" ({report.known:,} more {'was' if report.known == 1 else 'were'} known already)" if report.known else ""
+    known = f" ({report.known:,} {'was' if report.known == 1 else 'were'} known already)" if report.known else ""
     taken, sessions = texts.counted(report.taken, "message"), texts.counted(len(report.sessions), "session")
     say(f"This is a {' and a '.join(KINDS[kind] for kind in source.kinds)}.")
     say(f"Took in {taken}{known}; {sessions} in the file.")
