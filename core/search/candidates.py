@@ -8,19 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from core.dates.periods import Period
 from core.search.ranking import rank, weights
 from core.store.query import CandidateMessage, MessageMatch, SearchQuery, TermCounts
 from core.store.sqlite.passages import Passages
 from core.store.sqlite.text_index import LINEAGES_READ, RANKED_CHUNKS, TextIndex
 from core.text.normalize import is_unspaced, spaced_words_of, words_of
-from core.text.spelling import meant, slips
+from core.text.spelling import meant
 from core.text.terms import asks_when, clean, moment_terms, query_terms, stop_words, terms_of
 from core.text.variants import other_ways, other_writings
 
 COMMON_SHARE = 0.25
-PERIOD_BONUS = 0.2
-"""A session whose best message is of the time that the question mentions, and each message of it."""
 OTHER = 0.6
 """How much a word counts that is another way to write what was typed: as one word, or a number in groups."""
 OTHERS_ASKED = 6
@@ -53,10 +50,8 @@ class RankedMatches(NamedTuple):
     is_weak: bool
 
 
-def any_words(
-    index: TextIndex, passages: Passages, query: SearchQuery, mentioned: Period | None = None
-) -> RankedMatches:
-    """The best sessions and messages for any of the words. `mentioned` is the time that the text speaks of."""
+def any_words(index: TextIndex, passages: Passages, query: SearchQuery) -> RankedMatches:
+    """The best sessions and messages for any of the words."""
     typed = clean(query.text)
     terms = query_terms(query.text)
     counted, latest, said = _counted(index, typed, terms)
@@ -64,7 +59,7 @@ def any_words(
     corrections = _corrections(index, typed, unsaid, counted, latest)
     shares = _shares(terms, corrections, said)
     counted.frequencies.update(index.counts(term for term in shares if term not in counted.frequencies).frequencies)
-    scores, matches = _ranked_parts(index, passages, query, counted, shares, mentioned)
+    scores, matches = _ranked_parts(index, query, counted, shares)
     # What was never said as typed, but was perhaps in another way, tells nothing against what has that one.
     judged = [term for term in terms if term not in corrections and (not said or counted.frequencies[term])]
     return RankedMatches(
@@ -90,19 +85,12 @@ def _counted(
 
 
 def _ranked_parts(
-    index: TextIndex,
-    passages: Passages,
-    query: SearchQuery,
-    counted: TermCounts,
-    shares: Mapping[str, float],
-    mentioned: Period | None,
+    index: TextIndex, query: SearchQuery, counted: TermCounts, shares: Mapping[str, float]
 ) -> tuple[dict[int, float], list[MessageMatch]]:
     scores: dict[int, float] = {}
     matches: list[MessageMatch] = []
     for part in range(1 + max(0, min(query.page * query.limit, FARTHEST)) // LINEAGES_READ):
         more_scores, found = _ranked(index, query, counted, shares, part)
-        if mentioned is not None and found:
-            more_scores, found = _favoured(passages, more_scores, found, mentioned)
         matches += [match for match in found if match.root_id not in scores]
         scores |= {root: score for root, score in more_scores.items() if root not in scores}
     return scores, matches
@@ -121,22 +109,6 @@ def _is_weak(
     total = sum(shares[term] * weighed[term] for term in judged)
     total += sum(weighed[term] for taken in corrections.values() for term in next(iter(taken)))
     return best < WEAK_BELOW * total
-
-
-def completed(typed: Sequence[MessageMatch], relaxed: RankedMatches) -> RankedMatches:
-    """What was found as typed first, then what else any of the words found. On LoCoMo's questions cut down to three
-    words: hit@5 79.9 -> 81.1, message recall@10 60.5 -> 63.1, hit@1 the same."""
-    raised = 1 + max((match.score for match in relaxed.matches), default=0.0)
-    first = [match._replace(score=raised + max(0.0, match.score)) for match in typed]
-    known = {match.message_id for match in typed}
-    lifted = 1 + max(relaxed.scores.values(), default=0.0)
-    roots = list(dict.fromkeys(match.root_id for match in typed))
-    scores = {root: lifted + len(roots) - place for place, root in enumerate(roots)}
-    return relaxed._replace(
-        matches=[*first, *(match for match in relaxed.matches if match.message_id not in known)],
-        scores={**scores, **{root: score for root, score in relaxed.scores.items() if root not in scores}},
-        is_weak=False,
-    )
 
 
 def leading_terms(frequencies: Mapping[str, int], count: int) -> tuple[list[str], list[str]]:
@@ -208,22 +180,6 @@ def _shares(
     return shares
 
 
-def _favoured(
-    passages: Passages, scores: Mapping[int, float], matches: list[MessageMatch], mentioned: Period
-) -> tuple[dict[int, float], list[MessageMatch]]:
-    """More weight for the time mentioned; a filter would hide the answer from all who misremember the month."""
-    inside = passages.of_time((match.message_id for match in matches), *mentioned)
-    best: dict[int, int] = {}
-    for match in matches:
-        best.setdefault(match.root_id, match.message_id)
-    lifted = {root: score * (1 + PERIOD_BONUS * (best.get(root) in inside)) for root, score in scores.items()}
-    raised = [
-        match._replace(score=match.score * (1 + PERIOD_BONUS * (match.message_id in inside))) for match in matches
-    ]
-    ordered = dict(sorted(lifted.items(), key=lambda pair: -pair[1]))
-    return ordered, sorted(raised, key=lambda match: (-match.score, match.message_id))
-
-
 def _as_written(
     passages: Passages, text: str, corrections: Mapping[str, Correction], matches: list[MessageMatch]
 ) -> dict[str, str]:
@@ -245,55 +201,40 @@ def _as_written(
 
 WORDS_TRIED = 3
 SCOPES_TRIED = 8
-SHORTEST, LONG, LONGEST = 4, 7, 24
-"""Letters of the shortest word said that another is taken for, of the shortest typed with two slips, and of the longest
-that is looked at; one letter in three tells too little."""
+SHORTEST, LONGEST = 4, 24
+"""Letters of the shortest word said that another is taken for, and of the longest that is looked at; one letter in
+three tells too little."""
 TAKEN = 3
 """So many of the likely ones are asked for: the other words of the question decide between them."""
 UNLIKELY = 0.2
 """As a share of the most likely; less is not asked for."""
-FAR = 0.6
-"""How much a word counts that is not one slip of the finger away."""
 SHORTEST_PART = 3
 SHORTEST_BEGINNING = 6
 """Signs of an identifier or a number of which the rest is left out."""
-FEW_CHUNKS = 600
-"""In a larger store only words with the same two first letters are compared, or with the first and the third: all with
-the first are thousands."""
-WORDS_COMPARED = 4_000
 
 
 def _corrections(
     index: TextIndex, text: str, unsaid: Iterable[str], counted: TermCounts, latest: Counter[str]
 ) -> dict[str, Correction]:
     """For each term that was never said what is taken for it, where something is near: "Lisbno" is Lisbon, "icecream"
-    ice cream, and the first seven signs of a commit the whole. `latest`: the terms of what is in no chunk yet.
-
-    First all that is one slip of the finger away is looked up, some hundred terms at once (3 to 5 ms); where none of it
-    was said, a stretch of the vocabulary is compared. Only a word without any match costs that.
-    """
-    typed = {term: word for word in words_of(text.casefold()) for term in terms_of(word)}
+    ice cream, and the first seven signs of a commit the whole. `latest`: the terms of what is in no chunk yet."""
+    typed = {term: word for word in spaced_words_of(text.casefold()) for term in terms_of(word)}
     unknown = [
         term
         for term in unsaid
         if term in typed and SHORTEST <= len(typed[term]) + 1 <= LONGEST and term not in latest
         and (term.isalpha() or len(term) >= SHORTEST_BEGINNING)
     ]  # fmt: skip
-    found = {term: _correction(index, term, typed[term], counted, latest) for term in unknown[:WORDS_TRIED]}
-    return {term: taken for term, taken in found.items() if taken}
-
-
-def _correction(index: TextIndex, term: str, word: str, counted: TermCounts, latest: Counter[str]) -> Correction:
     scopes = counted.scopes[:SCOPES_TRIED]
-    if not term.isalpha():
-        longer = [known for known in latest if known.startswith(term)]
-        longer += [known for known, _ in index.words_near(term, scopes, TAKEN)]
-        return {(known,): 1.0 for known in longer[:TAKEN]}
-    if (taken := _one_slip_away(index, word, scopes, latest)) or len(term) < SHORTEST:
-        return taken
-    starts = [term[0]] if counted.chunks <= FEW_CHUNKS else dict.fromkeys([term[:2], term[0] + term[2]])
-    near = (index.words_near(start, scopes, WORDS_COMPARED) for start in starts)
-    return _nearest(term, chain(latest.items(), *near))
+    found: dict[str, Correction] = {}
+    for term in unknown[:WORDS_TRIED]:
+        if typed[term].isalpha():
+            found[term] = _one_slip_away(index, typed[term], scopes, latest)
+        elif not term.isalpha():
+            longer = [known for known in latest if known.startswith(term)]
+            longer += [known for known, _ in index.words_near(term, scopes, TAKEN)]
+            found[term] = {(known,): 1.0 for known in longer[:TAKEN]}
+    return {term: taken for term, taken in found.items() if taken}
 
 
 def _joined_words(text: str) -> list[tuple[str, ...]]:
@@ -307,8 +248,7 @@ def _joined_words(text: str) -> list[tuple[str, ...]]:
 
 
 def _one_slip_away(index: TextIndex, word: str, scopes: Sequence[int], latest: Counter[str]) -> Correction:
-    if not (word.isascii() and word.isalpha()):
-        return {}
+    """Of all that is one slip of the finger away, some hundred terms looked up at once (3 to 5 ms), what was said."""
     likely: dict[tuple[str, ...], float] = {}
     for text, likelihood in meant(word).items():
         terms = tuple(terms_of(text)) if len(text) >= SHORTEST else ()
@@ -324,16 +264,7 @@ def _one_slip_away(index: TextIndex, word: str, scopes: Sequence[int], latest: C
         for terms, likelihood in likely.items()
     }
     best = sorted(weighed.items(), key=lambda pair: (-pair[1], pair[0]))[:TAKEN]
+    if not best:
+        return {}
     trust = math.sqrt(likely[best[0][0]])
     return {terms: trust * weight / best[0][1] for terms, weight in best if weight > UNLIKELY * best[0][1]}
-
-
-def _nearest(term: str, candidates: Iterable[tuple[str, int]]) -> Correction:
-    most = 2 if len(term) >= LONG else 1
-    near = [
-        (distance, -number, candidate)
-        for candidate, number in candidates
-        if candidate[0] == term[0] and (distance := slips(term, candidate, most)) <= most
-    ]
-    # What is found has to be a term as it stands, or asking for it would ask for another.
-    return {(best,): FAR} if near and query_terms(best := min(near)[2]) == [best] else {}

@@ -22,7 +22,6 @@ from core.guard.scrubber import scrub
 from core.models.fallback import TOO_LONG
 from core.ports import Clock, Model
 from core.search import filters, rendering
-from core.search.query import parse
 from core.search.ranking import fused
 from core.search.recall import Recall
 from core.search.results import MATCHES_SHOWN, PAGES_MAX, SESSIONS_MAX, page_of, within
@@ -104,9 +103,8 @@ class ExpandedRecall:
             return await self._recall.recall(query)
         started = time.perf_counter()
         asked = filters.read(query, self._clock.now(), self._zone)
-        # The filters are taken out: what is left must not be read as filters once more. Of prose nothing is left out.
-        is_prose = not parse(asked.query.text).without
-        plain = replace(asked.query, is_prose=is_prose, is_expanded=False, is_summarized=False)
+        # The filters are taken out: what is left must not be read as filters once more.
+        plain = replace(asked.query, is_prose=True, is_expanded=False, is_summarized=False)
         if query.is_expanded and plain.text.strip() and plain.around is None:
             found = await self._expanded(plain)
         else:

@@ -81,31 +81,6 @@ def read(query: SearchQuery, now: datetime, zone: ZoneInfo) -> Filters:
     return Filters(query=replace(narrowed, text=words if words.strip() else ""), notes=tuple(notes[:3]))
 
 
-def limits(query: SearchQuery, zone: ZoneInfo) -> tuple[str, ...]:
-    """What narrows a query, as words for people: ``on telegram``, ``said by Ana``, ``since 1 May 2026``."""
-    narrowed = []
-    if query.platforms:
-        narrowed.append(f"on {' or '.join(_shown(name) for name in query.platforms)}")
-    if query.title:
-        narrowed.append(f"in conversations with “{_shown(query.title)}” in their title")
-    if query.session is not None:
-        narrowed.append(f"in session {str(query.session)[:20]}")
-    if query.is_own:
-        narrowed.append("said by you")
-    elif query.sender:
-        narrowed.append(f"said by {_shown(query.sender)}")
-    if query.roles != DEFAULT_ROLES and not query.is_own:
-        names = {"user": "people", "assistant": "the assistant", "tool": "tools"}
-        narrowed.append(f"said by {' or '.join(dict.fromkeys(names[role] for role in query.roles))}")
-    if query.after is not None:
-        narrowed.append(f"since {_day(query.after, zone)}")
-    if query.before is not None:
-        narrowed.append(f"before {_day(query.before, zone)}")
-    if query.page > 1:
-        narrowed.append(f"on page {query.page}")
-    return tuple(narrowed)
-
-
 def unlimited(query: SearchQuery) -> SearchQuery:
     """The same words without any filter, from the first page on."""
     return replace(
@@ -230,15 +205,6 @@ def _value(found: re.Match[str]) -> str:
 def _number(value: str) -> int | None:
     found = _NUMBER.fullmatch(value)
     return int(found[1]) if found is not None and found[1].isascii() else None
-
-
-def _day(moment: datetime, zone: ZoneInfo) -> str:
-    try:
-        local = moment.astimezone(zone)
-    except OverflowError:
-        local = moment
-    clock = f", {local:%H:%M}" if (local.hour, local.minute) != (0, 0) else ""
-    return f"{local.day} {local:%B} {local.year}{clock}"
 
 
 def _shown(text: str) -> str:

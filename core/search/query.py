@@ -12,18 +12,19 @@ from itertools import chain, islice, product
 
 from core.store.query import Clause, Phrase, Route, SearchPlan
 from core.text.cjk import apart, asked_terms
-from core.text.normalize import WORD, bare, language_data, pairs_of, pieces, signed_terms, symbol_token, words_of
+from core.text.normalize import WORD, bare, pairs_of, pieces, signed_terms, symbol_token, words_of
 from core.text.spelling import forms_of
 from core.text.terms import LIMIT_TERMS, clean, stop_words
 
 LIMIT_PHRASE = 16
 """What is in quotes, or has signs where others have blanks, is looked for by so many of its first words. A common word
 costs a look at all that has it, also for the hundredth time."""
-WORD_LIST = 3
+QUESTION_WORDS = 3
 """Two words are asked for together."""
 
 _OPERATOR = re.compile(r'"|(?:^|\s)(?:OR|AND|NOT|-\w\S*|\w\S*\*)(?=\s|$)')
 _BLANK = re.compile(r"\s")
+_PLAIN = re.compile(rf"['’(]*{WORD.pattern}(?:['’-]{WORD.pattern})*['’).,;:!?…]*")
 _TOKEN = re.compile(r'(-?)"([^"]*)"(\*?)|([^\s"]+)')
 
 
@@ -37,12 +38,11 @@ class _Term:
 
 
 def parse(text: str) -> SearchPlan:
-    """The plan of a query; `is_typed` is False where there are only words to leave out (`without`), or none at all."""
+    """The plan of a query; `is_typed` is False where there are only words to leave out, or none at all."""
     alternatives = _alternatives(clean(text))
     asked = [terms for terms in alternatives if not all(term.is_excluded for term in terms)]
     if not asked:
-        excluded = [replace(term, is_excluded=False) for terms in alternatives for term in terms]
-        return SearchPlan(is_typed=False, without=tuple(_clauses([term]) for term in excluded))
+        return SearchPlan(is_typed=False)
     wanted = [term for terms in asked for term in terms if not term.is_excluded]
     return SearchPlan(
         alternatives=tuple(map(_clauses, islice(_split(asked), LIMIT_TERMS))),
@@ -117,9 +117,9 @@ def inflected(text: str) -> SearchPlan:
 
 
 def asked_for(text: str) -> str:
-    """The text without what it excludes, for a search by any of its words; unchanged where nothing else is left."""
+    """The text without operators and what they exclude, for a search by any of its words."""
     kept: list[str] = []
-    is_excluded = is_shorter = False
+    is_excluded = False
     for token in _TOKEN.finditer(clean(text)):
         bare = token[4]
         if bare in ("AND", "NOT"):
@@ -127,10 +127,9 @@ def asked_for(text: str) -> str:
             continue
         is_left = is_excluded or bool(token[1]) or (bare is not None and re.match("-(?!-)", bare) is not None)
         is_excluded = False
-        is_shorter = is_shorter or is_left
         if not is_left and bare != "OR":
             kept.append(token[0])
-    return " ".join(kept) if is_shorter and kept else text
+    return " ".join(kept)
 
 
 def has_operators(text: str) -> bool:
@@ -138,30 +137,20 @@ def has_operators(text: str) -> bool:
     return _OPERATOR.search(clean(text)) is not None
 
 
-def is_plain_question(text: str) -> bool:
-    """Three words or more (four unspaced characters), no operators, with a question mark or question word."""
+def is_question(text: str) -> bool:
+    """Whether any of the words may answer: three plain words or more, or (four unspaced characters) a question mark."""
     whole = clean(text)
     if _OPERATOR.search(whole):
         return False
     cut = pieces(whole)
-    words = [word for kind, part in cut if kind == "words" for word in words_of(part)]
-    size = len(words) + sum(len(part) - 1 for kind, part in cut if kind == "run")
-    if size < 3:
+    size = sum(len(words_of(part)) if kind == "words" else len(part) - 1 for kind, part in cut)
+    if size < QUESTION_WORDS:
         return False
     if whole.rstrip()[-1:] in ("?", "\u061f"):
         return True
-    return bool(words) and words[0].casefold() in language_data("words")["question_words"].split()
-
-
-def is_word_list(text: str) -> bool:
-    """Three or more plain words without operators; all of them in one message is best, and seldom all there is."""
-    whole = clean(text)
     words = whole.split()
-    return (
-        len(words) >= WORD_LIST
-        and not _OPERATOR.search(whole)
-        and all(WORD.fullmatch(word) or word.isalnum() for word in words)
-    )
+    is_plain = all(kind == "words" for kind, _ in cut) and all(map(_PLAIN.fullmatch, words))
+    return is_plain and not all(word.isdecimal() for word in words)
 
 
 def route(kind: str, part: str) -> Route:

@@ -12,12 +12,11 @@ from dataclasses import replace
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
-from core.dates import periods
 from core.errors import StoreError
 from core.ports import Clock
 from core.search import filters, rendering, results
-from core.search.candidates import RankedMatches, any_words, completed
-from core.search.query import any_of, asked_for, is_plain_question, is_word_list, parse
+from core.search.candidates import any_words
+from core.search.query import any_of, asked_for, is_question, parse
 from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of, within
 from core.store.engine import Connection
 from core.store.query import DEFAULT_ROLES, MessageMatch, SearchPlan, SearchQuery, SearchResults
@@ -78,14 +77,14 @@ class Recall:
 
     async def _tried(self, query: SearchQuery, found: SearchResults) -> str | None:
         """What was tried in vain, in a sentence; None where there is nothing to say about it."""
-        limits = filters.limits(query, self._zone)
-        if found.note in (rendering.WORDLESS, rendering.DAMAGED) or not (query.text.strip() or limits):
+        everywhere = filters.unlimited(query)
+        is_limited = everywhere != query
+        if found.note in (rendering.WORDLESS, rendering.DAMAGED) or not (query.text.strip() or is_limited):
             return None
-        wider = await self._found(replace(filters.unlimited(query), limit=1)) if limits else found
-        plan = parse(query.text)
-        words = () if plan.without else any_of(asked_for(query.text)).terms
-        is_typed = not is_plain_question(query.text) and plan.is_typed
-        return rendering.nothing(words, limits, is_typed=is_typed, is_wider=bool(wider.sessions))
+        wider = await self._found(replace(everywhere, limit=1)) if is_limited else found
+        is_typed = parse(query.text).is_typed and not is_question(query.text)
+        words = any_of(asked_for(query.text)).terms
+        return rendering.nothing(words, is_typed=is_typed, is_limited=is_limited, is_wider=bool(wider.sessions))
 
     async def _discover(self, query: SearchQuery) -> SearchResults:
         """By the indexes; where they are stale or damaged, again after as much repair as a person waits for; then by a
@@ -102,9 +101,8 @@ class Recall:
         return await self._database.read(lambda connection: _scanned(connection, query))
 
     async def _indexed(self, query: SearchQuery, may_wait: bool) -> SearchResults | None:
-        mentioned = periods.mentioned(query.text, self._clock.now(), self._zone)
         try:
-            return await self._database.read(lambda connection: _discovered(connection, query, mentioned, may_wait))
+            return await self._database.read(lambda connection: _discovered(connection, query, may_wait))
         except StoreError:
             return None
 
@@ -172,39 +170,19 @@ class Recall:
             return 1
 
 
-def _discovered(
-    connection: Connection, query: SearchQuery, mentioned: periods.Period | None, may_wait: bool
-) -> SearchResults | None:
-    """None when the indexes cannot be asked or, if the query `may_wait`, are far behind."""
+def _discovered(connection: Connection, query: SearchQuery, may_wait: bool) -> SearchResults | None:
+    """As typed, or else any of the words; None when the indexes cannot be asked or, if the query `may_wait`, are far
+    behind."""
     if index_maintenance.is_stale(connection):
         return None
-    plan = parse(query.text)
-    if plan.without and not query.is_prose:
-        return _latest(connection, query, plan)
+    plan, is_asked = parse(query.text), is_question(query.text)
     index, passages = TextIndex(connection, query), Passages(connection, query)
-    is_question = is_plain_question(query.text)
-    typed = [] if is_question else _enough(index.find(plan), query)
-    is_short = len({match.root_id for match in typed}) <= page_of(query).stop and is_word_list(query.text)
-    if typed and not is_short:
+    if not is_asked and (typed := _enough(index.find(plan), query)):
         return results.discovery(passages, query, typed, plan)
     if may_wait and _is_far_behind(connection):
         return None
-    note = None if is_question else rendering.LOOSE if plan.is_typed else rendering.UNTYPED
-    loose = replace(query, text=asked_for(query.text))
-    return _relaxed(index, passages, loose, any_words(index, passages, loose, mentioned), typed, note)
-
-
-def _relaxed(
-    index: TextIndex,
-    passages: Passages,
-    query: SearchQuery,
-    found: RankedMatches,
-    typed: list[MessageMatch],
-    note: str | None,
-) -> SearchResults:
-    if typed:
-        found = completed(typed, found)
-        note = rendering.PARTLY if len(found.matches) > len(typed) else None
+    note = None if is_asked else rendering.LOOSE if plan.is_typed else rendering.UNTYPED
+    found = any_words(index, passages, replace(query, text=asked_for(query.text)))
     plan = any_of(found.text)
     if not plan.ranking:
         return results.discovery(passages, query, [], plan, rendering.WORDLESS)
@@ -217,18 +195,16 @@ def _relaxed(
 
 
 def _scanned(connection: Connection, query: SearchQuery) -> SearchResults:
-    is_without = parse(query.text).without and not query.is_prose
-    plan = SearchPlan() if is_without else any_of(asked_for(query.text))
+    plan = any_of(asked_for(query.text))
     found = _enough(TextIndex(connection, query).scan(plan.terms), query) if plan.terms else []
     return results.discovery(Passages(connection, query), query, found, plan, rendering.DAMAGED)
 
 
-def _latest(connection: Connection, query: SearchQuery, plan: SearchPlan | None = None) -> SearchResults:
-    """The newest messages that pass the filters and the plan's exclusions, where there are no words to search for."""
+def _latest(connection: Connection, query: SearchQuery) -> SearchResults:
+    """The newest messages that pass the filters, where there are no words to search for."""
     most = max(MATCHES_SHOWN, min(query.messages, MESSAGES_MAX))
-    found = _enough(TextIndex(connection, query).latest(most, plan), query)
-    note = rendering.WITHOUT if plan is not None and found else None
-    return results.discovery(Passages(connection, query), query, found, SearchPlan(), note)
+    found = _enough(TextIndex(connection, query).latest(most), query)
+    return results.discovery(Passages(connection, query), query, found, SearchPlan())
 
 
 def _enough(found: Iterator[MessageMatch], query: SearchQuery) -> list[MessageMatch]:

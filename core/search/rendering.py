@@ -210,27 +210,23 @@ def _line(text: str, limit_chars: int) -> str:
 
 
 LOOSE = "No message has all of that; these have some of the words, best first."
-PARTLY = "Few messages have all of that, they come first; the others have some of the words."
 UNTYPED = "That could not be searched as typed; these have some of the words, best first."
-WITHOUT = "That says only what to leave out, so these are the newest without it; in quotes it is searched for."
 LAST_PAGE = "There are more, but this is the last page: add words or filters."
-WORDLESS = "There is no letter, digit or emoji in that to search for."
+WORDLESS = "There is no word, number or emoji in that to search for."
 DAMAGED = "The search index is being rebuilt; until then this is a plain scan, and less well ordered."
 WEAK = "Even the best of them matches weakly, so it may be about something else."
 _WORDS_SHOWN, _CHARS_SHOWN = 6, 60
 
 
-def nothing(words: Sequence[str], limits: Sequence[str], *, is_typed: bool, is_wider: bool) -> str:
-    """What was tried in vain: any of `words` within `limits`, all of them first (`is_typed`); `is_wider`: limits hide
-    some."""
-    listed = ", ".join(_shown(word.rstrip("*")) for word in words[:_WORDS_SHOWN]) + (
-        "…" if len(words) > _WORDS_SHOWN else ""
-    )
-    asked = f"any of its words ({listed})" if len(words) != 1 else f"“{listed}”"
+def nothing(words: Sequence[str], *, is_typed: bool, is_limited: bool, is_wider: bool) -> str:
+    """What was tried in vain: any of `words`, all of them first (`is_typed`), within filters (`is_limited`) that hide
+    something (`is_wider`) or not."""
+    listed = ", ".join(_shown(word.rstrip("*")) for word in words[:_WORDS_SHOWN])
+    asked = f"any of its words ({listed}{'…' * (len(words) > _WORDS_SHOWN)})" if len(words) != 1 else f"“{listed}”"
     tried = f"I looked for it as typed and for {asked}" if is_typed and len(words) > 1 else f"I looked for {asked}"
     if not words:
         tried = "I looked through the latest conversations"
-    within = f", {', '.join(limits)}" if limits else ""
+    within = ", within the limits that you gave" if is_limited else ""
     return f"{tried}{within}." + (" Without these limits there is something." if is_wider else "")
 
 

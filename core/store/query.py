@@ -42,7 +42,7 @@ class SearchPlan:
 
     ranking: by route, all wanted phrases; the sum of their scores orders what was found. terms: what to mark in a text,
     folded; ``ferr*`` is a prefix, a blank stands between the words of a phrase. is_typed: the query was taken as it was
-    typed. without: where nothing is typed but what to leave out; a message with all of one of these is left out.
+    typed.
     """
 
     alternatives: tuple[tuple[Clause, ...], ...] = ()
@@ -50,7 +50,6 @@ class SearchPlan:
     terms: tuple[str, ...] = ()
     is_typed: bool = True
     is_loose: bool = False
-    without: tuple[tuple[Clause, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What may be meant by a word: slips of the finger (Latin letters, QWERTY), other forms, near words. Pure.
+"""What may be meant by a word: slips of the finger (Latin letters on QWERTY, Cyrillic), other forms. Pure.
 
 Kinds of slips after Kernighan, Church, Gale: "A spelling correction program based on a noisy channel model" (1990); the
 likelihoods are rough, only their order matters.
@@ -14,15 +14,18 @@ from itertools import takewhile
 from core.text.normalize import language_data
 
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_VOWELS = "aeiouy"
+_ALPHABETS = (
+    ("abcdefghijklmnopqrstuvwxyz", "aeiouy"),
+    ("абвгдежзийклмнопрстуфхцчшщъыьэюя", "аеиоуыэюя"),
+)
+"""Letters and the vowels among them; what a word is mended with are those of its first letter."""
 SWAPPED, DOUBLED, DROPPED, ADDED, BESIDE, VOWEL = 1.0, 1.0, 0.7, 0.5, 0.8, 0.4
 FIRST = 0.6
 """The first letter is seldom wrong."""
 
 
 def meant(word: str) -> dict[str, float]:
-    """Every text from which `word` (small Latin letters) is one slip away, with its likelihood between 0 and 1."""
+    """Every text from which `word` (small letters) is one slip away, with its likelihood between 0 and 1."""
     found: dict[str, float] = {}
     for text, likelihood in _meant(word):
         if text != word and likelihood > found.get(text, 0.0):
@@ -32,10 +35,11 @@ def meant(word: str) -> dict[str, float]:
 
 def _meant(word: str) -> Iterator[tuple[str, float]]:
     beside = _beside()
+    letters, vowels = next((alphabet for alphabet in _ALPHABETS if word[:1] in alphabet[0]), ("", ""))
     for place in range(len(word) + 1):
         before, after = word[:place], word[place:]
         trust = FIRST if place == 0 else 1.0
-        for letter in _LETTERS:
+        for letter in letters:
             is_double = letter in (before[-1:], after[:1])
             yield before + letter + after, (DOUBLED if is_double else DROPPED) * trust
         if not after:
@@ -46,8 +50,8 @@ def _meant(word: str) -> Iterator[tuple[str, float]]:
             yield before + after[1] + after[0] + after[2:], SWAPPED * trust
         for letter in beside.get(after[0], ""):
             yield before + letter + after[1:], BESIDE * trust
-        if after[0] in _VOWELS:
-            for letter in _VOWELS:
+        if after[0] in vowels:
+            for letter in vowels:
                 yield before + letter + after[1:], VOWEL * trust
 
 
@@ -65,27 +69,6 @@ def _beside() -> Mapping[str, str]:
         )
         for letter, (row, place) in places.items()
     }
-
-
-def slips(one: str, other: str, most: int) -> int:
-    """Letters left out, put in, mistaken or swapped between two words; more than `most` gives `most` + 1.
-
-    Optimal string alignment; Damerau, "A technique for computer detection and correction of spelling errors" (1964)."""
-    if abs(len(one) - len(other)) > most or len(set(one) ^ set(other)) > 2 * most:
-        return most + 1
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for index, letter in enumerate(one, 1):
-        current = [index]
-        for place, candidate in enumerate(other, 1):
-            cost = min(row[place] + 1, current[-1] + 1, row[place - 1] + (letter != candidate))
-            if index > 1 and place > 1 and letter == other[place - 2] and one[index - 2] == candidate:
-                cost = min(cost, before[place - 2] + 1)
-            current.append(cost)
-        if min(current) > most and min(row) > most:
-            return most + 1
-        before, row = row, current
-    return min(row[-1], most + 1)
 
 
 KIN_LETTERS = 4

@@ -1,15 +1,13 @@
 """Other ways to write what was typed: ``CA 1502`` and ``CA1502``, ``getUserById`` and ``get_user_by_id``, ``たまご``
-and ``タマゴ``, ``450度`` and ``四百五十度``, ``7pm`` and ``19:00``, months in English. Pure; some were never said."""
+and ``タマゴ``, ``450度`` and ``四百五十度``, ``7pm`` and ``19:00``. Pure; some were never said."""
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import combinations, islice, pairwise
 
-from core.text.normalize import fold, language_data, words_of
+from core.text.normalize import words_of
 from core.text.terms import terms_of
 
 Way = tuple[str, ...]
@@ -34,7 +32,6 @@ _UNITS = {"十": 10, "百": 100, "千": 1_000}
 _NUMERAL = re.compile("[〇零一二两三四五六七八九十百千万]+")
 _FIGURE = re.compile(r"(?<![\d.,])\d{1,9}(?![\d.,])")
 _HAN = re.compile("[\u4e00-\u9fff]")
-_MONTH = re.compile("(?<![0-9零一二三四五六七八九十])(1[0-2]|0?[1-9]|十[一二]?|[正一二三四五六七八九])[月월]")
 _RUN = re.compile(r"\d+(?:[ .,/'()-]{1,2}\d+)*", re.ASCII)
 _TIME = re.compile(r"\b(\d{1,2})(?:[:.h](\d\d))? ?(am|pm)?\b", re.ASCII | re.IGNORECASE)
 SHORTEST, LONGEST = 4, 15
@@ -63,7 +60,6 @@ def _ways(text: str) -> Iterator[Way]:
         yield from _kana(text)
         yield from _numerals(text)
     yield from _figures(text)
-    yield from _months(text)
 
 
 def _identifier(token: str) -> Iterator[Way]:
@@ -117,23 +113,6 @@ def _numerals(text: str) -> Iterator[Way]:
             yield (str(number), *([counted] if _HAN.match(counted) else []))
             if number >= 10_000 and number % 10_000 == 0:
                 yield (str(number // 10_000), "万")
-
-
-def _months(text: str) -> Iterator[Way]:
-    for found in _MONTH.finditer(text):
-        number = _value(found[1].replace("正", "一")) if _HAN.match(found[1]) else int(found[1])
-        if number:
-            yield tuple(terms_of(calendar.month_name[number]))
-    known = _months_elsewhere()
-    for word in words_of(text.casefold()):
-        if word in known:
-            yield tuple(terms_of(known[word]))
-
-
-@lru_cache(maxsize=1)
-def _months_elsewhere() -> dict[str, str]:
-    lines = language_data("words")["months_abroad"]
-    return {word: calendar.month_name[month] for month, line in enumerate(lines, 1) for word in fold(line).split()}
 
 
 def _in_characters(number: int) -> str:

@@ -143,22 +143,9 @@ def test_the_next_page_asks_for_the_same(text: str, turned: str) -> None:
     assert after.text.split() == before.text.split()
 
 
-def test_limits_are_words_for_people() -> None:
-    query = _read('x on:telegram title:ferry in:7 from:Ana role:tool after:may before:"3 july"').query
-    assert filters.limits(query, ZONE) == (
-        "on telegram",
-        "in conversations with “ferry” in their title",
-        "in session 7",
-        "said by Ana",
-        "said by tools",
-        "since 1 May 2026",
-        "before 3 July 2026",
-    )
-    assert filters.limits(_read("from:me").query, ZONE) == ("said by you",)
-    assert filters.limits(_read("page:3 x").query, ZONE) == ("on page 3",)
-    assert filters.unlimited(_read("page:3 x").query).page == 1
-    assert filters.limits(filters.unlimited(query), ZONE) == ()
-    assert filters.limits(replace(PLAIN, before=datetime.max.replace(tzinfo=UTC)), ZoneInfo("Asia/Tokyo"))
+def test_without_limits_only_the_words_are_left() -> None:
+    query = _read('x on:telegram title:ferry in:7 from:Ana role:tool after:may before:"3 july" page:3').query
+    assert filters.unlimited(query) == replace(PLAIN, text=query.text)
 
 
 _PARTS = [
@@ -175,7 +162,6 @@ def test_nothing_typed_raises(text: str) -> None:
     found = _read(text)
     assert len(found.notes) <= 3
     assert all("\n" not in note and note.encode() and len(note) < 250 for note in found.notes)
-    filters.limits(found.query, ZoneInfo("Asia/Tokyo"))
     assert _read(filters.next_page(text)).query.page == found.query.page + 1
     assert set(found.query.text) <= {*text, " "}
 

@@ -8,10 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.search import rendering
-from core.search.candidates import RankedMatches, completed
 from core.search.recall import Recall
 from core.search.rendering import to_markdown
-from core.store.query import MessageMatch, SearchQuery, SearchResults
+from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
 from tests.fixtures.annals import ANA, BEN, ROOM, START, Annals
@@ -93,29 +92,11 @@ async def test_filters_without_words_list_the_newest(annals: Annals, recall: Rec
     assert [found.session.id for found in (await _ask(recall, "title:TRIP")).sessions] == [first]
 
 
-async def test_what_is_only_left_out_lists_the_newest_without_it(annals: Annals, recall: Recall) -> None:
-    first, a, b = await annals.session(["the ferry and redis", "修改 redis"])
-    second, c, d = await annals.session(["the train", "修改 it"], platform="discord")
-    await annals.session(["the car"], scope=BEN)
-    for text, expected in (
-        ("-ferry", [b, c, d]),
-        ("NOT ferry", [b, c, d]),
-        ("-ferry -train", [b, d]),
-        ("-ferr* on:telegram", [b]),
-        (f"in:{first} -ferry", [b]),
-        ("from:ana -train", [a]),
-        ("-修改redis", [a, c, d]),
-        ('-"the train" -redis', [d]),
-    ):
+async def test_what_is_only_left_out_finds_nothing(annals: Annals, recall: Recall) -> None:
+    await annals.session(["the ferry and redis"])
+    for text in ("-ferry", "NOT ferry", "-修改redis", '-"the train"'):
         findings = await _ask(recall, text)
-        assert (_messages(findings), findings.note) == (expected, rendering.WITHOUT), text
-    assert [found.session.id for found in findings.sessions] == [second]
-    said = await _ask(recall, "-ferry", is_prose=True)
-    assert (said.sessions[0].matches[0].message_id, said.note) == (a, rendering.UNTYPED), "who says it wants it"
-    nothing = await _ask(recall, "-redis on:telegram")
-    assert nothing.sessions == ()
-    assert nothing.note is not None
-    assert nothing.note.startswith("I looked through the latest conversations, on telegram.")
+        assert (findings.sessions, findings.note) == ((), rendering.WORDLESS), text
 
 
 @pytest.mark.parametrize("is_chunked", [False, True])
@@ -139,15 +120,6 @@ async def test_other_ways_to_write_it_are_found(annals: Annals, recall: Recall, 
         assert [found.session.id for found in findings.sessions][:1] == [expected], text
         assert not (findings.note or "").endswith(rendering.WEAK), text
     assert ">>>たまご<<<" in (await _ask(recall, "タマゴ")).sessions[0].matches[0].snippet
-
-
-@pytest.mark.parametrize("asked", ["5月关于渡轮说了什么？", "五月渡轮说了什么", "渡輪 en mayo", "渡轮 5월"])
-async def test_a_month_in_another_language_helps(annals: Annals, recall: Recall, asked: str) -> None:
-    sessions = [(await annals.session(["渡轮九点开"]))[0] for _ in range(3)]
-    for number, session in enumerate(sessions):
-        said = datetime(2023, 4 + number, 10, tzinfo=UTC).timestamp()
-        await annals.execute("UPDATE messages SET created_at = :at WHERE session_id = :id", at=said, id=session)
-    assert (await _ask(recall, asked)).sessions[0].session.id == sessions[1]
 
 
 async def test_what_was_said_in_another_way_is_not_mended(annals: Annals, recall: Recall) -> None:
@@ -238,12 +210,11 @@ async def test_nothing_found_says_what_was_tried(annals: Annals, recall: Recall)
         ("absent", "I looked for “absent”."),
         ("absent unicorn", "I looked for it as typed and for any of its words (absent, unicorn)."),
         ("What about the absent unicorn?", "I looked for any of its words (absent, unicorn)."),
-        ("absent on:discord", "I looked for “absent”, on discord."),
-        ("ferry on:discord", "I looked for “ferry”, on discord. Without these limits there is something."),
-        ("from:ben",
-         "I looked through the latest conversations, said by ben. Without these limits there is something."),
-        ("ferry before:2020-05-01",
-         "I looked for “ferry”, before 1 May 2020. Without these limits there is something."),
+        ("absent on:discord", "I looked for “absent”, within the limits that you gave."),
+        ("ferry on:discord",
+         "I looked for “ferry”, within the limits that you gave. Without these limits there is something."),
+        ("from:ben", "I looked through the latest conversations, within the limits that you gave. "
+         "Without these limits there is something."),
         ("role:banana x", "“banana” is no role (there are user, assistant and tool); “role:banana” was taken as words. "
          "I looked for it as typed and for any of its words (role, banana, x)."),
     ):  # fmt: skip
@@ -263,20 +234,6 @@ async def test_a_weak_match_is_called_weak(annals: Annals, recall: Recall) -> No
     assert weak.sessions
     strong = await _ask(recall, "When does the ferry to Lisbon leave?")
     assert (strong.note, strong.sessions[0].session.id) == (None, 1)
-
-
-async def test_a_time_in_a_question_lifts_and_never_hides(annals: Annals, recall: Recall) -> None:
-    old = (await annals.session(["We take the ferry from the harbour", "Noted"]))[0]
-    await annals.execute("UPDATE messages SET created_at = created_at - :by", by=8 * 86400)
-    new = (await annals.session(["We take the ferry from the harbour", "Noted"]))[0]
-    for text, first in (
-        ("Did we say last week how to take the ferry?", old),
-        ("Did we say today how to take the ferry?", new),
-    ):
-        assert [found.session.id for found in (await _ask(recall, text)).sessions] == [
-            first,
-            {old: new, new: old}[first],
-        ]
 
 
 async def test_prose_is_only_words(annals: Annals, recall: Recall) -> None:
@@ -306,19 +263,3 @@ async def test_a_slip_in_a_very_long_text_is_harmless(annals: Annals, recall: Re
     _, a = await annals.session(["the ferry to Lisbon"])
     for text in ("lisbno " + "absenter " * 2_000, "lisbno? " + "z" * 20_000):
         assert _messages(await _ask(recall, text)) == [a]
-
-
-def test_what_was_typed_comes_before_what_else_is_found() -> None:
-    found = RankedMatches(
-        scores={1: 9.0, 2: 5.0, 3: 1.0},
-        matches=[MessageMatch(10, 1, 1, 8.0), MessageMatch(20, 2, 2, 4.0), MessageMatch(30, 3, 3, 1.0)],
-        text="x",
-        corrected={},
-        is_weak=True,
-    )
-    whole = completed([MessageMatch(30, 3, 3, -0.5), MessageMatch(31, 3, 3, -0.7)], found)
-    assert list(whole.scores) == [3, 1, 2]
-    assert [match.message_id for match in whole.matches] == [30, 31, 10, 20]
-    assert not whole.is_weak
-    for scores in (list(whole.scores.values()), [match.score for match in whole.matches]):
-        assert scores == sorted(scores, reverse=True)

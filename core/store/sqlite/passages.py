@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from core.store.engine import Connection
 from core.store.query import READ_FIRST, READ_LAST, FoundSession, Hit, SearchQuery, ShownMessage
-from core.store.rows import maybe_moment, moment, scope_parameter, timestamp, visible
+from core.store.rows import maybe_moment, moment, scope_parameter, visible
 from core.store.sqlite.index_schema import SHOWN
 from core.store.sqlite.text_index import bounded, session_filters
 from core.types import Address, Scope, Session
@@ -87,10 +86,6 @@ _SESSION_OF_MESSAGE = f"""
     WHERE messages.id = :message AND messages.kind = 'chat' AND {visible("sessions.scope_id")}
 """
 _TEXTS = "SELECT messages.text FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value"
-_OF_TIME = """
-    SELECT messages.id FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
-    WHERE messages.created_at >= :start AND (:end IS NULL OR messages.created_at < :end)
-"""
 _BEGINNING = f"""
     SELECT substr(messages.text, 1, {PREVIEW_CHARS}) FROM messages
     WHERE messages.session_id = sessions.id AND {SHOWN} ORDER BY messages.id LIMIT 1
@@ -133,12 +128,6 @@ class Passages:
     def texts(self, ids: Iterable[int]) -> list[str]:
         """The texts of messages that were found."""
         return [row[0] for row in self._connection.execute(_TEXTS, {"ids": json.dumps(list(ids))})]
-
-    def of_time(self, ids: Iterable[int], start: datetime, end: datetime | None) -> set[int]:
-        """Which of the messages that were found were said in a time."""
-        values = {"start": timestamp(start), "end": None if end is None else timestamp(end)}
-        rows = self._connection.execute(_OF_TIME, {**values, "ids": json.dumps(list(ids))})
-        return {row[0] for row in rows}
 
     def surroundings(
         self,

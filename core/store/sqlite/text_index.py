@@ -99,11 +99,8 @@ class TextIndex:
         for row in self._connection.execute(statement, parameters):
             yield MessageMatch(*row)
 
-    def latest(self, most: int, plan: SearchPlan | None = None) -> Iterator[MessageMatch]:
-        """Without words: what the filters let through and the plan does not exclude, the newest, at most so many a
-        session."""
-        parameters = dict(self._parameters)
-        left_out = _left_out(plan, parameters) if plan is not None else ""
+    def latest(self, most: int) -> Iterator[MessageMatch]:
+        """Without words: what the filters let through, the newest, at most so many a session."""
         narrowed, wanted = session_filters(self._query)
         sessions = self._connection.execute(
             f"""
@@ -111,7 +108,7 @@ class TextIndex:
             WHERE {visible("sessions.scope_id")} {narrowed} {"" if self._query.session is None else f"AND {_LINEAGE}"}
             ORDER BY sessions.last_at DESC LIMIT {SESSIONS_LOOKED_AT}
             """,
-            {**parameters, **wanted},
+            {**self._parameters, **wanted},
         ).fetchall()
         for session in sessions:
             rows = self._connection.execute(
@@ -119,10 +116,10 @@ class TextIndex:
                 SELECT {_FIELDS}, 0.0 FROM messages
                 CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
                 WHERE messages.session_id = :place AND messages.kind = 'chat' AND messages.text <> ''
-                    AND {self._conditions} {left_out}
+                    AND {self._conditions}
                 ORDER BY messages.id DESC LIMIT :most
                 """,
-                {**parameters, "place": session[0], "most": most},
+                {**self._parameters, "place": session[0], "most": most},
             )
             yield from (MessageMatch(*row) for row in rows)
 
@@ -405,19 +402,6 @@ def _asker(query: SearchQuery) -> dict[str, Any]:
     private = [scope for scope in query.scopes if not scope.is_room]
     accounts = {scope.key.partition(":")[2] for scope in private} | ({query.asker.key} if query.asker else set())
     return {"private": scope_parameter(private), "accounts": json.dumps(sorted(clean(key) for key in accounts))}
-
-
-def _left_out(plan: SearchPlan, parameters: dict[str, Any]) -> str:
-    """Asked of each message by its id: few are looked at, and many may match."""
-    groups = []
-    for number, group in enumerate(plan.without):
-        held: list[str] = []
-        for route, phrases, _ in group:
-            name, table = f"without_{number}_{len(held)}", _TABLES[route]
-            parameters[name] = _all_of(phrases)
-            held.append(f"EXISTS (SELECT 1 FROM {table} WHERE {table} MATCH :{name} AND {table}.rowid = messages.id)")
-        groups.append(f" AND NOT ({' AND '.join(held)})")
-    return "".join(groups)
 
 
 def single_expression(plan: SearchPlan) -> tuple[Route, str] | None:
