@@ -10,7 +10,7 @@ import re
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from core.dates.scanner import WEEKDAYS, Phrase, clean
+from core.dates.scanner import Phrase
 from core.dates.schedule import calendar_day, existing, later
 
 Period = tuple[datetime, datetime | None]
@@ -20,14 +20,9 @@ _Wall = tuple[datetime, datetime | None]
 
 WORDS = 7
 """No period is named with more words."""
-_LOOKED_AT = 60
 _DAY = timedelta(days=1)
 _LEADS = ("in the", "on the", "in", "on", "during the", "during", "over the", "over", "within the", "within", "the")
-_SURE_LEADS = frozenset({"in", "on", "during", "since", "last", "this", "past", "previous", "of"})
-_DOUBTFUL = frozenset({"first", "second", "third", "fourth", "fifth", "last", "sun", "sat", "mar"})
 _MONTH = re.compile(r"(\d{4})[-/.](\d{1,2})")
-_YEAR = re.compile(r"(?:19|20|21)\d{2}")
-_SURELY = re.compile(r"\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2})?")
 _UNITS = {"hour": 0, "day": 1, "week": 7, "fortnight": 14, "month": 30, "year": 365}
 
 
@@ -47,28 +42,6 @@ def read(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
     except (OverflowError, ValueError):
         # Before the year 1, or behind the year 9999.
         return None
-
-
-def mentioned(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
-    """The first period that is surely named somewhere in a sentence: "What was said about the ferry *last
-    week*?" A month alone counts behind "in" and the like only, because "may" is more often no month."""
-    words = text[:2000].split()[:_LOOKED_AT]
-    compared = [clean(word) for word in words]
-    for first in range(len(words)):
-        for size in range(min(WORDS, len(words) - first), 0, -1):
-            part = compared[first : first + size]
-            if _is_sure(part) and (found := read(" ".join(words[first : first + size]).rstrip("?!.,;:"), now, zone)):
-                return found
-    return None
-
-
-def _is_sure(part: list[str]) -> bool:
-    """Whether words that may name a time can hardly mean anything else."""
-    if len(part) == 1:
-        return part[0] in ("yesterday", "today") or part[0] in WEEKDAYS or _SURELY.fullmatch(part[0]) is not None
-    if part[-1] == "ago" or part[0] in _SURE_LEADS:
-        return part[-1] not in _DOUBTFUL
-    return any(_YEAR.fullmatch(word) for word in part[1:]) or part == ["last", "night"]
 
 
 class _Reader:

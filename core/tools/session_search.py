@@ -27,7 +27,8 @@ _DESCRIPTION = (
     "With query: the best sessions, each with the matching passages (the match between >>> and <<<), the messages "
     "around the best one, and how the session began and ended. With session_id and around_message_id: more messages "
     "around one of them. With session_id alone: how that session began and ended. With nothing: the latest sessions. "
-    'A query may be a plain question; two words are both required, or else OR, -word, "a phrase", prefix*. Filters narrow '
+    "A query may be a plain question or several words; two words are both required. Or write OR, -word, "
+    '"a phrase", prefix*. Filters narrow '
     "it before the best are chosen; without a query they list what is newest. Use them only for what the person is "
     "sure of: people misremember dates. Try other words, or expand, before you say that something was never mentioned. "
     "When a long conversation has to be told in short, summarize."
