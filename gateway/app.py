@@ -299,8 +299,9 @@ def _memories(services: Services, helper: Model | None) -> list[MemoryProvider]:
             }
         )
         knowledge = KnownFacts(services.fact_search, blend, zone)
-        reader = FactReader(Extraction(helper, services.settings.model.helper, zone), backlog, services.clock)
         review = services.notebook.review
+        extraction = Extraction(helper, services.settings.model.helper, zone)
+        reader = FactReader(extraction, backlog, review, services.clock)
         memories.append(FactsProvider(services.facts, services.fact_search, knowledge, reader, evidence, review))
     return memories
 

@@ -111,7 +111,7 @@ async def _store(settings: Settings) -> AsyncIterator[CheckResult]:
                 "facts index",
                 await FactIndex(services.database).verify(),
                 "Build it anew: mneme check --repair.",
-                "It agrees with the facts, and so do their names.",
+                "It agrees with the facts.",
             )
     except StoreError as error:
         text, is_known, _ = str(error).partition(" Run `mneme check`")

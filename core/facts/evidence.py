@@ -1,37 +1,34 @@
 """Whether people have said what a model wants to keep, and who: looked up in what they typed, never in a summary.
 
-Strict with names and figures: each must have been said. Lenient with the wording: most of the words, rare ones before
-common ones, or others that are said of the same thing.
+Strict with names and figures: each must have been said. Lenient with the wording: most of the words, or others that are
+said of the same thing.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.errors import ToolError
-from core.facts.claims import Claim, fact_of, is_first_person
+from core.facts.claims import is_first_person
 from core.guard.provenance import said as typed
 from core.guard.provenance import typed_part
 from core.store.fact_search import FactBacklog
-from core.store.facts import Fact
 from core.store.sessions import Conversations
-from core.text.names import ME, attribute_of, entity_key, hint_words, kin_words, names_in
+from core.text.names import ME, entity_key, hint_words, kin_words, names_in
 from core.text.normalize import fold, is_unspaced, plain, words_of
 from core.text.terms import stop_words, terms_of
-from core.types import Message, ToolContext
+from core.types import Message, Scope, ToolContext
 
 WORDS, WORDS_BESIDE, WORDS_OF_FEW = 0.7, 0.3, 0.85
-"""The part of a statement's words, by weight, that must have been said; beside names and figures that were; without
+"""The part of a statement's words that must have been said; beside names and figures that were; without
 those and of no more than `FEW` words."""
 FEW = 5
 LOOKED_AT = 100
@@ -147,21 +144,17 @@ class Evidence:
         self._rows = rows
         self._own = [index for index, row in enumerate(rows) if is_own(row)][-LOOKED_AT:]
         self._ready: dict[int, _Text] = {}
-        self._common: Counter[str] | None = None
 
-    def support(self, content: str, names: Sequence[str] = (), *, is_own_affair: bool = False) -> Message | None:
-        """The message that supports a statement best, the latest of several. `names`: those in it, with the value of
-        its attribute; `is_own_affair`: it is about who speaks."""
+    def support(
+        self, content: str, names: Sequence[str] = (), *, is_own_affair: bool = False, row: Message | None = None
+    ) -> Message | None:
+        """The message that supports a statement best, the latest of several; only `row` where it is given. `names`:
+        those in it, with the value of its attribute; `is_own_affair`: it is about who speaks."""
         statement = _Statement.of(content, names)
-        scores = [(self._score(statement, index, is_own_affair=is_own_affair), index) for index in self._own]
+        indexes = self._own if row is None else [index for index in self._own if self._rows[index] is row]
+        scores = [(self._score(statement, index, is_own_affair=is_own_affair), index) for index in indexes]
         best = max(scores, default=(0, 0))
         return self._rows[best[1]] if best[0] else None
-
-    def is_supported(self, row: Message, content: str, names: Sequence[str] = (), *, is_own_affair: bool) -> bool:
-        """Whether this one of the rows supports a statement."""
-        statement = _Statement.of(content, names)
-        indexes = [index for index in self._own if self._rows[index] is row]
-        return any(self._score(statement, index, is_own_affair=is_own_affair) for index in indexes)
 
     def bears_out(self, content: str) -> bool:
         """Whether each sentence of a note was said, if not in one message."""
@@ -205,7 +198,7 @@ class Evidence:
         naming = _data()["words"]["naming"] if named and pattern("named").search(heard.text) else ()
         meant = [term for term in words if term in naming or heard.has(term)]
         share = _share(len(words), has_anchors=anchors > 0)
-        if self._weight(meant) >= share * self._weight(words):
+        if len(meant) >= share * len(words):
             return True
         # Of other languages it is not known which words are said of the same thing; that it is told of oneself is.
         if _is_english(heard.text) or (is_own_affair and not is_first_person(heard.text)):
@@ -218,12 +211,6 @@ class Evidence:
         is_new = any(own.has_name(name) and not asked.has_name(name) for name in said.names)
         is_new = is_new or any(own.has_figure(one) and not asked.has_figure(one) for one in said.figures)
         return is_new or any(own.has_word(term) and not asked.has_word(term) for term in said.words)
-
-    def _weight(self, terms: Iterable[str]) -> float:
-        """What everybody says all the time weighs little."""
-        if self._common is None:
-            self._common = Counter(term for index in self._own for term in self._text(index).terms)
-        return sum(math.log(1 + (len(self._own) + 20) / (self._common[term] + 2)) for term in terms)
 
     def _is_complete(
         self, said: _Statement, index: int, named: Sequence[str], counted: Sequence[str], heard: _Heard
@@ -482,10 +469,6 @@ def _data() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("data").joinpath("evidence.toml").read_text(encoding="utf-8"))
 
 
-class Unsaid(ToolError):
-    """Nobody has typed what the model wants to keep; says what of it, as a clause."""
-
-
 class EvidenceSearch:
     """In what the model reads; `zone`: an IANA name."""
 
@@ -494,41 +477,26 @@ class EvidenceSearch:
         self._backlog = backlog
         self.zone = ZoneInfo(zone)
 
+    async def evidence(self, context: ToolContext, beside: Sequence[str] = ()) -> Evidence:
+        """Of the conversation as the model reads it; notes `beside` count as said."""
+        noted = [Message(role="user", text=entry, session_id=0, created_at=context.now) for entry in beside]
+        return Evidence([*await self._conversations.history(context.session, context.scopes), *noted])
+
     async def unsaid(self, contents: Sequence[str], context: ToolContext, beside: Sequence[str] = ()) -> str | None:
         """Why people have not typed `contents`, as a clause; None where they have, or notes `beside` say so."""
-        rows = [
-            *await self._conversations.history(context.session, context.scopes),
-            *(Message(role="user", text=entry, session_id=0, created_at=context.now) for entry in beside),
-        ]
+        evidence = await self.evidence(context, beside)
 
         def weigh() -> str | None:
-            evidence = Evidence(rows)
             return next((evidence.missing(one) for one in contents if not evidence.bears_out(one)), None)
 
         return await asyncio.to_thread(weigh)
 
-    async def fact(
-        self, claim: Claim, about: str, names: Sequence[str], since: str, context: ToolContext
-    ) -> tuple[Fact, str]:
-        """The claim about `about` (``me`` or a name) as a fact of who said it, with the text of that message. `names`
-        must have been said; where `since` was not, it is left out. Raises Unsaid, ToolError when it is gone."""
-        evidence = Evidence(await self._conversations.history(context.session, context.scopes))
-        said = partial(evidence.support, claim.content, is_own_affair=about == ME)
-        source = await asyncio.to_thread(said, [*names, since]) if since else None
-        if source is None:
-            source = await asyncio.to_thread(said, names)
-            claim = replace(claim, valid_from=None, grain="day")
-        if source is None:
-            raise Unsaid(evidence.missing(claim.content, names))
-        subject = subject_of(about, claim.content, source)
-        _, has_attribute, what = (claim.attribute or "").partition("|")
-        attribute = attribute_of(subject, what) if subject and has_attribute else None
-        claim = replace(claim, attribute=attribute, value=claim.value if attribute else "")
-        scope, platform = context.scope, context.session.address.platform
-        if source.session_id != context.session.id:
-            # A conversation that goes on here: what was said elsewhere belongs there.
-            found = await self._backlog.source(source.id)
-            if found is None:
-                raise ToolError("The message that says so was deleted. Do not keep it.")
-            scope, platform = found
-        return fact_of(claim, "model", scope, platform, source), source.text
+    async def place(self, source: Message, context: ToolContext) -> tuple[Scope, str]:
+        """Whose a message of the conversation is, and its platform: a conversation that goes on here may have begun
+        elsewhere, and what was said there belongs there. Raises ToolError when it is gone."""
+        if source.session_id == context.session.id:
+            return context.scope, context.session.address.platform
+        found = await self._backlog.source(source.id)
+        if found is None:
+            raise ToolError("The message that says so was deleted. Do not keep it.")
+        return found

@@ -1,9 +1,9 @@
-"""Reads facts out of what people said in a turn, each message once: by a call of the helper model, or by rules where
-there is no model.
+"""From text to facts: what a model tells, in a turn's extraction or by its tool, is looked up in what people typed, and
+becomes a claim of who said it; without a model the rules read.
 
-Only people's own messages are read, never an answer, a tool's result, a quotation or a bot. What a model gives is
-checked against a schema and against the message that it names. Each item that can be read is kept; for the rest it is
-asked once more, and then the rules read.
+Only people's own messages are read, never an answer, a tool's result, a quotation or a bot, each once. What nobody has
+typed is dropped, or waits for a yes where the model can quote what it means. Of an answer each item that can be read
+is kept; for the rest it is asked once more, and then the rules read.
 """
 
 from __future__ import annotations
@@ -13,27 +13,30 @@ import contextlib
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from core.errors import ModelError
-from core.facts.claims import Claim, SingleAttribute, fact_of, since_of
+from core.errors import ModelError, Refused
+from core.facts.claims import FACT_CHARS, Claim, SingleAttribute, fact_of, since_of
 from core.facts.evidence import Evidence, is_own, own_words, proper, subject_of
 from core.facts.rules import claims, value_of
 from core.guard.guard import suspicion
 from core.guard.provenance import typed_part
 from core.memory.provider import is_remembered
 from core.ports import Clock, Model
+from core.review.review import Review
 from core.store.fact_search import FactBacklog
 from core.store.facts import Fact, FactKind, FactOrigin
+from core.store.notes import FACT, Author, Operation
 from core.text.names import ME, attribute_of, names_in
 from core.text.terms import terms_of
-from core.types import Message, Payer, Request, Session
+from core.types import Account, Message, Payer, Request, Session
 
 MAX_TOKENS = 1_000
 MOST_MESSAGES = 20
@@ -50,24 +53,97 @@ _ORDER = (
     '"identity" (who somebody is, has or prefers) | "project" | "episode" (something that happened) | "working" (true '
     'for some days), "about": "me" for the writer or a name, "attribute": what can have one value only, one of home, '
     'work, profession, birthday, name, age, phone, email, partner, diet, deadline, else null, "value": its value, '
-    '"entities": names of people, places and things in it, "since": "2026-05-03", "2026-05" or "2026" where it is '
-    "said, else null}."
+    '"names": those of people, places and things in it, "since": "2026-05-03", "2026-05" or "2026" where it is '
+    'said, else null, "quote": the words of the message that say it}.'
 )
-_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
-_Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 
 
-class _Item(BaseModel):
+class ToldFact(BaseModel):
+    """A fact as a model tells it. The descriptions are those of the tool `remember_this`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    content: Annotated[
+        str,
+        Field(
+            min_length=3,
+            max_length=FACT_CHARS,
+            description="One declarative sentence, in the person's own words and language.",
+        ),
+        AfterValidator(lambda text: " ".join(text.split())),
+    ]
+    kind: FactKind = Field(
+        default="identity",
+        description="identity: who somebody is, has or prefers. project. episode: something that happened. working: "
+        "what matters for some days only.",
+    )
+    about: str = Field(default=ME, max_length=80, description='"me" for the person you talk to, or a name.')
+    attribute: SingleAttribute | None = Field(
+        default=None, description="Where only one value can be true at a time: a new one ends the old one."
+    )
+    value: str | None = Field(default=None, max_length=120, description="The value of the attribute.")
+    since: str | None = Field(
+        default=None, pattern=r"^([0-9]{4}(-[0-9]{2}){0,2})?$", description='Since when, if said: "2026-05", "2026".'
+    )
+    names: list[str] = Field(default=[], max_length=10, description="People, places and things in it.")
+
+    @property
+    def is_own_affair(self) -> bool:
+        return self.about.casefold() == ME
+
+    @property
+    def must_be_said(self) -> list[str]:
+        """The names and values that somebody must have typed."""
+        return [*proper(self.names), self.value or "", *([] if self.is_own_affair else names_in(self.about))]
+
+    def source(self, evidence: Evidence, row: Message | None = None) -> tuple[Message, bool] | None:
+        """The message that bears it out, `row` or any, and whether that says since when too."""
+        for dates in ([self.since], []) if self.since else ([],):
+            names = [*self.must_be_said, *dates]
+            found = evidence.support(self.content, names, is_own_affair=self.is_own_affair, row=row)
+            if found is not None:
+                return found, bool(dates)
+        return None
+
+    def claim(self, row: Message, zone: ZoneInfo, *, is_dated: bool) -> Claim:
+        """As what `row` says."""
+        since, grain = since_of(self.since if is_dated else None, row.created_at, zone)
+        subject = subject_of(self.about, self.content, row)
+        value = value_of(self.attribute, self.value or "")
+        attribute = attribute_of(subject, self.attribute) if subject and self.attribute and value else None
+        names = [*(self.names or names_in(self.content)), *([] if self.is_own_affair else [self.about])]
+        return Claim(
+            content=self.content,
+            kind=self.kind,
+            attribute=attribute,
+            value=value if attribute else "",
+            entities=tuple(dict.fromkeys(names)),
+            valid_from=since,
+            grain=grain,
+        )
+
+
+class _Item(ToldFact):
+    """What is told of the message with this number."""
+
     model_config = ConfigDict(extra="ignore", strict=True)
 
     message: int
-    content: _Text
-    kind: FactKind
-    about: _Name = ME
-    attribute: SingleAttribute | None = None
-    value: Annotated[str, StringConstraints(max_length=120)] | None = None
-    entities: Annotated[list[_Name], Field(max_length=10)] = []
-    since: Annotated[str, StringConstraints(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}$")] | None = None
+    quote: str = ""
+
+    def quotes(self, row: Message) -> bool:
+        words = self.quote.casefold().split()
+        return bool(words) and " ".join(words) in " ".join(own_words(row.text).casefold().split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A claim out of a message, and what has read it. `doubt`: why it waits for a yes, as a clause."""
+
+    source: Message
+    claim: Claim
+    origin: FactOrigin
+    doubt: str = ""
 
 
 MOST_ANSWERED = 40
@@ -84,8 +160,8 @@ class Extraction:
         self._zone = ZoneInfo(zone)
         self._log = structlog.get_logger("extraction")
 
-    async def claims(self, messages: Sequence[Message]) -> list[tuple[Message, Claim, FactOrigin]]:
-        """With the message that states each and what has read it. Raises ModelError."""
+    async def candidates(self, messages: Sequence[Message]) -> list[Candidate]:
+        """Raises ModelError."""
         said = [row for row in messages if is_own(row)][-MOST_MESSAGES:]
         if self._model is None:
             return self._by_rules(said)
@@ -93,15 +169,18 @@ class Extraction:
         if not said:
             return []
         told, is_whole = await self._asked(self._model, said)
-        found: list[tuple[Message, Claim, FactOrigin]] = [(*pair, "model") for pair in self._supported(told, said)]
+        found = self._looked_up(told, said)
         if not is_whole:
             named = {one.message for one in told}
             found += self._by_rules([row for number, row in enumerate(said, 1) if number not in named])
         return found
 
-    def _by_rules(self, said: Sequence[Message]) -> list[tuple[Message, Claim, FactOrigin]]:
-        typed = [(row, typed_part(row.text)) for row in said]
-        return [(row, claim, "rule") for row, text in typed for claim in claims(text, row.created_at, self._zone)]
+    def _by_rules(self, said: Sequence[Message]) -> list[Candidate]:
+        return [
+            Candidate(source=row, claim=claim, origin="rule")
+            for row in said
+            for claim in claims(typed_part(row.text), row.created_at, self._zone)
+        ]
 
     async def _asked(self, model: Model, said: Sequence[Message]) -> tuple[list[_Item], bool]:
         """Every readable item, of two answers where the first is broken; whether all of the last was readable."""
@@ -116,20 +195,18 @@ class Extraction:
             self._log.info("a part of an answer cannot be read", read=len(found))
         return told, is_whole
 
-    def _supported(self, told: Sequence[_Item], said: Sequence[Message]) -> list[tuple[Message, Claim]]:
+    def _looked_up(self, told: Sequence[_Item], said: Sequence[Message]) -> list[Candidate]:
         evidence = Evidence(said)
         found = []
         for one in told[:MOST_FACTS]:
             row = said[one.message - 1] if 1 <= one.message <= len(said) else None
-            names = [*proper(one.entities), one.value or "", *([] if one.about == ME else names_in(one.about))]
-            is_me = one.about == ME
-            if row is None or not evidence.is_supported(row, one.content, names, is_own_affair=is_me):
+            source = None if row is None else one.source(evidence, row)
+            if row is None or (source is None and not one.quotes(row)):
                 self._log.info("a fact that nobody has said was dropped")
                 continue
-            dated = [*names, one.since or ""]
-            if one.since and not evidence.is_supported(row, one.content, dated, is_own_affair=is_me):
-                one = one.model_copy(update={"since": None})
-            found.append((row, self._claim(one, row)))
+            claim = one.claim(row, self._zone, is_dated=source is not None and source[1])
+            doubt = "" if source else evidence.missing(one.content, one.must_be_said)
+            found.append(Candidate(source=row, claim=claim, origin="model", doubt=doubt))
         return found
 
     def _request(self, said: Sequence[Message]) -> Request:
@@ -146,20 +223,6 @@ class Extraction:
             max_tokens=MAX_TOKENS,
             kind="facts",
             payer=Payer(session_id=said[0].session_id),
-        )
-
-    def _claim(self, told: _Item, row: Message) -> Claim:
-        since, grain = since_of(told.since, row.created_at, self._zone)
-        subject = subject_of(told.about, told.content, row)
-        value = value_of(told.attribute, told.value or "")
-        return Claim(
-            content=" ".join(told.content.split()),
-            kind=told.kind,
-            attribute=attribute_of(subject, told.attribute) if subject and told.attribute and value else None,
-            value=value if subject and told.attribute else "",
-            entities=tuple(dict.fromkeys([*told.entities, *([told.about] if told.about != ME else [])])),
-            valid_from=since,
-            grain=grain,
         )
 
 
@@ -184,9 +247,12 @@ _UNREADABLE = (400, 413, 422)
 
 
 class FactReader:
-    def __init__(self, extraction: Extraction, backlog: FactBacklog, clock: Clock) -> None:
+    """What nobody has typed as the model tells it waits in `review`."""
+
+    def __init__(self, extraction: Extraction, backlog: FactBacklog, review: Review, clock: Clock) -> None:
         self._extraction = extraction
         self._backlog = backlog
+        self._review = review
         self._clock = clock
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._log = structlog.get_logger("facts")
@@ -214,9 +280,22 @@ class FactReader:
 
     async def _facts(self, session: Session, rows: Sequence[Message]) -> list[tuple[Fact, str]]:
         facts = []
-        for source, claim, origin in await self._extraction.claims(rows):
-            if (reason := suspicion(claim.content)) is not None:
-                self._log.info("a fact was not kept", reason=reason, message=source.id)
-                continue
-            facts.append((fact_of(claim, origin, session.scope, session.address.platform, source), source.text))
+        for one in await self._extraction.candidates(rows):
+            if (reason := suspicion(one.claim.content)) is not None:
+                self._log.info("a fact was not kept", reason=reason, message=one.source.id)
+            elif one.doubt:
+                await self._put_aside(session, one)
+            else:
+                fact = fact_of(one.claim, one.origin, session.scope, session.address.platform, one.source)
+                facts.append((fact, one.source.text))
         return facts
+
+    async def _put_aside(self, session: Session, one: Candidate) -> None:
+        # In a room the owner would be asked about what others say.
+        if session.scope.is_room or one.source.sender is None:
+            return
+        account = Account(platform=session.address.platform, user_id=one.source.sender.id)
+        author = Author(account=account, message_id=one.source.id)
+        with contextlib.suppress(Refused):
+            operations = [Operation(action="add", content=one.claim.content)]
+            await self._review.put_aside(session.scope, FACT, operations, author, one.doubt)

@@ -3,6 +3,7 @@ fact that the person has stated (`remember_this`)."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Literal
@@ -10,18 +11,18 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import Refused, ToolError
-from core.facts.claims import Claim, SingleAttribute, since_of
-from core.facts.evidence import EvidenceSearch, Unsaid, proper
+from core.facts.claims import fact_of
+from core.facts.evidence import EvidenceSearch
+from core.facts.extraction import ToldFact
 from core.facts.ranking import KnownFacts, Question
-from core.facts.rules import value_of
 from core.guard.guard import suspicion
 from core.memory.provider import is_remembered
 from core.models.content_blocks import parsed
 from core.review.review import Review
 from core.store.fact_search import FactSearch
-from core.store.facts import Fact, FactKind, Facts
+from core.store.facts import Fact, Facts
 from core.store.notes import FACT, Author, Operation
-from core.text.names import ME, attribute_of, entity_key, names_in
+from core.text.names import entity_key
 from core.types import Account, Json, Tool, ToolContext
 
 MOST = 30
@@ -130,30 +131,8 @@ def _shown(fact: Fact, knowledge: KnownFacts) -> dict[str, object]:
     return shown
 
 
-class _Statement(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    content: str = Field(
-        min_length=3, max_length=400, description="One declarative sentence, in the person's own words and language."
-    )
-    kind: FactKind = Field(
-        default="identity",
-        description="identity: who somebody is, has or prefers. project. episode: something that happened. working: "
-        "what matters for some days only.",
-    )
-    about: str = Field(default=ME, max_length=80, description='"me" for the person you talk to, or a name.')
-    attribute: SingleAttribute | None = Field(
-        default=None, description="Where only one value can be true at a time: a new one ends the old one."
-    )
-    value: str = Field(default="", max_length=120, description="The value of the attribute.")
-    since: str = Field(
-        default="", pattern=r"^([0-9]{4}(-[0-9]{2}){0,2})?$", description='Since when, if said: "2026-05", "2026".'
-    )
-    names: list[str] = Field(default=[], max_length=10, description="People, places and things in it.")
-
-
-def remember_this(facts: Facts, evidence: EvidenceSearch, review: Review) -> Tool:
-    """What nobody in the conversation has typed, by `evidence`, waits in `review`."""
+def remember_this(facts: Facts, search: EvidenceSearch, review: Review) -> Tool:
+    """What nobody in the conversation has typed, by `search`, waits in `review`."""
 
     async def wait(content: str, reason: str, context: ToolContext) -> str:
         author = Author(account=_asker(context), message_id=context.message_id)
@@ -164,31 +143,19 @@ def remember_this(facts: Facts, evidence: EvidenceSearch, review: Review) -> Too
             raise ToolError(str(refusal)) from refusal
 
     async def run(arguments: Json, context: ToolContext) -> str:
-        asked = parsed(_Statement, arguments)
+        told = parsed(ToldFact, arguments)
         if not is_remembered(context.session):
             raise ToolError("Nobody has said anything here that could be kept: this was scheduled. Go on without it.")
-        content = " ".join(asked.content.split())
-        if (reason := suspicion(content)) is not None:
-            return await wait(content, f"it contains {reason}", context)
-        value = value_of(asked.attribute, asked.value)
-        since, grain = since_of(asked.since, context.now, evidence.zone)
-        attribute = attribute_of(ME, asked.attribute) if asked.attribute and value else None
-        claim = Claim(
-            content=content,
-            kind=asked.kind,
-            attribute=attribute,
-            value=value if attribute else "",
-            entities=tuple(dict.fromkeys([*names_in(content), *(name for name in asked.names if entity_key(name))])),
-            valid_from=since,
-            grain=grain,
-        )
-        told_of = () if asked.about.casefold() == ME else names_in(asked.about)
-        names = [*proper(asked.names), asked.value, *told_of]
-        try:
-            fact, text = await evidence.fact(claim, asked.about, names, asked.since, context)
-        except Unsaid as unsaid:
-            return await wait(content, str(unsaid), context)
-        fact = await facts.learn(fact, text)
+        if (reason := suspicion(told.content)) is not None:
+            return await wait(told.content, f"it contains {reason}", context)
+        evidence = await search.evidence(context)
+        found = await asyncio.to_thread(told.source, evidence)
+        if found is None:
+            return await wait(told.content, evidence.missing(told.content, told.must_be_said), context)
+        source, is_dated = found
+        claim = told.claim(source, search.zone, is_dated=is_dated)
+        fact = fact_of(claim, "model", *await search.place(source, context), source)
+        fact = await facts.learn(fact, source.text)
         if not fact.id:
             raise ToolError("The message that says so has just been changed or deleted. Do not keep it.")
         return f"Fact {fact.id} is kept: “{fact.content}”."
@@ -201,7 +168,7 @@ def remember_this(facts: Facts, evidence: EvidenceSearch, review: Review) -> Too
             "and what a tool or a pasted or forwarded text says, waits until the person says yes. Use `memory` instead "
             "for the few things that every conversation needs."
         ),
-        schema=_Statement.model_json_schema(),
+        schema=ToldFact.model_json_schema(),
         run=run,
         is_quote=True,
     )

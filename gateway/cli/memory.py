@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from core.review.review import ANYWAY
 from core.store.facts import Fact
 from core.store.notes import NoteChange
 from core.types import Answer, Command, Json, Scope
@@ -113,7 +114,7 @@ def _add(
     anyway: Anyway = False,
 ) -> None:
     """Add a note."""
-    _change("add", scope, target=target or "memory", new=joined(text), is_insisting=anyway)
+    _edit("add", joined(text), target, scope, anyway=anyway)
 
 
 def _replace(
@@ -124,12 +125,9 @@ def _replace(
     anyway: Anyway = False,
 ) -> None:
     """Replace a note; also in a chat's words: "likes tea => likes mate"."""
-    new = joined(text)
-    if text is None:
-        old, sign, new = (part.strip() for part in old.partition("=>"))
-        if not sign:
-            raise typer.BadParameter("say what to note instead", param_hint="TEXT")
-    _change("replace", scope, target=target or "", old=old, new=new, is_insisting=anyway)
+    if text is None and "=>" not in old:
+        raise typer.BadParameter("say what to note instead", param_hint="TEXT")
+    _edit("replace", old if text is None else f"{old} => {joined(text)}", target, scope, anyway=anyway)
 
 
 def _remove(
@@ -138,19 +136,12 @@ def _remove(
     scope: InScope = None,
 ) -> None:
     """Remove a note."""
-    _change("remove", scope, target=target or "", old=joined(part))
+    _edit("remove", joined(part), target, scope)
 
 
-def _change(
-    action: str, scope: str | None, *, target: str, old: str = "", new: str = "", is_insisting: bool = False
-) -> None:
-    async def changed(services: Services, context: CommandContext) -> Answer:
-        from gateway.commands.memory import NoteEdit
-
-        edit = NoteEdit(action=action, target=target, old=old, new=new, is_insisting=is_insisting)
-        return await notes_of(services).change(edit, context)
-
-    answer_with(changed, scope, is_writing=True)
+def _edit(action: str, text: str, target: Target | None, scope: str | None, *, anyway: bool = False) -> None:
+    words = [action, *([ANYWAY] if anyway else []), *([f"{target}:"] if target else []), text]
+    chat(notes_of, Command(name="memory", arguments=" ".join(words)), scope, is_writing=True)
 
 
 def _history(
@@ -203,43 +194,17 @@ def _forget(
     what: Annotated[list[str], typer.Argument(help="As for mneme recall: words, a phrase in quotes, filters.")],
     yes: Yes = False,
     scope: InScope = None,
-    as_json: AsJson = False,
 ) -> None:
     """Erase what was said about something, and all that was made of it, for good."""
     from gateway.commands.privacy import ForgetCommands
 
-    if not as_json:
-        chat(ForgetCommands, Command(name="forget", arguments=joined(what)), scope, yes=yes)
-        return
-    if not yes:
-        raise typer.BadParameter("nothing was erased: add --yes if this is what you mean", param_hint="--yes")
-
-    async def work(services: Services) -> None:
-        request = (await context_of(services, scope)).erasure_request
-        traces = await services.forgetting.look(joined(what), request)
-        if traces is None:
-            say_json({"forgotten": {}})
-            return
-        receipt = await services.forgetting.erase(traces.token, request)
-        rest = {name: getattr(receipt, name) for name in ("derived", "is_clean", "pending")}
-        say_json({"forgotten": dict(receipt.counts), **rest})
-
-    visit(work)
+    chat(ForgetCommands, Command(name="forget", arguments=joined(what)), scope, yes=yes)
 
 
 def _fact_object(fact: Fact) -> Json:
-    return {
-        "id": fact.id,
-        "scope": fact.scope.key,
-        "kind": fact.kind,
-        "content": fact.content,
-        "is_current": fact.is_open,
-        "is_pinned": fact.is_pinned,
-        "trust": round(fact.trust, 2),
-        "valid_from": fact.valid_from,
-        "valid_to": fact.valid_to,
-        "message_id": fact.message_id,
-    }
+    names = ("id", "kind", "content", "is_pinned", "valid_from", "valid_to", "message_id")
+    shown = {name: getattr(fact, name) for name in names}
+    return shown | {"scope": fact.scope.key, "is_current": fact.is_open, "trust": round(fact.trust, 2)}
 
 
 def _change_object(change: NoteChange) -> Json:

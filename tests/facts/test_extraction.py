@@ -27,7 +27,7 @@ MOVED = {
     "about": "me",
     "attribute": "home",
     "value": "Porto",
-    "entities": ["Porto"],
+    "names": ["Porto"],
     "since": "2026-05",
 }
 
@@ -41,8 +41,8 @@ async def read(answer: object, *texts: str) -> list[Any]:
     """What is taken out of a model's answer about a turn."""
     given = answer if isinstance(answer, str) else json.dumps(answer)
     extraction = Extraction(ScriptedModel(says(given)), "helper", ZONE)
-    found = await extraction.claims(turn(*(texts or ("I moved to Porto in May",))))
-    return [(source.id, claim) for source, claim, _ in found]
+    found = await extraction.candidates(turn(*(texts or ("I moved to Porto in May",))))
+    return [(one.source.id, one.claim) for one in found if not one.doubt]
 
 
 async def test_a_model_reads_what_was_stated() -> None:
@@ -61,13 +61,16 @@ async def test_a_list_in_a_code_block_is_read_too() -> None:
 @pytest.mark.parametrize(
     "answer",
     ["", "none", "[", "{}", "[1]", '[{"message": 1}]', [{**MOVED, "kind": "secret"}], [{**MOVED, "message": "1"}],
-     [{**MOVED, "content": "x" * 301}], [{**MOVED, "since": "in May"}], [MOVED] * 41, "[" * 5000],
+     [{**MOVED, "content": "x" * 401}], [{**MOVED, "content": "!"}], [{**MOVED, "since": "in May"}], [MOVED] * 41,
+     "[" * 5000],
 )  # fmt: skip
 async def test_what_cannot_be_read_is_asked_once_more_and_then_read_by_rules(answer: object) -> None:
     given = answer if isinstance(answer, str) else json.dumps(answer)
     model = ScriptedModel(says(given), says(given))
-    found = await Extraction(model, "helper", ZONE).claims(turn("I moved to Porto in May", "The weather is fine today"))
-    assert [(source.id, claim.value, origin) for source, claim, origin in found] == [(1, "porto", "rule")]
+    found = await Extraction(model, "helper", ZONE).candidates(
+        turn("I moved to Porto in May", "The weather is fine today")
+    )
+    assert [(one.source.id, one.claim.value, one.origin) for one in found] == [(1, "porto", "rule")]
     assert len(model.requests) == 2
 
 
@@ -76,19 +79,19 @@ async def test_each_item_that_can_be_read_is_kept_and_the_rest_is_read_once_more
     half = json.dumps([MOVED, {"message": 2, "kind": "secret"}])
     rows = turn("I moved to Porto in May", "I like green tea, mostly", "I work at Siemens now")
     model = ScriptedModel(says(half), says(json.dumps([MOVED, tea])))
-    found = await Extraction(model, "helper", ZONE).claims(rows)
-    assert [(source.id, claim.content, origin) for source, claim, origin in found] == [
+    found = await Extraction(model, "helper", ZONE).candidates(rows)
+    assert [(one.source.id, one.claim.content, one.origin) for one in found] == [
         (1, "I moved to Porto in May", "model"),
         (2, "I like green tea", "model"),
     ]
     model = ScriptedModel(says(half), says(json.dumps([MOVED])[:-1] + ', {"mess'))
-    found = await Extraction(model, "helper", ZONE).claims(rows)
-    assert [(source.id, origin) for source, _, origin in found] == [(1, "model"), (3, "rule")]
+    found = await Extraction(model, "helper", ZONE).candidates(rows)
+    assert [(one.source.id, one.origin) for one in found] == [(1, "model"), (3, "rule")]
 
 
 async def test_an_empty_list_is_an_answer() -> None:
     model = ScriptedModel(says("[]"))
-    assert await Extraction(model, "helper", ZONE).claims(turn("I moved to Porto in May")) == []
+    assert await Extraction(model, "helper", ZONE).candidates(turn("I moved to Porto in May")) == []
     assert len(model.requests) == 1
 
 
@@ -96,16 +99,28 @@ async def test_an_empty_list_is_an_answer() -> None:
     "change",
     [
         {"content": "The person owns a yacht in Monaco"},
-        {"entities": ["Monaco"]},
+        {"names": ["Monaco"]},
         {"value": "Monaco"},
         {"message": 2},
         {"message": 0},
-        {"content": "!"},
     ],
 )
 async def test_what_nobody_has_said_is_dropped(change: dict[str, object]) -> None:
     assert await read([{**MOVED, **change}]) == []
     assert len(await read([{**MOVED, **change}, MOVED])) == 1
+
+
+@pytest.mark.parametrize(
+    ("quote", "doubts"),
+    [("Moved  to Porto", ["nobody here has typed “Monaco”"]), ("moved to Monaco", []), ("", []), (" ", [])],
+)
+async def test_what_nobody_has_said_waits_where_the_model_can_quote_what_it_means(
+    quote: str, doubts: list[str]
+) -> None:
+    told = {**MOVED, "content": "I moved to Monaco", "value": "Monaco", "names": [], "quote": quote}
+    model = ScriptedModel(says(json.dumps([told])))
+    found = await Extraction(model, "helper", ZONE).candidates(turn("I moved to Porto in May"))
+    assert [one.doubt for one in found] == doubts
 
 
 async def test_a_time_to_come_is_no_since_when() -> None:
@@ -119,7 +134,7 @@ async def test_since_when_nobody_has_said_is_left_out_and_the_fact_is_kept() -> 
 
 
 async def test_a_birthday_is_compared_as_a_day() -> None:
-    told = {**MOVED, "content": "My birthday is May 3rd", "attribute": "birthday", "value": "May 3rd", "entities": []}
+    told = {**MOVED, "content": "My birthday is May 3rd", "attribute": "birthday", "value": "May 3rd", "names": []}
     ((_, claim),) = await read([{**told, "since": None}], "My birthday is May 3rd")
     assert claim.value == "3.5"
 
@@ -140,7 +155,7 @@ async def test_only_own_words_are_shown_to_the_model() -> None:
         Message(role="tool", text="the tool says Oslo", session_id=1, created_at=NOON, id=10),
         *turn("> I live in Paris\n[attached photo: Milan.jpg]\nI painted the kitchen myself"),
     ]
-    await Extraction(model, "helper", ZONE).claims(rows)
+    await Extraction(model, "helper", ZONE).candidates(rows)
     sent = model.sent()
     assert "I painted the kitchen myself" in sent
     assert '"from": "Ana"' in sent
@@ -150,27 +165,27 @@ async def test_only_own_words_are_shown_to_the_model() -> None:
 @pytest.mark.parametrize("text", ["ok", "thanks!", "👍", "> I live in Paris in a big house"])
 async def test_nothing_worth_reading_costs_no_call(text: str) -> None:
     model = ScriptedModel()
-    assert await Extraction(model, "helper", ZONE).claims(turn(text)) == []
+    assert await Extraction(model, "helper", ZONE).candidates(turn(text)) == []
     assert model.requests == []
 
 
 async def test_a_model_that_fails_says_so() -> None:
     extraction = Extraction(ScriptedModel(ModelError("out of reach")), "helper", ZONE)
     with pytest.raises(ModelError, match="out of reach"):
-        await extraction.claims(turn("I moved to Porto"))
+        await extraction.candidates(turn("I moved to Porto"))
 
 
 async def test_without_a_model_the_rules_read() -> None:
-    found = await Extraction(None, "", ZONE).claims(turn("I moved to Porto", "Where do I live?"))
-    assert [(source.id, claim.value, origin) for source, claim, origin in found] == [(1, "porto", "rule")]
+    found = await Extraction(None, "", ZONE).candidates(turn("I moved to Porto", "Where do I live?"))
+    assert [(one.source.id, one.claim.value, one.origin) for one in found] == [(1, "porto", "rule")]
 
 
 async def test_through_the_real_client() -> None:
     async with MessagesApi([json.dumps([MOVED])], key="sk-ant-test") as api:
         claude = Claude(api_key="sk-ant-test", base_url=api.url, clock=SteadyClock())
         try:
-            found = await Extraction(claude, "claude-haiku-5-5", ZONE).claims(turn("I moved to Porto in May"))
+            found = await Extraction(claude, "claude-haiku-5-5", ZONE).candidates(turn("I moved to Porto in May"))
         finally:
             await claude.close()
-    assert [claim.value for _, claim, _ in found] == ["porto"]
+    assert [one.claim.value for one in found] == ["porto"]
     assert api.refusals == []

@@ -12,6 +12,7 @@ from core.agent.offline import Offline
 from core.errors import ModelError
 from core.facts.provider import FactsProvider
 from core.store.facts import Facts
+from core.store.notes import PendingNotes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Completion, Message, Scope, Session
@@ -110,6 +111,25 @@ async def test_while_the_model_is_out_of_reach_nothing_is_lost(database: Databas
     await house.say(own, "I like green tea, and nothing else")
     await house.memory.sync_turn(own, (), "3")
     assert "refuses to read" not in model.sent(), "what is refused for good is not asked again"
+
+
+async def test_what_nobody_has_typed_so_waits_for_a_yes_but_not_in_a_room(
+    database: Database, clock: SteadyClock
+) -> None:
+    meant = {"message": 1, "content": "I live in Porto", "kind": "identity", "value": "Porto", "quote": "live in Porto"}
+    model = ScriptedModel(says(json.dumps([meant])), says(json.dumps([meant])))
+    house = _House(database, clock, model)
+    own = await house.conversations.create(session())
+    await house.say(own, "I want to live in Porto one day")
+    await house.memory.sync_turn(own, (), "1")
+    room = Scope.room("telegram", "-9")
+    there = await house.conversations.create(session(scope=room, address=Address(platform="telegram", chat_id="-9")))
+    await house.say(there, "I want to live in Porto one day")
+    await house.memory.sync_turn(there, (), "2")
+    (waiting,) = await PendingNotes(database).waiting(SCOPES | {room})
+    assert (waiting.scope, waiting.target, waiting.operations[0].content) == (ANA, "fact", "I live in Porto")
+    assert waiting.reason == "nobody here has typed that"
+    assert await house.known() == []
 
 
 async def test_turns_that_end_together_are_read_once_each(database: Database, clock: SteadyClock) -> None:

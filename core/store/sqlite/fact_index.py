@@ -13,7 +13,7 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.index_schema import blank, scoped
 from core.store.sqlite.schema import FACTS_CONTENT, FACTS_RANK, FACTS_VERSION
-from core.text.names import entity_key, hints_of, names_in
+from core.text.names import entity_key, hints_of
 from core.text.normalize import VERSION
 from core.text.terms import terms_of
 
@@ -25,13 +25,6 @@ COMMON = 2_000
 _CURSOR = "facts_cursor"
 """Key of `state_meta`: the facts up to this id are folded anew."""
 _INDEXED = "SELECT id, scope_id, content, speaker, attribute FROM facts"
-_COUNTED = "(SELECT COUNT(*) FROM fact_entities WHERE fact_entities.entity_id = entities.id)"
-_UNTIED = """
-NOT EXISTS (
-    SELECT 1 FROM facts JOIN entities ON entities.scope_id = facts.scope_id
-    WHERE facts.id = fact_entities.fact_id AND entities.id = fact_entities.entity_id
-)
-"""
 _NAME = """
 INSERT INTO entities (scope_id, name, shown) VALUES (:scope, :name, :shown)
 ON CONFLICT (scope_id, name) DO UPDATE SET shown = shown RETURNING id
@@ -93,19 +86,16 @@ class FactIndex:
         return await self._database.write(_fold)
 
     async def verify(self) -> list[str]:
-        """What is wrong with the index and the names, as sentences; empty when they agree with the facts."""
-        sentences = await self._database.write(_damage)
-        return sentences or await self._database.read(
-            lambda connection: [*_disagreements(connection), *_wrong_names(connection)]
-        )
+        """What is wrong with the index, as sentences; empty when it agrees with the facts."""
+        damage = await self._database.write(_damage)
+        return damage or await self._database.read(lambda connection: list(_disagreements(connection)))
 
     async def rebuild(self) -> int:
-        """Makes the index anew and puts the names in order; returns how many facts there are."""
+        """Makes the index anew; returns how many facts there are."""
 
         def work(connection: Connection) -> int:
             _renew(connection)
             _finish(connection)
-            _mend_names(connection)
             return int(connection.execute("SELECT COUNT(*) FROM facts").fetchone()[0])
 
         return await self._database.write(work)
@@ -171,23 +161,6 @@ def _disagreements(connection: Connection) -> Iterator[str]:
         yield f"Facts that their search index does not hold as they are: {wrong:,}."
     if held:
         yield f"Facts that their search index holds and that are gone: {len(held):,}."
-
-
-def _wrong_names(connection: Connection) -> Iterator[str]:
-    ties = connection.execute(f"SELECT COUNT(*) FROM fact_entities WHERE {_UNTIED}").fetchone()[0]
-    if ties:
-        yield f"Ties between facts and names that lead nowhere: {ties:,}."
-    names = connection.execute(f"SELECT COUNT(*) FROM entities WHERE facts <> {_COUNTED} OR facts = 0").fetchone()[0]
-    if names:
-        yield f"Names that count their facts wrong: {names:,}."
-
-
-def _mend_names(connection: Connection) -> None:
-    connection.execute(f"DELETE FROM fact_entities WHERE {_UNTIED}")
-    connection.execute(f"UPDATE entities SET facts = {_COUNTED}")
-    connection.execute("DELETE FROM entities WHERE facts = 0")
-    for row in connection.execute(f"{_INDEXED} WHERE id NOT IN (SELECT fact_id FROM fact_entities)").fetchall():
-        keep_names(connection, row["id"], row["scope_id"], names_in(row["content"]))
 
 
 def _fold(connection: Connection) -> bool:
