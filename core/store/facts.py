@@ -261,8 +261,8 @@ class Facts:
         by: Author = _NOBODY,
         reading: Callable[[Fact], Fact] = lambda fact: fact,
     ) -> Fact | None:
-        """Gives a fact the words of a person; `reading` adds what rules read in them. Raises Refused when they are empty
-        or known already."""
+        """Gives a fact the words of a person; `reading` adds what rules read in them. Raises Refused when they are
+        empty or known already."""
         text = " ".join(content.split())
         if not text:
             raise Refused("Say what is right: a fact cannot be empty.")
