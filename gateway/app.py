@@ -187,7 +187,7 @@ class _Process:
 
     async def _on_change(self) -> None:
         await self._scheduler.reload()
-        await self._memory.notes_changed()
+        await self._memory.on_memory_write()
         self._outbox_worker.wake()
 
 

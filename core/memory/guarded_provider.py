@@ -163,9 +163,6 @@ class GuardedProvider:
         """Whether a turn of this session may ask it; incognito is nothing for an external one."""
         return not self.is_external or (self.provider.mode != "tools" and not session.is_incognito)
 
-    def is_told(self, session: Session) -> bool:
-        return not self.is_external or is_remembered(session)
-
     async def start(self) -> None:
         try:
             await self._call(lambda: asyncio.sleep(0), DELIVERY_S, is_proof=True)
@@ -199,17 +196,14 @@ class GuardedProvider:
 
     async def block(self, context: ToolContext) -> Sequence[str]:
         """None or one."""
-        timeout_s = None if self.is_external else OWN_BLOCK_TIMEOUTS * self._timeout_s
-        blocks: list[str] = await self.ask("system_prompt_block", context, timeout_s=timeout_s)
         if not self.is_external:
-            return blocks
-        texts = [text for given in blocks if (text := service_text(self.provider.name, given))]
-        return [f"## {self.provider.name.upper()}\n{text}" for text in texts]
+            return await self.ask("system_prompt_block", context, timeout_s=OWN_BLOCK_TIMEOUTS * self._timeout_s)
+        name = self.provider.name
+        return [f"## {name.upper()}\n{text}" for text in await self._texts("system_prompt_block", context)]
 
     async def survivors(self, session: Session, messages: Sequence[Message]) -> Sequence[str]:
         """Texts that are to survive a compression: none or one."""
-        texts: list[str] = await self.ask("on_pre_compress", session, messages)
-        return [text for given in texts if (text := service_text(self.provider.name, given))]
+        return await self._texts("on_pre_compress", session, messages)
 
     async def ask(self, hook: str, *arguments: object, timeout_s: float | None = None) -> list[Any]:
         """What a hook returns, none or one. Success does not close the breaker: most hooks never ask the service."""
@@ -263,6 +257,10 @@ class GuardedProvider:
                 self._log.warning("a memory did not close", error=str(error))
         if self._thread is not None:
             await self._thread.close()
+
+    async def _texts(self, hook: str, *arguments: object) -> Sequence[str]:
+        found = await self.ask(hook, *arguments)
+        return [text for given in found if (text := service_text(self.provider.name, given))]
 
     def _search(self, call: Callable[[], Awaitable[Sequence[str]]], context: ToolContext) -> _Search:
         if len(self._searches) >= SESSIONS:
@@ -340,8 +338,7 @@ def service_lines(name: str, found: Any) -> list[str]:
         return []
     taken = []
     for given in found[:LINES]:
-        line = " ".join(_whole(name, given, 4 * LINE_CHARS).split())[:LINE_CHARS]
-        if line and _is_harmless(name, line):
+        if line := " ".join(_checked(name, given, LINE_CHARS).split()):
             # Without a token of its own, its text is: two that begin alike are not the same.
             token = "" if _TOKEN.match(line) else f"{zlib.crc32(line.encode()):08x} "
             taken.append(f"{name}:{token}{line}")
@@ -350,8 +347,7 @@ def service_lines(name: str, found: Any) -> list[str]:
 
 def service_text(name: str, given: Any) -> str:
     """A text for a prompt; empty when there is none that may be sent."""
-    taken = _whole(name, given, TEXT_CHARS).strip()
-    return neutralise(taken) if taken and _is_harmless(name, taken) else ""
+    return neutralise(_checked(name, given, TEXT_CHARS).strip())
 
 
 def tool_fault(tool: Tool) -> str | None:
@@ -369,19 +365,16 @@ def tool_fault(tool: Tool) -> str | None:
     return f"it takes {size:,} bytes, more than {TOOL_BYTES:,}" if size > TOOL_BYTES else None
 
 
-def _whole(name: str, given: Any, limit_chars: int) -> str:
-    """The beginning of a text, without lone surrogates, which cannot be sent."""
-    if isinstance(given, str):
-        return given[:limit_chars].encode("utf-8", "replace").decode("utf-8").replace("\0", "")
-    if given is not None:
-        _leave_out(name, f"it is no text but {type(given).__name__}")
-    return ""
-
-
-def _is_harmless(name: str, taken: str) -> bool:
-    if (reason := suspicion(taken)) is not None:
+def _checked(name: str, given: Any, limit_chars: int) -> str:
+    """The beginning of a text, without lone surrogates, which cannot be sent; empty for what is suspicious or none."""
+    if not isinstance(given, str):
+        reason = None if given is None else f"it is no text but {type(given).__name__}"
+    else:
+        given = given[:limit_chars].encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+        reason = suspicion(given)
+    if reason is not None:
         _leave_out(name, reason)
-    return reason is None
+    return "" if reason is not None or given is None else given
 
 
 def _leave_out(name: str, reason: str) -> None:

@@ -6,11 +6,10 @@ Built-in ones come first; external ones are synced through the outbox. One that 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -91,10 +90,8 @@ class MemoryManager:
         """Queues what an earlier process did not come to sync, and initializes the external providers; built-in ones
         catch up."""
         await self._sync(lambda sync: sync.catch_up())
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._ask(self._own, "on_start", timeout_s=CATCH_UP_S))
-            for one in self._external:
-                group.create_task(one.start())
+        starts = [one.start() for one in self._external]
+        await asyncio.gather(self._ask(self._own, "on_start", timeout_s=CATCH_UP_S), *starts)
 
     async def system_prompt_block(self, context: ToolContext) -> str:
         found = await self._each(self._asked(context), lambda one: one.block(context))
@@ -103,12 +100,11 @@ class MemoryManager:
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         is_small = is_smalltalk(text)
         asked = [one for one in self._asked(context) if not (is_small and one.provider.is_searching)]
-        async with asyncio.TaskGroup() as group:
-            tasks = [(one.provider, group.create_task(one.prefetch(text, context))) for one in asked]
-        first = [line for provider, task in tasks if not provider.is_searching for line in task.result()]
+        found = await asyncio.gather(*(one.prefetch(text, context) for one in asked))
+        first = [lines for one, lines in zip(asked, found, strict=True) if not one.provider.is_searching]
+        others = [lines for one, lines in zip(asked, found, strict=True) if one.provider.is_searching]
         # The turn's budget cuts off the end: the best of each comes before the second best of any.
-        rounds = zip_longest(*(task.result() for provider, task in tasks if provider.is_searching), fillvalue="")
-        lines = [*first, *(line for best in rounds for line in best)]
+        lines = chain(*first, *zip_longest(*others, fillvalue=""))
         return list(dict.fromkeys(line for line in lines if line.strip()))
 
     async def queue_prefetch(self, text: str, context: ToolContext) -> None:
@@ -126,8 +122,8 @@ class MemoryManager:
             await self._ask(self._own, "sync_turn", session, turn, key, timeout_s=SETTLE_S)
 
     async def on_turn_start(self, context: ToolContext) -> None:
-        told = [one for one in self._asked(context) if one.is_told(context.session)]
-        await self._ask(told, "on_turn_start", context)
+        if is_remembered(context.session):
+            await self._ask(self._asked(context), "on_turn_start", context)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
         if is_remembered(session):
@@ -138,19 +134,14 @@ class MemoryManager:
 
     async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
         await self._sync(lambda sync: sync.tell_switch(new_id, parent_id, reason))
-        await self._ask(self._own, "on_session_switch", new_id, parent_id, reason)
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
         if not is_remembered(session):
             return ""
         return "\n\n".join(filter(None, await self._each(self._all, lambda one: one.survivors(session, messages))))
 
-    async def on_memory_write(self, change: NoteChange) -> None:
-        await self._ask(self._own, "on_memory_write", change)
-        await self.notes_changed()
-
-    async def notes_changed(self) -> None:
-        """Notes may have been changed, also by another process."""
+    async def on_memory_write(self, change: NoteChange | None = None) -> None:
+        """None: notes may have been changed by another process."""
         await self._sync(lambda sync: sync.tell_notes())
 
     async def tools(self, reserved: Collection[str] = ()) -> Sequence[Tool]:
@@ -170,10 +161,8 @@ class MemoryManager:
                     called = on_one_line(tool.name)[:64] if isinstance(tool.name, str) else "without a name"
                     self.warn(f"The tool {called} of the memory {name} is left out: {why}.")
                     continue
-                # A copy: nothing may change in the schema while sessions have it in their prefix.
-                schema = json.loads(json.dumps(dict(tool.schema)))
                 run = partial(one.call_tool, tool.name)
-                tools.append(replace(tool, run=run, schema=schema, is_reading=False, is_outside=True))
+                tools.append(replace(tool, run=run, is_reading=False, is_outside=True))
             tools += () if one.is_external else offered
         return tools
 
@@ -266,9 +255,7 @@ class MemoryManager:
         self, asked: Sequence[GuardedProvider], ask: Callable[[GuardedProvider], Coroutine[Any, Any, Sequence[T]]]
     ) -> list[T]:
         """Side by side, joined in their order."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(ask(one)) for one in asked]
-        return [answer for task in tasks for answer in task.result()]
+        return list(chain.from_iterable(await asyncio.gather(*map(ask, asked))))
 
 
 def last_turn(rows: Sequence[Message]) -> Sequence[Message]:

@@ -180,7 +180,7 @@ async def test_changes_of_notes_are_forgotten_by_their_names(home: Path) -> None
         for scope in (ANA, BEN):
             change = NoteChange(scope=scope, target="user", action="add", before=None, after="tea", at=one.clock.now())
             await one.notes.log(change)
-        await one.memory.notes_changed()
+        await one.memory.on_memory_write()
         await one.carried(2)
         assert await one.sync.forget(frozenset({ANA, BEN}), [], scribe.noted)
         one.worker.wake()
