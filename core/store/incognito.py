@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
+from typing import Any
 
 from core.ports import Clock
 from core.store import rows
@@ -22,39 +23,46 @@ from core.store.sqlite.erase_bytes import want_checkpoint
 from core.types import Address, EndReason, Json, Message, Scope, Session
 
 
+@dataclass(slots=True)
+class IncognitoConversation:
+    """What is held of one conversation; `session` is None until the first message."""
+
+    session: Session | None = None
+    rows: list[Message] = field(default_factory=list)
+
+    def find(self, external_id: str | None) -> Message | None:
+        return next((row for row in self.rows if external_id is not None and row.external_id == external_id), None)
+
+    def change(self, **values: Any) -> None:
+        if self.session is not None:
+            self.session = replace(self.session, **values)
+
+
 class IncognitoRegistry:
-    """The addresses whose conversations are incognito in this process."""
+    """The conversations that are incognito in this process, by address; the two addresses of a chat that has moved
+    share one."""
 
     def __init__(self) -> None:
-        self._addresses: set[Address] = set()
-        self._homes: dict[Address, Address] = {}
-        """New addresses of chats that moved, with the first address of their conversation."""
+        self.conversations: dict[Address, IncognitoConversation] = {}
 
     def has(self, address: Address) -> bool:
-        return self.home(address) in self._addresses
+        return address in self.conversations
 
-    def home(self, address: Address) -> Address:
-        """The first address of the conversation at `address`; another one only when its chat has moved."""
-        return self._homes.get(address, address)
-
-    def addresses(self, address: Address) -> list[Address]:
-        """All addresses of the conversation there, the first one first."""
-        home = self.home(address)
-        return [home, *(new for new, old in self._homes.items() if old == home)]
+    def add(self, address: Address) -> None:
+        self.conversations.setdefault(address, IncognitoConversation())
 
     def move(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """Keeps what is incognito in a chat incognito at its new id."""
-        for address in [*self._addresses, *self._homes]:
-            if (address.platform, address.chat_id) == (platform, old_chat_id) and self.has(address):
-                self._homes.setdefault(replace(address, chat_id=new_chat_id), self.home(address))
+        for address, held in list(self.conversations.items()):
+            if (address.platform, address.chat_id) == (platform, old_chat_id):
+                self.conversations.setdefault(replace(address, chat_id=new_chat_id), held)
 
-    def add(self, address: Address) -> None:
-        self._addresses.add(address)
-
-    def remove(self, address: Address) -> None:
-        for one in self.addresses(address):
-            self._addresses.discard(one)
-            self._homes.pop(one, None)
+    def remove(self, held: IncognitoConversation) -> list[Address]:
+        """The addresses that it had."""
+        addresses = [address for address, one in self.conversations.items() if one is held]
+        for address in addresses:
+            del self.conversations[address]
+        return addresses
 
 
 _ADD = "INSERT INTO veils (address_id, at) VALUES (:address, :now) ON CONFLICT (address_id) DO NOTHING"
@@ -108,12 +116,6 @@ class IncognitoMarks:
         return await self._database.write(work)
 
 
-@dataclass(slots=True)
-class _Held:
-    session: Session
-    rows: list[Message] = field(default_factory=list)
-
-
 class IncognitoConversations(Conversations):
     """Conversations in state.db, and in memory where `registry` has the address; `marks` tell the next process."""
 
@@ -122,8 +124,6 @@ class IncognitoConversations(Conversations):
         self._registry = registry
         self._marks = marks
         self._ids = count(-(2**62))  # in order, and nobody's in state.db
-        self._held: dict[int, _Held] = {}
-        self._open: dict[Address, int] = {}
 
     async def begin(self, address: Address) -> None:
         """Holds what is said at the address in memory only, until the session there ends."""
@@ -132,52 +132,45 @@ class IncognitoConversations(Conversations):
         self._registry.add(address)
 
     async def current(self, address: Address) -> Session | None:
-        if not self._registry.has(address):
-            return await super().current(address)
-        held = self._at(address)
-        return None if held is None else held.session
+        held = self._registry.conversations.get(address)
+        return held.session if held else await super().current(address)
 
     async def opened(self, address: Address, scopes: frozenset[Scope]) -> tuple[Session, list[Message]] | None:
-        if not self._registry.has(address):
+        held = self._registry.conversations.get(address)
+        if held is None:
             return await super().opened(address, scopes)
-        held = self._at(address)
-        return None if held is None else (held.session, await self.history(held.session, scopes))
+        return (held.session, await self.history(held.session, scopes)) if held.session else None
 
     async def ensure(self, session: Session) -> Session:
-        if not self._registry.has(session.address):
+        held = self._registry.conversations.get(session.address)
+        if held is None:
             return await super().ensure(session)
-        held = self._at(session.address)
-        return self._made(session) if held is None else held.session
+        return held.session or self._made(held, session)
 
     async def create(self, session: Session, ending: EndReason = "new") -> Session:
         """Opens a session. An incognito one replaces the one before it and keeps only the messages it carries over."""
-        if not self._registry.has(session.address):
-            return await super().create(session, ending)
-        return self._made(session)
+        held = self._registry.conversations.get(session.address)
+        return self._made(held, session) if held else await super().create(session, ending)
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
         """Ends a session. An incognito one is gone with it, and what comes next there is written down again."""
-        held = self._held.pop(session_id, None)
-        if held is not None:
-            places = self._registry.addresses(held.session.address)
-            self._open.pop(places[0], None)
-            self._registry.remove(places[0])
-            for place in places:
-                await self._marks.remove(place)
-        elif session_id >= 0:
+        if session_id >= 0:
             await super().end(session_id, reason, at)
+        elif held := self._of(session_id):
+            for address in self._registry.remove(held):
+                await self._marks.remove(address)
 
     async def find(self, session_id: int, scopes: frozenset[Scope]) -> Session | None:
         if session_id >= 0:
             return await super().find(session_id, scopes)
-        held = self._held.get(session_id)
-        return held.session if held is not None and held.session.scope in scopes else None
+        held = self._of(session_id)
+        return held.session if held and held.session and held.session.scope in scopes else None
 
     async def retitle(self, session_id: int, title: str) -> None:
         if session_id >= 0:
             await super().retitle(session_id, title)
-        elif (held := self._held.get(session_id)) is not None:
-            held.session = replace(held.session, title=title)
+        elif held := self._of(session_id):
+            held.change(title=title)
 
     async def append(
         self,
@@ -195,29 +188,29 @@ class IncognitoConversations(Conversations):
         if closing:
             # First: an answer that is refused, since it may have been made of what was forgotten, is not held either.
             await super().append((), closing)
-        for held in self._held.values() if forms else ():
+        for held in self._registry.conversations.values() if forms else ():
             held.rows = [replace(row, sent=forms[row.id]) if row.id in forms else row for row in held.rows]
-        return [self._stored(self._held.get(message.session_id), message) for message in messages]
+        return [self._stored(message) for message in messages]
 
     async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
         if session.id >= 0:
             return await super().history(session, scopes)
-        held = self._held.get(session.id)
-        if held is None or held.session.scope not in scopes:
+        held = self._of(session.id)
+        if held is None or session.scope not in scopes:
             return []
         return [row for row in held.rows if row.kind in ("chat", "quote")]
 
     async def keep_prompt(self, session_id: int, prompt: str, sight: frozenset[Scope] = frozenset()) -> Session:
-        held = self._held.get(session_id)
-        if held is None:
+        held = self._of(session_id)
+        if held is None or held.session is None:
             return await super().keep_prompt(session_id, prompt, sight)
         if not held.session.system_prompt:
-            held.session = replace(held.session, system_prompt=prompt, sight=sight)
+            held.change(system_prompt=prompt, sight=sight)
         return held.session
 
     async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
-        held = self._at(address)
-        known = None if held is None else _known(held, external_id)
+        held = self._registry.conversations.get(address)
+        known = held.find(external_id) if held else None
         if held is None or known is None:
             return await super().amend(address, external_id, text)
         if text is None:
@@ -231,39 +224,30 @@ class IncognitoConversations(Conversations):
         """Does nothing (a `core.privacy.forgetting.CopyHolder`): what was said incognito is found by nobody."""
 
     def invalidate(self) -> None:
-        """Drops prompts, contexts of questions and results of tools, which may repeat what was erased."""
-        for held in self._held.values():
-            held.session = replace(held.session, system_prompt="")
-            held.rows = [
-                row if row.sent is None else replace(row, sent=row.sent[:2]) for row in held.rows if row.role != "tool"
-            ]
+        """Drops prompts, sent forms of questions and results of tools, which may repeat what was erased."""
+        for held in self._registry.conversations.values():
+            held.change(system_prompt="")
+            held.rows = [replace(row, sent=None) for row in held.rows if row.role != "tool"]
 
-    def _at(self, address: Address) -> _Held | None:
-        return self._held.get(self._open.get(self._registry.home(address), 0))
+    def _of(self, session_id: int) -> IncognitoConversation | None:
+        held = self._registry.conversations.values()
+        return next((one for one in held if one.session and one.session.id == session_id), None)
 
-    def _made(self, session: Session) -> Session:
-        before = self._at(session.address)
-        made = _Held(replace(session, id=next(self._ids), is_incognito=True))
-        if before is not None:
-            del self._held[before.session.id]
-            if session.opens_at is not None and session.parent_id == before.session.id:
-                made.rows = [replace(row, sent=None) for row in before.rows if row.id >= session.opens_at]
-        self._held[made.session.id] = made
-        self._open[self._registry.home(session.address)] = made.session.id
-        return made.session
+    def _made(self, held: IncognitoConversation, session: Session) -> Session:
+        is_child = session.parent_id is not None and held.session and session.parent_id == held.session.id
+        first = session.opens_at if is_child and session.opens_at is not None else 0
+        held.rows = [replace(row, sent=None) for row in held.rows if row.id >= first]
+        held.session = replace(session, id=next(self._ids), is_incognito=True)
+        return held.session
 
-    def _stored(self, held: _Held | None, message: Message) -> Message:
-        if held is None:
-            # The session has ended meanwhile.
-            return replace(message, id=next(self._ids))
-        if message.external_id is not None and (known := _known(held, message.external_id)) is not None:
+    def _stored(self, message: Message) -> Message:
+        held = self._of(message.session_id)
+        known = held.find(message.external_id) if held else None
+        if known is not None:
             return known
         stored = replace(message, id=next(self._ids))
-        held.rows.append(stored)
-        count = held.session.messages + (stored.kind == "chat")
-        held.session = replace(held.session, messages=count, last_at=stored.created_at)
+        if held and held.session:
+            # It has not ended meanwhile.
+            held.rows.append(stored)
+            held.change(messages=held.session.messages + (stored.kind == "chat"), last_at=stored.created_at)
         return stored
-
-
-def _known(held: _Held, external_id: str) -> Message | None:
-    return next((row for row in held.rows if row.external_id == external_id), None)
