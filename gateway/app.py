@@ -206,8 +206,8 @@ async def build_router(
     owner_notices = OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, on_wake)
     memory = _memory(services, _memories(services, helper), owner_notices, on_wake)
     report.memory = memory
-    for holder in (memory, services.conversations):
-        services.forgetting.connect(holder)
+    for cache in (memory, services.conversations):
+        services.forgetting.connect(cache.invalidate)
     prompt = Prompt(services.owner_files, SOUL.read_text(encoding="utf-8"), zone, memory)
     sessions = SessionTracker(
         services.conversations, prompt, memory, services.clock, settings.model.chat, settings.model.window_tokens

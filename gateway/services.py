@@ -86,7 +86,7 @@ class Services:
         self.usage_report = UsageReport(self.usage_log, prices, clock, zone)
         self.sync_queue = SyncQueue(database, clock, on_change)
         sync = Sync(self.sync_queue, clock)
-        self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, [sync])
+        self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, sync.forget)
         self.epoch_guard = EpochGuard(database, self.forgetting.invalidate)
 
     async def _keep_fact(self, note: PendingNote) -> str:

@@ -24,7 +24,7 @@ from core.ports import Clock
 from core.store.notes import NoteChange
 from core.store.sync import SessionRange, SyncTask
 from core.text.sanitize import on_one_line
-from core.types import Address, Message, Scope, Session, Tool, ToolContext
+from core.types import Address, Message, Session, Tool, ToolContext
 
 T = TypeVar("T")
 
@@ -189,13 +189,6 @@ class MemoryManager:
                 f"My memory “{task.provider}” did not erase what it was asked to; `mneme memory providers` says why. "
                 f"Have it erased there, or let `mneme memory sync {task.provider}` ask it again.",
             )
-
-    async def forget(
-        self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
-    ) -> str | None:
-        """External copies are erased through `core.memory.sync`, also where no provider is loaded."""
-        self.invalidate()
-        return None
 
     async def amended(self, address: Address, external_id: str) -> None:
         """As `Sync.amended`."""

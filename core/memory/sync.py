@@ -108,9 +108,6 @@ class Sync:
             "the owner hears of it."
         )
 
-    def invalidate(self) -> None:
-        """Nothing is cached."""
-
     async def amended(self, address: Address, external_id: str) -> None:
         """A message was edited or deleted on its platform: services that can erase forget it and get what is left."""
         able = [one.name for one in self.providers if implements(one, "on_forget")]

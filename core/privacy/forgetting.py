@@ -10,13 +10,12 @@ import asyncio
 import contextlib
 import os
 import secrets
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -51,16 +50,9 @@ UNCLEAR = (
 _TERMINAL = Scope.account("terminal", "local")
 
 
-class CopyHolder(Protocol):
-    """Holds copies of what was said outside of state.db, such as a memory service. Called again after a crash."""
-
-    async def forget(
-        self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
-    ) -> str | None:
-        """Erases the copies of these messages and changes of notes; returns a sentence about what is left, if any."""
-
-    def invalidate(self) -> None:
-        """Drops what was looked up for later turns: the rows are gone."""
+ForgetCopies = Callable[[frozenset[Scope], Sequence[int], Sequence[int]], Awaitable[str | None]]
+"""Erases the copies of messages and changes of notes, by their ids, that memory services hold; returns a sentence about
+what is left, if any. Called again after a crash."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +79,7 @@ class ErasureReceipt:
 
 
 class Forgetting:
-    """`files` stand beside state.db, `holders` have copies elsewhere; `zone`: IANA name."""
+    """`files` stand beside state.db; `zone`: IANA name."""
 
     def __init__(
         self,
@@ -96,7 +88,7 @@ class Forgetting:
         files: HomeFiles,
         clock: Clock,
         zone: str,
-        holders: Sequence[CopyHolder] = (),
+        forget_copies: ForgetCopies | None = None,
     ) -> None:
         self._database = database
         self._erasures = Erasures(database, clock)
@@ -105,17 +97,19 @@ class Forgetting:
         self._files = files
         self._clock = clock
         self._zone = ZoneInfo(zone)
-        self._holders = tuple(holders)
+        self._forget_copies = forget_copies
+        self._caches: list[Callable[[], None]] = []
         self._working: set[str] = set()
         self._log = structlog.get_logger("forgetting")
 
-    def connect(self, holder: CopyHolder) -> None:
-        self._holders = (*self._holders, holder)
+    def connect(self, invalidate: Callable[[], None]) -> None:
+        """`invalidate` drops what was looked up for later turns."""
+        self._caches.append(invalidate)
 
     def invalidate(self) -> None:
-        """Makes all holders drop what was looked up before an erasure, of any process."""
-        for holder in self._holders:
-            holder.invalidate()
+        """Drops what was looked up before an erasure, of any process."""
+        for invalidate in self._caches:
+            invalidate()
 
     async def look(self, text: str, request: ErasureRequest) -> ErasurePreview | None:
         """Stores the list of what there is to erase; None when there is nothing. Raises Refused when it is unclear what
@@ -220,7 +214,9 @@ class Forgetting:
             find = partial(erasure_search.find, query=query, request=request, begun=found)
             quoting = (await self._database.read(find))[2]
         words = Quoting(()) if request.is_limited else quoting
-        notes, stuck = [note async for note in self._notes(request.scopes, found, words)], []
+        notes = [note async for note in self._notes(request.scopes, found, words)]
+        left: list[str | None] = []
+        stuck: list[str] = []
         for scope, target, entry in notes:
             try:
                 await self._notebook.remove(scope, frozenset({scope}), target, entry)
@@ -228,14 +224,13 @@ class Forgetting:
                 stuck.append(FILES[target])
         found.add("note_changes", await self._erasures.versions(found.scopes, [entry for _, _, entry in notes]))
         await self._erasures.update(token, found)
-        holders = [
-            await holder.forget(request.scopes, found.messages, found.ids["note_changes"]) for holder in self._holders
-        ]
+        if self._forget_copies is not None:
+            left.append(await self._forget_copies(request.scopes, found.messages, found.ids["note_changes"]))
         texts = [*await self._erasures.texts(found), *(entry for _, _, entry in notes)]
         stuck += await asyncio.to_thread(self._files.erase, request.scopes, words.over(texts))
         # Waiting for a file that nobody can write would hold up every answer here for ever.
-        left = [f"`{name}` cannot be written, so some of it still stands there." for name in dict.fromkeys(stuck)]
-        return tuple(sentence for sentence in (*holders, *left) if sentence)
+        left += [f"`{name}` cannot be written, so some of it still stands there." for name in dict.fromkeys(stuck)]
+        return tuple(sentence for sentence in left if sentence)
 
     def _query(self, text: str, request: ErasureRequest, at: datetime) -> SearchQuery:
         whole = SearchQuery(text=text, scopes=request.scopes, asker=request.account)

@@ -220,9 +220,6 @@ class IncognitoConversations(Conversations):
             held.rows[held.rows.index(known)] = replace(known, text=text, blocks=None, sent=None)
         return True
 
-    async def forget(self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()) -> None:
-        """Does nothing (a `core.privacy.forgetting.CopyHolder`): what was said incognito is found by nobody."""
-
     def invalidate(self) -> None:
         """Drops prompts, sent forms of questions and results of tools, which may repeat what was erased."""
         for held in self._registry.conversations.values():

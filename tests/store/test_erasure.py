@@ -361,27 +361,20 @@ async def test_a_member_forgets_the_commands_he_gave_and_what_they_showed_of_his
 async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
     database: Database, clock: SteadyClock
 ) -> None:
-    class Service:
-        def __init__(self) -> None:
-            self.told: list[tuple[frozenset[Scope], list[int]]] = []
-            self.is_invalidated = False
+    told: list[tuple[frozenset[Scope], list[int]]] = []
+    invalidated: list[str] = []
 
-        async def forget(
-            self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
-        ) -> str | None:
-            self.told.append((scopes, list(message_ids)))
-            return "honcho forgets it within a day."
-
-        def invalidate(self) -> None:
-            self.is_invalidated = True
+    async def forget_copies(scopes: frozenset[Scope], message_ids: Sequence[int], _: Sequence[int]) -> str | None:
+        told.append((scopes, list(message_ids)))
+        return "honcho forgets it within a day."
 
     ids = await Annals(database).session(["I moved to Zanzibar", "Fine"])
-    service = Service()
-    forgetting = forgetting_of(database, clock, [service])
+    forgetting = forgetting_of(database, clock, forget_copies)
+    forgetting.connect(lambda: invalidated.append("a cache"))
     traces = await forgetting.look("Zanzibar", claim_of())
     assert traces is not None
-    assert service.told == [], "nobody has said yes yet"
+    assert told == [], "nobody has said yes yet"
     receipt = await forgetting.erase(traces.token, claim_of())
     assert receipt.pending == ("honcho forgets it within a day.",)
-    assert service.told == [(frozenset({ANA}), [ids[1]])]
-    assert service.is_invalidated
+    assert told == [(frozenset({ANA}), [ids[1]])]
+    assert invalidated

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -131,17 +130,11 @@ async def test_the_button_says_yes_and_carries_nothing(home: Path) -> None:
 
 
 async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Path) -> None:
-    class Service:
-        async def forget(
-            self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
-        ) -> str | None:
-            return "honcho forgets it within a day."
-
-        def invalidate(self) -> None:
-            pass
+    async def forget_copies(*_: object) -> str | None:
+        return "honcho forgets it within a day."
 
     async with open_corridor(home) as corridor:
-        corridor.services.forgetting.connect(Service())
+        corridor.services.forgetting._forget_copies = forget_copies
         await corridor.say("I moved to Zanzibar in May.")
         await corridor.services.database.checkpoint()
         reader = sqlite3.connect(corridor.services.database.path, isolation_level=None)
