@@ -213,7 +213,9 @@ async def build_router(
         services.conversations, prompt, memory, services.clock, settings.model.chat, settings.model.window_tokens
     )
     recall = ExpandedRecall(services.recall, services.transcripts, helper, settings.model.helper, services.clock, zone)
-    core_tools = [session_search(recall, zone), reminder(services.appointments)]
+    evidence = EvidenceSearch(services.conversations, FactBacklog(services.database, services.facts), zone)
+    reminders = reminder(services.appointments, services.conversations, evidence, services.notebook.review)
+    core_tools = [session_search(recall, zone), reminders]
     tools = [*await memory.tools([tool.name for tool in core_tools]), *core_tools]
     agent = Agent(
         model=model,

@@ -11,7 +11,7 @@ from hashlib import sha256
 from core.notes.files import FILES
 from core.ports import Clock
 from core.store import epoch
-from core.store.notes import FACT, PendingNote
+from core.store.notes import PendingNote
 from core.store.outbox import Outbox, OutboxItem
 from core.store.people import Pairing, People
 from core.store.sessions import Transcripts
@@ -63,7 +63,7 @@ class ReviewNotices:
     async def call(self, note: PendingNote, began_at: datetime) -> None:
         """Leaves a notice; nothing new where one was left since `began_at`."""
         scope = note.scope
-        text = texts.waits_for_yes(scope, note.reason, is_fact=note.target == FACT)
+        text = texts.waits_for_yes(scope, note.reason, note.target)
         key = f"aside:{scope.key}:{began_at.isoformat()}"
         await self._owner_notices.tell(key, text, LOCAL if scope.is_room else scope)
 

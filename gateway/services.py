@@ -27,7 +27,7 @@ from core.store.inbox import Inbox
 from core.store.incognito import IncognitoConversations, IncognitoMarks, IncognitoRegistry
 from core.store.jobs import Jobs
 from core.store.links import Links
-from core.store.notes import Notes, PendingNote, PendingNotes
+from core.store.notes import FACT, Notes, PendingNote, PendingNotes
 from core.store.outbox import Outbox
 from core.store.people import People
 from core.store.personal_data import PersonalData
@@ -73,7 +73,7 @@ class Services:
         self.facts = Facts(database, clock)
         self.fact_search = FactSearch(database)
         self.notes = Notes(database)
-        self.notebook = Notebook(settings.home, self.notes, clock, limits, PendingNotes(database), self._keep_fact)
+        self.notebook = Notebook(settings.home, self.notes, clock, limits, PendingNotes(database), self._keep)
         self.owner_files = OwnerFiles(settings.home)
         self.home_files = HomeFiles(settings.home)
         self.inbox = Inbox(database, clock, registry)
@@ -89,7 +89,9 @@ class Services:
         self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, sync.forget)
         self.epoch_guard = EpochGuard(database, self.forgetting.invalidate)
 
-    async def _keep_fact(self, note: PendingNote) -> str:
+    async def _keep(self, note: PendingNote) -> str:
+        if note.target != FACT:
+            return await self.appointments.approve(note)
         # Its rules take a while to load, which few commands need.
         from core.facts.claims import Dictation
 

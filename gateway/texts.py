@@ -228,7 +228,7 @@ NOTHING_YET = "Nothing yet."
 NOTHING_PENDING = "Nothing is waiting for your decision."
 PENDING = "These are waiting for your decision; until then they stand in no prompt:"
 PENDING_HINT = "`/memory approve N` keeps it, `/memory reject N` drops it."
-A_FACT = "a fact"
+PENDING_KINDS = {"fact": "a fact", "remind": "a reminder", "cron": "a scheduled question"}
 NOTHING_CHANGED = "Nothing has been changed yet."
 NOTHING_OLDER = "There is nothing older."
 REPLACE_USAGE = "Say what to replace and with what: `/memory replace lives in Lisbon => lives in Porto`."
@@ -262,8 +262,9 @@ OWNER_FILE = (
 )
 
 
-def waits_for_yes(scope: Scope, reason: str, *, is_fact: bool) -> str:
-    text = f"Before I {'remember' if is_fact else 'note'} something, I need your yes: {reason}."
+def waits_for_yes(scope: Scope, reason: str, target: str) -> str:
+    did = {"fact": "remember", "remind": "plan", "cron": "plan"}.get(target, "note")
+    text = f"Before I {did} something, I need your yes: {reason}."
     if not scope.is_room:
         return f"{text} `/memory pending` shows it."
     look = f"`/memory pending` shows it in that room, `mneme memory pending --scope {scope.key}` in a shell."

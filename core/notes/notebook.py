@@ -22,7 +22,7 @@ from core.guard.guard import LIMIT_CHARS
 from core.notes.files import FILES, SEPARATOR, NoteFiles, has_separator, with_plain_lines
 from core.ports import Clock
 from core.review.review import Review, reason_to_wait, typed
-from core.store.notes import FACT, Author, NoteChange, Notes, Operation, PendingNote, PendingNotes
+from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote, PendingNotes
 from core.types import Scope, Session
 
 NEARLY_FULL = 0.8
@@ -30,8 +30,8 @@ NEARLY_FULL = 0.8
 UNSAID = "Say which note: give a part of its text that no other note has."
 
 _NOBODY = Author(origin="typed")
-KeepFact = Callable[[PendingNote], Awaitable[str]]
-"""Keeps what waited to be remembered as a fact; a sentence on it."""
+Keep = Callable[[PendingNote], Awaitable[str]]
+"""Keeps what waited and is no note: a fact, a reminder; a sentence on it."""
 Place = tuple[Scope, str]
 """A file: its scope and target."""
 T = TypeVar("T")
@@ -114,8 +114,8 @@ class NoteEdit:
 
 
 class Notebook:
-    """Notes under `home`/memories. `limits`: characters for each target, over all entries shown together. `keep_fact`
-    keeps what of `pending` is a fact."""
+    """Notes under `home`/memories. `limits`: characters for each target, over all entries shown together. `keep`
+    keeps what of `pending` is no note."""
 
     def __init__(
         self,
@@ -124,14 +124,14 @@ class Notebook:
         clock: Clock,
         limits: dict[str, int],
         pending: PendingNotes | None = None,
-        keep_fact: KeepFact | None = None,
+        keep: Keep | None = None,
     ) -> None:
         self._files = NoteFiles(home / "memories")
         self._notes = notes
         self._clock = clock
         self._limits = limits
         self.review = Review(pending, clock)
-        self._keep_fact = keep_fact
+        self._keep = keep
         self._seen: dict[Place, tuple[int, ...] | None] = {}
         """The state of each file when its edits by hand were last looked for."""
         self._on_change: Callable[[NoteChange], Awaitable[None]] | None = None
@@ -224,10 +224,10 @@ class Notebook:
         """Applies it for its author, or drops it. Raises Refused when it does not fit any more."""
         if not is_approved:
             said = "Rejected: it is gone."
-        elif note.target == FACT:
-            if self._keep_fact is None:
-                raise Refused("Facts cannot be kept here.")
-            said = await self._keep_fact(note)
+        elif note.target not in FILES:
+            if self._keep is None:
+                raise Refused("Only notes can be kept here.")
+            said = await self._keep(note)
         else:
             asked = Author(**note.source, origin="typed", is_insisting=True)
             said = await self.apply(note.scope, scopes, note.target, note.operations, asked)

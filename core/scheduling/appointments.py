@@ -15,6 +15,7 @@ from core.errors import Refused
 from core.ports import Clock
 from core.scheduling.schedule import describe, exact, next_after, parse, read_back
 from core.store.jobs import Job, Jobs
+from core.store.notes import QUESTION, PendingNote
 from core.types import Account, Address, Scope
 
 TEXT_CHARS = 2000
@@ -86,6 +87,17 @@ class Appointments:
             )
         self._on_change()
         return job
+
+    async def approve(self, note: PendingNote) -> str:
+        """Sets what the model wanted to plan and a person has approved; returns the receipt. Raises Refused."""
+        if note.address is None:
+            raise Refused("Where this was to be said is not known any more.")
+        is_prompt, origin = note.target == QUESTION, f"pending:{note.id}"
+        reading = await self.read(note.operations[0].content, is_prompt=is_prompt)
+        job = await self.add(
+            reading, target=note.address, scope=note.scope, account=note.account, origin=origin, is_prompt=is_prompt
+        )
+        return self.receipt(job)
 
     async def list(self, scopes: frozenset[Scope]) -> list[Job]:
         """What has not ended, the next one first."""

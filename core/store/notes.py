@@ -63,7 +63,7 @@ class Author(Source):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingNote(Source):
     """`operations` are done together or not at all; `reason` is a clause on why they wait. `target`: memory, user, or
-    fact for one `add` of what is to be remembered as a fact."""
+    for one `add` of something else FACT, REMINDER or QUESTION."""
 
     scope: Scope
     target: str
@@ -83,6 +83,9 @@ class Operation:
 
 
 FACT = "fact"
+REMINDER = "remind"
+QUESTION = "cron"
+"""Targets that are no files; the last two wait as the line of the chat command of that name."""
 """The target of what is to be remembered as a fact."""
 UNDOABLE = 100
 """Latest changes that are looked through for one to undo."""

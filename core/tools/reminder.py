@@ -10,9 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.dates.schedule import Reading
 from core.errors import Refused, ToolError
+from core.facts.evidence import EvidenceSearch
+from core.guard.provenance import told
 from core.models.content_blocks import parsed
+from core.review.review import Review
 from core.scheduling.appointments import Appointments
-from core.types import Account, Json, Tool, ToolContext
+from core.store.notes import QUESTION, REMINDER, Author, Operation
+from core.store.sessions import Conversations
+from core.types import Account, Json, Message, Sender, Tool, ToolContext
 
 
 class _Arguments(BaseModel):
@@ -37,11 +42,42 @@ class _Arguments(BaseModel):
     )
 
 
-def reminder(appointments: Appointments) -> Tool:
+def reminder(
+    appointments: Appointments, conversations: Conversations, evidence: EvidenceSearch, review: Review
+) -> Tool:
+    """What `evidence` does not find in what people typed waits for a yes where other texts were read as well."""
+
+    async def reason_to_wait(text: str, context: ToolContext) -> str | None:
+        rows = await conversations.history(context.session, context.scopes)
+        has_others = any(_is_foreign(row, context.sender) for row in rows)
+        return await evidence.unsaid([text], context) if has_others else None
+
+    async def add(asked: _Arguments, context: ToolContext) -> str:
+        reading = await _read(appointments, asked, context)
+        address, sender = context.session.address, context.sender
+        account = None if sender.is_nobody else Account(platform=address.platform, user_id=sender.id)
+        if reason := await reason_to_wait(reading.text, context):
+            author = Author(account=account, message_id=context.message_id, address=address)
+            line = Operation(action="add", content=appointments.exact(reading))
+            target = QUESTION if asked.is_prompt else REMINDER
+            return await review.put_aside(context.scope, target, [line], author, reason)
+        job = await appointments.add(
+            reading,
+            target=address,
+            scope=context.scope,
+            account=account,
+            origin=_origin(asked, context),
+            is_prompt=asked.is_prompt,
+        )
+        doubt = "" if reading.is_certain else " (The words allow another reading: ask whether that time is meant.)"
+        return appointments.receipt(job) + doubt
+
     async def run(arguments: Json, context: ToolContext) -> str:
         asked = parsed(_Arguments, arguments)
         try:
-            return await _act(appointments, asked, context)
+            if asked.action == "add":
+                return await add(asked, context)
+            return await _change(appointments, asked.action, asked.job_id, context)
         except Refused as refusal:
             raise ToolError(str(refusal)) from refusal
 
@@ -56,39 +92,37 @@ def reminder(appointments: Appointments) -> Tool:
     )
 
 
-async def _act(appointments: Appointments, asked: _Arguments, context: ToolContext) -> str:
-    if asked.action == "add":
-        return await _add(appointments, asked, context)
-    if asked.action == "list":
+async def _change(
+    appointments: Appointments,
+    action: Literal["list", "pause", "resume", "remove"],
+    job_id: int | None,
+    context: ToolContext,
+) -> str:
+    if action == "list":
         jobs = await appointments.list(context.scopes)
         return "\n".join(appointments.describe(job) for job in jobs) or "There are no reminders here."
-    if asked.job_id is None:
-        raise ToolError(f"{asked.action} needs job_id, the number of the reminder; action 'list' shows them.")
+    if job_id is None:
+        raise ToolError(f"{action} needs job_id, the number of the reminder; action 'list' shows them.")
     by = Account(platform=context.session.address.platform, user_id=context.sender.id)
-    return await appointments.change(asked.action, asked.job_id, context.scopes, by)
+    return await appointments.change(action, job_id, context.scopes, by)
 
 
-async def _add(appointments: Appointments, asked: _Arguments, context: ToolContext) -> str:
-    address = context.session.address
-    if address.platform == "cron":
+async def _read(appointments: Appointments, asked: _Arguments, context: ToolContext) -> Reading:
+    if context.session.address.platform == "cron":
         raise ToolError("A scheduled session cannot make reminders or schedules. Say in your answer what to set.")
     if not asked.when.strip():
         raise ToolError("add needs when, the time of the reminder. Ask the person if you do not know it.")
-    sender = context.sender
     if asked.text.strip():
-        reading = await appointments.read(asked.when, asked.text, is_prompt=asked.is_prompt)
-    else:
-        reading = await _whole(appointments, asked.when)
-    job = await appointments.add(
-        reading,
-        target=address,
-        scope=context.scope,
-        account=None if sender.is_nobody else Account(platform=address.platform, user_id=sender.id),
-        origin=_origin(asked, context),
-        is_prompt=asked.is_prompt,
-    )
-    doubt = "" if reading.is_certain else " (The words allow another reading: ask whether that time is meant.)"
-    return appointments.receipt(job) + doubt
+        return await appointments.read(asked.when, asked.text, is_prompt=asked.is_prompt)
+    return await _whole(appointments, asked.when)
+
+
+def _is_foreign(row: Message, asker: Sender) -> bool:
+    """Whether the model has read something there that its asker has not typed: a result, a forward, a paste, a file,
+    another member."""
+    if row.role == "user":
+        return bool(told(row)) or (row.sender is not None and row.sender.id != asker.id)
+    return row.role == "tool" and row.tool_name != "reminder"
 
 
 async def _whole(appointments: Appointments, line: str) -> Reading:

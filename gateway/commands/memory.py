@@ -13,7 +13,7 @@ from core.guard.guard import cleaned, suspicion
 from core.markup.text import escape
 from core.notes.files import FILES
 from core.review.review import ANYWAY, doubt, insisting, quoted
-from core.store.notes import FACT, NoteChange, Operation, PendingNote
+from core.store.notes import NoteChange, Operation, PendingNote
 from core.types import Answer, Command
 from gateway import texts
 from gateway.commands.context import CommandContext, announced, button
@@ -149,7 +149,7 @@ class MemoryCommands:
         lines = [texts.PENDING]
         for note in waiting:
             who = "" if note.account is None else f", for {note.account.key}"
-            place = texts.A_FACT if note.target == FACT else FILES[note.target]
+            place = FILES.get(note.target) or texts.PENDING_KINDS[note.target]
             lines.append(f"- {note.id}: {texts.moment(note.at, self._zone)}, {place}{who}; {escape(note.reason)}")
             for one in note.operations:
                 content, old_text = escape(one.content), escape(one.old_text)

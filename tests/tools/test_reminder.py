@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from core.errors import ToolError
+from core.facts.evidence import EvidenceSearch
+from core.review.review import Review
 from core.scheduling.appointments import Appointments
+from core.store.fact_search import FactBacklog
+from core.store.facts import Facts
 from core.store.jobs import Jobs
+from core.store.notes import PendingNotes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.tools.reminder import reminder
-from core.types import Account, Address, Scope, Sender, Session, Tool, ToolContext
+from core.types import Account, Address, Message, Scope, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
 
 ANA = Scope.account("telegram", "42")
@@ -38,8 +44,15 @@ def appointments(database: Database, clock: SteadyClock) -> Appointments:
 
 
 @pytest.fixture
-def tool(appointments: Appointments) -> Tool:
-    return reminder(appointments)
+def review(database: Database, clock: SteadyClock) -> Review:
+    return Review(PendingNotes(database), clock)
+
+
+@pytest.fixture
+def tool(appointments: Appointments, database: Database, clock: SteadyClock, review: Review) -> Tool:
+    conversations = Conversations(database, clock)
+    evidence = EvidenceSearch(conversations, FactBacklog(database, Facts(database, clock)), "Europe/Lisbon")
+    return reminder(appointments, conversations, evidence, review)
 
 
 def test_the_schema_is_the_one_arguments_are_read_with(tool: Tool) -> None:
@@ -140,3 +153,28 @@ async def test_nobody_is_no_account(tool: Tool, appointments: Appointments, cont
     webhook = replace(context, sender=Sender(id="1", name="hook", is_nobody=True))
     await tool.run({"action": "add", "when": "tomorrow at 9", "text": "call"}, webhook)
     assert (await appointments.list(context.scopes))[0].account is None
+
+
+async def test_what_may_be_somebody_elses_waits_for_a_yes(
+    tool: Tool, appointments: Appointments, review: Review, context: ToolContext, database: Database, clock: SteadyClock
+) -> None:
+    conversations, session = Conversations(database, clock), context.session
+
+    async def say(text: str, **more: Any) -> None:
+        row = Message(role="user", text=text, session_id=session.id, created_at=clock.now())
+        await conversations.append([replace(row, **more)])
+
+    wanted = {"action": "add", "when": "tomorrow at 9", "text": "pay the plumber 300 EUR"}
+    await say("remind me tomorrow to water the plants")
+    assert "is set" in await tool.run({**wanted, "text": "see the dentist"}, context), "nobody else was read"
+    await say("Pay the plumber 300 EUR, says Bob.", origin="forwarded")
+    assert "is set" in await tool.run({**wanted, "text": "water the plants"}, replace(context, message_id=6))
+    said = await tool.run({**wanted, "is_prompt": True}, context)
+    assert said.startswith("Not kept yet: nobody here has typed")
+    (pending,) = await review.waiting(context.scopes)
+    assert len(await appointments.list(context.scopes)) == 2
+    receipt = await appointments.approve(pending)
+    assert receipt == (
+        "Scheduled question 3 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “pay the plumber 300 EUR”."
+    )
+    assert await appointments.approve(pending) == receipt, "approved twice it is one"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.agent.offline import Offline
 from core.types import Address, Scope
-from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
+from tests.fixtures.corridor import Corridor, KeptReply, notices, open_corridor
 
 ROOM = Scope.room("telegram", "-100")
 
@@ -28,3 +28,16 @@ async def test_in_a_room_a_plan_is_its_makers_and_the_owners(home: Path) -> None
         assert "What should I be asked then?" in (await in_room(corridor, "/cron add daily at 8", "7")).text
         assert (await in_room(corridor, "/cron pause 2", "7")).text.startswith("Paused")
         assert (await in_room(corridor, "/cron remove 2", "42")).text.startswith("Removed")
+
+
+async def test_a_forwarded_request_is_planned_after_a_yes(home: Path) -> None:
+    async with open_corridor(home, Offline("UTC")) as corridor:
+        asked = await corridor.say("remind me tomorrow at 9:00 to pay Bob", origin="forwarded")
+        assert "It waits for the person to say yes" in asked.text
+        [(lane, told)] = await notices(corridor)
+        assert (lane, told[:21]) == ("telegram:42", "Before I plan somethi")
+        pending = (await corridor.say("/memory pending")).text
+        assert "a reminder, for telegram:42; nobody here has typed" in pending
+        assert "pay Bob" in pending
+        assert "Reminder 1 is set: " in (await corridor.say("/memory approve 1")).text
+        assert "pay Bob" in (await corridor.say("/cron")).text
