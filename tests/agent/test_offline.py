@@ -346,7 +346,7 @@ async def test_through_the_house(home: Path) -> None:
         assert await corridor.services.notebook.entries(owner, "memory") == ["The code is 4711"]
         certain = await corridor.say("Remind me tomorrow at 9 to call Bob")
         assert certain.text.startswith("Reminder 1 is set:")
-        assert certain.text.endswith("call Bob")
+        assert certain.text.endswith("“call Bob”.")
         uncertain = await corridor.say("Remind me tomorrow at 5 to call Bob")
         assert uncertain.text.startswith("I could not do that:")
         assert len(await corridor.services.jobs.of(owner)) == 1
