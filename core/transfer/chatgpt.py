@@ -12,8 +12,7 @@ from typing import Any, BinaryIO
 from core.store.archive import Skipped, TransferRecord
 from core.transfer.formats import (
     EMPTY,
-    THOUGHTS,
-    TOOLS,
+    HIDDEN,
     Choices,
     Conversation,
     from_seconds,
@@ -24,20 +23,13 @@ from core.transfer.formats import (
 )
 from core.types import Address, Role
 
-HIDDEN = "hidden messages of the system"
-INSTRUCTIONS = "copies of the custom instructions"
 ABANDONED = "messages that were edited away or answered anew"
 
 _KEYS = ("mapping", "current_node", "conversation_id", "id", "title", "create_time")
 _READERS = ("all", "python")
 _DOCUMENTS = "canmore."
 """Recipients whose messages a person sees: everybody, code that was run, documents that were written."""
-_UNSHOWN = {
-    "thoughts": THOUGHTS,
-    "reasoning_recap": THOUGHTS,
-    "user_editable_context": INSTRUCTIONS,
-    "model_editable_context": INSTRUCTIONS,
-}
+_UNSHOWN = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
 _POINTERS = {
     "image_asset_pointer": "[image]",
     "audio_asset_pointer": "[audio]",
@@ -77,20 +69,14 @@ def _conversation(values: dict[str, Any], choices: Choices) -> Iterator[Transfer
 
 
 def _path(nodes: dict[str, Any], current: Any) -> list[str]:
-    """Keys from the root to the current node; to the latest leaf where no current node is named."""
+    """Keys from the root to the current node; to the last leaf where no current node is named."""
     if not isinstance(current, str) or current not in nodes:
-        leaves = [key for key, node in nodes.items() if not node.get("children")]
-        current = max(leaves, key=lambda key: _time(nodes[key]), default=None)
+        current = next((key for key in reversed(nodes) if not nodes[key].get("children")), None)
     path: dict[str, None] = {}
     while isinstance(current, str) and current in nodes and current not in path:
         path[current] = None
         current = nodes[current].get("parent")
     return list(path)[::-1]
-
-
-def _time(node: dict[str, Any]) -> float:
-    at = from_seconds(mapping(node.get("message")).get("create_time"))
-    return at.timestamp() if at else 0.0
 
 
 def _role(message: dict[str, Any]) -> object:
@@ -101,14 +87,14 @@ def _text(message: dict[str, Any]) -> str | Skipped:
     """What the page shows of a message, or why it does not show it."""
     role, metadata, content = _role(message), mapping(message.get("metadata")), mapping(message.get("content"))
     recipient = str(message.get("recipient") or "all")
-    if reason := _UNSHOWN.get(str(content.get("content_type"))):
-        return Skipped(reason=reason)
-    if role == "tool":
-        return Skipped(reason=TOOLS)
-    if role not in ("user", "assistant") or metadata.get("is_visually_hidden_from_conversation"):
+    is_shown = (
+        role in ("user", "assistant")
+        and content.get("content_type") not in _UNSHOWN
+        and not metadata.get("is_visually_hidden_from_conversation")
+        and (role == "user" or recipient in _READERS or recipient.startswith(_DOCUMENTS))
+    )
+    if not is_shown:
         return Skipped(reason=HIDDEN)
-    if role == "assistant" and recipient not in _READERS and not recipient.startswith(_DOCUMENTS):
-        return Skipped(reason=TOOLS)
     names = (mapping(attachment).get("name") for attachment in listed(metadata.get("attachments")))
     parts = [*(f"[file: {name}]" for name in names if name), *_parts(content, recipient)]
     return "\n".join(part for part in parts if part.strip()) or Skipped(reason=EMPTY)

@@ -11,9 +11,8 @@ from typing import Any, BinaryIO
 
 from core.store.archive import Skipped, TransferRecord
 from core.transfer.formats import (
+    HIDDEN,
     SHAPELESS,
-    THOUGHTS,
-    TOOLS,
     Choices,
     Conversation,
     from_text,
@@ -24,13 +23,11 @@ from core.transfer.formats import (
 )
 from core.types import Address, Role
 
-OTHER = "blocks of a kind that has no text"
 LONG = "attachments of which only the beginning was taken"
 
 ATTACHMENT_CHARS = 100_000
 _KEYS = ("chat_messages", "uuid", "name", "created_at")
 _ROLES: dict[str, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
-_UNSAID = {"thinking": THOUGHTS, "redacted_thinking": THOUGHTS, "tool_use": TOOLS, "tool_result": TOOLS}
 
 
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
@@ -72,7 +69,7 @@ def _said(message: dict[str, Any]) -> Iterator[str | Skipped]:
         if block.get("type") == "text" and isinstance(block.get("text"), str):
             yield block["text"]
         else:
-            yield Skipped(reason=_UNSAID.get(str(block.get("type")), OTHER))
+            yield Skipped(reason=HIDDEN)
 
 
 def _attached(message: dict[str, Any]) -> Iterator[str | Skipped]:

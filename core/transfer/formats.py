@@ -28,8 +28,7 @@ HOME = Scope.account("terminal", "local")
 EMPTY = "messages without text or media"
 TIMELESS = "messages without a time"
 SHAPELESS = "entries of an unknown shape"
-THOUGHTS = "thoughts of the model"
-TOOLS = "what tools were asked and answered"
+HIDDEN = "messages and parts that are not shown there (thoughts, tools, the system's, undone, copies)"
 
 DEEPEST = 100
 """Exports are 20 levels deep at most; deeper is an attack or an accident."""

@@ -14,15 +14,8 @@ from typing import Any
 from core.store.archive import Skipped, TransferRecord
 from core.store.engine import Row
 from core.store.sqlite.hermes import HermesStore
-from core.transfer.formats import Choices, Conversation, from_seconds, mapping
+from core.transfer.formats import HIDDEN, Choices, Conversation, from_seconds, mapping
 from core.types import Address, Role
-
-UNDONE = "messages that were undone"
-HELPERS = "messages of helpers (subagents, integrations)"
-SUMMARIES = "summaries of compressed conversations"
-COPIES = "copies that compression made"
-SYSTEM = "messages of the system"
-RECALLED = "what tools for recall and memory returned"
 
 NOTES = {"memory": "MEMORY.md", "user": "USER.md"}
 _NOTE_SEPARATOR = re.compile(r"(?m)^\s*§\s*$")
@@ -60,14 +53,10 @@ def read(path: Path, title: str, choices: Choices) -> Iterator[TransferRecord | 
             )
             copies = _Copies(store, session["id"])
             for row in store.messages(session["id"]):
-                reason = _hidden(session, row)
                 at = from_seconds(row["timestamp"]) or from_seconds(session["started_at"])
                 role = _ROLES.get(row["role"], "user")
-                is_copy = copies.has(row)
                 record = conversation.record(role, _text(row["content"]), at, str(row["id"]))
-                if reason or (is_copy and isinstance(record, TransferRecord)):
-                    record = Skipped(reason=reason or COPIES)
-                yield record
+                yield Skipped(reason=HIDDEN) if copies.has(row) or _is_hidden(session, row) else record
 
 
 def notes(store: Path) -> dict[str, list[str]]:
@@ -82,17 +71,15 @@ def notes(store: Path) -> dict[str, list[str]]:
     return found
 
 
-def _hidden(session: Row, row: Row) -> str | None:
-    """Why Hermes does not show a message, if so."""
-    if row["active"] == 0 and not row["compacted"]:
-        return UNDONE
-    if session["source"] in _HELPERS:
-        return HELPERS
-    if row["role"] not in _ROLES:
-        return SYSTEM
-    if row["role"] == "tool" and row["tool_name"] in _RECALL_TOOLS:
-        return RECALLED
-    return SUMMARIES if _text(row["content"]).startswith(_SUMMARY_STARTS) else None
+def _is_hidden(session: Row, row: Row) -> bool:
+    """Whether Hermes does not show a message: undone, of a helper, the system's, a summary, what recall returned."""
+    return (
+        (row["active"] == 0 and not row["compacted"])
+        or session["source"] in _HELPERS
+        or row["role"] not in _ROLES
+        or (row["role"] == "tool" and row["tool_name"] in _RECALL_TOOLS)
+        or _text(row["content"]).startswith(_SUMMARY_STARTS)
+    )
 
 
 class _Copies:

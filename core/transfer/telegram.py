@@ -25,7 +25,6 @@ from core.transfer.formats import (
 from core.types import Address, Role
 
 SERVICE = "service messages (joined, pinned, called, …)"
-UNSUPPORTED = "messages that Telegram did not export (unsupported)"
 
 _CHATS = ("", "chats.list.item.", "left_chats.list.item.")
 _HEAD = ("name", "type", "id")
@@ -76,7 +75,7 @@ def _record(conversation: Conversation, message: Any, bot: str) -> TransferRecor
     if not isinstance(message, dict) or not isinstance(message.get("id"), int):
         return Skipped(reason=SHAPELESS)
     if message.get("type") in ("service", "unsupported"):
-        return Skipped(reason=SERVICE if message["type"] == "service" else UNSUPPORTED)
+        return Skipped(reason=SERVICE)
     # Exports from before 2022 have only the local time of the computer that made them.
     choices = conversation.choices
     at = from_seconds(message.get("date_unixtime")) or from_text(message.get("date"), choices.zone)

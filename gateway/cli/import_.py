@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -132,14 +133,11 @@ def _show(report: ImportReport, source: Source, as_json: bool) -> None:
 
 
 def _show_unseen(report: ImportReport, own: frozenset[Scope]) -> None:
-    unseen = [(scope.key, number) for scope, number in report.scopes.most_common() if scope not in own]
-    for key, number in unseen[:SCOPES]:
-        name = key if key.isprintable() else repr(key)
+    """Names the scopes of messages that the owner does not see, those of most messages."""
+    for scope, number in Counter({one: n for one, n in report.scopes.items() if one not in own}).most_common(SCOPES):
+        name = scope.key if scope.key.isprintable() else repr(scope.key)
         belong = "message belongs" if number == 1 else "messages belong"
         say(f"{number:,} {belong} to {name}, which `--scope {shlex.quote(name)}` shows.")
-    if len(unseen) > SCOPES:
-        rest = sum(number for _, number in unseen[SCOPES:])
-        say(f"{texts.counted(rest, 'more message')} belong to {texts.counted(len(unseen) - SCOPES, 'other scope')}.")
 
 
 async def _take_notes(

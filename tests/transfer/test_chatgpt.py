@@ -9,7 +9,7 @@ from typing import Any
 
 from core.store.archive import TransferRecord
 from core.transfer import chatgpt
-from core.transfer.formats import EMPTY, SHAPELESS, THOUGHTS, TIMELESS, TOOLS, Choices
+from core.transfer.formats import EMPTY, HIDDEN, SHAPELESS, TIMELESS, Choices
 from tests.fixtures.exports import NOON, chatgpt_conversation, chatgpt_node
 from tests.fixtures.taking import sorted_out
 
@@ -38,11 +38,11 @@ def test_the_path_to_the_current_node_is_taken() -> None:
     assert first.at == datetime(2026, 5, 3, 12, 0, 0, 250_000, tzinfo=UTC)
 
 
-def test_without_a_current_node_the_latest_leaf_counts() -> None:
+def test_without_a_current_node_the_last_leaf_counts() -> None:
     nodes = [
         chatgpt_node("q", "root", text="Q"),
-        chatgpt_node("a1", "q", "assistant", "later", create_time=NOON + 9),
-        chatgpt_node("a2", "q", "assistant", "earlier", create_time=NOON + 5),
+        chatgpt_node("a1", "q", "assistant", "earlier"),
+        chatgpt_node("a2", "q", "assistant", "later"),
     ]
     for current in (None, "gone"):
         taken, _ = read([chatgpt_conversation(nodes, current)])
@@ -55,7 +55,7 @@ def test_a_circle_ends() -> None:
     assert [line.text for line in taken] == ["B", "A"]
 
 
-def test_what_the_page_hides_is_counted_by_reason() -> None:
+def test_what_the_page_hides_is_counted() -> None:
     hidden = {"is_visually_hidden_from_conversation": True}
     nodes = [
         chatgpt_node("1", "root", "system", ""),
@@ -71,13 +71,7 @@ def test_what_the_page_hides_is_counted_by_reason() -> None:
     ]
     taken, skipped = read([chatgpt_conversation(nodes, "10")])
     assert [line.text for line in taken] == ["search for it", "found"]
-    assert skipped == {
-        chatgpt.HIDDEN: 2,
-        chatgpt.INSTRUCTIONS: 1,
-        TOOLS: 2,
-        THOUGHTS: 2,
-        EMPTY: 1,
-    }
+    assert skipped == {HIDDEN: 7, EMPTY: 1}
 
 
 def test_code_documents_and_parts_are_kept_as_text() -> None:

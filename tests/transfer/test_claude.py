@@ -9,7 +9,7 @@ from typing import Any
 
 from core.store.archive import TransferRecord
 from core.transfer import claude
-from core.transfer.formats import EMPTY, SHAPELESS, THOUGHTS, TIMELESS, TOOLS, Choices
+from core.transfer.formats import EMPTY, HIDDEN, SHAPELESS, TIMELESS, Choices
 from tests.fixtures.exports import claude_conversation, claude_message
 from tests.fixtures.taking import sorted_out
 
@@ -41,7 +41,7 @@ def test_blocks_that_are_no_text_are_counted_and_placeholders_do_not_appear() ->
     flat = "Let me look.\n```\nThis block is not supported on your current device yet.\n```\nAt noon."
     (line,), skipped = read([claude_conversation([claude_message(1, "assistant", flat, content=blocks)])])
     assert line.text == "Let me look.\nAt noon."
-    assert skipped == {THOUGHTS: 1, TOOLS: 2, claude.OTHER: 2}
+    assert skipped == {HIDDEN: 5}
 
 
 def test_older_exports_have_only_a_flat_text() -> None:

@@ -15,7 +15,7 @@ from core.errors import HistoryError
 from core.store.archive import Archive
 from core.store.sqlite.database import Database
 from core.transfer import hermes
-from core.transfer.formats import EMPTY, HOME, Choices, read_lines, to_line
+from core.transfer.formats import EMPTY, HIDDEN, HOME, Choices, read_lines, to_line
 from core.transfer.source import Source
 from tests.fixtures.exports import HERMES_TABLES, NOON, fill, hermes_store, zipped
 from tests.fixtures.taking import sorted_out, taken_from
@@ -67,11 +67,8 @@ def test_what_hermes_hides_is_counted_by_reason(tmp_path: Path) -> None:
     taken, skipped = taken_from(path)
     assert [line.text for line in taken] == ["kept"]
     assert skipped == {
-        hermes.UNDONE: 1,
-        hermes.SYSTEM: 1,
+        HIDDEN: 4,
         EMPTY: 1,
-        hermes.RECALLED: 1,
-        hermes.HELPERS: 1,
     }
 
 
@@ -126,7 +123,7 @@ def test_a_compressed_conversation_is_taken_once(tmp_path: Path) -> None:
     path = hermes_store(tmp_path / "state.db", [SESSION], [*archived, summary, *kept, *later])
     taken, skipped = taken_from(path)
     assert [line.text for line in taken] == ["one", "yes", "two", "yes"]
-    assert skipped == {hermes.SUMMARIES: 1, hermes.COPIES: 2}
+    assert skipped == {HIDDEN: 3}
 
 
 def test_columns_that_an_older_one_lacks_are_absent(tmp_path: Path) -> None:

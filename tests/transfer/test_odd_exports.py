@@ -29,9 +29,7 @@ from tests.fixtures.exports import (
 
 pytestmark = pytest.mark.slow
 
-ODD: tuple[Any, ...] = (
-    None, True, -1, 10**30, 1e300, "", "x\ud800\0y", "9" * 200, [], [["ferry"], None], {}, {"type": ["ferry"]},
-)  # fmt: skip
+ODD: tuple[Any, ...] = (None, True, 10**30, "x\ud800\0y", "9" * 200, [["ferry"], None], {"type": ["ferry"]})
 Place = tuple[str | int, ...]
 
 

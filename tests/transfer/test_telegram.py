@@ -143,8 +143,7 @@ def test_what_is_not_taken_is_counted_by_reason() -> None:
     taken, skipped = read(telegram_chat(odd))
     assert [line.id for line in taken] == ["10"]
     assert skipped == {
-        telegram.SERVICE: 2,
-        telegram.UNSUPPORTED: 1,
+        telegram.SERVICE: 3,
         TIMELESS: 1,
         SHAPELESS: 2,
     }
