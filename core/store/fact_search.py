@@ -10,13 +10,12 @@ from core.store.engine import Connection, Row
 from core.store.facts import COLUMNS, Fact, Facts, Scopes, fact_of
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, scope_parameter, session_of, visible
 from core.store.sqlite.database import Database
-from core.store.sqlite.dialect import in_list, list_rows, list_value
+from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.fact_index import text_scores, write_facts
 from core.types import Message, Scope, Session
 
 CANDIDATES = 200
 NEAR_TIES = 1_000
-NAMES = 20
 
 _RELATED = f"""
 WITH near AS (
@@ -60,21 +59,14 @@ SELECT MAX(at) FROM (
     UNION ALL SELECT MAX(received_at) FROM inbox
 )
 """
-_ENTITIES = f"""
-SELECT id FROM entities WHERE {visible("entities.scope_id")} AND {in_list("name", "names")} ORDER BY facts LIMIT :limit
+_BY_NAME = f"""
+SELECT fact_entities.fact_id AS fact_id, COUNT(*) AS names FROM entities
+JOIN fact_entities ON fact_entities.entity_id = entities.id
+WHERE {visible("entities.scope_id")} AND {in_list("entities.name", "names")}
+GROUP BY fact_entities.fact_id HAVING COUNT(*) >= :least
+ORDER BY names DESC, fact_entities.fact_id DESC LIMIT :limit
 """
-"""The rarest name first, so that a common one costs nothing."""
-_TOGETHER = f"""
-SELECT first.fact_id AS fact_id FROM fact_entities AS first CROSS JOIN facts ON facts.id = first.fact_id
-WHERE first.entity_id = :rarest AND (facts.closed_at IS NULL) = :is_open AND NOT EXISTS (
-    SELECT 1 FROM {list_rows("others")} AS other WHERE NOT EXISTS (
-        SELECT 1 FROM fact_entities AS second
-        WHERE second.entity_id = other.value AND second.fact_id = first.fact_id
-    )
-)
-ORDER BY first.fact_id DESC LIMIT :limit
-"""
-"""The facts of the rarest name that hold the others too, the latest first; the tables are read in this order."""
+"""The facts with at least so many of the names, most names first, then the latest."""
 
 
 class FactSearch:
@@ -94,7 +86,8 @@ class FactSearch:
                 f"SELECT id FROM scopes WHERE {visible('scopes.id')}", {"scopes": scope_parameter(scopes)}
             )
             scores = text_scores(connection, terms, [int(row["id"]) for row in own], limit)
-            names = _by_name(connection, keys, scopes, limit)
+            values = {"scopes": scope_parameter(scopes), "names": list_value(keys), "least": 1, "limit": limit}
+            names = {row["fact_id"]: row["names"] for row in connection.execute(_BY_NAME, values)}
             chosen = sorted({*scores, *names}, key=lambda id: (-names.get(id, 0), -scores.get(id, 0.0), -id))[:limit]
             found = _facts(connection, chosen, scopes)
             return [(fact, scores.get(fact.id, 0.0), names.get(fact.id, 0)) for fact in found]
@@ -103,13 +96,14 @@ class FactSearch:
 
     async def of_entities(self, keys: Sequence[str], scopes: Scopes, limit: int = 10) -> list[Fact]:
         """The facts about all of these names together: open ones first, then the latest."""
-
-        def work(connection: Connection) -> list[Fact]:
-            found = [fact_id for scope in scopes for fact_id in _together(connection, keys, scope, limit)]
-            facts = _facts(connection, found, scopes)
-            return sorted(facts, key=lambda fact: (not fact.is_open, -fact.said_at.timestamp()))[:limit]
-
-        return await self._database.read(work)
+        names = sorted({key for key in keys if key})
+        if not names:
+            return []
+        values = {"names": list_value(names), "least": len(names)}
+        found = await self._select(_BY_NAME, scopes, CANDIDATES, **values)
+        ids = [row["fact_id"] for row in found]
+        facts = await self._database.read(lambda connection: _facts(connection, ids, scopes))
+        return sorted(facts, key=lambda fact: (not fact.is_open, -fact.said_at.timestamp()))[:limit]
 
     async def related(self, keys: Sequence[str], scopes: Scopes, limit: int = 10) -> list[tuple[str, int]]:
         """The names that stand in facts together with these, as (name as written, in how many), most first."""
@@ -145,33 +139,6 @@ class FactSearch:
     async def _select(self, statement: str, scopes: Scopes, limit: int = -1, **values: object) -> list[Row]:
         bound = {"scopes": scope_parameter(scopes), "limit": rows.bounded(limit), **values}
         return await self._database.fetch_all(statement, bound)
-
-
-def _by_name(connection: Connection, keys: Sequence[str], scopes: Scopes, limit: int) -> dict[int, int]:
-    """How many of the names, by fact id; of a common name the latest facts."""
-    found: dict[int, int] = {}
-    values = {"scopes": scope_parameter(scopes), "names": list_value(keys), "limit": NAMES}
-    for entity in connection.execute(_ENTITIES, values).fetchall():
-        for row in connection.execute(
-            "SELECT fact_id FROM fact_entities WHERE entity_id = :entity ORDER BY fact_id DESC LIMIT :limit",
-            {"entity": entity["id"], "limit": limit},
-        ):
-            found[row["fact_id"]] = found.get(row["fact_id"], 0) + 1
-    return found
-
-
-def _together(connection: Connection, keys: Sequence[str], scope: Scope, limit: int) -> list[int]:
-    names = list(dict.fromkeys(key for key in keys if key))
-    values = {"scopes": scope_parameter((scope,)), "names": list_value(names), "limit": -1}
-    entities = [row["id"] for row in connection.execute(_ENTITIES, values)]
-    if not names or len(entities) < len(names):
-        return []
-    found: list[int] = []
-    for is_open in (True, False):
-        asked = {"rarest": entities[0], "others": list_value(entities[1:]), "is_open": is_open}
-        if len(found) < limit:
-            found += [row["fact_id"] for row in connection.execute(_TOGETHER, asked | {"limit": limit - len(found)})]
-    return found
 
 
 def _facts(connection: Connection, fact_ids: Sequence[int], scopes: Scopes) -> list[Fact]:
