@@ -53,24 +53,23 @@ def streamed(text: str, size: int) -> str:
 @pytest.mark.parametrize(
     ("text", "clean"),
     [
-        (f"{BLOCK}\nHello", "Hello"),
-        (f"Well.\n\n{BLOCK}\n\nShe lives in Porto.", "Well.\n\n\nShe lives in Porto."),
-        (f"Sure! {BLOCK} Porto.", "Sure! Porto."),
+        (f"{BLOCK}\nHello", "\nHello"),
+        (f"Well.\n\n{BLOCK}\n\nShe lives in Porto.", "Well.\n\n\n\nShe lives in Porto."),
+        (f"Sure! {BLOCK} Porto.", "Sure!  Porto."),
         (f"Sure!{BLOCK} Porto.", "Sure! Porto."),
         (f"Sure! {OPENING}\n  {NOTE} and so on", "Sure! "),
-        (f"Sure: {OPENING}\n- Ana lives in Porto.", "Sure: "),
-        ("Sure. <memory-context>Ana lives in Porto.</memory-context> Yes.", "Sure. Yes."),
-        ("Sure. <memory-context> Ana lives in Porto. </memory-context> Yes.", "Sure. Yes."),
+        ("Sure. <memory-context>Ana lives in Porto.</memory-context> Yes.", "Sure.  Yes."),
+        ("Sure. <memory-context> Ana lives in Porto. </memory-context> Yes.", "Sure.  Yes."),
         (f"Sure. {NOTE} Porto.", "Sure.  Porto."),
-        (BLOCK.upper() + "\nHello", "Hello"),
-        ("<memory-context>\nsecret\n</memory-context>\nHello", "Hello"),
+        (BLOCK.upper() + "\nHello", "\nHello"),
+        ("<memory-context>\nsecret\n</memory-context>\nHello", "\nHello"),
         ("<memory-context>\nsecret that never ends", ""),
         ("Hello\n<memory-context>", "Hello\n"),
         (f"Hello\n{OPENING}   \n{NOTE}", "Hello\n"),
         (f"> {OPENING}\n> {NOTE}", "> "),
-        (f"{BLOCK}\n{BLOCK}\nHello", "Hello"),
-        (f"an `open tick\n{BLOCK}\nHello", "an `open tick\nHello"),
-        (f"```xml\n{BLOCK}\n```\nThat is the block.", "```xml\n```\nThat is the block."),
+        (f"{BLOCK}\n{BLOCK}\nHello", "\n\nHello"),
+        (f"an `open tick\n{BLOCK}\nHello", "an `open tick\n\nHello"),
+        (f"```xml\n{BLOCK}\n```\nThat is the block.", "```xml\n\n```\nThat is the block."),
         (f"`` ` {OPENING}{NOTE} ``", "`` ` "),
         (f"**{OPENING}** {NOTE}", "**(memory-context)** "),
     ],
@@ -126,8 +125,8 @@ def test_text_is_held_back_only_where_a_block_may_begin() -> None:
     assert scrubber.feed("Hello wor") == "Hello wor"
     assert scrubber.feed("ld\n<") == "ld\n"
     assert scrubber.feed("b") == "<b"
-    assert scrubber.feed("> `<memory-context>` it") == "> `(memory-context)` it"
-    assert scrubber.feed("\n<memory-context>") == "\n"
+    assert scrubber.feed("> `<memory-context>` it") == "> `"
+    assert scrubber.feed("\n<memory-context>") == "(memory-context)` it\n"
     assert scrubber.feed(" no") == ""
     assert scrubber.feed("thing\n") == "(memory-context) nothing\n"
     assert scrubber.close() == ""
@@ -137,7 +136,7 @@ def test_a_closed_scrubber_is_as_new() -> None:
     scrubber = Scrubber()
     scrubber.feed("```\n<memory-context>\n")
     scrubber.close()
-    assert scrubber.feed(f"{BLOCK}\nx") == "x"
+    assert scrubber.feed(f"{BLOCK}\nx") == "\nx"
 
 
 def test_long_text_takes_linear_time() -> None:
@@ -160,4 +159,4 @@ def test_the_cuts_do_not_matter(text: str, data: st.DataObject) -> None:
 @given(texts.filter(lambda text: set(text).isdisjoint("`~<[\\")))
 def test_a_block_on_its_own_lines_never_gets_through(text: str) -> None:
     clean = scrub(f"{text}\n{BLOCK}\n{text}")
-    assert clean == f"{text}\n{text}"
+    assert clean == f"{text}\n\n{text}"
