@@ -190,14 +190,16 @@ class StreamedReply:
                 await self._post(_PLACEHOLDER, None)
             await self._edit(index, part, None)
 
-    async def _finish_part(self, index: int, part: StyledText, answer: Answer | None) -> None:
+    async def _finish_part(
+        self, index: int, part: StyledText, answer: Answer | None, *, is_replacing: bool = False
+    ) -> None:
         """A message that is gone or cannot be edited is replaced by the next one, or a new one, and removed."""
         if index == len(self._posted):
-            await self._post(part, answer)
+            await self._post(part, answer, is_last=answer is not None and not is_replacing)
         elif not await self._is_edited(index, part, answer):
             unusable = self._posted.pop(index)
             try:
-                await self._finish_part(index, part, answer)
+                await self._finish_part(index, part, answer, is_replacing=True)
             except DeliveryError:
                 self._posted.insert(index, unusable)
                 raise
@@ -224,13 +226,13 @@ class StreamedReply:
             await self._api.edit(message_id, part, answer)
             self._posted[index] = (message_id, part)
 
-    async def _post(self, part: StyledText, answer: Answer | None) -> None:
+    async def _post(self, part: StyledText, answer: Answer | None, *, is_last: bool = False) -> None:
         """The nonce counts recorded messages, so that a replacement gets a new one."""
         assert self._record is not None
         message_id = await self._api.post(part, answer, f"{self._record.key}:{self._recorded}")
         self._posted.append((message_id, part))
         self._recorded += 1
-        await self._record.record(message_id)
+        await self._record.record(message_id, is_last=is_last)
 
     async def _remove_from(self, first: int, end: int) -> None:
         for index in range(end - 1, first - 1, -1):

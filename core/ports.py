@@ -27,8 +27,9 @@ class DeliveryRecord(Protocol):
     def posted(self) -> Sequence[str]:
         """Ids of the platform messages made so far, also by earlier processes, in order."""
 
-    async def record(self, message_id: str) -> None:
-        """Durable when it returns; while the store is out of order it is written later."""
+    async def record(self, message_id: str, *, is_last: bool = False) -> None:
+        """Durable when it returns; while the store is out of order it is written later. One that `is_last`, after which
+        nothing is done any more, becomes durable with the end of the delivery."""
 
 
 class Reply(Protocol):

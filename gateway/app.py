@@ -201,7 +201,7 @@ async def build_router(
 ) -> tuple[Router, Commands, MemoryManager]:
     """The way of a message through the core, without platforms. The caller shuts the memory down."""
     settings, zone = services.settings, services.settings.general.zone
-    model = MeteredModel(model, services.usage_log, services.clock, settings.model.cache)
+    metered = MeteredModel(model, services.usage_log, services.clock, settings.model.cache)
     helper = None if helper is None else MeteredModel(helper, services.usage_log, services.clock, settings.model.cache)
     owner_notices = OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, on_wake)
     memory = _memory(services, _memories(services, helper), owner_notices, on_wake)
@@ -218,7 +218,7 @@ async def build_router(
     core_tools = [session_search(recall, zone), reminders]
     tools = [*await memory.tools([tool.name for tool in core_tools]), *core_tools]
     agent = Agent(
-        model=model,
+        model=metered,
         conversations=services.conversations,
         sessions=sessions,
         user_messages=UserMessages(memory, zone, settings.memory.prefetch_chars),

@@ -33,16 +33,16 @@ class _Record:
     """Fills the role DeliveryRecord. `keep` None: for what is not in the outbox."""
 
     def __init__(
-        self, key: str, posted: Sequence[str] = (), keep: Callable[[str], Awaitable[None]] | None = None
+        self, key: str, posted: Sequence[str] = (), keep: Callable[[str, bool], Awaitable[None]] | None = None
     ) -> None:
         self.key = key
         self.posted = list(posted)
         self._keep = keep
 
-    async def record(self, message_id: str) -> None:
+    async def record(self, message_id: str, *, is_last: bool = False) -> None:
         self.posted.append(message_id)
         if self._keep is not None:
-            await self._keep(message_id)
+            await self._keep(message_id, is_last)
 
 
 class Delivery:
@@ -57,6 +57,8 @@ class Delivery:
         """The lock of each address that something is being delivered to, and of those that wait for it."""
         self._left: dict[str, set[str]] = {}
         """By address: the keys left to the worker, who is called whenever something before them has been sent."""
+        self._last_posted: dict[str, str] = {}
+        """By key: the last message of an answer, recorded as its delivery ends."""
         self._unwritten: deque[Write] = deque()
         self._give_up_handlers: dict[str, Callable[[str], Awaitable[None]]] = {}
         self.on_due: Callable[[], None] = lambda: None
@@ -96,8 +98,11 @@ class Delivery:
     def begin(self, outbox_item: OutboxItem, reply: Reply) -> None:
         """Shows typing; what is posted is recorded."""
 
-        async def keep(message_id: str) -> None:
-            await self._write(partial(self._outbox.record, outbox_item.key, message_id))
+        async def keep(message_id: str, is_last: bool) -> None:
+            if is_last:
+                self._last_posted[outbox_item.key] = message_id
+            else:
+                await self._write(partial(self._outbox.record, outbox_item.key, message_id))
 
         reply.begin(_Record(outbox_item.key, outbox_item.posted, keep))
 
@@ -169,9 +174,12 @@ class Delivery:
             with contained(outbox_item.attempts):
                 await reply.finish(answer)
         except MnemeError as error:
+            if (last_posted := self._last_posted.pop(outbox_item.key, None)) is not None:
+                await self._write(partial(self._outbox.record, outbox_item.key, last_posted))
             await self.fail(outbox_item, error, is_once=is_once)
             return False
-        await self._write(partial(self._outbox.done, outbox_item.key))
+        last_posted = self._last_posted.pop(outbox_item.key, None)
+        await self._write(partial(self._outbox.done, outbox_item.key, last_posted))
         return True
 
     async def _leave(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:

@@ -44,6 +44,11 @@ class ToolRunner:
         ]
         return "\n".join(lines) or None
 
+    def is_reading(self, calls: Sequence[Json]) -> bool:
+        """Whether all of these calls only read, so that they may be repeated."""
+        tools = [self._tools.get(call["name"]) for call in calls]
+        return all(tool is not None and tool.is_reading for tool in tools)
+
     async def run(self, calls: Sequence[Json], context: ToolContext) -> list[Message]:
         """One row of role tool for each tool_use block, in order."""
         async with asyncio.TaskGroup() as group:

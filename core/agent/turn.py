@@ -19,10 +19,12 @@ from core.agent.user_message import Turn, UserMessages, with_attachments
 from core.errors import MnemeError, ModelError, StaleReadError
 from core.guard.scrubber import Scrubber, scrub
 from core.models.fallback import TOO_LONG
-from core.ports import Clock, Model
+from core.ports import Clock
 from core.store import epoch
 from core.store.sessions import Conversations
+from core.store.usage import ModelCall
 from core.types import Answer, Completion, Inbound, Json, Message, Payer, Request, Session, ToolContext
+from core.usage.metered_model import MeteredModel
 
 STOPPED = "[stopped]"
 BADGE = "🕶 _incognito_"  # above every answer of such a conversation
@@ -51,6 +53,8 @@ class _Draft:
         self._show = show
         self._badge = badge
         self.texts: list[str] = []
+        self.calls: list[ModelCall] = []
+        """Of the model, not logged yet."""
         self.begin_call()
 
     def begin_call(self) -> None:
@@ -80,7 +84,7 @@ class Agent:
     def __init__(
         self,
         *,
-        model: Model,
+        model: MeteredModel,
         conversations: Conversations,
         sessions: SessionTracker,
         user_messages: UserMessages,
@@ -164,17 +168,30 @@ class Agent:
                 row = self._row(session, completion)
                 if not is_calling and completion.stop_reason != "pause_turn":
                     return await self._finish(session, rows, turn, _last_row(row, completion), draft)
-                rows += await self._conversations.append([row])
-                draft.texts += [row.text] if row.text else []
-                if is_calling:
-                    rows += await self._use(calls, self._context(session, turn, rows))
+                rows += await self._go_on(row, calls if is_calling else (), self._context(session, turn, rows), draft)
                 if number == self._options.max_rounds:
                     break
             ending = f"[stopped after {self._options.max_rounds} rounds of tools; say “go on” to continue]"
             return await self._finish(session, rows, turn, self._plain(session, ending), draft)
         except MnemeError:
             self._drafts.pop(turn.outbox_item.key, None)
+            for call in draft.calls:
+                await self._model.keep(call)
             raise
+
+    async def _go_on(self, row: Message, calls: Sequence[Json], context: ToolContext, draft: _Draft) -> list[Message]:
+        """Runs the tools that the model calls. Its call is stored before they do anything; where they only read, with
+        what they found."""
+        draft.texts += [row.text] if row.text else []
+        if self._tool_runner.is_reading(calls):
+            return await self._keep([row, *await self._tool_runner.run(calls, context)], draft)
+        stored = await self._keep([row], draft)
+        return [*stored, *await self._use(calls, context)]
+
+    async def _keep(self, rows: Sequence[Message], draft: _Draft) -> list[Message]:
+        stored = await self._conversations.append(rows, calls=draft.calls)
+        draft.calls = []
+        return stored
 
     async def _use(self, calls: Sequence[Json], context: ToolContext) -> list[Message]:
         """Results that may not be kept any more leave a mark that the tools ran, so that the repeated turn does not
@@ -236,20 +253,26 @@ class Agent:
             max_tokens=self._options.max_tokens,
             payer=Payer(scope=session.scope) if session.is_incognito else Payer(session_id=session.id),
         )
-        return await self._model.complete(request, draft.on_text, draft.on_wait)
+        completion, call = await self._model.measured(request, draft.on_text, draft.on_wait)
+        draft.calls += [] if call is None else [call]
+        return completion
 
     async def _finish(
         self, session: Session, rows: Sequence[Message], turn: Turn, row: Message, draft: _Draft
     ) -> AnsweredTurn:
         answer = Answer(text=draft.with_last(row.text))
-        stored = await self._end(turn, [row], answer)
+        stored = await self._end(turn, [row], answer, draft.calls)
+        draft.calls = []
         self._drafts.pop(turn.outbox_item.key, None)
         return AnsweredTurn(turn=turn, answer=answer, session=session, rows=[*rows, *stored])
 
-    async def _end(self, turn: Turn, rows: Sequence[Message], answer: Answer | None) -> list[Message]:
+    async def _end(
+        self, turn: Turn, rows: Sequence[Message], answer: Answer | None, calls: Sequence[ModelCall] = ()
+    ) -> list[Message]:
         """Stores the last rows, closes the entries and fills the outbox item, in one transaction."""
         outbox_item = None if answer is None else replace(turn.outbox_item, answer=answer, next_at=None)
-        return await self._conversations.append(rows, [entry.id for entry in turn.entries], outbox_item)
+        entry_ids = [entry.id for entry in turn.entries]
+        return await self._conversations.append(rows, entry_ids, outbox_item, calls=calls)
 
     def _row(self, session: Session, completion: Completion) -> Message:
         calls = _tool_calls(completion)

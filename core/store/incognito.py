@@ -20,6 +20,7 @@ from core.store.outbox import OutboxItem
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.store.sqlite.erase_bytes import want_checkpoint
+from core.store.usage import ModelCall
 from core.types import Address, EndReason, Json, Message, Scope, Session
 
 
@@ -179,15 +180,16 @@ class IncognitoConversations(Conversations):
         outbox_item: OutboxItem | None = None,
         *,
         sent: Sequence[tuple[int, tuple[Json, ...]]] = (),
+        calls: Sequence[ModelCall] = (),
     ) -> list[Message]:
         """Appends, and closes inbox entries. Incognito words never fill an outbox item: they leave through the reply at
         hand or not at all."""
         forms = dict(sent)
         if min((*forms, *(message.session_id for message in messages)), default=0) >= 0:
-            return await super().append(messages, closing, outbox_item, sent=sent)
-        if closing:
+            return await super().append(messages, closing, outbox_item, sent=sent, calls=calls)
+        if closing or calls:
             # First: an answer that is refused, since it may have been made of what was forgotten, is not held either.
-            await super().append((), closing)
+            await super().append((), closing, calls=calls)
         for held in self._registry.conversations.values() if forms else ():
             held.rows = [replace(row, sent=forms[row.id]) if row.id in forms else row for row in held.rows]
         return [self._stored(message) for message in messages]

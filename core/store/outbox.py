@@ -135,16 +135,7 @@ class Outbox:
 
     async def record(self, key: str, message_id: str) -> None:
         """Adds a platform message to `posted`."""
-        key, message_id = rows.clean(key), rows.clean(message_id)
-
-        def work(connection: Connection) -> None:
-            row = connection.execute("SELECT posted FROM outbox WHERE key = :key", {"key": key}).fetchone()
-            posted = [] if row is None else json.loads(row["posted"])
-            if message_id not in posted:
-                values = {"key": key, "posted": rows.dump([*posted, message_id])}
-                connection.execute("UPDATE outbox SET posted = :posted WHERE key = :key", values)
-
-        await self._database.write(work, has_words=False)
+        await self._database.write(lambda connection: _record(connection, key, message_id), has_words=False)
 
     async def due(self, now: datetime, platforms: Collection[str] | None = None, limit: int = 50) -> list[OutboxItem]:
         """Items to deliver now, oldest first, one for each address; platforms None: all."""
@@ -160,12 +151,14 @@ class Outbox:
         """Whether an older item with content has yet to leave for the same address."""
         return await self._database.fetch_one(OLDER, {"key": rows.clean(key)}) is not None
 
-    async def done(self, key: str) -> None:
-        """Marks the item delivered and deletes its content, which stands in the conversation; the message there gets
-        the platform's id of its first part."""
+    async def done(self, key: str, message_id: str | None = None) -> None:
+        """Marks the item delivered, with the last message that was made for it, and deletes its content, which stands
+        in the conversation; the message there gets the platform's id of its first part."""
         values = {"key": rows.clean(key), "now": rows.timestamp(self._clock.now())}
 
         def work(connection: Connection) -> None:
+            if message_id is not None:
+                _record(connection, key, message_id)
             connection.execute(SET_POSTED_ID, values)
             connection.execute(DONE, values)
 
@@ -216,6 +209,15 @@ def fill_outbox_item(connection: Connection, outbox_item: OutboxItem, now: datet
         return
     connection.execute(INSERT_OR_FILL, values)
     connection.execute(f"UPDATE outbox SET message_id = :message_id WHERE key = :key AND {OPEN}", values)
+
+
+def _record(connection: Connection, key: str, message_id: str) -> None:
+    key, message_id = rows.clean(key), rows.clean(message_id)
+    row = connection.execute("SELECT posted FROM outbox WHERE key = :key", {"key": key}).fetchone()
+    posted = [] if row is None else json.loads(row["posted"])
+    if message_id not in posted:
+        values = {"key": key, "posted": rows.dump([*posted, message_id])}
+        connection.execute("UPDATE outbox SET posted = :posted WHERE key = :key", values)
 
 
 def _list(platforms: Collection[str] | None) -> str | None:

@@ -19,6 +19,7 @@ from core.store.outbox import OutboxItem, fill_outbox_item
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.index_maintenance import write_text
+from core.store.usage import ModelCall, log_call
 from core.text.normalize import plainly
 from core.types import Address, EndReason, Json, Message, Scope, Session
 
@@ -162,9 +163,10 @@ class Conversations:
         outbox_item: OutboxItem | None = None,
         *,
         sent: Sequence[tuple[int, tuple[Json, ...]]] = (),
+        calls: Sequence[ModelCall] = (),
     ) -> list[Message]:
-        """Appends messages, closes inbox entries, fills the outbox item (holds it, where it has no answer yet) and sets
-        the `sent` blocks of earlier messages by id, all in one transaction.
+        """Appends messages, closes inbox entries, fills the outbox item (holds it, where it has no answer yet) sets the
+        `sent` blocks of earlier messages by id and logs `calls` of the model, all in one transaction.
 
         Returns the messages in the form in which they are read back; one whose (address, external id) is known, also
         from an earlier session, as it stands. Raises StoreError for an unknown session; nothing is kept then.
@@ -175,6 +177,8 @@ class Conversations:
             stored = [_append(connection, message) for message in messages]
             for message_id, blocks in sent:
                 message_rows.set_sent(connection, message_id, blocks)
+            for call in calls:
+                log_call(connection, call)
             if closing:
                 close_entries(connection, closing, now)
             if outbox_item is not None:

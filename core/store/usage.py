@@ -24,7 +24,8 @@ older rows only."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """`missed`: tokens that might have been read from the cache and were not, for the cause `miss`."""
+    """`missed`: tokens that might have been read from the cache and were not, for the cause `miss`. The call accounts
+    for the `disturbance` of its session."""
 
     kind: CallKind
     model: str
@@ -33,6 +34,7 @@ class ModelCall:
     payer: Payer
     miss: MissCause | None = None
     missed: int = 0
+    disturbance: MissCause | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,30 +115,8 @@ class UsageLog:
     async def previous(self, session_id: int) -> PreviousCall:
         return await self._database.read(lambda connection: _previous(connection, {"session": session_id}))
 
-    async def keep(self, call: ModelCall, seen: MissCause | None = None) -> None:
-        """Logs a call, which accounts for the disturbance that was `seen`. One of no known scope is left out."""
-
-        def work(connection: Connection) -> None:
-            scope_id, session_id = _payer(connection, call.payer)
-            if scope_id is None:
-                return
-            values = {
-                **asdict(call.usage),
-                "scope": scope_id,
-                "session": session_id,
-                "kind": call.kind,
-                "model": rows.clean(call.model),
-                "at": rows.timestamp(call.at),
-                "miss": call.miss,
-                "missed": call.missed,
-            }
-            connection.execute(_INSERT, values)
-            connection.execute(
-                "DELETE FROM disturbances WHERE session_id = :session AND cause = :seen",
-                {"session": call.payer.session_id, "seen": seen},
-            )
-
-        await self._database.write(work, has_words=False)
+    async def keep(self, call: ModelCall) -> None:
+        await self._database.write(lambda connection: log_call(connection, call), has_words=False)
 
     async def bills(
         self,
@@ -167,6 +147,28 @@ class UsageLog:
         """When the first call was paid for."""
         row = await self._database.fetch_one(f"SELECT MIN(calls.at) AS at {_SPENT}", _values(scopes))
         return None if row is None else rows.maybe_moment(row["at"])
+
+
+def log_call(connection: Connection, call: ModelCall) -> None:
+    """Stores a call; one of no known scope is left out."""
+    scope_id, session_id = _payer(connection, call.payer)
+    if scope_id is None:
+        return
+    values = {
+        **asdict(call.usage),
+        "scope": scope_id,
+        "session": session_id,
+        "kind": call.kind,
+        "model": rows.clean(call.model),
+        "at": rows.timestamp(call.at),
+        "miss": call.miss,
+        "missed": call.missed,
+    }
+    connection.execute(_INSERT, values)
+    connection.execute(
+        "DELETE FROM disturbances WHERE session_id = :session AND cause = :seen",
+        {"session": call.payer.session_id, "seen": call.disturbance},
+    )
 
 
 def disturb(connection: Connection, session_id: int, cause: MissCause) -> None:

@@ -36,12 +36,41 @@ class MeteredModel:
         self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
     ) -> Completion:
         """Raises ModelError."""
+        completion, call = await self.measured(request, on_text, on_wait)
+        if call is not None:
+            await self.keep(call)
+        return completion
+
+    async def measured(
+        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
+    ) -> tuple[Completion, ModelCall | None]:
+        """The same for who logs the call beside the answer; None for what answers without a model, and for a server
+        that counts nothing."""
         before, asked_at = await self._previous(request), self._clock.now()
         completion = await self._model.complete(request, on_text, on_wait)
-        if completion.usage.sent or completion.usage.output:
-            # What answers without a model, and a server that counts nothing, is not logged.
-            await self._keep(request, completion, before, asked_at)
-        return completion
+        if not (completion.usage.sent or completion.usage.output):
+            return completion, None
+        is_chat = request.kind == "chat" and request.payer.session_id is not None
+        cause, missed = self._miss(completion, before, asked_at) if is_chat else (None, 0)
+        if cause not in (None, "first"):
+            self._log.info("the prefix was not in the cache", cause=cause, tokens=missed)
+        return completion, ModelCall(
+            kind=request.kind,
+            model=completion.model,
+            usage=completion.usage,
+            at=self._clock.now(),
+            payer=request.payer,
+            miss=cause,
+            missed=missed,
+            disturbance=before.disturbance,
+        )
+
+    async def keep(self, call: ModelCall) -> None:
+        """Logs a call."""
+        try:
+            await self._usage_log.keep(call)
+        except StoreError as error:
+            self._log.warning("a call was not logged", error=str(error))
 
     async def _previous(self, request: Request) -> PreviousCall:
         if request.kind != "chat" or request.payer.session_id is None:
@@ -51,25 +80,6 @@ class MeteredModel:
         except StoreError as error:
             self._log.warning("the usage log cannot be read", error=str(error))
             return PreviousCall()
-
-    async def _keep(self, request: Request, completion: Completion, before: PreviousCall, asked_at: datetime) -> None:
-        is_chat = request.kind == "chat" and request.payer.session_id is not None
-        cause, missed = self._miss(completion, before, asked_at) if is_chat else (None, 0)
-        call = ModelCall(
-            kind=request.kind,
-            model=completion.model,
-            usage=completion.usage,
-            at=self._clock.now(),
-            payer=request.payer,
-            miss=cause,
-            missed=missed,
-        )
-        try:
-            await self._usage_log.keep(call, before.disturbance)
-        except StoreError as error:
-            self._log.warning("a call was not logged", error=str(error))
-        if cause not in (None, "first"):
-            self._log.info("the prefix was not in the cache", cause=cause, tokens=missed)
 
     def _miss(self, completion: Completion, before: PreviousCall, asked_at: datetime) -> tuple[MissCause | None, int]:
         """Why not all of the previous request was read from the cache, and how many tokens were not."""

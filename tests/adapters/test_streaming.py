@@ -310,7 +310,7 @@ async def test_painting_ends_with_the_task_that_began_it() -> None:
 
 async def test_a_receipt_that_fails_is_told_at_the_end() -> None:
     class _Broken(ListReceipt):
-        async def record(self, message_id: str) -> None:
+        async def record(self, message_id: str, *, is_last: bool = False) -> None:
             raise StoreError("the disk is full")
 
     canvas = ChatCanvas()

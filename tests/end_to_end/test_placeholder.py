@@ -31,7 +31,7 @@ async def kill() -> None:
 
 async def test_killed_between_post_and_record_only_a_placeholder_stays() -> None:
     class _Unreached(ListReceipt):
-        async def record(self, message_id: str) -> None:
+        async def record(self, message_id: str, *, is_last: bool = False) -> None:
             await asyncio.Event().wait()
 
     canvas, receipt = ChatCanvas(limit_chars=100), _Unreached("k")
@@ -63,8 +63,8 @@ async def test_each_further_message_begins_empty_and_is_recorded_before_it_is_fi
     shown_at_record: list[str] = []
 
     class _Watchful(ListReceipt):
-        async def record(self, message_id: str) -> None:
-            await super().record(message_id)
+        async def record(self, message_id: str, *, is_last: bool = False) -> None:
+            await super().record(message_id, is_last=is_last)
             shown_at_record.append(canvas.messages[message_id])
 
     painter = begun(canvas, _Watchful())

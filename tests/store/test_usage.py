@@ -114,9 +114,9 @@ async def test_a_disturbance_waits_for_the_next_call_and_the_first_one_counts(
     before = await calls.previous(made.id)
     assert before.disturbance == "forget"
     assert before.call is not None
-    await calls.keep(call(Payer(session_id=made.id)), "edit")
+    await calls.keep(call(Payer(session_id=made.id), disturbance="edit"))
     assert (await calls.previous(made.id)).disturbance == "forget", "this call had not seen it"
-    await calls.keep(call(Payer(session_id=made.id)), "forget")
+    await calls.keep(call(Payer(session_id=made.id), disturbance="forget"))
     assert (await calls.previous(made.id)).disturbance is None
 
 
@@ -133,7 +133,7 @@ async def test_a_message_that_is_edited_or_deleted_disturbs_its_session(
     assert (await calls.previous(made.id)).disturbance is None, "nothing that is sent has changed"
     await conversations.amend(CHAT, "0", "Hello!")
     assert (await calls.previous(made.id)).disturbance == "edit"
-    await calls.keep(call(Payer(session_id=made.id)), "edit")
+    await calls.keep(call(Payer(session_id=made.id), disturbance="edit"))
     await conversations.amend(CHAT, "1", None)
     assert (await calls.previous(made.id)).disturbance == "edit"
 

@@ -142,7 +142,7 @@ class _ShutBooks(UsageLog):
     async def previous(self, session_id: int) -> PreviousCall:
         raise StoreError("the disk is full")
 
-    async def keep(self, call: ModelCall, seen: MissCause | None = None) -> None:
+    async def keep(self, call: ModelCall) -> None:
         raise StoreError("the disk is full")
 
 

@@ -91,7 +91,7 @@ async def test_the_same_delivery_twice_makes_one_message(api: DiscordApi) -> Non
 
 async def test_a_placeholder_that_was_posted_but_not_recorded_is_found_again(api: DiscordApi) -> None:
     class _Unreached(Receipt):
-        async def record(self, message_id: str) -> None:
+        async def record(self, message_id: str, *, is_last: bool = False) -> None:
             raise StoreError("killed before this could be written")
 
     channel = api.dm(api.user("Ana"))

@@ -65,7 +65,7 @@ class Slip:
     def __init__(self) -> None:
         self.posted: list[str] = []
 
-    async def record(self, message_id: str) -> None:
+    async def record(self, message_id: str, *, is_last: bool = False) -> None:
         self.posted.append(message_id)
 
 
