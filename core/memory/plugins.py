@@ -116,30 +116,19 @@ class Plugins:
 
     def __init__(self, home: Path) -> None:
         self._folder = home / "plugins"
-        self._kinds: dict[str, type[MemoryProvider]] = {}
 
     def names(self) -> list[str]:
         """Sorted; nothing is run for it."""
         found = {path.stem for folder in (self._folder, PACKAGE) for path in folder.glob("*.py")}
         return sorted(name for name in found if _NAME.fullmatch(name) and name not in (*BUILT_IN, "memory"))
 
-    def kind(self, name: str) -> type[MemoryProvider]:
-        """The provider class in the file of this name, which is run once. Raises ConfigError."""
-        if name not in self._kinds:
-            self._kinds[name] = self._loaded(name)
-        return self._kinds[name]
-
     def form(self, name: str) -> OptionForm:
         """Raises ConfigError."""
-        kind = self.kind(name)
-        try:
-            return OptionForm(kind.options)
-        except ConfigError as error:
-            raise ConfigError(f"The memory {name} cannot be used: {error}.") from error
+        return self._loaded(name)[1]
 
     def made(self, name: str, table: Mapping[str, Any], variables: Mapping[str, str]) -> MemoryProvider:
         """Raises ConfigError."""
-        kind, form = self.kind(name), self.form(name)
+        kind, form = self._loaded(name)
         try:
             options = form.filled(table, variables)
         except ConfigError as error:
@@ -150,7 +139,8 @@ class Plugins:
                 raise ConfigError(f"The name of {kind.__name__} should be “{name}”, like its file.")
         return provider
 
-    def _loaded(self, name: str) -> type[MemoryProvider]:
+    def _loaded(self, name: str) -> tuple[type[MemoryProvider], OptionForm]:
+        """The provider class in the file of this name, which is run for it, and its options. Raises ConfigError."""
         if name in (*BUILT_IN, "memory"):
             raise ConfigError(f"The memory {name} is built in: it is always on and has no table of its own.")
         if not _NAME.fullmatch(name):
@@ -167,7 +157,10 @@ class Plugins:
         ]
         if len(kinds) != 1:
             raise ConfigError(f"{path} should have one class of MemoryProvider; it has {len(kinds)}.")
-        return kinds[0]
+        try:
+            return kinds[0], OptionForm(kinds[0].options)
+        except ConfigError as error:
+            raise ConfigError(f"The memory {name} cannot be used: {error}.") from error
 
 
 def _module(name: str, path: Path) -> ModuleType:

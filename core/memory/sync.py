@@ -29,21 +29,19 @@ class Sync:
         self._queue = queue
         self._clock = clock
 
-    async def tell(self, sessions: SessionRange, provider: MemoryProvider | None = None) -> int:
+    async def tell(self, sessions: SessionRange) -> int:
         """What they do not know of these sessions; returns how many have turns to tell. Raises StoreError."""
         many = 0
-        for one in self.providers if provider is None else (provider,):
+        for one in self.providers:
             if implements(one, "sync_turn"):
                 many += await self._queue.put_turns(one.name, sessions, max(1, one.sync_every_turns))
             if implements(one, "on_session_end"):
                 await self._queue.put_ends(one.name, sessions)
         return many
 
-    async def tell_notes(self, since: datetime | None = None, provider: MemoryProvider | None = None) -> None:
+    async def tell_notes(self) -> None:
         """Changes of notes, here or by another process."""
-        for one in self.providers if provider is None else (provider,):
-            if implements(one, "on_memory_write"):
-                await self._queue.put_changes(one.name, since or self._clock.now() - LOOKS_BACK)
+        await self._tell_notes(self._clock.now() - LOOKS_BACK)
 
     async def tell_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
         session = await self._queue.session(new_id) if self.providers else None
@@ -59,10 +57,10 @@ class Sync:
         await self.tell(SessionRange(since=self._clock.now() - LOOKS_BACK))
         await self.tell_notes()
 
-    async def backfill(self, provider: MemoryProvider, since: datetime) -> int:
-        """Queues what was said since then, before the service was there; returns of how many sessions."""
-        await self.tell_notes(since, provider)
-        return await self.tell(SessionRange(since=since, has_imported=True), provider)
+    async def backfill(self, since: datetime) -> int:
+        """Queues what was said since then, before a service was there; returns of how many sessions."""
+        await self._tell_notes(since)
+        return await self.tell(SessionRange(since=since, has_imported=True))
 
     async def call_of(self, task: SyncTask, provider: MemoryProvider) -> Call | None:
         """With what the ids stand for now; None when nothing is left of it. Raises StoreError, DeliveryError when the
@@ -115,6 +113,11 @@ class Sync:
         if message_id is not None:
             tasks = await self._queue.forget_tasks([message_id], (), self._clock.now().isoformat())
             await self._queue.put([task for task in tasks if task.provider in able])
+
+    async def _tell_notes(self, since: datetime) -> None:
+        for one in self.providers:
+            if implements(one, "on_memory_write"):
+                await self._queue.put_changes(one.name, since)
 
 
 def _between(rows: Sequence[Message], first: int, last: int) -> list[Message]:

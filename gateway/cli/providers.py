@@ -74,7 +74,7 @@ def _sync(
             begins = period[0]
         queue = services.sync_queue
         again = await queue.retry_dead(name)
-        sessions = await Sync(queue, services.clock).backfill(provider, begins)
+        sessions = await Sync(queue, services.clock, [provider]).backfill(begins)
         if as_json:
             say_json({"conversations": sessions, "again": again})
             return

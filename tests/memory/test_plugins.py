@@ -99,7 +99,7 @@ def test_nothing_is_run_to_list_them(home: Path) -> None:
 @pytest.mark.parametrize("name", ["notes", "history", "facts", "memory"])
 def test_what_is_built_in_is_no_choice(home: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="built in"):
-        Plugins(home).kind(name)
+        Plugins(home).form(name)
 
 
 def settings(home: Path, text: str, **environ: str) -> Settings:
