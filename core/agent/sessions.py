@@ -83,10 +83,10 @@ class SessionTracker:
 
     async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
         """Rewords the message of this platform id, or erases it (None), here and in memory; False if there is none."""
-        is_known = await self._conversations.amend(address, external_id, text)
-        if is_known:
-            await self._memory.amended(address, external_id)
-        return is_known
+        message_id = await self._conversations.amend(address, external_id, text)
+        if message_id is not None:
+            await self._memory.amended(message_id)
+        return message_id is not None
 
     async def resume(self, session_id: int, address: Address, scope: Scope, scopes: frozenset[Scope]) -> Session:
         """Continues an earlier session: reopened at its own address, elsewhere in a child with its last turns. Raises

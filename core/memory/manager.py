@@ -24,7 +24,7 @@ from core.ports import Clock
 from core.store.notes import NoteChange
 from core.store.sync import SessionRange, SyncTask
 from core.text.sanitize import on_one_line
-from core.types import Address, Message, Session, Tool, ToolContext
+from core.types import Message, Session, Tool, ToolContext
 
 T = TypeVar("T")
 
@@ -190,9 +190,9 @@ class MemoryManager:
                 f"Have it erased there, or let `mneme memory sync {task.provider}` ask it again.",
             )
 
-    async def amended(self, address: Address, external_id: str) -> None:
+    async def amended(self, message_id: int) -> None:
         """As `Sync.amended`."""
-        await self._sync(lambda sync: sync.amended(address, external_id))
+        await self._sync(lambda sync: sync.amended(message_id))
 
     def invalidate(self) -> None:
         """Drops what was found for turns to come."""

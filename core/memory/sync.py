@@ -12,7 +12,7 @@ from core.errors import DeliveryError
 from core.memory.provider import Forgotten, MemoryProvider, implements, is_remembered
 from core.ports import Clock
 from core.store.sync import NOTES, SessionRange, SyncQueue, SyncTask
-from core.types import Address, Message, Scope
+from core.types import Message, Scope
 
 LOOKS_BACK = timedelta(days=1)
 """What is older is only synced when somebody asks for a backfill."""
@@ -106,13 +106,11 @@ class Sync:
             "the owner hears of it."
         )
 
-    async def amended(self, address: Address, external_id: str) -> None:
+    async def amended(self, message_id: int) -> None:
         """A message was edited or deleted on its platform: services that can erase forget it and get what is left."""
         able = [one.name for one in self.providers if implements(one, "on_forget")]
-        message_id = await self._queue.message_id(address, external_id) if able else None
-        if message_id is not None:
-            tasks = await self._queue.forget_tasks([message_id], (), self._clock.now().isoformat())
-            await self._queue.put([task for task in tasks if task.provider in able])
+        tasks = await self._queue.forget_tasks([message_id], (), self._clock.now().isoformat())
+        await self._queue.put([task for task in tasks if task.provider in able])
 
     async def _tell_notes(self, since: datetime) -> None:
         for one in self.providers:

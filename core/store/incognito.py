@@ -210,7 +210,7 @@ class IncognitoConversations(Conversations):
             held.change(system_prompt=prompt, sight=sight)
         return held.session
 
-    async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
+    async def amend(self, address: Address, external_id: str, text: str | None) -> int | None:
         held = self._registry.conversations.get(address)
         known = held.find(external_id) if held else None
         if held is None or known is None:
@@ -220,7 +220,7 @@ class IncognitoConversations(Conversations):
             await super().amend(address, external_id, None)
         elif known.kind == "chat":
             held.rows[held.rows.index(known)] = replace(known, text=text, blocks=None, sent=None)
-        return True
+        return known.id
 
     def invalidate(self) -> None:
         """Drops prompts, sent forms of questions and results of tools, which may repeat what was erased."""

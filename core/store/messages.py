@@ -80,22 +80,22 @@ def set_sent(connection: Connection, message_id: int, blocks: Sequence[Json]) ->
         connection.execute("UPDATE messages SET sent = :sent WHERE id = :id", values)
 
 
-def amend(connection: Connection, address: Address, external_id: str, text: str | None) -> bool:
-    """Rewords the message with this id of its platform, or erases it (None); returns whether there is one."""
+def amend(connection: Connection, address: Address, external_id: str, text: str | None) -> int | None:
+    """Rewords the message with this id of its platform, or erases it (None); returns its id here, None for none."""
     row = connection.execute(BY_EXTERNAL_ID, {**place(address), "external_id": rows.clean(external_id)}).fetchone()
     if row is None:
-        return False
+        return None
     is_talk = row["kind"] in ("chat", "quote")
     if text is None:
         erase(connection, row)
     elif is_talk and rows.clean(text) != row["text"]:
         _reword(connection, row, rows.clean(text))
     else:
-        return True
+        return int(row["id"])
     if is_talk:
         connection.execute(DELETE_TITLE_MADE_OF_IT, {"session_id": row["session_id"], "id": row["id"]})
         disturb(connection, row["session_id"], "edit")
-    return True
+    return int(row["id"])
 
 
 def _values(message: Message, address_id: int) -> dict[str, object]:

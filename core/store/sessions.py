@@ -204,8 +204,9 @@ class Conversations:
 
         return await self._database.write(work)
 
-    async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
-        """Replaces the text of a message edited on the platform, or erases it (None). False: not known.
+    async def amend(self, address: Address, external_id: str, text: str | None) -> int | None:
+        """Replaces the text of a message edited on the platform, or erases it (None); returns its id, None when it is
+        not known.
 
         What was sent to the model goes too: an edit may be meant to take words back. An erased message keeps its id,
         so that it is never taken in again, and needs no answer. The text of a command is never replaced: its arguments
@@ -213,11 +214,11 @@ class Conversations:
         """
         now = self._clock.now()
 
-        def work(connection: Connection) -> bool:
-            is_known = message_rows.amend(connection, address, external_id, text)
+        def work(connection: Connection) -> int | None:
+            message_id = message_rows.amend(connection, address, external_id, text)
             if text is None:
                 withdraw(connection, address, external_id, now)
-            return is_known
+            return message_id
 
         return await write_text(self._database, work)
 

@@ -175,11 +175,6 @@ _CHANGE = f"""
 SELECT versions.*, messages.session_id FROM ({VERSIONS} WHERE notes.id = :id) AS versions
 LEFT JOIN messages ON messages.id = versions.message_id
 """
-_MESSAGE = """
-SELECT messages.id FROM messages JOIN addresses ON addresses.id = messages.address_id
-WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
-    AND messages.external_id = :external_id
-"""
 _ROWS = f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE session_id = :id AND kind IN ('chat', 'quote') ORDER BY id"
 
 
@@ -289,11 +284,6 @@ class SyncQueue:
         if row is None:
             return None
         return change_of(row), None if row["session_id"] is None else await self.session(row["session_id"])
-
-    async def message_id(self, address: Address, external_id: str) -> int | None:
-        """Of the message that a platform knows by this id."""
-        row = await self._database.fetch_one(_MESSAGE, rows.place(address) | {"external_id": rows.clean(external_id)})
-        return None if row is None else int(row["id"])
 
     async def _batches(self, provider: str, session: str) -> Sequence[tuple[int, int]]:
         """The first messages of the first and last turn of each sync_turn, as far as the outbox knows them."""

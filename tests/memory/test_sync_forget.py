@@ -49,6 +49,13 @@ async def erase(one: Remembrance, *texts: str) -> str | None:
     return said
 
 
+async def amend(one: Remembrance, external_id: str, text: str | None) -> None:
+    """As the platform tells it: reworded, or erased (None)."""
+    message_id = await one.conversations.amend((await one.session()).address, external_id, text)
+    assert message_id is not None
+    await one.memory.amended(message_id)
+
+
 async def test_what_is_to_go_is_in_the_outbox_by_ids_and_read_back(home: Path) -> None:
     async with remembrance(home, [Scribe()]) as one:
         await one.turn("my secret is blue")
@@ -113,15 +120,13 @@ async def test_an_edit_is_told_anew_and_a_deletion_only_forgotten(home: Path, se
             await one.conversations.append([said, answer])
             await one.over(session)
         await one.carried(2)
-        await one.conversations.amend(session.address, "8", "the key is green")
-        await one.memory.amended(session.address, "8")
+        await amend(one, "8", "the key is green")
         await one.carried(4)
         assert sorted(text.split("\n")[0] for _, text in service.held.values()) == [
             "user: the cat is Tom",
             "user: the key is green",
         ]
-        await one.conversations.amend(session.address, "9", None)
-        await one.memory.amended(session.address, "9")
+        await amend(one, "9", None)
         await one.carried(6)
         assert [text.split("\n")[0] for _, text in service.held.values()] == ["user: the key is green"]
 
@@ -138,8 +143,7 @@ async def test_what_was_not_told_yet_is_not_forgotten_and_nothing_is_told_twice(
         )
         await one.conversations.append([said])
         for text in ("the cat is Max", None):
-            await one.conversations.amend(session.address, "9", text)
-            await one.memory.amended(session.address, "9")
+            await amend(one, "9", text)
         assert await erase(one, "the cat is Tom") is None
         assert (await one.queue.counts("jotter")).waiting == 0
         assert len(service.told) == 1
