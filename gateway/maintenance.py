@@ -26,7 +26,6 @@ from gateway.owner_notices import OwnerNotices
 LOOK_EVERY_S = 0.5  # the command line promises that a running gateway notices changes within a second
 TEND_EVERY_S = 5.0
 STEP_REST_S = 0.05
-SAY_EVERY_S = 2.0
 
 
 class Maintenance:
@@ -45,7 +44,6 @@ class Maintenance:
         self._changed = changed
         self._on_change = on_change
         self._chores = (recall.tend, *chores)
-        self._recall = recall
         self._log = structlog.get_logger("maintenance")
 
     async def watch(self) -> None:
@@ -70,26 +68,14 @@ class Maintenance:
             self._changed.clear()
 
     async def tend(self) -> None:
-        """Until cancelled: small steps, so that no message waits for the indexes; logs the progress of a rebuild."""
-        loop = asyncio.get_running_loop()
-        said_at, is_said = loop.time(), False
+        """Until cancelled: small steps, so that no message waits for the indexes."""
         while True:
             try:
                 has_more = any([await chore() for chore in self._chores])
-                if loop.time() - said_at > SAY_EVERY_S or not has_more:
-                    is_said, said_at = await self._say_progress(is_said), loop.time()
             except StoreError as error:
                 self._log.error("the indexes cannot be tended", error=str(error))
                 has_more = False
             await asyncio.sleep(STEP_REST_S if has_more else TEND_EVERY_S)
-
-    async def _say_progress(self, was_said: bool) -> bool:
-        progress = await self._recall.rebuild_progress()
-        if progress is not None:
-            self._log.info("the text indexes are being built anew", done=progress[0], messages=progress[1])
-        elif was_said:
-            self._log.info("the text indexes are built")
-        return progress is not None
 
 
 class CurationChore:

@@ -88,10 +88,6 @@ CONNECT = (
     "To talk to me elsewhere, set TELEGRAM_BOT_TOKEN (a token from @BotFather) or DISCORD_BOT_TOKEN (from the Discord "
     "developer portal) and start again; with ANTHROPIC_API_KEY a model answers. `mneme check` says what is missing."
 )
-ALREADY_RUNNING = (
-    "Mneme is already running with the home {home}. Stop it first, or use another MNEME_HOME; recall, sessions, memory "
-    "and cron work beside it."
-)
 
 
 def stranger(code: str) -> str:

@@ -139,21 +139,13 @@ class Recall:
         """What is wrong with the indexes, as sentences; empty when they agree with the messages."""
         return await self._database.write(index_maintenance.wrong)
 
-    async def rebuild(self, on_step: Callable[[int], None] = lambda _: None) -> int:
-        """Builds all indexes anew beside other writers; returns the messages indexed, `on_step` gets the count so
-        far."""
+    async def rebuild(self) -> int:
+        """Builds all indexes anew beside other writers; returns the messages indexed."""
         await self._database.write(index_maintenance.flag)
         total = 0
         while step := await self._database.write(index_maintenance.rebuild):
             total += step
-            on_step(total)
         return total
-
-    async def rebuild_progress(self) -> tuple[int, int] | None:
-        """How many messages of how many are in the indexes that are being built anew; None while that is not so."""
-        if not await self._database.read(index_maintenance.is_stale):
-            return None
-        return await self._database.read(index_maintenance.progress)
 
     async def _worked(self, work: Callable[[Any], int]) -> int:
         """One step of work; a damaged index is flagged instead. A rebuild that fails is flagged and raised, so that it

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """The entry point of the console script."""
-    _open_missing_streams()
+    # A stream that is missing leads nowhere, or the next file that is opened would take its number.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     sys.excepthook = _last_words
-    threading.excepthook = lambda failed: _log("a thread failed", failed.exc_value)
-    sys.unraisablehook = lambda failed: _log("something failed on its way out", failed.exc_value)
+    threading.excepthook = sys.unraisablehook = _log
     # All files of this process are the owner's alone.
     os.umask(0o077)
     for stream in (sys.stdout, sys.stderr):
@@ -67,18 +69,6 @@ def app() -> typer.Typer:
     return root
 
 
-def _open_missing_streams() -> None:
-    """Opens missing standard streams on /dev/null: the next file that is opened would take the number of one."""
-    for number, flags in enumerate((os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.set_inheritable(os.open(os.devnull, flags), True)
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
-
-
 def _last_words(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Reports an unexpected error in one sentence; Python then ends with exit code 1."""
     while isinstance(error, BaseExceptionGroup):
@@ -97,8 +87,10 @@ def _last_words(kind: type[BaseException], error: BaseException, trace: Tracebac
     sys.stderr.write(f"{legible(said)}\n")
 
 
-def _log(event: str, error: BaseException | None) -> None:
-    logging.getLogger("mneme").warning("%s: %s %s", event, type(error).__name__, error)
+def _log(failed: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
+    """Of a thread, or of something that failed while it was cleared away."""
+    error = failed.exc_value
+    logging.getLogger("mneme").warning("failed in the background: %s %s", type(error).__name__, error)
 
 
 if __name__ == "__main__":

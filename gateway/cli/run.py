@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Annotated, Literal
 
 import structlog
@@ -30,7 +29,6 @@ from gateway.cli.runtime import (
 )
 from gateway.services import Services
 
-_SAY_EVERY_S = 2.0
 _COLOURS: dict[str, str | None] = {"right": "green", "wrong": "red", "off": None}
 
 
@@ -45,7 +43,7 @@ def add_run(root: typer.Typer) -> None:
 
 def _show_version(is_wanted: bool) -> None:
     if is_wanted:
-        say(f"mneme {_version()}")
+        say(f"mneme {version('mneme-gateway')}")
         raise typer.Exit
 
 
@@ -82,7 +80,7 @@ def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
 
         log = structlog.get_logger("mneme")
         platforms = ", ".join([*named, *["terminal"] * is_shown])
-        log.info("Mneme starts", version=_version(), home=str(settings.home), platforms=platforms)
+        log.info("Mneme starts", version=version("mneme-gateway"), home=str(settings.home), platforms=platforms)
         try:
             last = await run_gateway(settings, chat_only=is_chat_only, has_terminal=has_terminal)
         finally:
@@ -96,7 +94,6 @@ def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
 def _approve(
     code: Annotated[str, typer.Argument(help="The eight characters; without them, who is waiting.")] = "",
     owner: Annotated[bool, typer.Option("--owner", help="It is an account of your own: it sees what you see.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Let somebody in who was given a code. At a terminal you are shown who it is and asked first."""
 
@@ -104,24 +101,18 @@ def _approve(
         now = services.clock.now()
         waiting = await services.people.pending(now)
         if not code:
-            if as_json:
-                say_json([{"account": one.account.key, "name": one.name} for one in waiting])
-                return
             lines = [f"{on_one_line(one.name)} ({one.account.platform}, id {one.account.user_id})" for one in waiting]
             tell("\n".join(lines) or texts.NOBODY_WAITS)
             return
         wanted = "".join(sign for sign in code.upper() if sign.isalnum())
         for one in waiting:
-            if one.code == wanted and sys.stdin.isatty() and not as_json:
+            if one.code == wanted and sys.stdin.isatty():
                 rights = " as yourself, with all your history" if owner else ""
                 typer.confirm(f"Let in {on_one_line(one.name)} ({one.account.key}){rights}?", abort=True)
         approved = await services.people.approve(code, now, owner)
         if approved is None:
             fail(texts.WRONG_CODE)
-        if as_json:
-            say_json({"account": approved.account.key, "name": approved.name, "is_owner": owner})
-        else:
-            tell(plain(texts.let_in(on_one_line(approved.name), approved.account, is_owner=owner)))
+        tell(plain(texts.let_in(on_one_line(approved.name), approved.account, is_owner=owner)))
 
     visit(work)
 
@@ -182,29 +173,16 @@ def _check(
 
 
 async def _repaired(settings: Settings) -> tuple[Literal["right", "wrong"], str]:
-    """Builds the text indexes anew; says on standard error how far they are."""
-    said_at = time.monotonic()
-
-    def progress(done: int) -> None:
-        nonlocal said_at
-        if time.monotonic() - said_at >= _SAY_EVERY_S:
-            said_at = time.monotonic()
-            typer.echo(f"The text indexes are being built anew: {texts.counted(done, 'message')} so far.", err=True)
-
+    """Builds the text indexes anew."""
+    if sys.stderr.isatty():
+        typer.echo("The text indexes are being built anew; with a long history that takes minutes.", err=True)
     try:
         async with Services.open(settings) as services:
-            messages = await services.recall.rebuild(progress)
+            messages = await services.recall.rebuild()
             while await services.recall.tend():
-                progress(messages)
+                pass
             facts = await FactIndex(services.database).rebuild()
     except MnemeError as error:
         return "wrong", str(error).partition(" Run `mneme check`")[0]
     held = texts.counted(messages, "message") + (f" and {texts.counted(facts, 'fact')}" if facts else "")
     return "right", f"The text indexes were built anew from {held}."
-
-
-def _version() -> str:
-    try:
-        return version("mneme-gateway")
-    except PackageNotFoundError:
-        return "of this folder, not installed"

@@ -8,14 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from structlog.testing import capture_logs
 
 from core.errors import StoreError
 from core.search.recall import Recall
-from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
 from gateway.maintenance import Maintenance
-from tests.fixtures.annals import Annals
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.lifetime import Watch
 
@@ -125,29 +122,6 @@ async def test_the_indexes_are_tended_until_there_is_nothing_to_do_and_a_failure
     maintenance = Maintenance(database.data_version, TendedRecall(database, SteadyClock()), asyncio.Event(), Witness())
     async with at_work(maintenance.tend):
         await watch.until(lambda: len(steps) == 2)
-
-
-async def test_a_rebuild_says_how_far_it_is_and_when_it_is_done(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gateway.maintenance.SAY_EVERY_S", 0.0)
-    watch = Watch()
-
-    class TendedRecall(Recall):
-        async def rebuild_progress(self) -> tuple[int, int] | None:
-            progress = await super().rebuild_progress()
-            asyncio.get_running_loop().call_soon(watch.tell)
-            return progress
-
-    await Annals(database).session(["the ferry", "at nine"])
-    await database.write(index_maintenance.flag)
-    with capture_logs() as lines:
-        maintenance = Maintenance(
-            database.data_version, TendedRecall(database, SteadyClock()), asyncio.Event(), Witness()
-        )
-        async with at_work(maintenance.tend):
-            await watch.until(lambda: any(line["event"] == "the text indexes are built" for line in lines))
-    assert [(line["done"], line["messages"]) for line in lines if "messages" in line] == [(2, 2)]
 
 
 async def test_other_chores_are_done_step_by_step_beside_the_indexes(database: Database) -> None:

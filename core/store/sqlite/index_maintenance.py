@@ -66,15 +66,6 @@ def rebuild(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
     return int(found)
 
 
-def progress(connection: Connection) -> tuple[int, int]:
-    """How many messages a rebuild has indexed, and how many there are."""
-    row = connection.execute(
-        "SELECT COUNT(*) AS total, COALESCE(SUM(id <= :cursor), 0) AS done FROM messages",
-        {"cursor": int(meta(connection, CURSOR) or 0)},
-    ).fetchone()
-    return row["done"], row["total"]
-
-
 def _empty(connection: Connection, table: str) -> None:
     try:
         connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")

@@ -200,15 +200,6 @@ def test_the_indexes_are_built_anew_on_request(mneme: Mneme) -> None:
     assert "ferry" in mneme("recall", "ferry")
 
 
-def test_a_rebuild_that_takes_long_says_how_far_it_is(mneme: Mneme, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work(services: Services) -> None:
-        await said(services, Address(platform="terminal", chat_id="local"), Scope.account("terminal", "local"), "ferry")
-
-    mneme.inside(work)
-    monkeypatch.setattr("gateway.cli.run._SAY_EVERY_S", 0.0)
-    assert "built anew: 1 message so far." in mneme("check", "--repair")
-
-
 def test_a_damaged_store_is_not_sent_round_in_a_circle(mneme: Mneme) -> None:
     (mneme.home / "state.db").write_bytes(b"this is no database" * 100)
     findings = json.loads(mneme("check", "--json", is_good=False))
