@@ -36,11 +36,6 @@ AND (:only IS NULL OR messages.session_id = :only)
 AND {sessions.SAID}
 ORDER BY messages.session_id, messages.id LIMIT :limit
 """
-_LEFT_OUT = f"""
-SELECT COUNT(*) AS number FROM messages JOIN sessions ON sessions.id = messages.session_id
-WHERE {visible()} AND (:only IS NULL OR messages.session_id = :only) AND NOT ({sessions.SAID})
-AND (messages.text <> '' OR messages.blocks IS NOT NULL)
-"""
 _NAMED = f"""
 {rows.SESSIONS} WHERE scopes.key = :scope
 AND (sessions.external_id = :name OR sessions.id = :own AND sessions.external_id IS NULL)
@@ -160,11 +155,6 @@ class Archive:
                 yield record
             if len(page) < PAGE_MESSAGES:
                 return
-
-    async def left_out(self, scopes: frozenset[Scope], session_id: int | None = None) -> int:
-        """How many messages `export` leaves out, without those that were erased."""
-        row = await self._database.fetch_one(_LEFT_OUT, {"scopes": scope_parameter(scopes), "only": session_id})
-        return int(row["number"]) if row else 0
 
 
 def _counted(

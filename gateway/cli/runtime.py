@@ -57,7 +57,7 @@ InScope = Annotated[
     typer.Option(
         "--scope",
         metavar="SCOPE",
-        help="Look at one scope only: account:telegram:42 or room:discord:77.",
+        help="This scope and no other: account:telegram:42 or room:discord:77.",
         callback=checked_scope,
     ),
 ]

@@ -130,9 +130,6 @@ async def _write(services: Services, scopes: frozenset[Scope], session_id: int |
 
     async for record in services.archive.export(scopes, session_id):
         say(to_line(record))
-    if number := await services.archive.left_out(scopes, session_id):
-        what = "calls of tools and what they returned, commands and what was answered to them"
-        typer.echo(f"Left out: {texts.counted(number, 'message')} ({what}).", err=True)
 
 
 async def _found(services: Services, session_id: int, scope: str | None) -> Session:
@@ -143,7 +140,7 @@ async def _found(services: Services, session_id: int, scope: str | None) -> Sess
 
 
 def _object(session: Session) -> dict[str, object]:
-    values: dict[str, object] = {
+    return {
         "session_id": session.id,
         "external_session": session.external_id,
         "title": session.title,
@@ -155,4 +152,3 @@ def _object(session: Session) -> dict[str, object]:
         "ended_at": session.ended_at.isoformat() if session.ended_at else None,
         "messages": session.messages,
     }
-    return {key: value for key, value in values.items() if key != "external_session" or value is not None}
