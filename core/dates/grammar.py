@@ -15,7 +15,6 @@ from core.dates.scanner import WEEKDAYS, Clock, Phrase, Span, words
 from core.dates.schedule import When, calendar_day, later
 
 _ZONE = re.compile(r"\(?([A-Z][A-Za-z_]{1,20}/[A-Za-z_/+-]{2,40})\)?")
-_HOUR = re.compile(r"(\d{1,2})(?::00)?(am|pm)?")
 _PLURALS = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days")
 _EVERY_MONTH = ("of every month", "of each month", "every month", "each month")
 _OF_MONTH = ("of the month", "in the month", *_EVERY_MONTH)
@@ -125,14 +124,9 @@ def _zone(phrase: Phrase, when: When, today: date) -> bool:
 def _day(phrase: Phrase, when: When, today: date) -> bool:
     if when.has_day:
         return False
-    if named := phrase.take("today", "tonight"):
-        when.day, when.part = today, "night" if named == "tonight" else when.part
-    elif phrase.take("tomorrow", "tmrw", "tmr"):
-        when.day = today + timedelta(days=1)
-    elif phrase.take("the day after tomorrow", "day after tomorrow"):
-        when.day = today + timedelta(days=2)
-    elif phrase.take("yesterday"):
-        when.day = today - timedelta(days=1)
+    if named := phrase.take(*words()["days"]):
+        when.day = today + timedelta(days=words()["days"][named])
+        when.part = "night" if named == "tonight" else when.part
     elif phrase.take("next"):
         return _next(phrase, when, today)
     elif phrase.take("on the weekend", "at the weekend", "this weekend"):
@@ -345,13 +339,12 @@ def _hours(phrase: Phrase, when: When, today: date) -> bool:
     """``from 9 to 17``, ``between 9am and 5pm`` behind a repetition within the day."""
     if not when.is_repeated or when.hours or when.span is None or not when.span.seconds:
         return False
-    joints = {"from": ("to", "until", "till"), "between": ("and",)}.get(phrase.take("from", "between") or "", ())
-    ends = [phrase.match(_HOUR), joints and phrase.take(*joints) and phrase.match(_HOUR)]
-    hours = [int(end[1]) % 12 + 12 * (end[2] == "pm") if end[2] else int(end[1]) for end in ends if end]
-    if len(hours) < 2 or not hours[0] < hours[1] <= 23:
+    if (found := phrase.read("hours")) is None:
         return False
-    when.hours = (hours[0], hours[1])
-    return True
+    ends = ((int(found[name]), found[f"{name}_half"]) for name in ("first", "last"))
+    first, last = (hour % 12 + 12 * (half == "pm") if half else hour for hour, half in ends)
+    when.hours = (first, last)
+    return first < last <= 23
 
 
 _STEPS: tuple[Step, ...] = (

@@ -34,7 +34,7 @@ def read(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
     skipped = _lead(typed)
     while len(typed) > skipped and clean(typed[-1]) in ("please", "thanks"):
         typed.pop()
-    taken = _front(typed, skipped, today) or _end(typed, skipped, today) or _middle(typed, skipped, today)
+    taken = _front(typed, skipped, today) or _behind(typed, skipped, today)
     if taken is None:
         return None
     when, spans = taken
@@ -90,30 +90,25 @@ def _completed(when: When, other: When) -> When | None:
     return None
 
 
-def _end(typed: Sequence[str], skipped: int, today: date) -> Taken | None:
-    for index in range(max(skipped, len(typed) - _END_WORDS), len(typed)):
-        found = read_moment(typed[index:], today, is_strict=True)
-        if found is None or index + found[1] < len(typed) or _is_past(typed, index):
+def _behind(typed: Sequence[str], skipped: int, today: date) -> Taken | None:
+    """A time behind other words: one at the end, else the longest, of which it is a guess what it belongs to."""
+    best, start, most = When(), 0, (False, 0)
+    for index in range(skipped, len(typed)):
+        if _MIDDLE_WORDS <= index < len(typed) - _END_WORDS:
             continue
-        when = found[0]
-        before = clean(typed[index - 1]) if index > skipped else ""
-        if before == "for" or before in words()["joints"]:
-            when.is_certain = False
-            # "Pay the rent by friday": the time belongs to the text.
-            return when, [(index - 1, len(typed))] if before == "for" else []
-        return when, [(index, len(typed))]
-    return None
-
-
-def _middle(typed: Sequence[str], skipped: int, today: date) -> Taken | None:
-    """The longest time in the midst of a text; what it belongs to is a guess."""
-    best, start, most = When(), 0, 0
-    for index in range(skipped, min(len(typed), _MIDDLE_WORDS)):
         found = read_moment(typed[index : index + _END_WORDS], today, is_strict=True)
-        if found is not None and found[1] > most and not _is_past(typed, index):
-            (best, most), start = found, index
+        rank = (index + found[1] == len(typed), found[1]) if found is not None else most
+        if found is not None and rank > most and not _is_past(typed, index):
+            best, start, most = found[0], index, rank
+    is_end, count = most
+    before = clean(typed[start - 1]) if start > skipped else ""
+    if is_end and before != "for" and before not in words()["joints"]:
+        return best, [(start, len(typed))]
     best.is_certain = False
-    return (best, [(start, start + most)]) if most else None
+    if is_end:
+        # "Pay the rent by friday": the time belongs to the text.
+        return best, [(start - 1, len(typed))] if before == "for" else []
+    return (best, [(start, start + count)]) if count else None
 
 
 def _is_past(typed: Sequence[str], index: int) -> bool:

@@ -1,14 +1,15 @@
 """A cursor over the words of a typed line that reads numbers, dates, spans of time, clock times and weekdays.
 
-Knows nothing about today. Every pattern looks at one word and is bounded, so no line is slow.
+Knows nothing about today. Every pattern looks at a few words and is bounded, so no line is slow.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple, TypeVar
@@ -19,25 +20,17 @@ MONTHS = (
     "december",
 )  # fmt: skip
 
-_NUMBER = re.compile(r"(\d{1,5})(?:[.,](\d{1,2}))?")
-_ORDINAL = re.compile(r"(\d{1,2})(?:st|nd|rd|th)")
 _COMPACT = re.compile(
     r"(?=\d)(?:(\d{1,3})w)?(?:(\d{1,4})d)?(?:(\d{1,4})h(?:rs?)?)?(?:(\d{1,5})m(?:ins?)?)?(?:(\d{1,6})s(?:ecs?)?)?"
 )
 _HALF_COMPACT = re.compile(r"()()(\d{1,2})h(\d{2})()")
-_CLOCK = re.compile(r"(\d{1,2})([:h.])(\d{2})(?::\d{2})?(am|pm|a\.m|p\.m)?")
-_HOUR = re.compile(r"(\d{1,2})(am|pm|a\.m|p\.m)")
-_BARE = re.compile(r"(\d{1,2})h?")
-_MILITARY = re.compile(r"(\d{2})(\d{2})")
-_WEEKDAY_RANGE = re.compile(r"([a-z]{3,9})[-–]([a-z]{3,9})")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dt\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:z|[+-]\d\d:?\d\d)?")
 _ISO_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
 _DAY_FIRST = re.compile(r"(\d{1,2})([./])(\d{1,2})(?:[./](\d{4}))?")
 _YEAR = re.compile(r"(?:19|20|21)\d{2}")
-_DAY_NUMBER = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
-_HALF_DAYS = ("am", "pm", "a.m", "p.m")
 
 V = TypeVar("V")
+_READ_WORDS = 24
 
 
 class Span(NamedTuple):
@@ -68,6 +61,17 @@ class NumberDate(NamedTuple):
 def words() -> Mapping[str, Any]:
     """The tables of `data/words.toml`."""
     return tomllib.loads(files("core.dates").joinpath("data/words.toml").read_text("utf-8"))
+
+
+@cache
+def pattern(name: str) -> re.Pattern[str]:
+    """A pattern over several words of `data/words.toml`, which names tables of words as ``%(units)s``."""
+    tables = {table: _either(entries) for table, entries in words().items() if isinstance(entries, dict)}
+    return re.compile(rf"(?:{words()['patterns'][name] % tables})(?!\S)", re.VERBOSE)
+
+
+def _either(options: Iterable[str]) -> str:
+    return "(?:" + "|".join(sorted(map(re.escape, options), key=len, reverse=True)) + ")"
 
 
 class Phrase:
@@ -103,10 +107,16 @@ class Phrase:
                 return option
         return None
 
-    def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    def match(self, word: re.Pattern[str]) -> re.Match[str] | None:
         """The next word, if all of it fits."""
-        found = pattern.fullmatch(self.peek())
+        found = word.fullmatch(self.peek())
         self.at += found is not None
+        return found
+
+    def read(self, name: str) -> re.Match[str] | None:
+        """The next words, as far as they fit a `pattern`."""
+        found = pattern(name).match(" ".join(self._words[self.at : self.at + _READ_WORDS]))
+        self.at += len(found[0].split()) if found else 0
         return found
 
     def look_up(self, table: Mapping[str, V]) -> V | None:
@@ -125,30 +135,15 @@ class Phrase:
 
     def weekdays(self) -> tuple[int, ...] | None:
         """``monday and wednesday``, ``mon, wed, fri``, ``monday to friday``, ``mon-fri``, ``mondays``."""
-        found = self._some_weekdays()
-        more = found
-        while more:
-            here = self.at
-            self.take("and", "&", "or")
-            more = self._some_weekdays()
-            if not more:
-                self.at = here
-            found = [*(found or ()), *(more or ())]
-        return tuple(sorted(set(found))) if found else None
-
-    def _some_weekdays(self) -> list[int] | None:
-        both = self.match(_WEEKDAY_RANGE)
-        first = _weekday(both[1] if both else self.peek())
-        last = _weekday(both[2]) if both else first
-        if first is None or last is None:
-            self.at -= both is not None
-            return None
-        if both is None:
-            self.at += 1
+        days: set[int] = set()
+        behind = self.at
+        while found := self.read("weekday_range"):
+            first, last = (_weekday(name) for name in (found["first"], found["last"] or found["first"]))
+            days.update((first + step) % 7 for step in range((last - first) % 7 + 1))
             behind = self.at
-            end = _weekday(self.peek()) if self.take("to", "through", "until", "-", "–") else None
-            last, self.at = (first, behind) if end is None else (end, self.at + 1)
-        return [(first + step) % 7 for step in range((last - first) % 7 + 1)]
+            self.take("and", "&", "or")
+        self.at = behind
+        return tuple(sorted(days)) or None
 
     def month(self) -> int | None:
         """1 for January, also as ``jan``."""
@@ -161,26 +156,20 @@ class Phrase:
 
     def ordinal(self) -> int | None:
         """``3rd`` or ``third``; -1 for ``last``."""
-        found = _ORDINAL.fullmatch(self.peek())
-        value: int = int(found[1]) if found else words()["ordinals"].get(self.peek(), 0)
-        self.at += value != 0 and value <= 31
-        return value if value != 0 and value <= 31 else None
+        start = self.at
+        found = self.read("ordinal")
+        value = _value(found[0], "ordinals") if found else 32
+        self.at = start if value > 31 else self.at
+        return value if value <= 31 else None
 
     def month_day(self) -> tuple[int, int] | None:
         """Month and day of ``3 May``, ``the 3rd of May``, ``May 3``."""
         start = self.at
-        self.take("the")
-        found = self.match(_DAY_NUMBER)
-        day = int(found[1]) if found else self.ordinal()
-        self.take("of")
-        month = self.month()
-        if day is None or month is None:
-            self.at = start
-            month, day = self.month(), None
-            self.take("the")
-            if month is not None and (found := self.match(_DAY_NUMBER)) is not None and self.peek()[:1] != ":":
-                day = int(found[1])
-        if month is None or day is None or not _is_day(month, day):
+        if (found := self.read("month_day")) is None:
+            return None
+        month: int = words()["months"][found["month"] or found["before"]]
+        day = _value(found["day"] or found["behind"], "ordinals")
+        if not 1 <= day <= (29 if month == 2 else 30 if month in (4, 6, 9, 11) else 31):
             self.at = start
             return None
         return month, day
@@ -231,82 +220,30 @@ class Phrase:
         if found := self.match(_COMPACT) or self.match(_HALF_COMPACT):
             weeks, days, hours, minutes, seconds = (int(group or 0) for group in found.groups())
             return Span(0, weeks * 7 + days, hours * 3600 + minutes * 60 + seconds)
-        hundredths = self._hundredths()
-        if hundredths is None:
-            if not is_bare_unit or len(self.peek()) == 1:
-                return None
-            hundredths = 100
-        has_half = bool(self.take("and a half"))
-        unit = self.look_up(words()["units"])
-        if unit is None:
+        found = self.read("span")
+        if found is None or (found["number"] is None and (not is_bare_unit or len(found["unit"]) == 1)):
             return None
-        if has_half or self.take("and a half"):
-            hundredths += 50
-        months, days, seconds = unit
-        if months * hundredths % 100:
+        number = _number(found["number"] or "1") + (Fraction(1, 2) if found["half"] or found["too"] else 0)
+        months, days, seconds = (number * part for part in words()["units"][found["unit"]])
+        if months % 1:
             return None  # half a month is nothing certain
-        whole_days, rest = divmod(days * hundredths, 100)
-        return Span(months * hundredths // 100, whole_days, (seconds * hundredths + rest * 86400) // 100)
+        return Span(int(months), int(days), int(seconds + days % 1 * 86400))
 
     def number(self) -> int | None:
         """A whole number: ``3``, ``three``, ``a couple of``."""
         start = self.at
-        hundredths = self._hundredths()
-        if hundredths is None or hundredths % 100:
-            self.at = start
-            return None
-        return hundredths // 100
-
-    def _hundredths(self) -> int | None:
-        """A number in hundredths: ``1.5`` is 150."""
-        if self.take("a couple of", "a couple"):
-            return 200
-        if found := self.match(_NUMBER):
-            return int(found[1]) * 100 + int((found[2] or "").ljust(2, "0"))
-        spoken = self.look_up(words()["numbers"])
-        return None if spoken is None else spoken * 100
+        found = self.read("number")
+        number = _number(found[0]) if found else Fraction(1, 2)
+        self.at = start if number % 1 else self.at
+        return None if number % 1 else int(number)
 
     def clock(self, is_announced: bool) -> Clock | None:
         """``17:30``, ``5pm``, ``9 a.m.``, ``noon``, ``half past five``; behind ``at`` (`is_announced`) also ``9``."""
         start = self.at
-        clock = self._clock(is_announced)
-        if clock is None:
-            self.at = start
-        else:
-            self.take("sharp")
+        found = self.read("clock")
+        clock = _clock_of(found, is_announced) if found else None
+        self.at = start if clock is None else self.at
         return clock
-
-    def _clock(self, is_announced: bool) -> Clock | None:
-        if named := self.take("noon", "midday", "midnight"):
-            return Clock(0 if named == "midnight" else 12)
-        if spoken := self.take("half past", "quarter past", "a quarter past", "quarter to", "a quarter to"):
-            hour = self.number() or 0
-            is_before = spoken.endswith("to")
-            minute = 45 if is_before else 30 if spoken == "half past" else 15
-            return self._half_day(hour - is_before, minute, None, True) if 1 <= hour <= 12 else None
-        if found := self.match(_CLOCK):
-            if found[2] == "." and not is_announced:
-                return None
-            return self._half_day(int(found[1]), int(found[3]), found[4], found[2] == "h" and not is_announced)
-        if found := self.match(_HOUR):
-            return self._half_day(int(found[1]), 0, found[2], False)
-        if is_announced and (found := self.match(_MILITARY)):
-            return self._half_day(int(found[1]), int(found[2]), None, False)
-        return self._hour(is_announced)
-
-    def _hour(self, is_announced: bool) -> Clock | None:
-        if found := self.match(_BARE):
-            hour, is_plain = int(found[1]), not found[1].startswith("0") and not found[0].endswith("h")
-        else:
-            hour, is_plain = (self.look_up(words()["numbers"]) if self.peek() not in ("a", "an") else None) or 99, True
-        is_hour = self.peek() in _HALF_DAYS or bool(self.take("o'clock", "o’clock"))
-        return self._half_day(hour, 0, None, is_plain) if is_announced or is_hour else None
-
-    def _half_day(self, hour: int, minute: int, suffix: str | None, is_bare: bool) -> Clock | None:
-        suffix = suffix or self.take(*_HALF_DAYS)
-        if suffix and hour <= 12:
-            is_bare, hour = False, hour % 12 + (12 if suffix[0] == "p" else 0)
-        return Clock(hour, minute, is_bare and 1 <= hour <= 12) if hour <= 23 and minute <= 59 else None
 
 
 def clean(word: str) -> str:
@@ -314,14 +251,36 @@ def clean(word: str) -> str:
     return word[:40].lower().rstrip(",;:!?.") or word[:40]
 
 
-def _weekday(word: str) -> int | None:
-    singular = word[:-1] if word.endswith("s") and word[:-1] in WEEKDAYS else word
-    found: int | None = words()["weekdays"].get(singular)
+def _clock_of(found: re.Match[str], is_announced: bool) -> Clock | None:
+    if found["named"]:
+        return Clock(0 if found["named"] == "midnight" else 12)
+    hour = int(_number(found["hour"] or found["spoken"]))
+    if found["spoken"]:
+        is_before = found["to"] is not None
+        minute = 30 if found["quarter"] is None else 45 if is_before else 15
+        return Clock(hour - is_before, minute, is_bare=True) if 1 <= hour - is_before <= 12 else None
+    mark, minute = found["mark"], int(found["minute"] or 0)
+    is_hour_alone = mark is None and not (found["half"] or found["oclock"])
+    if not is_announced and (is_hour_alone or mark in ("", ".")):
+        return None
+    is_bare = not is_announced if mark == "h" else mark is None and found["hour"][0] != "0" and not found["h"]
+    if found["half"] and hour <= 12:
+        is_bare, hour = False, hour % 12 + 12 * (found["half"][0] == "p")
+    return Clock(hour, minute, is_bare and 1 <= hour <= 12) if hour <= 23 and minute <= 59 else None
+
+
+def _weekday(name: str) -> int:
+    found: int = words()["weekdays"][name if name in words()["weekdays"] else name.removesuffix("s")]
     return found
 
 
-def _is_day(month: int, day: int) -> bool:
-    return 1 <= day <= (29 if month == 2 else 30 if month in (4, 6, 9, 11) else 31)
+def _number(text: str) -> Fraction:
+    return Fraction(words()["numbers"].get(text) or text.replace(",", "."))
+
+
+def _value(text: str, table: str) -> int:
+    """Of ``3rd``, or of a word in a table."""
+    return int(words()[table].get(text) or re.sub(r"\D", "", text))
 
 
 def _size(span: Span) -> int:
