@@ -120,9 +120,10 @@ class Dictation:
         """Replaces what a fact says by `text`; None when the fact is gone. Raises Refused with what to do."""
         text = self._checked(text)
         read = self._claims(text, at)
-        claim = _meant(read, fact)
-        content = read[0].content if len(read) == 1 else text
-        return await self._facts.correct(fact.id, scopes, content, by, claim.laid_over if claim else lambda fact: fact)
+        if len(read) != 1:
+            return await self._facts.correct(fact.id, scopes, text, by)
+        reading = read[0].laid_over if read[0].attribute else lambda fact: fact
+        return await self._facts.correct(fact.id, scopes, read[0].content, by, reading)
 
     def _claims(self, text: str, at: datetime) -> Sequence[Claim]:
         # The rules take a while to load.
@@ -152,14 +153,3 @@ class Dictation:
                 "sentence or two what to remember of it."
             )
         return typed(text, FACT_CHARS, is_insisting=is_insisting)[0]
-
-
-def _meant(read: Sequence[Claim], fact: Fact) -> Claim | None:
-    """The claim that replaces a fact: of the same attribute, or a like one of the same person, or the only one."""
-    old = (fact.attribute or "").split("|")
-    placed_at = [(placed(claim.attribute, fact.scope, fact.account) or "").split("|") for claim in read]
-    for parts in (len(old), 2):
-        for claim, new in zip(read, placed_at, strict=True):
-            if claim.attribute and new[:parts] == old[:parts]:
-                return claim
-    return read[0] if len(read) == 1 and read[0].attribute else None

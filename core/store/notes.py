@@ -121,11 +121,7 @@ MADE_BY = f"""
 AND platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id ORDER BY notes.id
 """
 NOT_UNDONE = f"""
-{VISIBLE} AND notes.action <> 'undo' AND NOT EXISTS (
-    SELECT 1 FROM notes AS undoing JOIN notes AS undone ON undone.id = undoing.undoes
-    WHERE undone.id = notes.id OR undone.at = notes.at AND undone.target = notes.target
-    AND undone.before IS notes.before AND undone.after IS notes.after
-)
+{VISIBLE} AND notes.action <> 'undo' AND NOT EXISTS (SELECT 1 FROM notes AS undoing WHERE undoing.undoes = notes.id)
 ORDER BY notes.id DESC LIMIT :limit
 """
 OF_FILE = f"{VERSIONS} WHERE scopes.key = :scope AND notes.target = :target ORDER BY notes.id"
@@ -211,7 +207,7 @@ class Notes:
         return await self._read(MADE_BY, values | rows.place(author.address))
 
     async def undoable(self, scopes: frozenset[Scope]) -> list[NoteChange]:
-        """The latest changes that are no undo and were not undone, newest first; one made in several files is one."""
+        """The latest changes that are no undo and were not undone, newest first."""
         return await self._read(NOT_UNDONE, {"scopes": scope_parameter(scopes), "limit": UNDOABLE})
 
     async def standing(self, scope: Scope, target: str) -> list[str]:

@@ -30,12 +30,10 @@ _REPLACEMENT = re.compile(r"""\s*(?:["“„](?P<quoted>[^"”“]+)["”“]\s*
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteEdit:
-    """A change of a note. `target`: memory, user, or empty for the one that has `old`."""
+    """A change of a note. `target`: memory, user, or empty for the one that has the old text."""
 
-    action: str
+    operation: Operation
     target: str = ""
-    old: str = ""
-    new: str = ""
     is_insisting: bool = False
 
     @classmethod
@@ -47,14 +45,16 @@ class NoteEdit:
             target, rest = _target(rest)
         match action:
             case "add":
-                return cls(action=action, target=target or "memory", new=rest, is_insisting=is_insisting)
+                operation, target = Operation(action="add", content=rest), target or "memory"
             case "remove":
-                return cls(action=action, target=target, old=rest)
-        found = _REPLACEMENT.fullmatch(rest)
-        if found is None:
-            raise Refused(texts.REPLACE_USAGE)
-        old, new = (found["quoted"] or found["plain"]).strip(), found["new"].strip()
-        return cls(action=action, target=target, old=old, new=new, is_insisting=is_insisting)
+                operation = Operation(action="remove", old_text=rest)
+            case _:
+                found = _REPLACEMENT.fullmatch(rest)
+                if found is None:
+                    raise Refused(texts.REPLACE_USAGE)
+                old, new = (found["quoted"] or found["plain"]).strip(), found["new"].strip()
+                operation = Operation(action="replace", content=new, old_text=old)
+        return cls(operation=operation, target=target, is_insisting=is_insisting)
 
 
 class MemoryCommands:
@@ -110,24 +110,18 @@ class MemoryCommands:
         """Adds, replaces or removes a note. What looks wrong is asked about first; a member of a room changes only
         notes of their own."""
         author = replace(context.author, is_insisting=edit.is_insisting)
+        wanted = [edit.operation]
+        action, new, old = edit.operation.action, edit.operation.content, edit.operation.old_text
         is_asked = author.origin == "typed" and not edit.is_insisting and not context.is_shell
-        if is_asked and (reason := suspicion(cleaned(edit.new))):
-            old = f"{edit.old} => " if edit.action == "replace" else ""
-            target = f"{edit.target}: " if edit.target else ""
-            again = button("Keep it anyway", "memory", f"{edit.action} {ANYWAY} {target}{old}{edit.new}")
-            return Answer(text=doubt(reason), buttons=(again,))
-        if edit.action != "add" and context.is_member:
-            _, noted = await _legible(self._notebook.origin(context.scopes, edit.old))
+        if is_asked and (reason := suspicion(cleaned(new))):
+            words = [action, ANYWAY, *([f"{edit.target}:"] if edit.target else []), *([old, "=>"] if old else []), new]
+            return Answer(text=doubt(reason), buttons=(button("Keep it anyway", "memory", " ".join(words)),))
+        if action != "add" and context.is_member:
+            _, noted = await _legible(self._notebook.origin(context.scopes, old))
             if noted is None or noted.account != context.account:
                 raise Refused(texts.AUTHOR_CHANGES)
-        operations = {
-            "add": Operation(action="add", content=edit.new),
-            "replace": Operation(action="replace", content=edit.new, old_text=edit.old),
-            "remove": Operation(action="remove", old_text=edit.old),
-        }
-        target = edit.target or await _legible(self._notebook.target_of(context.scopes, edit.old))
-        wanted = [operations[edit.action]]
-        if edit.action == "remove":
+        target = edit.target or await _legible(self._notebook.target_of(context.scopes, old))
+        if action == "remove":
             author = replace(author, origin="typed")  # whoever noted it takes it back
         elif context.is_member:
             wanted = quoted(context.inbound.sender.name, context.account, wanted)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import pytest
 
 from core.errors import Refused
+from core.store.notes import Operation
 from gateway.commands.memory import NoteEdit
+from tests.fixtures.samples import replacing
 
 
 @pytest.mark.parametrize(
     ("text", "edit"),
     [
-        ("tea => mate", NoteEdit(action="replace", old="tea", new="mate")),
-        ('"likes tea" likes mate', NoteEdit(action="replace", old="likes tea", new="likes mate")),
-        ("“likes tea” => likes mate", NoteEdit(action="replace", old="likes tea", new="likes mate")),
-        ("user: tea => a => b", NoteEdit(action="replace", target="user", old="tea", new="a => b")),
+        ("tea => mate", NoteEdit(operation=replacing("tea", "mate"))),
+        ('"likes tea" likes mate', NoteEdit(operation=replacing("likes tea", "likes mate"))),
+        ("“likes tea” => likes mate", NoteEdit(operation=replacing("likes tea", "likes mate"))),
+        ("user: tea => a => b", NoteEdit(operation=replacing("tea", "a => b"), target="user")),
     ],
 )
 def test_what_replaces_what_is_told_apart(text: str, edit: NoteEdit) -> None:
@@ -28,8 +30,11 @@ def test_what_cannot_be_told_apart_is_refused(text: str) -> None:
 
 
 def test_a_note_goes_where_it_is_said_to_go() -> None:
-    assert NoteEdit.parse("add", "user: prefers tea") == NoteEdit(action="add", target="user", new="prefers tea")
-    assert NoteEdit.parse("add", "Note: prefers tea") == NoteEdit(
-        action="add", target="memory", new="Note: prefers tea"
-    )
-    assert NoteEdit.parse("remove", "prefers tea") == NoteEdit(action="remove", old="prefers tea")
+    for text, target, content in (
+        ("user: prefers tea", "user", "prefers tea"),
+        ("Note: prefers tea", "memory", "Note: prefers tea"),
+    ):
+        operation = Operation(action="add", content=content)
+        assert NoteEdit.parse("add", text) == NoteEdit(operation=operation, target=target)
+    removing = Operation(action="remove", old_text="prefers tea")
+    assert NoteEdit.parse("remove", "prefers tea") == NoteEdit(operation=removing)
