@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from bisect import bisect_left, bisect_right
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -24,7 +22,7 @@ from core.ports import Clock, Model
 from core.search import filters, rendering
 from core.search.ranking import fused
 from core.search.recall import Recall
-from core.search.results import MATCHES_SHOWN, PAGES_MAX, SESSIONS_MAX, page_of, within
+from core.search.results import MATCHES_SHOWN, SESSIONS_MAX, excerpt, page_of, within
 from core.store.query import FoundSession, SearchQuery, SearchResults
 from core.store.sessions import Transcripts
 from core.types import NOBODY, Message, Payer, Request
@@ -33,8 +31,6 @@ QUESTION_CHARS = 2_000
 SEARCHES = 5
 EXPANSION_S = 10.0
 EXPANSION_TOKENS = 400
-QUESTIONS_KEPT = 64
-"""So many questions are remembered with their searches: the next page has to be one of the same answer."""
 QUESTION_SHARE = 0.5
 QUESTION_WEIGHT = 1.5
 """The question as typed counts half as much as all searches together that a model made of it, and more than one. With
@@ -65,8 +61,6 @@ SUMMARIES_S = 90.0
 TRANSCRIPT_CHARS = 100_000
 SUMMARY_CHARS = (400, 2_000)
 """The shortest and the longest that is asked for; between them, what two thirds of the caller's budget allow."""
-EXCESS = 1.25
-"""So many times that length is let pass: models cannot count characters."""
 SUMMARY_TOKENS = 2_000
 EARLIER, LATER = "[… earlier messages left out]\n", "\n[… later messages left out]"
 NO_SUMMARY = (
@@ -136,28 +130,23 @@ def _noted(found: SearchResults, note: str | None) -> SearchResults:
 
 
 def _merged(results: Sequence[SearchResults], query: SearchQuery) -> SearchResults:
-    """By reciprocal rank; each session as the result that ranks it highest shows it, with the best matches of all."""
-    weights = [max(QUESTION_WEIGHT, QUESTION_SHARE * (len(results) - 1)), *(1.0 for _ in results[1:])]
-    messages = fused(
-        [(weight, [hit.message_id for hit in one.messages]) for weight, one in zip(weights, results, strict=True)]
-    )
+    """By reciprocal rank, the first page; each session as the result that ranks it highest shows it, with the best
+    matches of all."""
+    shares = [max(QUESTION_WEIGHT, QUESTION_SHARE * (len(results) - 1)), *(1.0 for _ in results[1:])]
+    weighed = list(zip(shares, results, strict=True))
+    messages = fused([(share, [hit.message_id for hit in one.messages]) for share, one in weighed])
+    roots = fused([(share, [found.root_id for found in one.sessions]) for share, one in weighed])
     hits = {hit.message_id: hit for one in reversed(results) for hit in one.messages}
-    roots = fused(
-        [(weight, [found.root_id for found in one.sessions]) for weight, one in zip(weights, results, strict=True)]
-    )
-    page = page_of(query)
-    shown = [replace(_joined_sessions(results, root), score=score) for root, score in list(roots.items())[page]]
     question = results[0]
-    note = question.note if question.sessions or not roots else None
-    if roots and not shown:
-        note = f"There is nothing more on page {query.page}."
     return SearchResults(
         query=query.text,
         shape=question.shape,
-        sessions=tuple(shown),
+        sessions=tuple(
+            replace(_joined_sessions(results, root), score=score)
+            for root, score in list(roots.items())[page_of(replace(query, page=1))]
+        ),
         messages=tuple(replace(hits[id_], rank=score) for id_, score in messages.items())[: max(0, query.messages)],
-        note=note,
-        has_more=len(roots) > page.stop and query.page < PAGES_MAX,
+        note=question.note if question.sessions or not roots else None,
     )
 
 
@@ -177,15 +166,11 @@ class Expansion:
         self._clock = clock
         self._zone = zone
         self._limit_s = limit_s
-        self._known: OrderedDict[str, tuple[str, ...]] = OrderedDict()
         self._log = structlog.get_logger("expansion")
 
     async def searches(self, question: str, payer: Payer = NOBODY) -> tuple[str, ...] | None:
         """At most five searches besides the question; None where the model gave no list of them in time."""
         question = " ".join(question.split())
-        if (known := self._known.get(question)) is not None:
-            self._known.move_to_end(question)
-            return known
         try:
             async with asyncio.timeout(self._limit_s):
                 completion = await self._model.complete(self._request(question, payer), lambda _: None, lambda _: None)
@@ -197,11 +182,7 @@ class Expansion:
             return None
         self._log.info("a question was expanded", tokens=completion.usage.sent + completion.usage.output)
         read_once = dict.fromkeys(" ".join(search.split()) for search in read)
-        searches = tuple(search for search in read_once if search.casefold() != question.casefold())[:SEARCHES]
-        self._known[question] = searches
-        if len(self._known) > QUESTIONS_KEPT:
-            self._known.popitem(last=False)
-        return searches
+        return tuple(search for search in read_once if search.casefold() != question.casefold())[:SEARCHES]
 
     def _request(self, question: str, payer: Payer) -> Request:
         today = self._clock.now().astimezone(self._zone)
@@ -270,14 +251,17 @@ class Summaries:
         """Raises ModelError, StoreError."""
         async with self._calls:
             # Not before its turn: at most three conversations are in memory.
-            text = self._excerpt(found, await self._messages(found, query))
+            text = self._transcript(found, await self._messages(found, query))
             request = replace(_request(self._name, text, query.text, length_chars), payer=query.payer)
             completion = await self._model.complete(request, lambda _: None, lambda _: None)
         self._log.info("a session was summarised", tokens=completion.usage.sent + completion.usage.output)
         summary = scrub(completion.text).strip()
         if not summary or completion.stop_reason == "refusal":
             raise ModelError("The model gave no summary.")
-        return _cut(summary, int(length_chars * EXCESS), is_cut=completion.stop_reason == "max_tokens")
+        # Models cannot count characters: a quarter more is let pass.
+        end = excerpt(summary, (), length_chars * 5 // 4)[1]
+        is_cut = end < len(summary) or completion.stop_reason == "max_tokens"
+        return f"{summary[:end].rstrip()} {rendering.CUT}" if is_cut else summary
 
     async def _messages(self, found: FoundSession, query: SearchQuery) -> list[Message]:
         """What people may see of the session and of its lineage's matches, outside the model's window."""
@@ -295,7 +279,7 @@ class Summaries:
             key=lambda row: row.id,
         )
 
-    def _excerpt(self, found: FoundSession, messages: Sequence[Message]) -> str:
+    def _transcript(self, found: FoundSession, messages: Sequence[Message]) -> str:
         matched = {hit.message_id for hit in found.matches}
         matched |= {item.message_id for item in found.window if item.is_anchor}
         lines = []
@@ -306,26 +290,17 @@ class Summaries:
             lines.append(head + row.text)
         places = [number for number, row in enumerate(messages) if row.id in matched]
         title = f"Title: {' '.join(found.session.title.split())}\n\n" if found.session.title else ""
-        return title + excerpt(lines, places, TRANSCRIPT_CHARS - len(title))
+        return title + part_around(lines, places, TRANSCRIPT_CHARS - len(title))
 
 
-def excerpt(lines: Sequence[str], matched: Sequence[int], limit_chars: int) -> str:
-    """At most `limit_chars`: the part with most of the `matched` lines, a quarter of it before the first; marks show
-    cuts."""
+def part_around(lines: Sequence[str], matched: Sequence[int], limit_chars: int) -> str:
+    """The lines, or about `limit_chars` of them, a quarter of it before the first of the `matched`; marks show cuts."""
     whole = "\n".join(lines)
     if len(whole) <= limit_chars:
         return whole
-    begins = [0]
-    for line in lines:
-        begins.append(begins[-1] + len(line) + 1)
-    size = max(1, limit_chars - len(EARLIER) - len(LATER))
-    starts = [max(0, min(begins[number] - size // 4, len(whole) - size)) for number in matched] or [0]
-    start = max(starts, key=lambda start: sum(start <= begins[number] < start + size for number in matched))
-    end = start + size
-    # From the beginning of a message to the end of one, where the borders are near.
-    first, last = begins[bisect_left(begins, start)], begins[bisect_right(begins, end + 1) - 1] - 1
-    start = first if first - start < size // 4 else start
-    end = last if end - last < size // 4 else end
+    place = sum(len(line) + 1 for line in lines[: matched[0] if matched else 0])
+    start = max(0, min(place - limit_chars // 4, len(whole) - limit_chars))
+    end = start + limit_chars
     return (EARLIER if start > 0 else "") + whole[start:end] + (LATER if end < len(whole) else "")
 
 
@@ -340,11 +315,3 @@ def _request(name: str, text: str, asked: str, length_chars: int) -> Request:
         max_tokens=SUMMARY_TOKENS,
         kind="summary",
     )
-
-
-def _cut(text: str, limit_chars: int, *, is_cut: bool) -> str:
-    if len(text) <= limit_chars and not is_cut:
-        return text
-    text = text[:limit_chars]
-    blank = max(text.rfind(" "), text.rfind("\n"))
-    return text[: blank if blank > len(text) // 2 else len(text)].rstrip() + " " + rendering.CUT

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.errors import ModelError
-from core.search.expansion import QUESTIONS_KEPT, SEARCHES, Expansion
+from core.search.expansion import SEARCHES, Expansion
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.scripted_model import ScriptedModel, says
 
@@ -65,20 +65,6 @@ async def test_a_model_that_fails_or_is_slow_gives_none() -> None:
     slow = ScriptedModel(says('["boat"]'))
     slow.gate = asyncio.Event()
     assert await _expansion(slow, limit_s=0.01).searches(ASKED) is None
-
-
-async def test_a_question_is_asked_once_and_a_failure_again() -> None:
-    model = ScriptedModel(ModelError("The model is overloaded."), says('["boat"]'))
-    expansion = _expansion(model)
-    assert [await expansion.searches(ASKED) for _ in range(3)] == [None, ("boat",), ("boat",)]
-    model.script += [says("[]")] * QUESTIONS_KEPT
-    for number in range(QUESTIONS_KEPT):
-        await expansion.searches(f"another {number}")
-    assert len(model.requests) == 2 + QUESTIONS_KEPT
-    assert await expansion.searches("another 0") == ()
-    assert len(model.requests) == 2 + QUESTIONS_KEPT, "that nothing is to be added is remembered too"
-    await expansion.searches(ASKED)
-    assert len(model.requests) == 3 + QUESTIONS_KEPT, "the oldest is forgotten"
 
 
 async def test_a_question_that_looks_like_the_fence_or_is_endless_is_sent_harmless() -> None:

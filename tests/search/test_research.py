@@ -107,39 +107,13 @@ async def test_the_question_weighs_more_than_one_search_and_less_than_many(annal
     assert _sessions(await _ask(database, "ferry", "boat", "the boat", "boats")) == [boat, ferry]
 
 
-async def test_pages_follow_each_other_without_asking_the_model_again(annals: Annals, database: Database) -> None:
-    made = [(await annals.session([f"{word} {number}"]))[0] for number in range(4) for word in ("ferry", "boat")]
-    model = ScriptedModel(says('["boat"]'))
-    research = _research(database, model)
-    pages = [await research.recall(replace(MINE, text=f"page:{page} ferry", limit=3)) for page in (1, 2, 3, 4)]
-    assert [len(page.sessions) for page in pages] == [3, 3, 2, 0]
-    assert [page.has_more for page in pages] == [True, True, False, False]
-    assert sorted(id_ for page in pages for id_ in _sessions(page)) == made
-    assert len(model.requests) == 1
-    assert pages[3].note is not None
-    assert "nothing more on page 4" in pages[3].note
-
-
-async def test_what_is_only_left_out_is_left_out_with_help_too(annals: Annals, database: Database) -> None:
-    await annals.session(["the ferry"])
-    boat, *_ = await annals.session(["the boat"])
-    query = replace(MINE, text="-ferry", is_expanded=False, is_summarized=True)
-    assert _sessions(await _research(database, None).recall(query)) == [boat]
-
-
-async def test_the_ten_best_of_each_search_are_shown_page_by_page(annals: Annals, database: Database) -> None:
-    for number in range(14):
-        await annals.session([f"ferry {number}"])
-        await annals.session([f"boat {number}"])
-    research = _research(database, ScriptedModel(says('["boat"]')))
-    pages = [await research.recall(replace(MINE, text=f"page:{page} ferry", limit=4)) for page in range(1, 7)]
-    assert [len(page.sessions) for page in pages] == [4, 4, 4, 4, 4, 0]
-    assert [page.has_more for page in pages] == [True] * 4 + [False] * 2
-    assert len({id_ for page in pages for id_ in _sessions(page)}) == 20
-    scores = [found.score for page in pages for found in page.sessions]
-    assert scores == sorted(scores, reverse=True)
-    whole = await research.recall(replace(MINE, text="ferry", limit=10))
-    assert _sessions(whole) == [id_ for page in pages[:3] for id_ in _sessions(page)][:10]
+async def test_the_best_of_all_searches_are_one_page(annals: Annals, database: Database) -> None:
+    for number in range(6):
+        await annals.session([f"the ferry {number}"])
+        await annals.session([f"the boat {number}"])
+    found = await _ask(database, "ferry", "boat", limit=4)
+    assert (len(found.sessions), found.has_more) == (4, False)
+    assert len({*_sessions(found)}) == 4
 
 
 async def test_texts_keep_the_budget_of_the_caller(annals: Annals, database: Database) -> None:

@@ -20,7 +20,7 @@ from core.search.expansion import (
     TRANSCRIPT_CHARS,
     ExpandedRecall,
     Summaries,
-    excerpt,
+    part_around,
 )
 from core.search.recall import Recall
 from core.store.query import SearchQuery, SearchResults
@@ -229,29 +229,13 @@ async def test_with_the_real_client(annals: Annals, database: Database, clock: S
 LINES = [f"{number:03} " + "word " * 20 for number in range(100)]
 
 
-def test_an_excerpt_has_the_matches_and_whole_messages() -> None:
-    part = excerpt(LINES, [50, 52], 2_000)
-    shown = part.removeprefix(EARLIER).removesuffix(LATER).split("\n")
-    assert set(shown) <= set(LINES)
-    assert 1_700 < len(part) <= 2_000
+def test_a_part_of_a_long_conversation_has_the_first_match() -> None:
+    assert part_around(LINES, [50], 100_000) == "\n".join(LINES)
+    part = part_around(LINES, [50, 99], 2_000)
+    assert LINES[50] in part
     assert part.startswith(EARLIER)
     assert part.endswith(LATER)
-    assert shown.index(LINES[50]) in (4, 5)
-    assert LINES[52] in shown
-
-
-def test_an_excerpt_begins_and_ends_with_the_conversation() -> None:
-    assert excerpt(LINES, [50], 100_000) == "\n".join(LINES)
-    assert excerpt(LINES, [0], 2_000).startswith(LINES[0])
-    assert excerpt(LINES, [], 2_000).startswith(LINES[0])
-    assert excerpt(LINES, [99], 2_000).endswith(LINES[99])
-
-
-def test_an_excerpt_holds_most_of_the_matches() -> None:
-    assert LINES[81] in excerpt(LINES, [3, 80, 81], 2_000)
-
-
-def test_one_message_that_is_too_long_is_cut() -> None:
-    part = excerpt(["short", "x" * 5_000, "short"], [1], 1_000)
-    assert len(part) <= 1_000
-    assert "xxx" in part
+    assert part_around(LINES, [0], 2_000).startswith(LINES[0])
+    assert part_around(LINES, [], 2_000).startswith(LINES[0])
+    assert part_around(LINES, [99], 2_000).endswith(LINES[99])
+    assert len(part_around(["short", "x" * 5_000, "short"], [1], 1_000)) <= 1_000 + len(EARLIER) + len(LATER)

@@ -116,17 +116,11 @@ def _index(connection: Connection, condition: str, parameters: Mapping[str, obje
 async def write_text(database: Database, work: Callable[[Connection], T]) -> T:
     """`Database.write` for work that changes indexed text.
 
-    On index damage it is tried again with the triggers at rest, then with the indexes emptied (SQLite opens an index
-    even for a trigger that does nothing). If that succeeds, the index stays flagged; if not, all is rolled back and the
-    last error raised.
+    On index damage it is tried again with the indexes emptied and flagged for a rebuild; if that fails, all is rolled
+    back and the error raised.
     """
     try:
         return await database.write(work)
-    except StoreError as error:
-        if not _is_index_damage(error):
-            raise
-    try:
-        return await database.write(lambda connection: _past(connection, work))
     except StoreError as error:
         if not _is_index_damage(error):
             raise
@@ -138,11 +132,6 @@ def empty_indexes(connection: Connection) -> None:
     flag(connection)
     for table in TABLES:
         blank(connection, table)
-
-
-def _past(connection: Connection, work: Callable[[Connection], T]) -> T:
-    flag(connection)
-    return work(connection)
 
 
 def _anew(connection: Connection, work: Callable[[Connection], T]) -> T:
