@@ -18,6 +18,8 @@ TITLE_CHARS, CELL_CHARS = 80, 40
 """A title is cut to so much, in a table to less."""
 QUOTED = 2
 """So many matches of a session are shown in a card."""
+UNTITLED = "Untitled"
+NO_TEXT = "(no text)"
 NOTHING = "Nothing found."
 NO_SESSIONS = "Nothing has been said yet."
 NO_MESSAGE = "There is no such message here, or not any more."
@@ -40,10 +42,7 @@ def to_json(findings: SearchResults) -> dict[str, Any]:
 def to_markdown(findings: SearchResults, zone: tzinfo, *, is_wide: bool = False) -> str:
     """Cards, a table where lines are long (`is_wide`), or who said what for one conversation; never empty."""
     if not findings.sessions:
-        nothing = {"scroll": NO_MESSAGE, "read": NO_SESSION}.get(findings.shape, NOTHING)
-        if findings.shape == "browse" and findings.note is None:
-            nothing = NO_SESSIONS
-        return nothing if findings.note is None else f"{nothing} {escape(findings.note)}"
+        return escape(no_results(findings))
     if findings.shape in ("scroll", "read"):
         shown = [_conversation(found, findings.shape, zone) for found in findings.sessions]
     elif is_wide:
@@ -51,6 +50,14 @@ def to_markdown(findings: SearchResults, zone: tzinfo, *, is_wide: bool = False)
     else:
         shown = [_card(number, found, zone) for number, found in enumerate(findings.sessions, 1)]
     return "\n\n".join([f"_{escape(findings.note)}_", *shown] if findings.note is not None else shown)
+
+
+def no_results(findings: SearchResults) -> str:
+    """What is told where nothing was found."""
+    nothing = {"scroll": NO_MESSAGE, "read": NO_SESSION}.get(findings.shape, NOTHING)
+    if findings.shape == "browse" and findings.note is None:
+        nothing = NO_SESSIONS
+    return nothing if findings.note is None else f"{nothing} {findings.note}"
 
 
 _OPTIONAL = frozenset({"external_session", "summary", "preview", "external_id", "link", "messages", "has_more", "note"})
@@ -126,8 +133,8 @@ def _table(findings: SearchResults, zone: tzinfo) -> str:
     lines = ["| | When | Where | Session | Title | What was said |", "| ---: | --- | --- | ---: | --- | --- |"]
     for number, found in enumerate(findings.sessions, 1):
         session = found.session
-        said = _matching(found.matches[0]) if found.matches else _plain(_beginning(found))
-        title = _plain(_line(session.title or "", CELL_CHARS))
+        said = _matching(found.matches[0]) if found.matches else _plain(found.preview or NO_TEXT)
+        title = _plain(_line(session.title or UNTITLED, CELL_CHARS))
         when = f"{_at(found).astimezone(zone):%-d %b %Y, %H:%M}"
         cells = (str(number), when, session.address.platform, str(session.id), title, said)
         lines.append(f"| {' | '.join(cells)} |")
@@ -174,7 +181,7 @@ def _beginning(found: FoundSession) -> str:
 
 
 def _title(found: FoundSession) -> str:
-    return _plain(_line(found.session.title or found.preview or "Untitled", TITLE_CHARS))
+    return _plain(_line(found.session.title or found.preview or UNTITLED, TITLE_CHARS))
 
 
 def _at(found: FoundSession) -> datetime:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from core.store import rows
 from core.store.engine import Connection, Row
 from core.store.rows import MESSAGE_COLUMNS, message_of, place, scope_parameter, timestamp, visible
-from core.store.sqlite import chunk_index
 from core.store.sqlite.database import Database
 from core.store.usage import disturb
 from core.types import Address, Json, Message, Scope
@@ -133,8 +132,6 @@ def _reword(connection: Connection, row: Row, text: str) -> None:
     encoded = None if blocks is None else rows.dump_blocks(_reworded(blocks, text), rows.text_block(text))
     values = {"id": row["id"], "text": text, "blocks": encoded}
     connection.execute("UPDATE messages SET text = :text, blocks = :blocks, sent = NULL WHERE id = :id", values)
-    if not row["text"] and text:
-        chunk_index.cover(connection, row["id"], row["session_id"])
 
 
 def _reworded(blocks: Sequence[Json], text: str) -> list[Json]:

@@ -20,7 +20,7 @@ from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.index_maintenance import write_text
 from core.store.usage import ModelCall, log_call
-from core.text.normalize import plainly
+from core.text.normalize import bare
 from core.types import Address, EndReason, Json, Message, Scope, Session
 
 SESSION = f"{rows.SESSIONS} WHERE sessions.id = :id"
@@ -75,12 +75,7 @@ AND (messages.role <> 'tool' OR messages.blocks IS NULL)"""
 which have no blocks."""
 RECENT = f"""
 {rows.SESSIONS}
-WHERE {visible()} AND sessions.messages > 0 AND (
-    :needle IS NULL OR instr(plainly(sessions.title), :needle) OR instr(plainly((
-        SELECT text FROM messages WHERE session_id = sessions.id
-        AND kind = 'chat' AND role IN ('user', 'assistant') AND text <> '' ORDER BY id LIMIT 1
-    )), :needle)
-)
+WHERE {visible()} AND sessions.messages > 0 AND (:needle IS NULL OR instr(bare(sessions.title), :needle))
 ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
 """
 TRANSCRIPT = f"""
@@ -231,10 +226,10 @@ class Transcripts:
 
     async def recent(self, scopes: frozenset[Scope], limit: int, text: str | None = None) -> list[Session]:
         """Sessions that have messages, latest first, at most 1,000; with `text`, those that have it, normalized, in
-        their title or first message."""
+        their title."""
         values = {
             "scopes": scope_parameter(scopes),
-            "needle": plainly(rows.maybe_clean(text)).strip() or None,
+            "needle": bare(rows.maybe_clean(text)).strip() or None,
             "limit": max(0, min(limit, LIMIT)),
         }
         return [rows.session_of(row) for row in await self._database.fetch_all(RECENT, values)]

@@ -163,11 +163,6 @@ def pieces(text: str) -> list[tuple[str, str]]:
     return [(kind, part) for kind, part in found if kind != "words" or WORD.search(part)]
 
 
-def plainly(text: str | None) -> str:
-    """Text as it is scanned without an index: folded, without case."""
-    return fold(text or "").casefold()
-
-
 def bare(text: str | None) -> str:
     """Text as names and titles are compared: folded, without case and accents."""
     folded = fold(text or "")

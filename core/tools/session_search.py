@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,7 +12,7 @@ from core.errors import StoreError, ToolError
 from core.models.content_blocks import parsed
 from core.search import filters
 from core.search.recall import HistorySearch
-from core.search.rendering import to_json
+from core.search.rendering import no_results, to_json
 from core.store.query import DEFAULT_ROLES, FoundSession, SearchQuery
 from core.types import Account, Json, Payer, Role, Scope, Tool, ToolContext
 
@@ -39,7 +38,7 @@ class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     query: str = Field(default="", description="What to look for. Empty: the latest sessions.")
-    role_filter: list[Literal["user", "assistant", "tool"]] | str | None = Field(
+    role_filter: list[Role] | None = Field(
         default=None, description="Whose messages to search: user, assistant, tool; user and assistant when left out."
     )
     before: str | None = Field(
@@ -50,7 +49,7 @@ class _Arguments(BaseModel):
     sender: str | None = Field(
         default=None, description='Who said it: a name, "user" for the person you talk to, "assistant" for yourself.'
     )
-    platform: list[str] | str | None = Field(
+    platform: list[str] | None = Field(
         default=None, description="Where it was said: telegram, discord, terminal, cron, import."
     )
     limit: int = Field(default=3, description="How many sessions, 1 to 10.")
@@ -83,7 +82,9 @@ def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
         result = to_json(findings)
         for found, shown in zip(findings.sessions, result["sessions"], strict=True):
             _mark_own(found, shown, context)
-        return json.dumps(_told(result, query), ensure_ascii=False)
+        if not findings.sessions:
+            result["note"] = no_results(findings)
+        return json.dumps(result, ensure_ascii=False)
 
     return Tool(
         name="session_search",
@@ -103,8 +104,8 @@ def _query(asked: _Arguments, context: ToolContext, zone: ZoneInfo) -> SearchQue
         scopes=context.scopes,
         asker=Account(platform=context.session.address.platform, user_id=context.sender.id),
         text=asked.query,
-        roles=_roles(asked.role_filter),
-        platforms=_names(asked.platform),
+        roles=tuple(asked.role_filter or DEFAULT_ROLES),
+        platforms=tuple(name.strip().casefold() for name in asked.platform or ()),
         title=asked.title,
         limit=limit,
         page=asked.page,
@@ -128,20 +129,6 @@ def _query(asked: _Arguments, context: ToolContext, zone: ZoneInfo) -> SearchQue
     return query
 
 
-def _roles(asked: list[Literal["user", "assistant", "tool"]] | str | None) -> tuple[Role, ...]:
-    known: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
-    names = _names(asked) or DEFAULT_ROLES
-    if unknown := [name for name in names if name not in known]:
-        raise ToolError(f"role_filter: there is no role {unknown[0]!r}; use user, assistant or tool.")
-    return tuple(known[name] for name in names)
-
-
-def _names(asked: Sequence[str] | None) -> tuple[str, ...]:
-    """Models write a list or a comma-separated line; both are understood."""
-    names = asked.split(",") if isinstance(asked, str) else asked or []
-    return tuple(name.strip().casefold() for name in names if name.strip())
-
-
 def _mark_own(found: FoundSession, shown: dict[str, Any], context: ToolContext) -> None:
     """Marks with `is_asker` what the asker said, here or in a private conversation of their own."""
     own = {Scope.account(context.session.address.platform, context.sender.id)}
@@ -153,18 +140,3 @@ def _mark_own(found: FoundSession, shown: dict[str, Any], context: ToolContext) 
             said_by = Scope.account(platform, item.sender_id) if item.sender_id else found.session.scope
             if item.role == "user" and item.origin != "imported" and said_by in own:
                 entry["is_asker"] = True
-
-
-def _told(result: dict[str, object], query: SearchQuery) -> dict[str, object]:
-    """An empty result says what to try, so that the model does not take it for an error."""
-    if result["sessions"]:
-        return result
-    tried = result.get("note")
-    if query.text.strip():
-        advice = "Try other words, fewer words, or OR between them."
-    elif query.session is not None or query.around is not None:
-        advice = "There is no such session or message."
-    else:
-        advice = "" if tried else "There are no earlier sessions."
-    result["note"] = " ".join(str(part) for part in ("Nothing found.", tried, advice) if part)
-    return result

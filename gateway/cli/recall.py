@@ -10,10 +10,10 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from core.errors import MnemeError
+from core.errors import MnemeError, Refused
 from core.search import filters
 from core.search.recall import HistorySearch
-from core.search.rendering import CLOSE, OPEN, to_json, to_markdown
+from core.search.rendering import CLOSE, OPEN, no_results, to_json, to_markdown
 from core.store.query import SearchQuery
 from core.types import Payer, Role
 from gateway.cli.runtime import OWN, AsJson, InScope, joined, say_json, seen, show, tell, visit, zone_of
@@ -86,6 +86,8 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
                 await _stream(search, asked)
                 return
             results = await search.recall(asked)
+        if not results.sessions and results.shape in ("read", "scroll"):
+            raise Refused(no_results(results))
         if as_json:
             say_json(to_json(results))
             return

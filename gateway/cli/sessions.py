@@ -26,7 +26,7 @@ from gateway.cli.runtime import (
     zone_of,
 )
 from gateway.commands.context import CommandContext
-from gateway.commands.sessions import TITLE_CHARS, list_sessions
+from gateway.commands.sessions import TITLE_CHARS, find_sessions, list_sessions
 from gateway.services import Services
 
 ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a session.")]
@@ -43,9 +43,7 @@ def add_sessions(app: typer.Typer) -> None:
 
 
 def _list(
-    text: Annotated[
-        list[str] | None, typer.Argument(help="Only those with these words in title or first message.")
-    ] = None,
+    text: Annotated[list[str] | None, typer.Argument(help="Only those with these words, in title or text.")] = None,
     limit: Limit = 20,
     scope: InScope = None,
     as_json: AsJson = False,
@@ -53,7 +51,7 @@ def _list(
     """List the latest sessions."""
 
     async def objects(services: Services, scopes: frozenset[Scope]) -> object:
-        return [_object(one) for one in await services.transcripts.recent(scopes, limit, joined(text) or None)]
+        return [_object(one) for one in await find_sessions(services, scopes, joined(text), limit)]
 
     async def listed(services: Services, context: CommandContext) -> Answer:
         return await list_sessions(services, context, joined(text), limit)

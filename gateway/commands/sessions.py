@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 from core.errors import Refused
 from core.markup.text import escape
 from core.store.outbox import OutboxItem
-from core.types import Answer, Command, Session
+from core.store.query import SearchQuery
+from core.types import Answer, Command, Scope, Session
 from gateway import texts
 from gateway.commands.context import CommandContext, announced, button
 from gateway.services import Services
@@ -92,11 +93,21 @@ class SessionCommands:
         return Answer(text=texts.INCOGNITO_OVER)
 
 
+async def find_sessions(services: Services, scopes: frozenset[Scope], text: str, limit: int) -> list[Session]:
+    """The latest; with `text` those that have it in their title, then those in which it was said, best first."""
+    sessions = await services.transcripts.recent(scopes, limit, text or None)
+    if text:
+        results = await services.recall.recall(SearchQuery(text=text, scopes=scopes, limit=limit))
+        known = {session.id for session in sessions}
+        sessions += [found.session for found in results.sessions if found.session.id not in known]
+    return sessions[:limit]
+
+
 async def list_sessions(services: Services, context: CommandContext, text: str, limit: int) -> Answer:
-    """The latest sessions, or those with `text` in title or first message; in a chat with buttons to go on."""
-    sessions = await services.transcripts.recent(context.scopes, limit, text or None)
+    """The latest sessions, or those with `text`; in a chat with buttons to go on."""
+    sessions = await find_sessions(services, context.scopes, text, limit)
     if not sessions:
-        about = f" with “{text[:60]}” in their title or first message" if text else ""
+        about = f" with “{text[:60]}”" if text else ""
         return Answer(text=texts.NO_SESSIONS.format(about=about))
     zone = ZoneInfo(services.settings.general.zone)
     lines = [f"- **{session.id}** {_line(session, context, zone)}" for session in sessions]

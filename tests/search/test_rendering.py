@@ -114,6 +114,14 @@ def test_a_card_has_the_link_of_each_match_and_the_summary() -> None:
     assert (blank, first, item) == ("", "They took it.", "- at nine")
 
 
+def test_no_cell_of_the_table_is_blank() -> None:
+    begun = FoundSession(session=replace(SESSION, title="How are"), preview="How are you?")
+    empty = FoundSession(session=replace(SESSION, title=None))
+    table = to_markdown(replace(FINDINGS, shape="browse", sessions=(begun, empty), messages=()), UTC, is_wide=True)
+    assert [line.split("|")[-2].strip() for line in table.splitlines()[2:]] == ["How are you?", "(no text)"]
+    assert "|  |" not in table
+
+
 def test_where_there_is_room_it_is_a_table() -> None:
     second = replace(SESSION, id=9, title=None)
     found = replace(
@@ -127,7 +135,7 @@ def test_where_there_is_room_it_is_a_table() -> None:
         "  | When              | Where    | Session | Title         | What was said",
         "--+-------------------+----------+---------+---------------+---------------------------",
         "1 | 8 May 2026, 22:30 | telegram |       7 | Ferry [plans] | a | b open (https://x.y/1)",
-        "2 | 8 May 2026, 21:30 | telegram |       9 |               | How?",
+        "2 | 8 May 2026, 21:30 | telegram |       9 | Untitled      | How?",
     ]
 
 

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from core.store.engine import Connection, Row
 from core.store.rows import meta, set_meta
-from core.store.sqlite.index_schema import SHOWN, STALE
+from core.store.sqlite.index_schema import SHOWN
 
 CHUNK_MESSAGES = 8
 """A chunk grows to twice this, then its first half is sealed. As good as whole sessions, and less to read."""
@@ -66,41 +66,8 @@ def until(connection: Connection) -> int:
     return int(meta(connection, UNTIL) or 0)
 
 
-def cover(connection: Connection, message_id: int, session_id: int) -> None:
-    """A message that was empty when its stretch was taken in, and is no longer, joins the chunk beside it."""
-    if message_id > until(connection) or meta(connection, STALE) is not None:
-        return
-    row = connection.execute(
-        """
-        SELECT id, first_id, last_id FROM chunks WHERE session_id = :session
-        ORDER BY first_id <= :message DESC, ABS(first_id - :message) LIMIT 1
-        """,
-        {"session": session_id, "message": message_id},
-    ).fetchone()
-    if row is None:
-        connection.execute(
-            """
-            INSERT INTO chunks (session_id, scope_id, place, first_id, last_id, messages)
-            SELECT id, scope_id, 0, :message, :message, 1 FROM sessions WHERE id = :session
-            """,
-            {"session": session_id, "message": message_id},
-        )
-    elif not row["first_id"] <= message_id <= row["last_id"]:
-        # Its terms leave the index as they stand there, before the stretch grows.
-        connection.execute(_UNINDEX, {"id": row["id"]})
-        connection.execute(
-            """
-            UPDATE chunks SET first_id = MIN(first_id, :message), last_id = MAX(last_id, :message),
-                messages = messages + 1, is_indexed = 0
-            WHERE id = :id
-            """,
-            {"id": row["id"], "message": message_id},
-        )
-
-
 def clear(connection: Connection) -> None:
-    """Begins anew."""
-    connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')")
+    """Begins anew, over an index that is empty."""
     connection.execute("DELETE FROM chunks")
     connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": UNTIL})
 

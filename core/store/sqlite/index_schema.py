@@ -14,7 +14,7 @@ from typing import Any
 
 from core.store.engine import Connection
 from core.store.query import DAY_IN_CHUNK
-from core.text.normalize import SCOPE, VERSION, bare, plainly, spaced_words, unspaced_pairs, unspaced_runs
+from core.text.normalize import SCOPE, VERSION, bare, spaced_words, unspaced_pairs, unspaced_runs
 from core.text.terms import date_terms, terms_of
 
 SHOWN = "messages.kind = 'chat' AND messages.role IN ('user', 'assistant') AND messages.text <> ''"
@@ -76,7 +76,6 @@ def register(connection: sqlite3.Connection) -> None:
     connection.create_function("unspaced_runs", -1, unspaced_runs, deterministic=True)
     connection.create_function("unspaced_pairs", -1, unspaced_pairs, deterministic=True)
     connection.create_aggregate("chunk_terms", 4, ChunkTerms)  # type: ignore[arg-type]  # typed for int results only
-    connection.create_function("plainly", 1, plainly, deterministic=True)
     connection.create_function("bare", 1, bare, deterministic=True)
 
 

@@ -57,12 +57,22 @@ def test_options_filter_and_typed_filters_do_the_same(home: Path) -> None:
 def test_a_person_reads_what_was_tried(home: Path) -> None:
     imported(home, LINES)
     assert good(home, "recall", "zeppelin", "--title", "dinner") == (
-        "Nothing found. I looked for “zeppelin”, in conversations with “dinner” in their title.\n"
+        "Nothing found. I looked for “zeppelin”, within the limits that you gave.\n"
     )
     done = mneme(home, "chat", stdin="/recall ferry from:borje\n/recall fery role:banana\n/help recall\n")
     assert "eat soup" in done.stdout
     assert "is no role" in done.stdout
     assert "before: said before it" in done.stdout
+
+
+def test_a_conversation_is_found_by_what_was_said_and_one_that_is_not_there_is_an_error(home: Path) -> None:
+    imported(home, LINES)
+    assert [one["title"] for one in json.loads(good(home, "sessions", "list", "soup", "--json"))] == ["Dinner plans"]
+    assert [one["title"] for one in json.loads(good(home, "sessions", "list", "dinner", "--json"))] == ["Dinner plans"]
+    for options in (("--session", "99"), ("--around", "99", "--json")):
+        done = mneme(home, "recall", *options)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "There is no such" in done.stderr
 
 
 def test_a_time_that_is_none_is_wrong_usage(home: Path) -> None:
@@ -119,10 +129,8 @@ async def test_with_a_model_summaries_stand_below_their_rows(home: Path) -> None
         assert not api.refusals
 
 
-def test_the_table_has_the_time_of_the_match_and_what_is_not_there_is_said(home: Path) -> None:
+def test_the_table_has_the_time_of_the_match(home: Path) -> None:
     imported(home, [LINES[0], {"session": "trip", "role": "user", "text": "Good night.", "at": "2026-05-09"}])
     shown = good(home, "recall", "ferry")
     assert "3 May 2026" in shown
     assert "9 May 2026" not in shown
-    assert good(home, "recall", "around:99") == "There is no such message here, or not any more.\n"
-    assert good(home, "recall", "in:99") == "There is no such conversation here.\n"

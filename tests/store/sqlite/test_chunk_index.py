@@ -12,14 +12,13 @@ import pytest
 
 from core.search.candidates import leading_terms
 from core.search.recall import Recall
-from core.store import messages
 from core.store.query import SearchQuery
 from core.store.sqlite import chunk_index
 from core.store.sqlite.database import Database
 from core.store.sqlite.index_schema import register, scoped
 from core.store.sqlite.text_index import TextIndex
 from core.text.normalize import SCOPE
-from core.types import Address, Window
+from core.types import Window
 from tests.fixtures.annals import ANA, BEN, Annals
 from tests.fixtures.clock import SteadyClock
 
@@ -240,27 +239,3 @@ def test_in_a_large_store_rare_terms_lead() -> None:
     assert leading_terms({"ana": 2_000, "ferri": 30, "kayak": 1_500}, 10_000) == (["ferri", "kayak"], ["ana"])
     assert leading_terms({"ferri": 30, "ana": 9_000}, 10_000) == (["ferri"], [])
     assert leading_terms({"ana": 9_000, "absent": 0}, 10_000) == (["absent", "ana"], [])
-
-
-@pytest.mark.parametrize("place", [0, 1, 2, 3])
-async def test_what_was_empty_and_says_something_now_is_found(
-    annals: Annals, recall: Recall, database: Database, place: int
-) -> None:
-    texts = ["one", "two", "three"] if place < 3 else [""]
-    session, *ids = await annals.session([text if number != place else "" for number, text in enumerate(texts)])
-    await annals.session(["something else"])
-    await _all_taken_in(recall, database)
-    edited = ids[min(place, len(ids) - 1)]
-    await annals.execute("UPDATE messages SET external_id = 'e' WHERE id = :id", id=edited)
-    [(platform, chat)] = await annals.execute(
-        "SELECT platform, chat_id FROM addresses JOIN messages ON address_id = addresses.id WHERE messages.id = :id",
-        id=edited,
-    )
-    address = Address(platform=str(platform), chat_id=str(chat))
-    assert await database.write(lambda connection: messages.amend(connection, address, "e", "The ferry it is"))
-    for _ in range(2):
-        assert [hit.message_id for hit in (await recall.recall(ASK)).messages][:1] == [edited]
-        await _all_taken_in(recall, database)
-    await annals.say(session, "and more")
-    await _all_taken_in(recall, database)
-    assert await recall.verify() == []
