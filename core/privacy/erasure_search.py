@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import Literal
 
 from core.errors import Refused
-from core.privacy.quoting import Quoting, digest
+from core.privacy.quoting import Quoting
 from core.search.query import inflected
 from core.store import erasure
 from core.store.engine import Connection, Row
-from core.store.erasure import ErasureList, ErasureRequest
+from core.store.erasure import ErasureList
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
 from core.store.rows import account_key, moment
 from core.store.sqlite import index_maintenance
@@ -41,22 +41,25 @@ class ErasureItem:
     who: str = ""
 
 
-def find(
-    connection: Connection, query: SearchQuery, request: ErasureRequest, begun: ErasureList | None = None
-) -> tuple[ErasureList, list[ErasureItem], Quoting]:
-    """The list of a query (with its filters taken out of the text), what of it to show, messages oldest first, and what
-    recognises repetitions. A list that was begun gets what was made of it since. Raises Refused while the text indexes
-    are being rebuilt, unless it was begun, and where there are only words that every text has."""
-    found = begun or ErasureList(
-        scopes=sorted(scope.key for scope in request.scopes), where=request.scope.key, is_owner=request.is_owner
-    )
+def find(connection: Connection, found: ErasureList, query: SearchQuery) -> tuple[list[ErasureItem], Quoting]:
+    """Fills a list with what a query finds (its filters taken out of the text); gives what of it to show, messages
+    oldest first, and what recognises repetitions. Of a list that was shown, only messages that were there then. Raises
+    Refused while the text indexes are being rebuilt, and where there are only words that every text has."""
+    if index_maintenance.is_stale(connection):
+        raise Refused("The search index is being built anew, so something could be overlooked. Try again soon.")
+    request = found.request
     is_narrowed = query != SearchQuery(text=query.text, scopes=query.scopes, asker=query.asker)
     roles = query.roles if query.roles != DEFAULT_ROLES else (*query.roles, "tool")
     query = replace(query, scopes=request.scopes, asker=request.account, roles=roles)
     if request.is_limited:
         query = replace(query, is_own=True, roles=("user",), scopes=frozenset({request.scope}))
-    plan, ids = _messages(connection, query, is_begun=begun is not None)
-    found.add("messages", ids)
+    if found.made_at is None:
+        found.upto = int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
+    else:
+        found.ids["asked"] = erasure.asked(connection, found)
+    plan, ids = _messages(connection, query)
+    said = erasure.said(connection, found, ids)
+    found.ids["messages"] = [row["id"] for row in said]
     shown = [
         ErasureItem(
             kind="message",
@@ -64,31 +67,26 @@ def find(
             at=moment(row["created_at"]),
             who="I" if row["role"] != "user" else row["sender_name"] or "",
         )
-        for row in erasure.said(connection, found.ids["messages"])
+        for row in said
     ]
     quoting = Quoting(plan.terms, [item.text for item in shown[-QUOTED_MESSAGES:]], is_any=len(plan.alternatives) > 1)
-    if begun is None:
-        found.upto = int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
-        shown += _unanswered(connection, found, request, Quoting(()) if is_narrowed else quoting)
-    search = _CopySearch(connection, found, quoting, request)
+    shown += _unanswered(connection, found, Quoting(()) if is_narrowed else quoting)
+    search = _CopySearch(connection, found, quoting)
     search.run()
-    return found, shown + search.shown, quoting
+    return shown + search.shown, quoting
 
 
-def _messages(connection: Connection, query: SearchQuery, *, is_begun: bool) -> tuple[SearchPlan, set[int]]:
+def _messages(connection: Connection, query: SearchQuery) -> tuple[SearchPlan, set[int]]:
     """What the words mean, and the messages that have them: of a sentence, those that have its subject."""
-    is_stale = index_maintenance.is_stale(connection)
-    if is_stale and not is_begun:
-        raise Refused("The search index is being built anew, so something could be overlooked. Try again soon.")
-    plan = inflected(query.text)
-    words = query.text.split()
-    subject = [word for word in words if word.strip("?!.,").casefold() not in stop_words().union(_SAYING.split())]
+    plan, words = inflected(query.text), query.text.split()
+    beside = stop_words().union(_SAYING.split())
+    subject = [word for word in words if word.strip("?!.,").casefold() not in beside]
     if words and not subject:
         raise Refused(TOO_COMMON)
-    ids = set() if is_stale else _matching(connection, plan, query)
-    if not ids and 0 < len(subject) < len(words) and '"' not in query.text:
+    ids = _matching(connection, plan, query)
+    if not ids and len(subject) < len(words) and '"' not in query.text:
         plan = inflected(" ".join(subject))
-        ids = set() if is_stale else _matching(connection, plan, query)
+        ids = _matching(connection, plan, query)
     return plan, ids
 
 
@@ -102,37 +100,36 @@ def _matching(connection: Connection, plan: SearchPlan, query: SearchQuery) -> s
     return {match.message_id for match in found}
 
 
-def _unanswered(
-    connection: Connection, found: ErasureList, request: ErasureRequest, words: Quoting
-) -> list[ErasureItem]:
+def _unanswered(connection: Connection, found: ErasureList, words: Quoting) -> list[ErasureItem]:
     """Adds the unanswered events that have the words, and returns those that are no messages yet."""
-    shown, known = [], set(found.ids["messages"])
-    for entry_id, inbound, message_id in erasure.waiting(connection, found.scopes):
-        if message_id in known or (request.is_limited and inbound.sender.id != request.account.user_id):
-            continue
-        arguments = inbound.command.arguments if inbound.command else ""
-        if words.has_words(inbound.text, arguments, *(attachment.name for attachment in inbound.attachments)):
+    shown, known, request = [], set(found.ids["messages"]), found.request
+    for entry_id, inbound, message_id in erasure.waiting(connection, found):
+        if message_id in known:
             found.ids["inbox"].append(entry_id)
-            if inbound.command is None:
-                shown.append(
-                    ErasureItem(kind="message", text=inbound.text, at=inbound.sent_at, who=inbound.sender.name)
-                )
+        elif not request.is_limited or inbound.sender.id == request.account.user_id:
+            arguments = inbound.command.arguments if inbound.command else ""
+            if words.has_words(inbound.text, arguments, *(attachment.name for attachment in inbound.attachments)):
+                found.ids["inbox"].append(entry_id)
+                if inbound.command is None:
+                    who = inbound.sender.name
+                    shown.append(ErasureItem(kind="message", text=inbound.text, at=inbound.sent_at, who=who))
     return shown
 
 
 class _CopySearch:
     """Fills `found` with everything that repeats its messages."""
 
-    def __init__(self, connection: Connection, found: ErasureList, quoting: Quoting, request: ErasureRequest) -> None:
+    def __init__(self, connection: Connection, found: ErasureList, quoting: Quoting) -> None:
         self._connection = connection
         self._found = found
+        self._ids = found.ids
         self._quoting = quoting
-        self._request = request
+        self._request = request = found.request
         self._made_from = set(found.ids["messages"])
         self.shown: list[ErasureItem] = []
         own = {scope.key.removeprefix("account:") for scope in request.scopes} | {request.account.key}
         self._values = {
-            "scopes": list_value(found.scopes),
+            "scopes": found.scopes,
             "account": account_key(request.account),
             "limited": request.is_limited,
             "owner": request.is_owner,
@@ -144,33 +141,24 @@ class _CopySearch:
         for kind in ("facts", "fact_changes", "note_changes", "pending_notes", "jobs"):
             self._copies(kind)
         self._conversation()
-        self._made_from.update(self._found.ids["repeats"])
+        self._made_from.update(self._ids["repeats"])
         self._copies("titles", made_of_it=self._sessions(erasure.OPENED_BY))
         for kind in ("sources", "names", "outbox", "actions", "updates"):
             self._copies(kind)
 
     def _copies(self, kind: str, made_of_it: set[int] | frozenset[int] = frozenset()) -> None:
-        ids = self._found.ids
-        lists = {"facts": ids["facts"], "sources": ids["sources"], "touched": self._found.messages}
+        lists = {"facts": self._ids["facts"], "sources": self._ids["sources"], "touched": self._found.messages}
         values = {**self._values, **{name: list_value(value) for name, value in lists.items()}}
-        entries, found = set(ids["entries"]), []
         for row_id, message_id, at, texts in erasure.copies(self._connection, kind, values):
             is_made_of_it = message_id in self._made_from or row_id in made_of_it
-            if not (
-                is_made_of_it
-                or self._is_meant(*texts, by_words=kind == "updates")
-                or (kind == "outbox" and erasure.HAS_FILES in texts[0])
-                or (kind == "note_changes" and not entries.isdisjoint(map(digest, texts)))
-            ):
+            has_files = kind == "outbox" and erasure.HAS_FILES in texts[0]
+            if not (is_made_of_it or has_files or self._is_meant(*texts, by_words=kind == "updates")):
                 continue
-            found.append(row_id)
+            self._ids[kind].append(row_id)
             if kind == "note_changes":
-                # The digests of what these versions say name the notes themselves.
-                last = texts[-1:] if is_made_of_it else []
-                self._found.add("entries", [digest(text) for text in {*last, *filter(self._is_meant, texts)}])
+                self._found.notes.update(texts[-1:] if is_made_of_it else [], filter(self._is_meant, texts))
             elif kind in ("facts", "jobs") and at is not None:
                 self.shown.append(ErasureItem(kind="fact" if kind == "facts" else "job", text=texts[0], at=moment(at)))
-        self._found.add(kind, found)
 
     def _sessions(self, statement: str) -> set[int]:
         return {row[0] for row in self._connection.execute(statement, self._values)}
@@ -183,13 +171,11 @@ class _CopySearch:
 
     def _conversation(self) -> None:
         near, first = self._sessions(erasure.SESSIONS_OF), min(self._made_from, default=0)
-        repeats = []
         for row in self._connection.execute(erasure.CONVERSATION, {**self._values, "first": first}):
             is_apart = row["kind"] != "chat" or row["blocks"] is not None
             is_answer = row["session_id"] in near and row["id"] > first
             if row["id"] not in self._made_from and (is_apart or is_answer) and self._is_repeat(row, is_apart=is_apart):
-                repeats.append(row["id"])
-        self._found.add("repeats", repeats)
+                self._ids["repeats"].append(row["id"])
 
     def _is_repeat(self, row: Row, *, is_apart: bool) -> bool:
         """An answer goes for a longer stretch; what is not talk (commands, results of tools) also for the words alone

@@ -12,7 +12,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -26,7 +26,7 @@ from core.notes.notebook import Notebook
 from core.ports import Clock
 from core.privacy import erasure_search
 from core.privacy.erasure_search import ErasureItem
-from core.privacy.quoting import Quoting, digest
+from core.privacy.quoting import Quoting
 from core.search import filters
 from core.store import epoch
 from core.store.erasure import ErasureList, ErasureRequest, Erasures
@@ -114,21 +114,18 @@ class Forgetting:
     async def look(self, text: str, request: ErasureRequest) -> ErasurePreview | None:
         """Stores the list of what there is to erase; None when there is nothing. Raises Refused when it is unclear what
         is meant, or something could be overlooked."""
-        query = self._query(text, request, self._clock.now())
-        if not text.strip() or (query.text == "" and query == self._query("", request, self._clock.now())):
+        if not text.strip():
             raise Refused(UNCLEAR)
-        found, shown, quoting = await self._database.read(partial(erasure_search.find, query=query, request=request))
-        found.text = text
-        words = Quoting(()) if request.is_limited else quoting
-        notes = {entry async for _, _, entry in self._notes(request.scopes, found, words)}
-        found.add("entries", map(digest, notes))
+        found = ErasureList(request=request, text=text)
+        shown, words = await self._find(found)
+        notes = {entry async for _, _, entry in self._notes(found, words)}
         typed = await asyncio.to_thread(self._files.count, request.scopes, words)
         messages = sum(item.kind == "message" for item in shown)
         found.count(messages=messages, notes=len(notes), typed=typed)
         if not (found.counts or found.derived):
             return None
         token = secrets.token_urlsafe(12)
-        await self._erasures.save(token, found, request)
+        await self._erasures.save(token, found)
         now, order = self._clock.now(), ("note", "fact", "job", "message")
         items = [*shown, *(ErasureItem(kind="note", text=entry, at=now) for entry in notes)]
         return ErasurePreview(
@@ -191,11 +188,10 @@ class Forgetting:
         try:
             # After this, notes that were being written are in their files or never will be.
             await self._notebook.settle()
-            work = await self._erasures.work(token)
-            if work is None:
+            found = await self._erasures.load(token)
+            if found is None:
                 return ()
-            found, request, made_at = work
-            pending = await self._erase_copies(token, found, request, made_at)
+            pending = await self._erase_elsewhere(found)
             await self._erasures.finish(token, found)
             self.invalidate()
             self._log.info("something was erased", messages=len(found.ids["messages"]), derived=found.derived)
@@ -203,18 +199,21 @@ class Forgetting:
         finally:
             self._working.discard(token)
 
-    async def _erase_copies(
-        self, token: str, found: ErasureList, request: ErasureRequest, made_at: datetime
-    ) -> tuple[str, ...]:
-        """Completes the list and erases all outside of state.db; sentences about what is left there."""
-        quoting = Quoting(())
-        if found.text:
-            query = self._query(found.text, request, made_at)
-            query = replace(query, before=min(query.before or made_at, made_at))
-            find = partial(erasure_search.find, query=query, request=request, begun=found)
-            quoting = (await self._database.read(find))[2]
-        words = Quoting(()) if request.is_limited else quoting
-        notes = [note async for note in self._notes(request.scopes, found, words)]
+    async def _find(self, found: ErasureList) -> tuple[list[ErasureItem], Quoting]:
+        """Fills the list; what of it to show, and its words: in a room they are others' words too, so there are none
+        for a member. Raises Refused when it is unclear what is meant."""
+        whole = SearchQuery(text=found.text, scopes=found.request.scopes, asker=found.request.account)
+        query = filters.read(whole, found.made_at or self._clock.now(), self._zone).query
+        if query == replace(whole, text=""):
+            raise Refused(UNCLEAR)
+        find = partial(erasure_search.find, found=found, query=query)
+        shown, quoting = await self._database.read(find)
+        return shown, Quoting(()) if found.request.is_limited else quoting
+
+    async def _erase_elsewhere(self, found: ErasureList) -> tuple[str, ...]:
+        """Finds it again and erases all of it outside of state.db; sentences about what is left there."""
+        words = (await self._find(found))[1] if found.text else Quoting(())
+        scopes, notes = found.request.scopes, [note async for note in self._notes(found, words)]
         left: list[str | None] = []
         stuck: list[str] = []
         for scope, target, entry in notes:
@@ -222,29 +221,21 @@ class Forgetting:
                 await self._notebook.remove(scope, frozenset({scope}), target, entry)
             except OSError:
                 stuck.append(FILES[target])
-        found.add("note_changes", await self._erasures.versions(found.scopes, [entry for _, _, entry in notes]))
-        await self._erasures.update(token, found)
+        found.ids["note_changes"] += await self._erasures.versions(found, {*found.notes, *(note[2] for note in notes)})
         if self._forget_copies is not None:
-            left.append(await self._forget_copies(request.scopes, found.messages, found.ids["note_changes"]))
+            left.append(await self._forget_copies(scopes, found.messages, found.ids["note_changes"]))
         texts = [*await self._erasures.texts(found), *(entry for _, _, entry in notes)]
-        stuck += await asyncio.to_thread(self._files.erase, request.scopes, words.over(texts))
+        stuck += await asyncio.to_thread(self._files.erase, scopes, words.over(texts))
         # Waiting for a file that nobody can write would hold up every answer here for ever.
         left += [f"`{name}` cannot be written, so some of it still stands there." for name in dict.fromkeys(stuck)]
         return tuple(sentence for sentence in left if sentence)
 
-    def _query(self, text: str, request: ErasureRequest, at: datetime) -> SearchQuery:
-        whole = SearchQuery(text=text, scopes=request.scopes, asker=request.account)
-        return filters.read(whole, at, self._zone).query
-
-    async def _notes(
-        self, scopes: frozenset[Scope], found: ErasureList, words: Quoting
-    ) -> AsyncIterator[tuple[Scope, str, str]]:
+    async def _notes(self, found: ErasureList, words: Quoting) -> AsyncIterator[tuple[Scope, str, str]]:
         """Scope, target and text of the notes that are on the list or have the words."""
-        digests = set(found.ids["entries"])
-        for scope in sorted(scopes):
+        for scope in sorted(found.request.scopes):
             for target in FILES:
                 for entry in await self._notebook.entries(frozenset({scope}), target):
-                    if digest(entry) in digests or words.has_words(entry):
+                    if entry in found.notes or words.has_words(entry):
                         yield scope, target, entry
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
 from itertools import pairwise
 
 from core.store.rows import clean
@@ -71,11 +70,6 @@ class Quoting:
         return any(
             pair in self._pairs and _run(tokens, start) in self._runs for start, pair in enumerate(pairwise(tokens))
         )
-
-
-def digest(text: str) -> str:
-    """Names a text without saying it."""
-    return sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def _read(text: str) -> str:

@@ -1,7 +1,7 @@
 """What an erasure takes out of state.db: its list, the rows that may repeat what was said, and how each is erased.
 
-Which rows do repeat it is decided in `core/privacy`. A list is stored before the person is asked, begun with the yes,
-and worked off in short transactions, after a crash by the next process; when that is done, no word of it is left.
+Which rows do repeat it is decided in `core/privacy`. What was asked for is stored until it is done: it is looked for
+again after the yes, and after a crash by the next process.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from core.ports import Clock
 from core.store import epoch, messages, rows
 from core.store.engine import Connection, Row
 from core.store.inbox import close_entries
-from core.store.rows import account_of, visible
+from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value, overlaps
 from core.store.sqlite.erase_bytes import want, want_checkpoint
@@ -49,54 +49,42 @@ class ErasureRequest:
         return self.scope.is_room and not self.is_owner
 
 
-_FIXED = ("text", "scopes", "where", "is_owner", "upto", "counts", "derived")
-
-
 @dataclass(kw_only=True)
 class ErasureList:
-    """What `text` asked for at a place `where` (key of its scope) found in `scopes`; the text is gone with the end of
-    the work. `ids` by kind: "messages" were looked for, "repeats" are messages that repeat them, "asked" the command
-    and its answer, "inbox" entries without an answer; the kinds of `COPIES`; "entries" are digests of notes. `upto`:
-    the last message id when it was made. `counts`: what was shown, by the name a person knows, without zeros, and
-    `derived` how much repeats it."""
+    """What is erased for a `request` that asked for `text`. Stored are these, the last message id when it was shown
+    (`upto`), the `counts` shown by the name that a person knows, and how much is `derived` from it: never what was
+    found. `ids` by kind: "messages" were looked for, "repeats" are messages that repeat them, "asked" the command and
+    its answer, "inbox" entries without an answer; the kinds of `COPIES`. `notes`: entries of the files."""
 
-    text: str = ""
-    scopes: list[str] = field(default_factory=list)
-    where: str = ""
-    is_owner: bool = False
+    request: ErasureRequest
+    text: str
+    made_at: datetime | None = None
     upto: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     derived: int = 0
     ids: defaultdict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
+    notes: set[str] = field(default_factory=set)
 
-    def dump(self) -> str:
-        return json.dumps({**self.ids, **{name: getattr(self, name) for name in _FIXED}})
-
-    @classmethod
-    def load(cls, encoded: str) -> ErasureList:
-        values = json.loads(encoded)
-        fixed = {name: values.pop(name) for name in _FIXED if name in values}
-        return cls(**fixed, ids=defaultdict(list, values))
+    @property
+    def scopes(self) -> str:
+        """As a bound parameter."""
+        return scope_parameter(self.request.scopes)
 
     @property
     def messages(self) -> list[int]:
         """Every message that goes but the question itself."""
         return [*self.ids["messages"], *self.ids["repeats"]]
 
-    def add(self, kind: str, ids: Iterable[Any]) -> None:
-        known = self.ids[kind]
-        known += sorted(set(ids).difference(known))
-
     def count(self, *, messages: int, notes: int, typed: int) -> None:
-        """Sets `counts` and `derived`."""
-        numbers = {
-            "message": messages,
-            "fact": len(self.ids["facts"]),
-            "note": notes,
-            "job": len(self.ids["jobs"]),
-        }
+        """Sets `counts`, without zeros, and `derived`."""
+        numbers = {"message": messages, "fact": len(self.ids["facts"]), "note": notes, "job": len(self.ids["jobs"])}
         self.counts = {name: number for name, number in numbers.items() if number}
         self.derived = typed + sum(len(self.ids[kind]) for kind in ("repeats", *_UNNAMED))
+
+    def dump(self) -> str:
+        request = {"where": self.request.scope.key, "is_owner": self.request.is_owner}
+        shown = {"text": self.text, "upto": self.upto, "counts": self.counts, "derived": self.derived}
+        return json.dumps({**request, **shown, "address": asdict(self.request.address)})
 
 
 SENDER = """
@@ -199,22 +187,23 @@ WHERE {in_list("messages.id", "messages")} AND messages.role = 'user' AND NOT EX
 """Sessions whose titles were made from one of these messages, their first."""
 SESSIONS_OF = f"SELECT DISTINCT session_id FROM messages WHERE {in_list('id', 'messages')}"
 _SAID = f"""
-SELECT text, role, sender_name, created_at FROM messages WHERE {in_list("id", "messages")} AND text <> '' ORDER BY id
+SELECT id, text, role, sender_name, created_at FROM messages
+WHERE {in_list("id", "messages")} AND text <> '' AND (id <= :upto OR created_at < :made_at) ORDER BY id
 """
 _WAITING = f"""
 SELECT inbox.id, inbox.inbound, messages.id AS message_id
 FROM inbox LEFT JOIN messages
     ON messages.address_id = inbox.address_id AND messages.external_id = inbox.external_id
-WHERE inbox.address_id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
+WHERE (:made_at IS NULL OR inbox.received_at <= :made_at) AND (
+    inbox.address_id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
     OR {in_list("json_extract(inbox.inbound, '$.scope')", "scopes")}
+)
 ORDER BY inbox.id
 """
-
-
-_UNANSWERED = f"""
-SELECT inbox.id FROM inbox LEFT JOIN messages
-    ON messages.address_id = inbox.address_id AND messages.external_id = inbox.external_id
-WHERE {in_list("inbox.id", "inbox")} OR {in_list("messages.id", "messages")}
+_ASKED = f"""
+SELECT messages.id FROM messages JOIN sessions ON sessions.id = messages.session_id
+WHERE messages.id > :upto AND messages.kind = 'command' AND {visible()}
+    AND messages.address_id = :address AND (messages.role <> 'user' OR messages.sender_id = :sender)
 """
 _INSERT = """
 INSERT INTO erasures (id, lane, account, scopes, list, made_at) VALUES (:id, :lane, :account, :scopes, :list, :now)
@@ -230,10 +219,13 @@ UPDATE messages SET sent = json_array(json_extract(sent, '$[0]'), json_extract(s
 WHERE sent NOT NULL AND json_array_length(sent) > 2 AND session_id IN ({_SESSIONS})
 """
 """Leaves of what was sent only the time line and the question."""
-_DELETE_OTHER_LISTS = f"""
+_LIST = "SELECT list, scopes, account, made_at, begun_at FROM erasures WHERE id = :id"
+_DELETE_OTHERS = f"""
 DELETE FROM erasures WHERE begun_at IS NULL AND id <> :id AND {overlaps("erasures.scopes", "scopes")}
 """
 """They have words that may be those that go."""
+_FINISH = "UPDATE erasures SET done_at = :now, number = :number, list = :list WHERE id = :id AND done_at IS NULL"
+_TEXTS = f"SELECT text FROM messages WHERE {_IDS} AND text <> ''"
 
 
 def copies(
@@ -244,15 +236,30 @@ def copies(
         yield row_id, message_id, at, [text for text in texts if text]
 
 
-def said(connection: Connection, message_ids: list[int]) -> Iterator[Row]:
-    """Role, sender, text and moment of these messages, oldest first."""
-    return iter(connection.execute(_SAID, {"messages": list_value(message_ids)}))
+def said(connection: Connection, found: ErasureList, message_ids: Iterable[int]) -> list[Row]:
+    """Of these messages, those that were there when the list was shown: id, role, sender, text and moment, oldest
+    first."""
+    values = {"upto": found.upto, "made_at": rows.maybe_timestamp(found.made_at)}
+    return connection.execute(_SAID, {**values, "messages": list_value(message_ids)}).fetchall()
 
 
-def waiting(connection: Connection, scopes: list[str]) -> Iterator[tuple[int, Inbound, int | None]]:
-    """The unanswered events in these scopes: id in the inbox, the event, and the id of its message if there is one."""
-    for row in connection.execute(_WAITING, {"scopes": list_value(scopes)}):
+def waiting(connection: Connection, found: ErasureList) -> Iterator[tuple[int, Inbound, int | None]]:
+    """The events that had no answer when the list was shown: id in the inbox, the event, and the id of its message if
+    there is one."""
+    values = {"scopes": found.scopes, "made_at": rows.maybe_timestamp(found.made_at)}
+    for row in connection.execute(_WAITING, values):
         yield row["id"], rows.load_inbound(row["inbound"]), row["message_id"]
+
+
+def asked(connection: Connection, found: ErasureList) -> list[int]:
+    """The ids of the command that asked for it and its answer."""
+    values = {
+        "sender": rows.clean(found.request.account.user_id),
+        "upto": found.upto,
+        "scopes": found.scopes,
+        "address": rows.find_address(connection, found.request.address),
+    }
+    return [row["id"] for row in connection.execute(_ASKED, values)]
 
 
 class Erasures:
@@ -262,13 +269,13 @@ class Erasures:
         self._database = database
         self._clock = clock
 
-    async def save(self, token: str, found: ErasureList, request: ErasureRequest) -> None:
+    async def save(self, token: str, found: ErasureList) -> None:
         """Stores a list for a yes of the same account at the same address."""
         values = {
             "id": token,
-            "lane": rows.clean(request.address.key),
-            "account": rows.account_key(request.account),
-            "scopes": list_value(found.scopes),
+            "lane": rows.clean(found.request.address.key),
+            "account": rows.account_key(found.request.account),
+            "scopes": found.scopes,
             "list": found.dump(),
             "now": rows.timestamp(self._clock.now()),
         }
@@ -288,42 +295,29 @@ class Erasures:
 
     async def begin(self, token: str, request: ErasureRequest) -> ErasureList | None:
         """Begins a list for good and returns it, also when it was begun before; None when this account has none of this
-        name here. The question and its answer go along; from now on nothing is written that was read before."""
-        now = self._clock.now()
+        name here. From now on nothing is written that was read before."""
         values = {
             "id": rows.clean(token),
             "lane": rows.clean(request.address.key),
             "account": rows.account_key(request.account),
+            "now": rows.timestamp(self._clock.now()),
         }
 
         def work(connection: Connection) -> ErasureList | None:
-            row = connection.execute(
-                "SELECT list, begun_at FROM erasures WHERE id = :id AND lane = :lane AND account = :account", values
-            ).fetchone()
+            row = connection.execute(f"{_LIST} AND lane = :lane AND account = :account", values).fetchone()
             if row is None:
                 return None
-            found = ErasureList.load(row["list"])
-            if row["begun_at"] is not None:
-                return found
-            if not {scope.key for scope in request.scopes}.issuperset(found.scopes):
-                # Accounts were unlinked since: not all of it is this person's any more.
-                return None
-            found.ids["asked"] = _question(connection, found, request)
-            close_entries(connection, _unanswered(connection, found), now)
-            connection.execute(_DELETE_OTHER_LISTS, {"id": token, "scopes": list_value(found.scopes)})
-            connection.execute(
-                "UPDATE erasures SET begun_at = :now, list = :list WHERE id = :id",
-                {"id": values["id"], "now": rows.timestamp(now), "list": found.dump()},
-            )
-            epoch.count(connection)
+            found = _list_of(row)
+            if row["begun_at"] is None:
+                if not request.scopes.issuperset(found.request.scopes):
+                    # Accounts were unlinked since: not all of it is this person's any more.
+                    return None
+                connection.execute(_DELETE_OTHERS, {**values, "scopes": found.scopes})
+                connection.execute("UPDATE erasures SET begun_at = :now WHERE id = :id", values)
+                epoch.count(connection)
             return found
 
         return await self._database.write(work)
-
-    async def update(self, token: str, found: ErasureList) -> None:
-        await self._database.execute(
-            "UPDATE erasures SET list = :list WHERE id = :id AND done_at IS NULL", {"id": token, "list": found.dump()}
-        )
 
     async def begun(self, before: datetime | None = None) -> list[str]:
         """Tokens of unfinished lists that were begun (before a moment)."""
@@ -336,80 +330,66 @@ class Erasures:
         )
         return [row["id"] for row in found]
 
-    async def work(self, token: str) -> tuple[ErasureList, ErasureRequest, datetime] | None:
-        """An unfinished list with who asked for it and when; None when there is none, or it is finished."""
-        row = await self._database.fetch_one(
-            "SELECT list, account, made_at FROM erasures WHERE id = :id AND begun_at NOT NULL AND done_at IS NULL",
-            {"id": token},
-        )
-        account = None if row is None else account_of(row["account"])
-        if row is None or account is None:
-            return None
-        found = ErasureList.load(row["list"])
-        request = ErasureRequest(
-            account=account,
-            scope=Scope(key=found.where),
-            scopes=frozenset(Scope(key=key) for key in found.scopes),
-            address=Address(platform="", chat_id=""),
-            is_owner=found.is_owner,
-        )
-        return found, request, rows.moment(row["made_at"])
+    async def load(self, token: str) -> ErasureList | None:
+        """A list that was begun; None when there is none, or it is finished."""
+        row = await self._database.fetch_one(f"{_LIST} AND begun_at NOT NULL AND done_at IS NULL", {"id": token})
+        return None if row is None else _list_of(row)
 
-    async def versions(self, scopes: list[str], notes: list[str]) -> list[int]:
+    async def versions(self, found: ErasureList, notes: Iterable[str]) -> list[int]:
         """The changes of notes that hold one of these."""
-        found = await self._database.fetch_all(_VERSIONS, {"scopes": list_value(scopes), "notes": list_value(notes)})
-        return [row["id"] for row in found]
+        changes = await self._database.fetch_all(_VERSIONS, {"scopes": found.scopes, "notes": list_value(notes)})
+        return [row["id"] for row in changes]
 
     async def texts(self, found: ErasureList) -> list[str]:
-        """What the messages that go still say, to find it outside of state.db."""
-        return await self._database.read(lambda connection: [row["text"] for row in said(connection, found.messages)])
-
-    async def finish(self, token: str, found: ErasureList) -> None:
-        """Erases all rows of the list; of the list stays what its receipt says."""
-        left = [*found.ids["asked"], *found.messages]
-        while left:
-            left = await write_text(self._database, partial(erase_messages, ids=left))
-        await write_text(self._database, lambda connection: self._finish(connection, token, found))
-
-    def _finish(self, connection: Connection, token: str, found: ErasureList) -> None:
-        now = rows.timestamp(self._clock.now())
-        want(connection)
-        for kind, (_, statement) in COPIES.items():
-            connection.execute(statement, {"now": now, "ids": list_value(found.ids[kind])})
-        scopes = {"scopes": list_value(found.scopes)}
-        connection.execute(_CUT_CONTEXTS, scopes)
-        for row in connection.execute(f"{_SESSIONS} AND ended_at IS NULL AND system_prompt <> ''", scopes).fetchall():
-            disturb(connection, row["id"], "forget")
-        connection.execute(f"UPDATE sessions SET system_prompt = '' WHERE id IN ({_SESSIONS})", scopes)
-        done = ErasureList(counts=found.counts, derived=found.derived)
-        connection.execute(
-            "UPDATE erasures SET done_at = :now, number = :number, list = :list WHERE id = :id",
-            {"id": token, "now": now, "number": epoch.count(connection), "list": done.dump()},
+        """What the messages that go say, to find it outside of state.db."""
+        return await self._database.read(
+            lambda connection: [row["text"] for row in connection.execute(_TEXTS, {"ids": list_value(found.messages)})]
         )
 
+    async def finish(self, token: str, found: ErasureList) -> None:
+        """Erases all rows of the list. What was looked for goes last: after a crash it is found again."""
+        now = self._clock.now()
+        await write_text(self._database, lambda connection: _erase_copies(connection, found, now))
+        left = [*found.messages, *found.ids["asked"]]
+        while left:
+            left = await write_text(self._database, partial(erase_messages, ids=left))
 
-def _question(connection: Connection, found: ErasureList, request: ErasureRequest) -> list[int]:
-    """The ids of the command that asked for it and its answer."""
-    asked = connection.execute(
-        f"""
-        SELECT messages.id FROM messages JOIN sessions ON sessions.id = messages.session_id
-        WHERE messages.id > :upto AND messages.kind = 'command' AND {visible()}
-            AND messages.address_id = :address AND (messages.role <> 'user' OR messages.sender_id = :sender)
-        """,
-        {
-            "sender": rows.clean(request.account.user_id),
-            "upto": found.upto,
-            "scopes": list_value(found.scopes),
-            "address": rows.find_address(connection, request.address),
-        },
+        def finish(connection: Connection) -> None:
+            want(connection)
+            values = {"id": token, "now": rows.timestamp(now), "list": replace(found, text="").dump()}
+            connection.execute(_FINISH, {**values, "number": epoch.count(connection)})
+
+        await self._database.write(finish)
+
+
+def _list_of(row: Row) -> ErasureList:
+    values = json.loads(row["list"])
+    platform, _, user_id = row["account"].partition(":")
+    request = ErasureRequest(
+        account=Account(platform=platform, user_id=user_id),
+        scope=Scope(key=values["where"]),
+        scopes=frozenset(Scope(key=key) for key in json.loads(row["scopes"])),
+        address=Address(**values.get("address", {"platform": "", "chat_id": ""})),
+        is_owner=values["is_owner"],
     )
-    return [row["id"] for row in asked]
+    shown = {name: values[name] for name in ("text", "upto", "counts", "derived") if name in values}
+    # Earlier versions stored what they had found, and no text.
+    ids = {name: value for name, value in values.items() if isinstance(value, list)}
+    return ErasureList(
+        request=request, made_at=rows.moment(row["made_at"]), ids=defaultdict(list, ids), **{"text": "", **shown}
+    )
 
 
-def _unanswered(connection: Connection, found: ErasureList) -> list[int]:
-    """The inbox entries of the list, and those of its messages."""
-    ids = connection.execute(_UNANSWERED, {name: list_value(found.ids[name]) for name in ("inbox", "messages")})
-    return [row["id"] for row in ids]
+def _erase_copies(connection: Connection, found: ErasureList, now: datetime) -> None:
+    want(connection)
+    close_entries(connection, found.ids["inbox"], now)
+    for kind, (_, statement) in COPIES.items():
+        connection.execute(statement, {"now": rows.timestamp(now), "ids": list_value(found.ids[kind])})
+    scopes = {"scopes": found.scopes}
+    connection.execute(_CUT_CONTEXTS, scopes)
+    for row in connection.execute(f"{_SESSIONS} AND ended_at IS NULL AND system_prompt <> ''", scopes).fetchall():
+        disturb(connection, row["id"], "forget")
+    connection.execute(f"UPDATE sessions SET system_prompt = '' WHERE id IN ({_SESSIONS})", scopes)
 
 
 def erase_messages(connection: Connection, ids: list[int]) -> list[int]:

@@ -328,9 +328,8 @@ async def test_what_was_begun_is_finished_after_a_restart(database: Database, cl
     forgetting = forgetting_of(database, clock)
     asked = await forgetting.look("Zanzibar", claim_of())
     assert asked is not None
-    begun = await forgetting._erasures.begin(asked.token, claim_of())
-    assert begun is not None
-    await database.write(lambda connection: erase_messages(connection, begun.ids["messages"][:70]))
+    assert await forgetting._erasures.begin(asked.token, claim_of())
+    await database.write(lambda connection: erase_messages(connection, list(range(1, 150))))
     async with Database.open(database.path) as again:
         after = forgetting_of(again, clock)
         assert await after.resume() == 1
@@ -378,3 +377,19 @@ async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
     assert receipt.pending == ("honcho forgets it within a day.",)
     assert told == [(frozenset({ANA}), [ids[1]])]
     assert invalidated
+
+
+async def test_a_list_that_an_earlier_version_began_is_finished(database: Database, clock: SteadyClock) -> None:
+    ids = await Annals(database).session(["I moved to Zanzibar", "Fine"])
+    stored = {"messages": [ids[1]], "scopes": [ANA.key], "notes": 0, "upto": ids[2], "where": ANA.key, "is_owner": True}
+    await database.execute(
+        "INSERT INTO erasures (id, lane, account, scopes, list, made_at, begun_at) "
+        "VALUES ('old', 'telegram:1', 'telegram:1', :scopes, :list, 1, 1)",
+        {"scopes": json.dumps([ANA.key]), "list": json.dumps(stored)},
+    )
+    forgetting = forgetting_of(database, clock)
+    assert await forgetting.resume() == 1
+    while await forgetting.tend():
+        pass
+    assert left_of("Zanzibar", database.path) == []
+    assert await texts(database) == ["", "Fine"]
