@@ -404,9 +404,7 @@ class ProviderThread:
                 if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                     raise
                 # It would end the loop of this thread, or pass for a cancellation of the turn.
-                is_exit = isinstance(error, SystemExit | KeyboardInterrupt)
-                did = "wanted to end the process with" if is_exit else "raised"
-                raise DeliveryError(f"{self._name} {did} {type(error).__name__}") from error
+                raise DeliveryError(f"{self._name} raised {type(error).__name__}") from error
 
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
@@ -436,7 +434,5 @@ def foreign(what: str) -> Iterator[None]:
         yield
     except MnemeError:
         raise
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise ConfigError(f"{what} cannot be used: it wanted to end the process") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(f"{what} cannot be used: {type(error).__name__} {on_one_line(str(error))[:300]}") from error
