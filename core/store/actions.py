@@ -53,7 +53,7 @@ DELETE FROM actions WHERE address = :address AND account = :account AND origin =
 """
 INSERT = """
 INSERT INTO actions (id, scope_id, account, command, arguments, expires_at, address, parcel, origin)
-VALUES (:id, :scope, :account, :command, :arguments, :expires_at, :address, :parcel, :origin)
+VALUES (:id, :scope, :account, :command, :arguments, :expires_at, :address, :outbox_item, :origin)
 """
 TAKE = f"UPDATE actions SET taker = :taker WHERE {in_list('id', 'ids')}"
 
@@ -68,7 +68,7 @@ class Actions:
     async def add(self, actions: Sequence[ButtonAction]) -> None:
         """Stores buttons; deletes expired ones, and open questions that have the origin of a new one. Raises StoreError
         for an id that exists: a button must never change what it does."""
-        now = rows.timestamp(self._clock.now())
+        now = self._clock.now()
 
         def work(connection: Connection) -> None:
             connection.execute("DELETE FROM actions WHERE expires_at <= :now", {"now": now})
@@ -81,18 +81,13 @@ class Actions:
 
     async def find(self, action_id: str, now: datetime) -> ButtonAction | None:
         """The button behind an id, unless it has expired or is a question, which is only taken."""
-        row = await self._database.fetch_one(FIND, {"id": rows.clean(action_id), "now": rows.timestamp(now)})
+        row = await self._database.fetch_one(FIND, {"id": action_id, "now": now})
         return None if row is None else _action(row)
 
     async def take(self, address: Address, account: Account, taker: str, now: datetime) -> Sequence[ButtonAction]:
         """The questions that wait for this account here, latest first, once; the same `taker` (a message, a press) gets
         them again after a crash. One whose outbox item has not arrived goes on waiting. Only reads where none waits."""
-        values = {
-            "address": rows.clean(address.key),
-            "account": rows.account_key(account),
-            "taker": rows.clean(taker),
-            "now": rows.timestamp(now),
-        }
+        values = {"address": address, "account": account, "taker": taker, "now": now}
 
         def work(connection: Connection) -> Sequence[ButtonAction]:
             found = connection.execute(WAITING, values).fetchall()
@@ -109,15 +104,10 @@ class Actions:
 
 def _values(connection: Connection, action: ButtonAction) -> dict[str, object]:
     return {
-        "id": rows.clean(action.id),
+        **rows.values_of(action),
         "scope": rows.ensure_scope(connection, action.scope),
-        "account": rows.account_key(action.account),
-        "command": rows.clean(action.command.name),
-        "arguments": rows.clean(action.command.arguments),
-        "expires_at": rows.timestamp(action.expires_at),
-        "address": None if action.address is None else rows.clean(action.address.key),
-        "parcel": rows.maybe_clean(action.outbox_item),
-        "origin": rows.maybe_clean(action.origin),
+        "command": action.command.name,
+        "arguments": action.command.arguments,
     }
 
 

@@ -244,8 +244,8 @@ def _store_session(connection: Connection, lines: Sequence[TransferRecord]) -> _
     values = {
         "session": session.id,
         "address": address_id,
-        "first": rows.timestamp(lines[0].at),
-        "last": rows.timestamp(lines[-1].at),
+        "first": lines[0].at,
+        "last": lines[-1].at,
     }
     taken = _new(connection, [_message(line, session.id) for line in lines], values)
     message_rows.add(connection, taken, address_id)
@@ -289,8 +289,8 @@ def _find(connection: Connection, scope: Scope, name: str) -> Session | None:
     store, _, number = name.rpartition("-")
     is_own = store and store == rows.meta(connection, _STORE_NAME) and number.isdecimal()
     values = {
-        "scope": rows.clean(scope.key),
-        "name": rows.clean(name),
+        "scope": scope,
+        "name": name,
         "own": rows.bounded(int(number[:20])) if is_own else None,
     }
     row = connection.execute(_NAMED, values).fetchone()

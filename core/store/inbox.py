@@ -6,7 +6,7 @@ An entry holds its message only until it is closed; then its id alone stays, so 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -84,11 +84,11 @@ class Inbox:
     async def set_aside(self, update: RawUpdate, error: str) -> None:
         """Keeps an update that cannot be read, for 30 days."""
         now = self._clock.now()
-        values = {**asdict(update), "raw": rows.clean(update.raw), "error": rows.clean(error)}
+        values = {**rows.values_of(update), "error": error, "now": now}
 
         def work(connection: Connection) -> None:
             delete_failed(connection, now)
-            connection.execute(SET_ASIDE, {**values, "now": rows.timestamp(now)})
+            connection.execute(SET_ASIDE, values)
 
         await self._database.write(work)
 
@@ -111,7 +111,7 @@ class Inbox:
                 "address": address_id,
                 "external": _external_id(inbound),
                 "inbound": self._stored(inbound),
-                "received_at": rows.timestamp(received_at),
+                "received_at": received_at,
             }
             inserted = connection.execute(INSERT, values).fetchall()
             return int(inserted[0]["id"]) if inserted else None
@@ -163,16 +163,15 @@ def open_entries(connection: Connection, entry_ids: Sequence[int]) -> frozenset[
 
 def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetime) -> None:
     """Deletes entries; of those that left no message the id is kept, for a redelivery after a crash."""
-    values = {"ids": list_value(entry_ids), "now": rows.timestamp(now)}
+    values = {"ids": list_value(entry_ids), "now": now}
     if connection.execute(REMEMBER, values).rowcount:
-        before = rows.timestamp(now - ANSWERED_KEPT)
-        connection.execute("DELETE FROM answered WHERE at < :before", {"before": before})
+        connection.execute("DELETE FROM answered WHERE at < :before", {"before": now - ANSWERED_KEPT})
     connection.execute(f"DELETE FROM inbox WHERE {in_list('id', 'ids')}", values)
 
 
 def withdraw(connection: Connection, address: Address, external_id: str, now: datetime) -> None:
     """Closes the entry of a message that was deleted on its platform."""
-    values = {"address": rows.find_address(connection, address), "external": rows.clean(external_id)}
+    values = {"address": rows.find_address(connection, address), "external": external_id}
     found = connection.execute(
         "SELECT id FROM inbox WHERE address_id = :address AND external_id = :external", values
     ).fetchall()
@@ -181,12 +180,11 @@ def withdraw(connection: Connection, address: Address, external_id: str, now: da
 
 
 def delete_failed(connection: Connection, now: datetime) -> None:
-    before = rows.timestamp(now - FAILED_KEPT)
-    connection.execute("DELETE FROM raw_updates WHERE failed_at < :before", {"before": before})
+    connection.execute("DELETE FROM raw_updates WHERE failed_at < :before", {"before": now - FAILED_KEPT})
 
 
 def _external_id(inbound: Inbound) -> str:
     """What makes an event unique at its address; an edit or a deletion carries the id of its message."""
     if inbound.kind == "message":
-        return rows.clean(inbound.message_id)
-    return rows.clean(f"{inbound.kind}:{inbound.message_id}:{rows.timestamp(inbound.sent_at)!r}")
+        return inbound.message_id
+    return f"{inbound.kind}:{inbound.message_id}:{rows.timestamp(inbound.sent_at)!r}"

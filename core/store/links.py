@@ -96,8 +96,8 @@ class Links:
                 **account_values(account),
                 "digest": _digest(code),
                 "scope": rows.ensure_scope(connection, scope),
-                "address": rows.clean(address.key),
-                "expires_at": rows.timestamp(now + LIFE),
+                "address": address,
+                "expires_at": now + LIFE,
             }
             connection.execute(DELETE_OFFER, values)
             connection.execute(INSERT_OFFER, values)
@@ -110,11 +110,11 @@ class Links:
         a wrong, used or old code, and when either side is the owner's."""
         values = {
             **account_values(by.account),
-            "name": rows.clean(by.name),
-            "address": rows.clean(address.key),
+            "name": by.name,
+            "address": address,
             "digest": _digest(code),
-            "now": rows.timestamp(now),
-            "expires_at": rows.timestamp(now + LIFE),
+            "now": now,
+            "expires_at": now + LIFE,
         }
 
         def work(connection: Connection) -> Link:
@@ -134,7 +134,7 @@ class Links:
     async def agree(self, digest: str, account: Account, now: datetime) -> Link:
         """One of the two says yes: first who claimed, then who offered; with the second they are one person. The same
         yes again changes nothing. Refused for anybody else."""
-        values = {"digest": rows.clean(digest), "now": rows.timestamp(now), "expires_at": rows.timestamp(now + LIFE)}
+        values = {"digest": digest, "now": now, "expires_at": now + LIFE}
 
         def work(connection: Connection) -> Link:
             _delete_old(connection, now)
@@ -185,7 +185,7 @@ def _refuse_owner(connection: Connection, account: Account) -> None:
 
 
 def _delete_old(connection: Connection, now: datetime) -> None:
-    connection.execute("DELETE FROM links WHERE expires_at <= :now", {"now": rows.timestamp(now)})
+    connection.execute("DELETE FROM links WHERE expires_at <= :now", {"now": now})
 
 
 def _count_parting(connection: Connection, scopes: Sequence[Scope]) -> None:

@@ -67,7 +67,7 @@ FROM outbox
 
 INSERT = """
 INSERT INTO outbox (key, lane, kind, payload, posted, reply_to, attempts, next_at, created_at)
-VALUES (:key, :lane, :kind, :payload, :posted, :reply_to, :attempts, :next_at, :created_at)
+VALUES (:key, :address, :kind, :payload, :posted, :reply_to, :attempts, :next_at, :created_at)
 """
 HOLD = f"{INSERT} ON CONFLICT (key) DO NOTHING"
 INSERT_OR_FILL = f"""
@@ -117,14 +117,14 @@ class Outbox:
 
     async def find(self, outbox_item: OutboxItem) -> OutboxItem:
         """What an earlier process made of this item; else the item."""
-        statement, values = "SELECT * FROM outbox WHERE key = :key", {"key": rows.clean(outbox_item.key)}
+        statement, values = "SELECT * FROM outbox WHERE key = :key", {"key": outbox_item.key}
         row = await self._database.fetch_one(statement, values)
         return outbox_item if row is None else _outbox_item(row)
 
     async def fill(self, key: str, answer: Answer, next_at: datetime | None) -> None:
         """Gives a held item its content, due at `next_at` (None: this process delivers it), unless it is over. Raises
         StoreError for an unknown key."""
-        values = {"key": rows.clean(key), "payload": rows.dump_answer(answer), "next_at": rows.maybe_timestamp(next_at)}
+        values = {"key": key, "payload": rows.dump_answer(answer), "next_at": next_at}
 
         def work(connection: Connection) -> None:
             if connection.execute("SELECT 1 FROM outbox WHERE key = :key", values).fetchone() is None:
@@ -139,7 +139,7 @@ class Outbox:
 
     async def due(self, now: datetime, platforms: Collection[str] | None = None, limit: int = 50) -> list[OutboxItem]:
         """Items to deliver now, oldest first, one for each address; platforms None: all."""
-        values = {"now": rows.timestamp(now), "platforms": _list(platforms), "limit": limit}
+        values = {"now": now, "platforms": _list(platforms), "limit": limit}
         return [_outbox_item(row) for row in await self._database.fetch_all(DUE, values)]
 
     async def next_at(self, platforms: Collection[str] | None = None) -> datetime | None:
@@ -149,12 +149,12 @@ class Outbox:
 
     async def is_behind(self, key: str) -> bool:
         """Whether an older item with content has yet to leave for the same address."""
-        return await self._database.fetch_one(OLDER, {"key": rows.clean(key)}) is not None
+        return await self._database.fetch_one(OLDER, {"key": key}) is not None
 
     async def done(self, key: str, message_id: str | None = None) -> None:
         """Marks the item delivered, with the last message that was made for it, and deletes its content, which stands
         in the conversation; the message there gets the platform's id of its first part."""
-        values = {"key": rows.clean(key), "now": rows.timestamp(self._clock.now())}
+        values = {"key": key, "now": self._clock.now()}
 
         def work(connection: Connection) -> None:
             if message_id is not None:
@@ -166,11 +166,11 @@ class Outbox:
 
     async def postpone(self, key: str, next_at: datetime, error: str) -> None:
         """Counts a failed attempt."""
-        await self._change(POSTPONE, key, next_at=rows.timestamp(next_at), error=rows.clean(error))
+        await self._change(POSTPONE, key, next_at=next_at, error=error)
 
     async def mark_dead(self, key: str, error: str) -> None:
         """Failed for good: kept for the owner to see."""
-        await self._change(DEAD, key, now=rows.timestamp(self._clock.now()), error=rows.clean(error))
+        await self._change(DEAD, key, now=self._clock.now(), error=error)
 
     async def claim(self, key: str) -> None:
         """This process delivers the item itself: not due until postponed."""
@@ -189,7 +189,7 @@ class Outbox:
         """
 
         def work(connection: Connection) -> None:
-            values = {"now": rows.timestamp(now), "error": EXPIRED, "before": rows.timestamp(now - DONE_KEPT)}
+            values = {"now": now, "error": EXPIRED, "before": now - DONE_KEPT}
             for statement in (EXPIRE, RELEASE, DELETE_DONE):
                 connection.execute(statement, values)
             delete_failed(connection, now)
@@ -197,7 +197,7 @@ class Outbox:
         await self._database.write(work)
 
     async def _change(self, statement: str, key: str, **values: object) -> None:
-        await self._database.execute(statement, {"key": rows.clean(key), **values}, has_words=False)
+        await self._database.execute(statement, {"key": key, **values}, has_words=False)
 
 
 def fill_outbox_item(connection: Connection, outbox_item: OutboxItem, now: datetime, message_id: int | None) -> None:
@@ -212,7 +212,7 @@ def fill_outbox_item(connection: Connection, outbox_item: OutboxItem, now: datet
 
 
 def _record(connection: Connection, key: str, message_id: str) -> None:
-    key, message_id = rows.clean(key), rows.clean(message_id)
+    key, message_id = key, rows.clean(message_id)
     row = connection.execute("SELECT posted FROM outbox WHERE key = :key", {"key": key}).fetchone()
     posted = [] if row is None else json.loads(row["posted"])
     if message_id not in posted:
@@ -226,15 +226,10 @@ def _list(platforms: Collection[str] | None) -> str | None:
 
 def _values(outbox_item: OutboxItem, now: datetime) -> dict[str, object]:
     return {
-        "key": rows.clean(outbox_item.key),
-        "lane": rows.clean(outbox_item.address.key),
-        "kind": outbox_item.kind,
+        **rows.values_of(outbox_item),
         "payload": rows.dump_answer(outbox_item.answer),
         "posted": rows.dump(list(outbox_item.posted)),
-        "reply_to": rows.maybe_clean(outbox_item.reply_to),
-        "attempts": outbox_item.attempts,
-        "next_at": rows.maybe_timestamp(outbox_item.next_at),
-        "created_at": rows.timestamp(now),
+        "created_at": now,
     }
 
 

@@ -45,14 +45,13 @@ SELECT 'account:' || platform || ':' || user_id AS key
 FROM people JOIN accounts ON accounts.person_id = people.id WHERE people.is_owner = 1
 UNION SELECT scope_key FROM own_rooms
 """
-FIRST_SCOPE = """
-WITH RECURSIVE line (key, steps) AS (
-    SELECT :key, 0
-    UNION
-    SELECT rooms.scope_key, line.steps + 1 FROM line JOIN rooms ON rooms.key = line.key WHERE line.steps < 100
+FIRST_SCOPE = "SELECT COALESCE((SELECT scope_key FROM rooms WHERE key = :scope), :scope) AS key"
+MOVE_ROOM = (
+    "INSERT INTO rooms (key, scope_key) VALUES (:new, :first) ON CONFLICT (key) DO NOTHING",
+    "UPDATE rooms SET scope_key = :first WHERE scope_key = :new",
+    "UPDATE OR REPLACE own_rooms SET scope_key = :first WHERE scope_key = :new",
 )
-SELECT key FROM line ORDER BY steps DESC LIMIT 1
-"""
+"""Every id of a room leads to its first scope at once."""
 _OF_ACCOUNT = "WHERE platform = :platform AND user_id = :user_id"
 INSERT_ACCOUNT = """
 INSERT INTO accounts (platform, user_id, person_id, name) VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
@@ -99,7 +98,7 @@ def typed_code(code: str) -> str:
 
 def account_values(account: Account) -> dict[str, str]:
     """The parameters of an account."""
-    return {"platform": rows.clean(account.platform), "user_id": rows.clean(account.user_id)}
+    return {"platform": account.platform, "user_id": account.user_id}
 
 
 def add_person(connection: Connection, is_owner: bool = False) -> int:
@@ -109,7 +108,7 @@ def add_person(connection: Connection, is_owner: bool = False) -> int:
 
 def add_account(connection: Connection, account: Account, name: str | None) -> int:
     """Makes the account a person of its own when it is new; sets its name when one is given. The person's id."""
-    values = {**account_values(account), "name": rows.maybe_clean(name)}
+    values = {**account_values(account), "name": name}
     person = person_of(connection, account)
     if person is None:
         person = add_person(connection)
@@ -164,12 +163,12 @@ class People:
                 if account not in present:
                     add_account(connection, account, None)
                     move_account(connection, account, owner, "settings")
-            own_rooms = {_first_scope(connection, rows.clean(room.key)) for room in rooms}
-            values = {"keys": list_value(own_rooms)}
+            own_rooms = {_first_scope(connection, room) for room in rooms}
+            values = {"keys": list_value(room.key for room in own_rooms)}
             connection.execute(f"DELETE FROM own_rooms WHERE NOT {in_list('scope_key', 'keys')}", values)
             connection.executemany(
                 "INSERT INTO own_rooms (scope_key) VALUES (:key) ON CONFLICT DO NOTHING",
-                [{"key": key} for key in own_rooms],
+                [{"key": room} for room in own_rooms],
             )
 
         await self._database.write(work)
@@ -194,7 +193,7 @@ class People:
         def work(connection: Connection) -> Standing:
             linked = connection.execute(LINKED, account_values(account)).fetchall()
             return Standing(
-                scope=Scope(key=_first_scope(connection, rows.clean(scope.key))) if scope.is_room else scope,
+                scope=_first_scope(connection, scope),
                 scopes=scopes_in(connection, scope),
                 accounts=frozenset(Scope.account(row["platform"], row["user_id"]) for row in linked),
                 is_owner=is_owners(connection, account),
@@ -209,14 +208,7 @@ class People:
     async def ask(self, account: Account, name: str, now: datetime) -> Pairing | None:
         """A pairing code for a stranger; None when one was given within the hour or 20 are pending."""
         pairing = Pairing(code=new_code(), account=account, name=rows.clean(name), expires_at=now + CODE_LIFE)
-        values = {
-            **account_values(account),
-            "code": pairing.code,
-            "name": pairing.name,
-            "now": rows.timestamp(now),
-            "expires_at": rows.timestamp(pairing.expires_at),
-            "pending": PENDING,
-        }
+        values = {**rows.values_of(pairing), **account_values(account), "now": now, "pending": PENDING}
 
         def work(connection: Connection) -> Pairing | None:
             connection.execute("DELETE FROM pairings WHERE expires_at <= :now", values)
@@ -226,13 +218,13 @@ class People:
 
     async def pending(self, now: datetime) -> list[Pairing]:
         """Requests that can be approved, oldest first."""
-        found = await self._database.fetch_all(PENDING_PAIRINGS, {"now": rows.timestamp(now)})
+        found = await self._database.fetch_all(PENDING_PAIRINGS, {"now": now})
         return [_pairing(row) for row in found]
 
     async def approve(self, code: str, now: datetime, is_owner: bool = False) -> Pairing | None:
         """Admits the account behind a typed code; None when the code is wrong, used or expired. `is_owner`: for
         good the owner's, for the command line only."""
-        values = {"code": typed_code(code), "now": rows.timestamp(now)}
+        values = {"code": typed_code(code), "now": now}
 
         def work(connection: Connection) -> Pairing | None:
             row = connection.execute(
@@ -253,17 +245,15 @@ class People:
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """A room has a new id; its scope stays that of the old one."""
-        old = rows.clean(Scope.room(platform, old_chat_id).key)
-        new = rows.clean(Scope.room(platform, new_chat_id).key)
+        old, new = Scope.room(platform, old_chat_id), Scope.room(platform, new_chat_id)
 
         def work(connection: Connection) -> None:
-            values = {"key": new, "first": _first_scope(connection, old)}
-            if values["first"] == new:
+            first = _first_scope(connection, old)
+            if first in (new, _first_scope(connection, new)):
                 return
-            connection.execute(
-                "INSERT INTO rooms (key, scope_key) VALUES (:key, :first) ON CONFLICT (key) DO NOTHING", values
-            )
-            connection.execute("UPDATE OR REPLACE own_rooms SET scope_key = :first WHERE scope_key = :key", values)
+            values = {"new": new, "first": first}
+            for statement in MOVE_ROOM:
+                connection.execute(statement, values)
             # What is planned there and where it is incognito follow the room; messages stay where they were said.
             addresses = {
                 "new": rows.ensure_address(connection, Address(platform=platform, chat_id=new_chat_id)),
@@ -276,12 +266,6 @@ class People:
             self._incognito.move(platform, old_chat_id, new_chat_id)
         await self._database.write(work)
 
-    async def room(self, scope: Scope) -> Scope:
-        """The scope that a room began with; any other scope as it is."""
-        if not scope.is_room:
-            return scope
-        return await self._database.read(lambda connection: Scope(key=_first_scope(connection, rows.clean(scope.key))))
-
 
 def _owner(connection: Connection) -> int:
     """The id of the owner's person, made when there is none."""
@@ -289,25 +273,24 @@ def _owner(connection: Connection) -> int:
     return add_person(connection, is_owner=True) if row is None else int(row["id"])
 
 
-def _first_scope(connection: Connection, key: str) -> str:
-    """The scope that a room began with."""
-    return str(connection.execute(FIRST_SCOPE, {"key": key}).fetchone()["key"])
+def _first_scope(connection: Connection, scope: Scope) -> Scope:
+    """The scope that a room began with; any other as it is."""
+    return Scope(key=connection.execute(FIRST_SCOPE, {"scope": scope}).fetchone()["key"])
 
 
 def scopes_in(connection: Connection, scope: Scope) -> frozenset[Scope]:
     """See `People.scopes`."""
-    key = rows.clean(scope.key)
-    kind, _, rest = key.partition(":")
+    kind, _, rest = scope.key.partition(":")
     if kind == "room":
-        first = _first_scope(connection, key)
-        own = connection.execute("SELECT 1 FROM own_rooms WHERE scope_key = :key", {"key": first}).fetchone()
-        return frozenset((Scope(key=first),)) if own is None else _owner_scopes(connection)
+        first = _first_scope(connection, scope)
+        own = connection.execute("SELECT 1 FROM own_rooms WHERE scope_key = :first", {"first": first}).fetchone()
+        return frozenset((first,)) if own is None else _owner_scopes(connection)
     platform, _, user_id = rest.partition(":")
     if kind != "account" or not platform or not user_id:
         return frozenset()
     person = connection.execute(PERSON, {"platform": platform, "user_id": user_id}).fetchone()
     if person is None:
-        return frozenset((Scope(key=key),))
+        return frozenset((scope,))
     if person["is_owner"]:
         return _owner_scopes(connection)
     return frozenset(Scope(key=row["key"]) for row in connection.execute(ACCOUNT_SCOPES, {"person": person["id"]}))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -149,13 +149,14 @@ def load_answer(encoded: str | None) -> Answer | None:
     return answer
 
 
+def values_of(record: Any) -> dict[str, object]:
+    """The fields of a dataclass by name, to be bound."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
 def place(address: Address) -> dict[str, str]:
     """The parameters of an address."""
-    return {
-        "platform": clean(address.platform),
-        "chat_id": clean(address.chat_id),
-        "thread_id": clean(address.thread_id or ""),
-    }
+    return {"platform": address.platform, "chat_id": address.chat_id, "thread_id": address.thread_id or ""}
 
 
 def find_address(connection: Connection, address: Address) -> int | None:
@@ -178,12 +179,12 @@ def set_link_base(connection: Connection, address_id: int, link_base: str | None
     if link_base:
         connection.execute(
             "UPDATE addresses SET link_base = :base WHERE id = :id AND link_base IS NOT :base",
-            {"id": address_id, "base": clean(link_base)},
+            {"id": address_id, "base": link_base},
         )
 
 
 def ensure_scope(connection: Connection, scope: Scope) -> int:
-    key = {"key": clean(scope.key)}
+    key = {"key": scope}
     row = connection.execute("SELECT id FROM scopes WHERE key = :key", key).fetchone()
     if row is not None:
         return int(row["id"])

@@ -52,8 +52,8 @@ not appear in the middle of the child's prefix."""
 INSERT = """
 INSERT INTO sessions (address_id, scope_id, external_id, parent_id, opens_at, closes_at, title, model,
     system_prompt, started_at, last_at, ended_at, end_reason)
-VALUES (:address, :scope, :external, :parent, :opens_at, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages),
-    :title, :model, :prompt, :started_at, :last_at, :ended_at, :end_reason)
+VALUES (:address, :scope, :external_id, :parent_id, :opens_at, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages),
+    :title, :model, :system_prompt, :started_at, :last_at, :ended_at, :end_reason)
 RETURNING id
 """
 SET_ROOT = """
@@ -124,7 +124,7 @@ class Conversations:
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
         """Ends a session; one that has ended keeps its reason."""
-        await self._database.execute(END, {"id": session_id, "reason": reason, "at": rows.timestamp(at)})
+        await self._database.execute(END, {"id": session_id, "reason": reason, "at": at})
 
     async def reopen(self, session_id: int, at: datetime) -> Session:
         """Continues an ended session at its address, with its stored prompt; the one open there ends (`resumed`).
@@ -148,7 +148,7 @@ class Conversations:
         return None if row is None else rows.session_of(row)
 
     async def retitle(self, session_id: int, title: str) -> None:
-        values = {"id": session_id, "title": rows.clean(title)}
+        values = {"id": session_id, "title": title}
         await self._database.execute("UPDATE sessions SET title = :title WHERE id = :id", values)
 
     async def append(
@@ -191,7 +191,7 @@ class Conversations:
     async def keep_prompt(self, session_id: int, prompt: str, sight: frozenset[Scope] = frozenset()) -> Session:
         """Stores the system prompt of a session that has none, with the scopes it was written from; returns the session
         as it stands."""
-        values = {"id": session_id, "prompt": rows.clean(prompt), "sight": scope_parameter(sight)}
+        values = {"id": session_id, "prompt": prompt, "sight": scope_parameter(sight)}
 
         def work(connection: Connection) -> Session:
             connection.execute(SET_PROMPT, values)
@@ -264,11 +264,10 @@ def create(connection: Connection, session: Session, ending: EndReason = "new") 
     as it stands. Counters start at zero.
     """
     scope_id = rows.ensure_scope(connection, session.scope)
-    external_id = rows.maybe_clean(session.external_id)
-    if external_id is not None:
+    if session.external_id is not None:
         known = connection.execute(
             "SELECT id FROM sessions WHERE scope_id = :scope AND external_id = :external",
-            {"scope": scope_id, "external": external_id},
+            {"scope": scope_id, "external": session.external_id},
         ).fetchone()
         if known is not None:
             return _load(connection, known["id"])
@@ -277,18 +276,10 @@ def create(connection: Connection, session: Session, ending: EndReason = "new") 
     if session.parent_id is not None:
         _load(connection, session.parent_id)
     values = {
+        **rows.values_of(session),
         "address": rows.ensure_address(connection, session.address),
         "scope": scope_id,
-        "external": external_id,
-        "parent": session.parent_id,
-        "opens_at": session.opens_at,
-        "title": rows.maybe_clean(session.title),
-        "model": rows.clean(session.model),
-        "prompt": rows.clean(session.system_prompt),
-        "started_at": rows.timestamp(session.started_at),
-        "last_at": rows.timestamp(session.last_at or session.started_at),
-        "ended_at": rows.maybe_timestamp(session.ended_at),
-        "end_reason": session.end_reason,
+        "last_at": session.last_at or session.started_at,
     }
     session_id = rows.insert(connection, INSERT, values)
     connection.execute(SET_ROOT, {"id": session_id, "parent": session.parent_id})
@@ -303,7 +294,7 @@ def _load(connection: Connection, session_id: int) -> Session:
 
 
 def _end_open(connection: Connection, address: Address, reason: EndReason, at: datetime) -> None:
-    values = {"address": rows.find_address(connection, address), "reason": reason, "at": rows.timestamp(at)}
+    values = {"address": rows.find_address(connection, address), "reason": reason, "at": at}
     connection.execute(END_OPEN, values)
 
 
@@ -314,6 +305,6 @@ def _append(connection: Connection, message: Message) -> Message:
         raise StoreError(f"There is no session {message.session_id}.")
     stored, is_new = message_rows.insert(connection, message, session["address_id"])
     if is_new:
-        values |= {"messages": stored.kind == "chat", "at": rows.timestamp(stored.created_at)}
+        values |= {"messages": stored.kind == "chat", "at": stored.created_at}
         connection.execute(COUNT_MESSAGE, values)
     return stored

@@ -159,8 +159,8 @@ def log_call(connection: Connection, call: ModelCall) -> None:
         "scope": scope_id,
         "session": session_id,
         "kind": call.kind,
-        "model": rows.clean(call.model),
-        "at": rows.timestamp(call.at),
+        "model": call.model,
+        "at": call.at,
         "miss": call.miss,
         "missed": call.missed,
     }
@@ -218,8 +218,8 @@ def _values(
     first, last = _ALWAYS
     return {
         "scopes": scope_parameter(scopes),
-        "since": first if since is None else rows.timestamp(since),
-        "until": last if until is None else rows.timestamp(until),
+        "since": since or first,
+        "until": until or last,
         "session": None if session_id is None else rows.bounded(session_id),
     }
 

@@ -155,25 +155,25 @@ async def test_an_owner_approved_at_the_command_line_stays_across_starts(people:
 
 
 async def test_a_moved_room_keeps_its_scope(people: People) -> None:
-    assert await people.room(ROOM) == ROOM
+    assert await people.scopes(ROOM) == {ROOM}
     await people.moved("telegram", "-5", "-1005")
     await people.moved("telegram", "-1005", "-2005")
     await people.moved("telegram", "-1005", "-2005")
     for chat in ("-5", "-1005", "-2005"):
-        assert await people.room(Scope.room("telegram", chat)) == ROOM
+        assert (await people.standing(STRANGER, Scope.room("telegram", chat))).scope == ROOM
         assert await people.scopes(Scope.room("telegram", chat)) == {ROOM}
-    assert await people.room(Scope.room("discord", "-1005")) == Scope.room("discord", "-1005")
-    account = Scope.account("telegram", "-1005")
-    assert await people.room(account) == account
+    elsewhere = Scope.room("discord", "-1005")
+    assert await people.scopes(elsewhere) == {elsewhere}
 
 
 async def test_moves_told_backwards_or_in_a_circle_end_somewhere(people: People) -> None:
+    first = {Scope.room("telegram", "a")}
     await people.moved("telegram", "b", "c")
     await people.moved("telegram", "a", "b")
-    assert await people.room(Scope.room("telegram", "c")) == Scope.room("telegram", "a")
+    assert await people.scopes(Scope.room("telegram", "c")) == first
     await people.moved("telegram", "c", "a")
     await people.moved("telegram", "a", "a")
-    assert await people.room(Scope.room("telegram", "c")) == Scope.room("telegram", "a")
+    assert await people.scopes(Scope.room("telegram", "c")) == first
 
 
 async def test_an_own_room_stays_the_owners_through_a_move(people: People) -> None:

@@ -11,16 +11,19 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import aiosqlite
 
 from core.errors import StoreError
-from core.store import epoch
+from core.store import epoch, rows
 from core.store.engine import Connection, Row, T, Values
 from core.store.sqlite.index_schema import register
 from core.store.sqlite.schema import MIGRATIONS
+from core.types import Account, Address, Scope
 
 BUSY_TIMEOUT_MS = 10_000
 READERS = 2
@@ -139,6 +142,23 @@ class Database:
             return await _run(self._writer, lambda connection: connection.execute("PRAGMA data_version").fetchone()[0])
 
 
+class _Connection(sqlite3.Connection):
+    """Binds text as valid Unicode, moments as seconds since 1970 UTC, accounts, addresses and scopes by their keys."""
+
+    def execute(self, statement: str, values: Any = (), /) -> sqlite3.Cursor:
+        try:
+            return super().execute(statement, values)
+        except UnicodeEncodeError:
+            return super().execute(statement, _cleaned(values))
+
+    def executemany(self, statement: str, values: Iterable[Any], /) -> sqlite3.Cursor:
+        return super().executemany(statement, map(_cleaned, values))
+
+
+def _cleaned(values: Mapping[str, object]) -> dict[str, object]:
+    return {name: rows.clean(value) if isinstance(value, str) else value for name, value in values.items()}
+
+
 async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool) -> aiosqlite.Connection:
     made: list[sqlite3.Connection] = []
 
@@ -161,7 +181,11 @@ async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: b
 
 
 def _connected(path: Path, is_reader: bool) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    sqlite3.register_adapter(datetime, rows.timestamp)
+    kinds: tuple[Any, ...] = (Account, Address, Scope)
+    for kind in kinds:
+        sqlite3.register_adapter(kind, lambda one: rows.clean(one.key))
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_Connection)
     try:
         connection.row_factory = sqlite3.Row
         connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
