@@ -59,7 +59,7 @@ def find(connection: Connection, found: ErasureList, query: SearchQuery) -> tupl
         found.ids["asked"] = erasure.asked(connection, found)
     plan, ids = _messages(connection, query)
     said = erasure.said(connection, found, ids)
-    found.ids["messages"] = [row["id"] for row in said]
+    found.ids["messages"], found.texts = [row["id"] for row in said], [row["text"] for row in said]
     shown = [
         ErasureItem(
             kind="message",
@@ -69,7 +69,7 @@ def find(connection: Connection, found: ErasureList, query: SearchQuery) -> tupl
         )
         for row in said
     ]
-    quoting = Quoting(plan.terms, [item.text for item in shown[-QUOTED_MESSAGES:]], is_any=len(plan.alternatives) > 1)
+    quoting = Quoting(plan.terms, found.texts[-QUOTED_MESSAGES:], is_any=len(plan.alternatives) > 1)
     shown += _unanswered(connection, found, Quoting(()) if is_narrowed else quoting)
     search = _CopySearch(connection, found, quoting)
     search.run()
@@ -143,12 +143,11 @@ class _CopySearch:
         self._conversation()
         self._made_from.update(self._ids["repeats"])
         self._copies("titles", made_of_it=self._sessions(erasure.OPENED_BY))
-        for kind in ("sources", "names", "outbox", "actions", "updates"):
+        for kind in ("sources", "outbox", "actions", "updates"):
             self._copies(kind)
 
     def _copies(self, kind: str, made_of_it: set[int] | frozenset[int] = frozenset()) -> None:
-        lists = {"facts": self._ids["facts"], "sources": self._ids["sources"], "touched": self._found.messages}
-        values = {**self._values, **{name: list_value(value) for name, value in lists.items()}}
+        values = {**self._values, "facts": list_value(self._ids["facts"])}
         for row_id, message_id, at, texts in erasure.copies(self._connection, kind, values):
             is_made_of_it = message_id in self._made_from or row_id in made_of_it
             has_files = kind == "outbox" and erasure.HAS_FILES in texts[0]
@@ -176,6 +175,7 @@ class _CopySearch:
             is_answer = row["session_id"] in near and row["id"] > first
             if row["id"] not in self._made_from and (is_apart or is_answer) and self._is_repeat(row, is_apart=is_apart):
                 self._ids["repeats"].append(row["id"])
+                self._found.texts.append(row["text"])
 
     def _is_repeat(self, row: Row, *, is_apart: bool) -> bool:
         """An answer goes for a longer stretch; what is not talk (commands, results of tools) also for the words alone

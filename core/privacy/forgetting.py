@@ -224,8 +224,8 @@ class Forgetting:
         found.ids["note_changes"] += await self._erasures.versions(found, {*found.notes, *(note[2] for note in notes)})
         if self._forget_copies is not None:
             left.append(await self._forget_copies(scopes, found.messages, found.ids["note_changes"]))
-        texts = [*await self._erasures.texts(found), *(entry for _, _, entry in notes)]
-        stuck += await asyncio.to_thread(self._files.erase, scopes, words.over(texts))
+        quoting = words.over([*found.texts, *(entry for _, _, entry in notes)])
+        stuck += await asyncio.to_thread(self._files.erase, scopes, quoting)
         # Waiting for a file that nobody can write would hold up every answer here for ever.
         left += [f"`{name}` cannot be written, so some of it still stands there." for name in dict.fromkeys(stuck)]
         return tuple(sentence for sentence in left if sentence)
