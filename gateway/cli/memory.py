@@ -177,7 +177,7 @@ def _list_facts(
     scope: InScope = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what is known."""
+    """What I know, the latest first; with words, what has to do with them."""
 
     async def work(services: Services) -> None:
         commands = facts_of(services)
@@ -195,7 +195,7 @@ def _forget(
     yes: Yes = False,
     scope: InScope = None,
 ) -> None:
-    """Erase what was said about something, and all that was made of it, for good."""
+    """Erase what was said about something, and all that I made of it."""
     from gateway.commands.privacy import ForgetCommands
 
     chat(ForgetCommands, Command(name="forget", arguments=joined(what)), scope, yes=yes)

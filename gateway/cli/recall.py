@@ -51,7 +51,10 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
     scope: InScope = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find what was said: sessions with the best match and what stands around it; without a query, the latest ones."""
+    """Find what was said, in your own words.
+
+    Sessions with the best match and what stands around it; without a query, the latest ones.
+    """
     text = joined(query)
     wanted = SearchQuery(
         scopes=frozenset(),

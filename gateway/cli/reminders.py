@@ -72,7 +72,7 @@ def _list(scope: InScope = None, as_json: AsJson = False) -> None:
 
 
 def _add(words: When, ask: Ask = False, to: To = None, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Set a reminder."""
+    """Remind you of something at a time."""
 
     async def work(services: Services) -> None:
         appointments = services.appointments

@@ -95,7 +95,7 @@ def _approve(
     code: Annotated[str, typer.Argument(help="The eight characters; without them, who is waiting.")] = "",
     owner: Annotated[bool, typer.Option("--owner", help="It is an account of your own: it sees what you see.")] = False,
 ) -> None:
-    """Let somebody in who was given a code. At a terminal you are shown who it is and asked first."""
+    """Let somebody in who showed you a code. At a terminal you are shown who it is and asked first."""
 
     async def work(services: Services) -> None:
         now = services.clock.now()
@@ -118,7 +118,7 @@ def _approve(
 
 
 def _status(as_json: AsJson = False) -> None:
-    """Show what is kept and what waits; `mneme check` asks the platforms and the model too."""
+    """What works, what is kept and what waits; `mneme check` asks the platforms and the model too."""
 
     async def work(services: Services) -> None:
         from core.agent.offline import MODEL as OFFLINE
@@ -141,7 +141,7 @@ def _check(
     repair: Annotated[bool, typer.Option("--repair", help="Build the text indexes anew before the check.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check the settings, SQLite, state.db, the model and the tokens: what is wrong and what to do."""
+    """Check settings, SQLite, state.db, model and tokens: what is wrong, what to do."""
     from gateway.check import CheckResult, check
 
     async def work() -> None:

@@ -114,8 +114,10 @@ def _export_one(session_id: ID, scope: InScope = None) -> None:
 
 
 def _export(scope: InScope = None) -> None:
-    """Write all history as JSON lines, one message a line; calls of tools and what they returned, and commands, are
-    left out."""
+    """Write all history as JSON lines, one message a line.
+
+    Calls of tools and what they returned, and commands, are left out.
+    """
 
     async def work(services: Services) -> None:
         await _write(services, await seen(services, scope))

@@ -12,7 +12,7 @@ from gateway.services import Services
 
 
 def add_usage(app: typer.Typer) -> None:
-    usage = typer.Typer(cls=Group, help="What the model has cost: lately, by month, by conversation.")
+    usage = typer.Typer(cls=Group, help="What the model has cost, and how much came from the cache.")
     usage.command("lately")(_lately)
     usage.command("months")(_months)
     usage.command("sessions")(_sessions)
