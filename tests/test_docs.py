@@ -23,7 +23,7 @@ from core.store.archive import TransferRecord
 from core.transfer.formats import Choices
 from core.types import Answer, Inbound, ToolContext
 from gateway.cli.main import app
-from tests.gateway.cli.test_main import mneme
+from tests.fixtures.command_line import mneme
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])

@@ -20,7 +20,8 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.schema import MIGRATIONS
 from core.transfer.formats import read_lines
 from tests.fixtures.clock import SteadyClock
-from tests.gateway.cli.test_main import ROOT, good, imported, mneme
+from tests.fixtures.command_line import good, mneme
+from tests.gateway.cli.test_main import ROOT, imported
 from tests.transfer.test_archive import exported, line, take
 
 COMMANDS = ("recall ferry", "import history.jsonl", "chat", "memory add 'likes tea'")

@@ -15,8 +15,9 @@ from core.tools.session_search import session_search
 from core.types import Address, Sender, Session, Tool, ToolContext
 from tests.fixtures.annals import ANA, BEN, Annals
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.command_line import mneme
 from tests.fixtures.corridor import open_corridor
-from tests.gateway.cli.test_main import imported, mneme
+from tests.gateway.cli.test_main import imported
 
 pytestmark = pytest.mark.slow
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.command_line import good, mneme
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
 from tests.fixtures.remembrance import plugged
-from tests.gateway.cli.test_main import good, mneme
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]

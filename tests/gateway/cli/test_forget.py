@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.command_line import good, mneme
 from tests.fixtures.forgetful import left_of
-from tests.gateway.cli.test_main import LINES, ROOT, good, imported, mneme
+from tests.gateway.cli.test_main import LINES, ROOT, imported
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.command_line import good, mneme
 from tests.fixtures.exports import discord_package, hermes_store, telegram_chat, telegram_message, write, zipped
-from tests.gateway.cli.test_main import good, mneme
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.fixtures import zygote
+from tests.fixtures.command_line import good, mneme
 
 pytestmark = pytest.mark.slow
 
@@ -23,31 +23,6 @@ LINES = [
     {"session": "trip", "role": "assistant", "text": "Noted: noon.", "at": "2026-05-03T00:01", "id": "m2"},
     {"session": "food", "title": "Dinner", "role": "user", "text": "Ana likes soup.", "at": "2026-05-04", "id": "m1"},
 ]
-
-
-def mneme(home: Path, *arguments: str, stdin: str | bytes = b"", **environ: str) -> subprocess.CompletedProcess[str]:
-    """One process, in an environment of its own, with the exit code and both outputs."""
-    variables = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "TZ", "HOME")}
-    variables |= {"MNEME_HOME": str(home), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-    raw = stdin.encode() if isinstance(stdin, str) else stdin
-    if environ:
-        command = [sys.executable, "-m", "gateway.cli.main", *arguments]
-        done = subprocess.run(
-            command, input=raw, env=variables | environ, capture_output=True, timeout=60, cwd=home.parent, check=False
-        )
-        code, out, error = done.returncode, done.stdout.decode(), done.stderr.decode()
-    else:
-        code, *outputs = zygote.call(arguments, variables, home.parent, raw)
-        out, error = (output.decode() for output in outputs)
-    assert "Traceback" not in error, error
-    return subprocess.CompletedProcess(arguments, code, out, error)
-
-
-def good(home: Path, *arguments: str, stdin: str | bytes = b"") -> str:
-    """The output of a command that succeeds."""
-    done = mneme(home, *arguments, stdin=stdin)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def imported(home: Path, lines: Sequence[dict[str, Any]] = LINES) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.command_line import good, mneme
 from tests.fixtures.remembrance import plugged
-from tests.gateway.cli.test_main import good, mneme
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.fixtures.command_line import good, mneme
 from tests.fixtures.messages_api import MessagesApi
-from tests.gateway.cli.test_main import good, imported, mneme
+from tests.gateway.cli.test_main import imported
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.cli.test_main import ROOT, good, mneme
+from tests.fixtures.command_line import good, mneme
+from tests.gateway.cli.test_main import ROOT
 
 ANSWER = "This is what I found in what was said before:"
 TALK = "My sister Ana lives in Porto.\n/new\nWhere does Ana live?\n"

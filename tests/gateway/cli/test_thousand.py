@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.cli.test_main import good
+from tests.fixtures.command_line import good
 
 SUBJECTS = {
     "ferry": ("The ferry to {place} leaves at {number} past nine.", "When does the ferry to {place} leave?"),

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from core.types import Usage
+from tests.fixtures.command_line import good
 from tests.fixtures.corridor import open_corridor
 from tests.fixtures.scripted_model import ScriptedModel, says
-from tests.gateway.cli.test_main import good
 
 pytestmark = pytest.mark.slow
 
