@@ -174,9 +174,6 @@ class CuratorOptions(_Section):
     enabled: bool
     idle_s: Seconds
     every_s: Seconds
-    again_s: Seconds
-    max_changes: Annotated[int, Field(gt=0, le=1000)]
-    max_s: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)]
 
 
 class Telegram(_Section):
@@ -299,6 +296,9 @@ def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
             own = tomllib.loads(file.read_text(encoding="utf-8"))
             if isinstance(model := own.get("model"), dict) and "cheap" in model:
                 model.setdefault("helper", model.pop("cheap"))  # Its name in earlier versions.
+            if isinstance(curator := own.get("curator"), dict):
+                for name in ("again_s", "max_changes", "max_s"):
+                    curator.pop(name, None)  # Of earlier versions, which went through the facts while nobody was there.
             _lay_over(options, own)
     except tomllib.TOMLDecodeError as error:
         problems = [f"{file.name}: is not valid TOML: {error}"]

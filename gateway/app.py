@@ -27,7 +27,6 @@ from core.agent.tool_runner import ToolRunner
 from core.agent.turn import Agent
 from core.agent.user_message import UserMessages
 from core.errors import ConfigError
-from core.facts.curator import Curator
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import Extraction, FactReader
 from core.facts.provider import FactsProvider
@@ -59,7 +58,7 @@ from gateway.commands.sessions import SessionCommands, tell_of_restart
 from gateway.commands.status import StatusCommands, StatusReport
 from gateway.commands.usage import UsageCommands
 from gateway.delivery import Delivery
-from gateway.maintenance import CurationChore, Maintenance
+from gateway.maintenance import Maintenance, NotesChore
 from gateway.outbox_worker import OutboxWorker, ProviderReply, ReplyFactory
 from gateway.owner_notices import OwnerNotices, ReviewNotices
 from gateway.router import Router
@@ -114,7 +113,7 @@ class _Process:
         )
         if services.settings.curator.enabled:
             every_s = services.settings.curator.every_s
-            self._scheduler.plan_chore("curator", every_s, _curation(services, self._outbox_worker.wake).run)
+            self._scheduler.plan_chore("curator", every_s, _notes_chore(services, self._outbox_worker.wake).run)
         self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._scheduler)}
         chores = (services.forgetting.tend, FactIndex(services.database).tend)
         self._maintenance = Maintenance(
@@ -272,10 +271,11 @@ def _memory(
     return memory
 
 
-def _curation(services: Services, on_wake: Callable[[], None]) -> CurationChore:
+def _notes_chore(services: Services, on_wake: Callable[[], None]) -> NotesChore:
     options = services.settings.memory
-    return CurationChore(
-        curator=Curator(services.facts, services.fact_search, services.clock, services.settings.curator),
+    return NotesChore(
+        search=services.fact_search,
+        idle_s=services.settings.curator.idle_s,
         notebook=services.notebook,
         limits={"memory": options.memory_chars, "user": options.user_chars},
         people=services.people,

@@ -1,7 +1,7 @@
 """Looks after state.db while the gateway runs: notices what another process wrote, and tends the text indexes.
 
-Also the scheduled chore of the curator, which works while nobody is there and says when somebody's notes are nearly
-full: in private, once a month at most.
+Also the scheduled chore that says, while nobody is there, when somebody's notes are nearly full: in private, once a
+month at most.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
 
 import structlog
 
 from core.errors import StoreError
-from core.facts.curator import Curator
 from core.notes.files import FILES, SEPARATOR
 from core.notes.notebook import NEARLY_FULL, Notebook
 from core.ports import Clock
 from core.search.recall import Recall
+from core.store.fact_search import FactSearch
 from core.store.people import People
 from core.types import Scope
 from gateway import texts
@@ -78,19 +79,21 @@ class Maintenance:
             await asyncio.sleep(STEP_REST_S if has_more else TEND_EVERY_S)
 
 
-class CurationChore:
-    """`limits`: characters that the notes may have, by target."""
+class NotesChore:
+    """`idle_s`: for how long nobody may have said anything; `limits`: characters that the notes may have, by target."""
 
     def __init__(
         self,
-        curator: Curator,
+        search: FactSearch,
+        idle_s: float,
         notebook: Notebook,
         limits: dict[str, int],
         people: People,
         clock: Clock,
         owner_notices: OwnerNotices,
     ) -> None:
-        self._curator = curator
+        self._search = search
+        self._idle = timedelta(seconds=idle_s)
         self._notebook = notebook
         self._limits = limits
         self._people = people
@@ -98,9 +101,9 @@ class CurationChore:
         self._owner_notices = owner_notices
 
     async def run(self) -> None:
-        """One portion. Raises StoreError."""
-        await self._curator.tend()
-        if not await self._curator.is_quiet():
+        """Says it, where nobody has said anything for a while. Raises StoreError."""
+        said_at = await self._search.last_said_at()
+        if said_at is not None and self._clock.now() - said_at < self._idle:
             return
         seen: set[frozenset[Scope]] = set()
         for scope in await self._notebook.holders():

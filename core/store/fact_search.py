@@ -1,4 +1,4 @@
-"""Finds facts by words, names and attributes, what the curator should look at, and messages not yet read for facts."""
+"""Finds facts by words, names and attributes, what contradicts what, and messages not yet read for facts."""
 
 from __future__ import annotations
 
@@ -43,14 +43,10 @@ _REPLACED = f"""
 SELECT {COLUMNS} FROM facts WHERE {visible("facts.scope_id")} AND attribute = :attribute
 ORDER BY closed_at IS NOT NULL, COALESCE(valid_from, created_at) DESC, id DESC LIMIT :limit
 """
-_NEXT_SCOPE = """
-SELECT key FROM scopes WHERE key > :after AND EXISTS (
-    SELECT 1 FROM facts WHERE facts.scope_id = scopes.id AND closed_at IS NULL
-) ORDER BY key LIMIT 1
-"""
-_FLAGGED = f"""
+_JUDGED = f"""
 SELECT fact_id, MAX(at) AS at FROM fact_changes
-WHERE {visible("fact_changes.scope_id")} AND action = 'flag' GROUP BY fact_id
+WHERE {visible("scope_id")} AND {in_list("fact_id", "ids")} AND action IN ('trust', 'correct', 'pin', 'unpin')
+GROUP BY fact_id
 """
 _LAST_SAID = """
 SELECT MAX(at) FROM (
@@ -118,19 +114,10 @@ class FactSearch:
         """All that was ever said of one attribute, the latest first."""
         return [fact_of(row) for row in await self._select(_REPLACED, scopes, limit, attribute=attribute)]
 
-    async def next_scope(self, scope: Scope | None) -> Scope | None:
-        """The scope with open facts that comes after this one (None: the first); None after the last."""
-        found = await self._select(_NEXT_SCOPE, frozenset(), after=scope.key if scope else "")
-        return Scope(key=found[0]["key"]) if found else None
-
-    async def last_change(self) -> int:
-        """Counts up whenever a fact is learned or changed."""
-        found = await self._select("SELECT COALESCE(MAX(id), 0) FROM fact_changes", frozenset())
-        return int(found[0][0])
-
-    async def flagged_at(self, scope: Scope) -> dict[int, datetime]:
-        """When each fact of a scope was last doubted, by its id."""
-        return {row["fact_id"]: rows.moment(row["at"]) for row in await self._select(_FLAGGED, frozenset((scope,)))}
+    async def judged_at(self, fact_ids: Sequence[int], scopes: Scopes) -> dict[int, datetime]:
+        """When a person last judged, corrected or pinned each of these facts, by id."""
+        found = await self._select(_JUDGED, scopes, ids=list_value(fact_ids))
+        return {row["fact_id"]: rows.moment(row["at"]) for row in found}
 
     async def last_said_at(self) -> datetime | None:
         """When a message last came, was stored or was answered, also incognito; None when never."""

@@ -92,7 +92,8 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactChange:
-    """A change of a fact. `action`: learn, close, correct, pin, unpin, trust, merge, flag, undo. `before` and `after`:
+    """A change of a fact. `action`: learn, close, correct, pin, unpin, trust, merge, undo, or flag (a doubt, in earlier
+    versions). `before` and `after`:
     its content; None: it was not there."""
 
     fact_id: int
@@ -249,7 +250,7 @@ class Facts:
         return await self._change(fact_id, scopes, change, "trust", by, "called right" if is_right else "called wrong")
 
     async def pin(self, fact_id: int, scopes: Scopes, is_pinned: bool = True, by: Author = _NOBODY) -> Fact | None:
-        """A pinned fact does not age, and the curator leaves it alone."""
+        """A pinned fact does not age and is not doubted."""
         action = "pin" if is_pinned else "unpin"
         return await self._change(fact_id, scopes, lambda fact: replace(fact, is_pinned=is_pinned), action, by)
 
@@ -275,10 +276,6 @@ class Facts:
             return reading(replace(worded, last_at=self._clock.now(), message_id=by.message_id))
 
         return await self._change(fact_id, scopes, change, "correct", by)
-
-    async def flag(self, fact_id: int, scopes: Scopes, reason: str) -> Fact | None:
-        """Logs a doubt about a fact, which stays as it is."""
-        return await self._change(fact_id, scopes, lambda fact: fact, "flag", _NOBODY, reason)
 
     async def undo(self, change_id: int, scopes: Scopes, by: Author = _NOBODY) -> Fact | None:
         """Takes a change back; a fact that was learned by it is deleted with its history. None for an unknown change or

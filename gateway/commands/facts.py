@@ -112,7 +112,8 @@ class FactCommands:
         found = await self.find(text, context, PAGE)
         if not found:
             return Answer(text=f"I know nothing about “{escape(text)}” here. `/memory facts` lists what I know.")
-        lines = [await self._doubted_line(fact, context) for fact in found]
+        doubts = await self._doubts(found, context)
+        lines = [self._line(fact, doubts.get(fact.id)) for fact in found]
         return Answer(text="\n".join(lines), buttons=tuple(_button(f"f{fact.id}", fact) for fact in found))
 
     async def find(self, text: str, context: CommandContext, limit: int) -> Sequence[Fact]:
@@ -127,11 +128,12 @@ class FactCommands:
         shown, has_more = found[:PAGE], len(found) > PAGE
         if not shown:
             return Answer(text=f"**What I know**\n\n{texts.NO_SUCH_PAGE if number > 1 else texts.NO_FACTS}")
+        doubts = await self._doubts(shown, context)
         lines = ["**What I know**" + (f", page {number}" if number > 1 or has_more else "")]
         order = list(texts.FACT_TITLES)
         for title, facts in groupby(sorted(shown, key=lambda fact: order.index(_group(fact))), _group):
             lines += ["", f"_{texts.FACT_TITLES[title]}_", ""]
-            lines += [await self._doubted_line(fact, context) for fact in facts]
+            lines += [self._line(fact, doubts.get(fact.id)) for fact in facts]
         buttons = [_button(f"f{fact.id}", fact) for fact in shown]
         if number > 1:
             buttons.append(_link("Back", f"facts {number - 1}"))
@@ -142,14 +144,13 @@ class FactCommands:
         lines += ["", f"Ask about one by its name: `/memory why f{shown[0].id}`; also forget, pin, correct."]
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
-    async def _doubted_line(self, fact: Fact, context: CommandContext) -> str:
-        history = await self._facts.history(fact.id, context.scopes)
-        doubt = history[-1].reason if fact.is_open and history and history[-1].action == "flag" else ""
-        return f"{self._line(fact)}{f' ❓ _{escape(doubt)}_' if doubt else ''}"
+    async def _doubts(self, facts: Sequence[Fact], context: CommandContext) -> dict[int, str]:
+        return await self.known.doubts(facts, context.scopes, self._services.clock.now())
 
     async def _why(self, fact: Fact, context: CommandContext) -> Answer:
         history = await self._facts.history(fact.id, context.scopes)
-        lines = [self._line(fact), "", self._source(fact, history, context.account), _surety(fact)]
+        doubt = (await self._doubts([fact], context)).get(fact.id)
+        lines = [self._line(fact, doubt), "", self._source(fact, history, context.account), _surety(fact)]
         if fact.is_pinned:
             lines.append("It is pinned: it does not fade with age.")
         if fact.message_id is not None:
@@ -248,9 +249,9 @@ class FactCommands:
             raise Refused(texts.no_fact(text.split()[0]))
         return fact
 
-    def _line(self, fact: Fact) -> str:
+    def _line(self, fact: Fact, doubt: str | None = None) -> str:
         pin = " 📌" if fact.is_pinned else ""
-        return f"- **f{fact.id}**{pin} {escape(self.known.line_of(fact))}"
+        return f"- **f{fact.id}**{pin} {escape(self.known.line_of(fact))}{f' ❓ _{escape(doubt)}_' if doubt else ''}"
 
     def _step(self, change: FactChange) -> str:
         by = "" if change.account or change.action in ("learn", "close") else ", by me"

@@ -1,4 +1,4 @@
-"""The chore: done by the scheduler while the house is quiet; notes that are nearly full are spoken of once."""
+"""The chore that the scheduler runs while it is quiet: notes that are nearly full are spoken of once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoreError
-from core.facts.curator import Curator
-from gateway.maintenance import CurationChore
+from gateway.maintenance import NotesChore
 from gateway.owner_notices import OwnerNotices
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.corridor import open_corridor
@@ -24,9 +23,9 @@ async def test_notes_that_are_nearly_full_are_spoken_of_once_and_to_whose_they_a
         await corridor.say("hello")
         await corridor.say("hello", "7")
         clock = SteadyClock(services.clock.now())
-        options = services.settings.curator
-        curation = CurationChore(
-            curator=Curator(services.facts, services.fact_search, clock, options),
+        curation = NotesChore(
+            search=services.fact_search,
+            idle_s=services.settings.curator.idle_s,
             notebook=services.notebook,
             limits={"memory": 100, "user": 100},
             people=services.people,

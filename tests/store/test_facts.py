@@ -277,14 +277,6 @@ async def test_the_later_or_dated_telling_is_the_one_that_stays(facts: Facts) ->
     assert {one.id for one in await facts.page(OWN) if one.is_open} == {first.id, last.id}, "they are told again"
 
 
-async def test_a_doubt_is_logged_and_changes_nothing(facts: Facts) -> None:
-    week = await facts.learn(fact("I am in Rome this week", kind="working"))
-    flagged = await facts.flag(week.id, OWN, "said 20 days ago")
-    assert flagged is not None
-    assert flagged.is_open
-    assert (await facts.changes(OWN, 1))[0].reason == "said 20 days ago"
-
-
 async def test_what_is_forgotten_leaves_nothing(facts: Facts, search: FactSearch, database: Database) -> None:
     lisbon = await facts.learn(home("Lisbon"))
     porto = await facts.learn(home("Porto"))
@@ -329,7 +321,7 @@ async def test_what_is_not_theirs_does_not_exist(facts: Facts, search: FactSearc
     assert await facts.feedback(known.id, wrong, True) is None
     assert await facts.pin(known.id, wrong) is None
     assert await facts.correct(known.id, wrong, "x") is None
-    assert await facts.flag(known.id, wrong, "x") is None
+    assert await search.judged_at([known.id], wrong) == {}
     assert await facts.undo(1, wrong) is None
     assert await facts.forget([known.id], wrong) == 0
     assert await search.candidates(["porto", "live"], ["porto"], wrong) == []
