@@ -44,7 +44,6 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "tomllib": ("config/*.py", "core/*.py", "gateway/commands/*.py"),
     "tomlkit": ("config/files.py",),
     "snowballstemmer": ("core/text/terms.py",),
-    "tenacity": ("*",),
     "pydantic": ("*",),
     "structlog": ("*",),
     "filelock": ("*",),

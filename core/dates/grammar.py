@@ -11,13 +11,11 @@ from dataclasses import replace
 from datetime import date, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from core.dates.scanner import WEEKDAYS, Clock, Phrase, Span, words
+from core.dates.scanner import WEEKDAYS, Clock, Phrase, Span, ordinals, words
 from core.dates.schedule import When, calendar_day, later
 
 _ZONE = re.compile(r"\(?([A-Z][A-Za-z_]{1,20}/[A-Za-z_/+-]{2,40})\)?")
 _PLURALS = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days")
-_EVERY_MONTH = ("of every month", "of each month", "every month", "each month")
-_OF_MONTH = ("of the month", "in the month", *_EVERY_MONTH)
 
 Step = Callable[[Phrase, When, date], bool]
 """Takes words and notes what they say; False where they do not fit, whatever it took or noted by then."""
@@ -234,7 +232,7 @@ def _repeat(phrase: Phrase, when: When, today: date) -> bool:
         return _every(phrase, when)
     else:
         phrase.at = start
-        if not _nth(phrase, when, _EVERY_MONTH):
+        if not _nth(phrase, when):
             return False
     when.is_repeated = True
     return True
@@ -252,7 +250,7 @@ def _every(phrase: Phrase, when: When) -> bool:
         return _every_nth(phrase, when, 2)
     elif month_day := phrase.month_day():
         when.span, (when.month, when.month_day) = Span(months=12), month_day
-    elif not _nth(phrase, when):
+    elif not _nth(phrase, when, is_every=True):
         when.weekdays = phrase.weekdays() or ()
         when.span = None if when.weekdays else phrase.span(is_bare_unit=True)
     return bool(when.weekdays or when.month_days or any(when.span or ()))
@@ -269,55 +267,38 @@ def _every_nth(phrase: Phrase, when: When, number: int) -> bool:
     return True
 
 
-def _nth(phrase: Phrase, when: When, of_month: tuple[str, ...] = ()) -> bool:
-    """``first monday of the month``, ``3rd``, ``1st and 15th of the month``, ``last day of the month``, ``3rd day``.
-    `of_month`: words one of which must follow."""
+def _nth(phrase: Phrase, when: When, *, is_every: bool = False) -> bool:
+    """``first monday of every month``, ``1st and 15th of the month``, ``last day of each month``; behind "every"
+    (`is_every`) also ``3rd``, ``3rd day`` and ``last friday``."""
     start = phrase.at
-    phrase.take("the")
-    is_word = not phrase.peek()[:1].isdigit()
-    if (number := phrase.ordinal()) is None:
-        phrase.at = start
+    if (found := phrase.read("nth")) is None:
         return False
-    ending = of_month or _OF_MONTH
-    if (weekday := phrase.weekday()) is not None:
-        is_monthly = bool(phrase.take(*ending))
-        if number == 2 and not is_monthly:
-            when.span, when.weekdays, when.is_certain = Span(days=14), (weekday,), False
-        else:
-            when.nth, when.weekdays = number, (weekday,)
-        return number <= 5 and (is_monthly or not of_month)
-    if number == -1:
-        phrase.take("day")
-        when.month_days = (-1,) if phrase.take(*ending) else ()
-        return bool(when.month_days)
-    if not of_month and _every_nth(phrase, when, number):
-        return True
-    days = _month_days(phrase, number)
-    behind = phrase.at
-    phrase.take("day")
-    named = phrase.take(*(_OF_MONTH if len(days) > 1 else ending))
-    when.is_certain = when.is_certain and (not of_month or named in of_month)
-    if named is None:
-        phrase.at = behind
-        # "Every second" is a unit, and "every third time" no day of the month.
-        if of_month or is_word:
-            phrase.at = start
-            return False
-    when.month_days = days
-    return True
+    days, is_monthly = ordinals(found["days"]), bool(found["ending"] if is_every else found["each"])
+    if max(days) <= 31 and found["weekday"] and len(days) == 1 and (is_monthly or is_every):
+        return _nth_weekday(when, days[0], words()["weekdays"][found["weekday"]], is_monthly)
+    if max(days) <= 31 and not found["weekday"]:
+        if is_monthly or (found["ending"] and len(days) > 1):
+            when.month_days, when.is_certain = days, when.is_certain and is_monthly
+            return True
+        if is_every and days[0] > 0:
+            phrase.at = start + 1 + found[0].startswith("the ")
+            if _every_nth(phrase, when, days[0]):
+                return True
+            # "Every third time" is no day of the month.
+            if found["days"][0].isdigit():
+                when.month_days, phrase.at = days, start + len(found[0].split())
+                return True
+    phrase.at = start
+    return False
 
 
-def _month_days(phrase: Phrase, first: int) -> tuple[int, ...]:
-    """``1st and 15th``, ``1st, 15th and 20th``, behind the first."""
-    days: list[int] = []
-    more: int | None = first
-    while more is not None:
-        days.append(more)
-        behind = phrase.at
-        phrase.take("and", "&")
-        more = phrase.ordinal()
-    phrase.at = behind
-    return tuple(days)
+def _nth_weekday(when: When, number: int, weekday: int, is_monthly: bool) -> bool:
+    when.weekdays = (weekday,)
+    if number == 2 and not is_monthly:
+        when.span, when.is_certain = Span(days=14), False
+    else:
+        when.nth = number
+    return number <= 5
 
 
 def _detail(phrase: Phrase, when: When, today: date) -> bool:
@@ -328,7 +309,7 @@ def _detail(phrase: Phrase, when: When, today: date) -> bool:
     if when.span.months:
         found = phrase.month_day() if when.span.months == 12 else None
         when.month, when.month_day = found or (None, None)
-        return found is not None or (is_led and _nth(phrase, when))
+        return found is not None or (is_led and _nth(phrase, when, is_every=True))
     is_weekly = when.span.days % 7 == 0
     if is_led or is_weekly:
         when.weekdays = phrase.look_up_phrase("weekday_groups") or phrase.weekdays() or ()

@@ -254,19 +254,27 @@ def clean(word: str) -> str:
 def _clock_of(found: re.Match[str], is_announced: bool) -> Clock | None:
     if found["named"]:
         return Clock(0 if found["named"] == "midnight" else 12)
-    hour = int(_number(found["hour"] or found["spoken"]))
     if found["spoken"]:
-        is_before = found["to"] is not None
-        minute = 30 if found["quarter"] is None else 45 if is_before else 15
-        return Clock(hour - is_before, minute, is_bare=True) if 1 <= hour - is_before <= 12 else None
-    mark, minute = found["mark"], int(found["minute"] or 0)
-    is_hour_alone = mark is None and not (found["half"] or found["oclock"])
-    if not is_announced and (is_hour_alone or mark in ("", ".")):
+        hour = int(_number(found["spoken"])) - bool(found["to"])
+        minute = 30 if found["quarter"] is None else 45 if found["to"] else 15
+        return Clock(hour, minute, is_bare=True) if 1 <= hour <= 12 else None
+    is_sure = is_announced or bool(found["half"] or found["oclock"]) or found["mark"] in (":", "h")
+    return _numbered_clock(found, is_announced) if is_sure else None
+
+
+def _numbered_clock(found: re.Match[str], is_announced: bool) -> Clock | None:
+    hour, minute, mark = int(_number(found["hour"])), int(found["minute"] or 0), found["mark"]
+    if hour > 23 or minute > 59:
         return None
-    is_bare = not is_announced if mark == "h" else mark is None and found["hour"][0] != "0" and not found["h"]
     if found["half"] and hour <= 12:
-        is_bare, hour = False, hour % 12 + 12 * (found["half"][0] == "p")
-    return Clock(hour, minute, is_bare and 1 <= hour <= 12) if hour <= 23 and minute <= 59 else None
+        return Clock(hour % 12 + 12 * (found["half"][0] == "p"), minute)
+    is_bare = not is_announced if mark == "h" else mark is None and not (found["h"] or found["hour"][0] == "0")
+    return Clock(hour, minute, is_bare and 1 <= hour <= 12)
+
+
+def ordinals(text: str) -> tuple[int, ...]:
+    """The numbers of ``1st and 15th``; -1 for ``last``."""
+    return tuple(_value(found[0], "ordinals") for found in pattern("ordinal").finditer(text))
 
 
 def _weekday(name: str) -> int:

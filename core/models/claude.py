@@ -11,8 +11,8 @@ import contextlib
 import math
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from datetime import UTC
-from email.utils import parsedate_to_datetime
+from datetime import timedelta
+from random import random
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -20,9 +20,7 @@ import anthropic
 import httpx2
 import structlog
 from anthropic.lib.streaming import AsyncMessageStream, AsyncMessageStreamManager
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential_jitter
 
-from core.errors import ModelError
 from core.models import content_blocks, failures
 from core.models.failures import ModelFailure
 from core.ports import Clock
@@ -79,8 +77,8 @@ class Claude:
         self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
     ) -> Completion:
         """`on_text` gets the text so far, an empty one when the call starts over. Raises ModelError."""
-        started = self._clock.now()
-        breaks = 0
+        ends_at = self._clock.now() + timedelta(seconds=self._patience_s)
+        breaks = tries = 0
         is_stale = False
 
         def say(text: str) -> None:
@@ -90,30 +88,22 @@ class Claude:
                 on_text("")
             on_text(text)
 
-        def is_over(state: RetryCallState) -> bool:
-            nonlocal breaks
-            breaks += _failure(state).is_break
-            elapsed_s = (self._clock.now() - started).total_seconds() + state.upcoming_sleep
-            return breaks > 1 or state.attempt_number >= self._tries or elapsed_s > self._patience_s
-
-        def tell(state: RetryCallState) -> None:
-            nonlocal is_stale
-            failure, pause_s = _failure(state), max(1, math.ceil(state.upcoming_sleep))
-            self._log.info("the model is asked again", why=failure.clause, pause_s=pause_s, tried=state.attempt_number)
-            count = f"{state.attempt_number + 1} of {self._tries}"
-            on_wait(f"{failure.clause}; trying again in {pause_s} s ({count}).")
+        while True:
+            tries += 1
+            try:
+                return await self._attempt(request, say)
+            except ModelFailure as failure:
+                breaks += failure.is_break
+                pause_s = failure.retry_after_s or min(2.0 ** (tries - 1) + random(), LONGEST_PAUSE_S)
+                is_late = self._clock.now() + timedelta(seconds=pause_s) > ends_at
+                if not failure.is_retryable or breaks > 1 or tries >= self._tries or is_late:
+                    raise
+                shown_s = max(1, math.ceil(pause_s))
+                self._log.info("the model is asked again", why=failure.clause, pause_s=shown_s, tried=tries)
+                on_wait(f"{failure.clause}; trying again in {shown_s} s ({tries + 1} of {self._tries}).")
             # What was said stays until the next try has something to say.
             is_stale = True
-
-        retrying = AsyncRetrying(
-            sleep=self._sleep,
-            stop=is_over,
-            wait=_pause_s,
-            retry=retry_if_exception(lambda error: isinstance(error, ModelError) and error.is_retryable),
-            before_sleep=tell,
-            reraise=True,
-        )
-        return await retrying(self._attempt, request, say)
+            await self._sleep(pause_s)
 
     async def reach(self, model: str) -> str:
         """Asks the server for a model without using it; returns a sentence. Raises ModelError."""
@@ -140,27 +130,18 @@ class Claude:
 
     async def _attempt(self, request: Request, on_text: Callable[[str], None]) -> Completion:
         """A server that does not take cache marks gets the same request once more without them."""
-        if not self._takes_marks:
-            request = content_blocks.unmarked(request)
+        bare = content_blocks.unmarked(request)
+        if not self._takes_marks or bare == request:
+            return await self._stream(bare, on_text)
         try:
             return await self._stream(request, on_text)
         except ModelFailure as failure:
-            bare = content_blocks.unmarked(request)
-            if bare == request or not self._may_mean_marks(failure):
+            if self._is_official or failure.is_break or failure.status not in (400, 422):
                 raise
-            refusal = failure
-        try:
-            completion = await self._stream(bare, on_text)
-        except ModelFailure as failure:
-            raise (refusal if failure.status == refusal.status else failure) from failure.__cause__
-        # The official server does take them: what it refused is this one request, and caching must not end for good.
-        self._takes_marks = self._is_official
+        completion = await self._stream(bare, on_text)
+        self._takes_marks = False
         self._log.warning("the model's server takes no cache marks", url=self.url)
         return completion
-
-    def _may_mean_marks(self, failure: ModelFailure) -> bool:
-        is_refusal = failure.status in (400, 422) and not failure.is_break
-        return is_refusal and ("cache" in failure.clause or not self._is_official)
 
     async def _stream(self, request: Request, on_text: Callable[[str], None]) -> Completion:
         transcript = _Transcript(on_text)
@@ -217,7 +198,7 @@ class Claude:
         failure = failures.of_status(status, words, model, error.error_code)
         if error.status_code >= 400:
             headers = error.response.headers
-            failure.retry_after_s = _asked_pause_s(headers, self._clock)
+            failure.retry_after_s = _asked_pause_s(headers)
             if headers.get("x-should-retry") in ("true", "false"):
                 failure.is_retryable = headers["x-should-retry"] == "true"
         return failure
@@ -233,7 +214,6 @@ class _Transcript:
         self._on_text = on_text
         self._text = ""
         self._last_index = -1
-        self._is_sound = True
 
     def take(self, event: Any) -> None:
         if event.type == "message_start":
@@ -253,13 +233,10 @@ class _Transcript:
             self._text += "\n\n"
         self._last_index = index
         self._text += more
-        text = self._text
-        self._is_sound = self._is_sound and more.isascii() | (content_blocks.sound(more) is more)
-        if not self._is_sound:
-            # The other half of the last character is still on its way.
-            text = content_blocks.sound(text[:-1] if "\ud800" <= text[-1] <= "\udbff" else text)
+        # Where half a character came, its other half is on its way.
+        text = self._text[:-1] if "\ud800" <= self._text[-1] <= "\udbff" else self._text
         if text.strip():
-            self._on_text(text)
+            self._on_text(content_blocks.sound(text))
 
 
 async def _events(stream: AsyncMessageStream[None]) -> AsyncGenerator[Any, None]:
@@ -311,31 +288,14 @@ def _words(error: anthropic.APIStatusError) -> str:
     return "" if body is None or (isinstance(body, str) and body.lstrip().startswith("<")) else str(body)
 
 
-def _asked_pause_s(headers: Mapping[str, str], clock: Clock) -> float | None:
-    """``retry-after-ms``, else ``retry-after`` in seconds or as a date."""
-    asked = headers.get("retry-after", "")
+def _asked_pause_s(headers: Mapping[str, str]) -> float | None:
+    """``retry-after-ms``, else ``retry-after`` in seconds."""
+    milliseconds = headers.get("retry-after-ms")
     try:
-        pause_s = float(headers["retry-after-ms"]) / 1000 if "retry-after-ms" in headers else float(asked)
+        pause_s = float(milliseconds) / 1000 if milliseconds else float(headers.get("retry-after", ""))
     except ValueError:
-        try:
-            date = parsedate_to_datetime(asked)
-        except ValueError:
-            return None
-        pause_s = ((date if date.tzinfo else date.replace(tzinfo=UTC)) - clock.now()).total_seconds()
+        return None
     return max(0.0, pause_s) if math.isfinite(pause_s) else None
-
-
-def _failure(state: RetryCallState) -> ModelFailure:
-    failure = state.outcome.exception() if state.outcome else None
-    if not isinstance(failure, ModelFailure):
-        raise TypeError("only failures of ours are tried again")
-    return failure
-
-
-def _pause_s(state: RetryCallState) -> float:
-    """As long as the server asks, else 1, 2, 4, 8 ... seconds with jitter."""
-    asked_s = _failure(state).retry_after_s
-    return asked_s if asked_s is not None else wait_exponential_jitter(initial=1, max=LONGEST_PAUSE_S, jitter=1)(state)
 
 
 def _cause(error: Exception) -> BaseException | None:

@@ -62,8 +62,8 @@ async def test_it_is_said_why_and_when_it_is_tried_again() -> None:
     assert caller.slept == [4.0, 1.5]
 
 
-async def test_a_date_to_come_back_at() -> None:
-    replies = [ModelReply.fail(503, retry_after="Fri, 20 Nov 2026 12:00:09 GMT"), ModelReply.fail(503, retry_after="?")]
+async def test_a_time_to_come_back_at_is_obeyed() -> None:
+    replies = [ModelReply.fail(503, retry_after="9"), ModelReply.fail(503, retry_after="?")]
     async with calling([*replies, "Here."]) as (_, caller):
         assert (await caller.ask()).text == "Here."
     assert caller.slept[0] == 9.0
