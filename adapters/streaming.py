@@ -23,7 +23,10 @@ _PATIENCE_S = 30.0
 _MEASURED_PARTS = 2000
 _NO_TEXT = StyledText("(no text)")
 _PLACEHOLDER = StyledText("…")
-"""A placeholder: a new message before its first draft, and one that the text does not reach any more."""
+"""In a message that the text does not reach any more."""
+_FIRST_WORDS_S = 0.6
+"""An answer that is ready by then is shown at once, and not as a draft before."""
+_SEEN = "(you may have seen this; the connection broke)"
 
 
 class MessageApi(Protocol):
@@ -33,12 +36,17 @@ class MessageApi(Protocol):
     """Longest text of one platform message, measured by `measure`."""
     pace_s: float
     """Shortest time between two edits."""
+    is_idempotent: bool
+    """Whether the same nonce, again, makes no second message."""
 
     def measure(self, part: StyledText) -> int:
         """The length of one part as the platform counts it."""
 
     async def typing(self) -> None:
         """Shows that an answer is being worked on; fades by itself after a few seconds."""
+
+    async def draft(self, part: StyledText, nonce: str) -> bool:
+        """Shows the text so far without making a message of it; False where the platform has no such thing."""
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """Makes a message, returns its id. `answer` is given with the last part: its buttons and files go along; where
@@ -55,8 +63,16 @@ class StreamedReply:
     """Every new message is recorded once the platform has answered, and those an earlier process recorded are edited,
     not posted again. With ``drafts=False`` only typing and the final answer are shown."""
 
-    def __init__(self, api: MessageApi, *, drafts: bool = True, typing_every_s: float = 4.0) -> None:
+    def __init__(
+        self,
+        api: MessageApi,
+        *,
+        drafts: bool = True,
+        typing_every_s: float = 4.0,
+        first_words_s: float = _FIRST_WORDS_S,
+    ) -> None:
         self._api = api
+        self._first_words_s = first_words_s
         self._typing_every_s = typing_every_s
         self._has_drafts = drafts
         self._record: DeliveryRecord | None = None
@@ -64,6 +80,7 @@ class StreamedReply:
         """Message ids, each with the part it shows; None where an earlier process made them."""
         self._recorded = 0
         self._text = ""
+        self._is_uncertain = False
         self._news = asyncio.Event()
         self._ending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -79,6 +96,7 @@ class StreamedReply:
         self._record = record
         self._posted = [(message_id, None) for message_id in record.posted]
         self._recorded = len(self._posted)
+        self._is_uncertain = record.is_uncertain
         self._task = asyncio.get_running_loop().create_task(self._stream(), name=f"answer {record.key}")
         self._task.add_done_callback(self._note)
         caller = asyncio.current_task()
@@ -100,6 +118,12 @@ class StreamedReply:
             refusal, self._refusal = self._refusal, None
             raise refusal
         parts = self._parts(answer.text)
+        # A message whose id is known is edited; one of which it is not known whether it was made may be there twice.
+        unknown = len(self._posted) if self._is_uncertain else len(parts)
+        if unknown == 0 and parts:
+            parts = self._parts(f"{_SEEN}\n\n{answer.text}")
+        elif unknown < len(parts):
+            parts.insert(unknown, StyledText(_SEEN))
         patience = _Patience(_PATIENCE_S)
         if not parts and answer.files:
             # Files alone: a message that has text cannot become one that has none.
@@ -142,6 +166,7 @@ class StreamedReply:
 
     async def _stream(self) -> None:
         is_shown = False
+        is_first = True
         while not self._ending.is_set():
             is_shown = is_shown or any(part is not None for _, part in self._posted)
             if not is_shown:
@@ -151,6 +176,9 @@ class StreamedReply:
                     await self._news.wait()
             except TimeoutError:
                 continue
+            if is_first and self._has_drafts:
+                await self._pause(self._first_words_s)
+            is_first = False
             self._news.clear()
             if self._has_drafts and not self._ending.is_set():
                 await self._guarded(self._show_draft)
@@ -179,16 +207,17 @@ class StreamedReply:
     async def _show_draft(self) -> None:
         """Full parts are shown as they will stay; the text goes on in the next message."""
         parts = self._parts(self._text)
+        if parts and not self._posted and await self._api.draft(parts[-1], self._nonce):
+            return
         if parts:
             parts += [_PLACEHOLDER] * (len(self._posted) - len(parts))
         for index, part in enumerate(parts):
             if self._ending.is_set():
                 return
             if index == len(self._posted):
-                # Posted empty, recorded, then filled: whoever is killed in between leaves a placeholder behind and not
-                # half an answer that is then given a second time.
-                await self._post(_PLACEHOLDER, None)
-            await self._edit(index, part, None)
+                await self._post(part, None)
+            else:
+                await self._edit(index, part, None)
 
     async def _finish_part(
         self, index: int, part: StyledText, answer: Answer | None, *, is_replacing: bool = False
@@ -226,10 +255,23 @@ class StreamedReply:
             await self._api.edit(message_id, part, answer)
             self._posted[index] = (message_id, part)
 
-    async def _post(self, part: StyledText, answer: Answer | None, *, is_last: bool = False) -> None:
-        """The nonce counts recorded messages, so that a replacement gets a new one."""
+    @property
+    def _nonce(self) -> str:
+        """It counts recorded messages, so that a replacement gets a new one."""
         assert self._record is not None
-        message_id = await self._api.post(part, answer, f"{self._record.key}:{self._recorded}")
+        return f"{self._record.key}:{self._recorded}"
+
+    async def _post(self, part: StyledText, answer: Answer | None, *, is_last: bool = False) -> None:
+        assert self._record is not None
+        if not self._api.is_idempotent:
+            await self._record.intend()
+        try:
+            message_id = await self._api.post(part, answer, self._nonce)
+        except DeliveryError as error:
+            if not self._api.is_idempotent and not error.is_uncertain:
+                await self._record.retract()
+            self._is_uncertain = self._is_uncertain or error.is_uncertain
+            raise
         self._posted.append((message_id, part))
         self._recorded += 1
         await self._record.record(message_id, is_last=is_last)

@@ -56,7 +56,8 @@ class ToolError(MnemeError):
 
 
 class DeliveryError(MnemeError):
-    """Permanent: chat gone, bot blocked, token expired. Missing: the message to edit is gone, so it is posted anew."""
+    """Permanent: chat gone, bot blocked, token expired. Missing: the message to edit is gone, so it is posted anew.
+    Uncertain: the connection broke, so it may have arrived."""
 
     def __init__(
         self,
@@ -65,8 +66,10 @@ class DeliveryError(MnemeError):
         is_permanent: bool = False,
         retry_after_s: float | None = None,
         is_missing: bool = False,
+        is_uncertain: bool = False,
     ) -> None:
         super().__init__(message)
+        self.is_uncertain = is_uncertain
         self.is_permanent = is_permanent
         self.retry_after_s = retry_after_s
         self.is_missing = is_missing

@@ -17,7 +17,8 @@ class Clock(Protocol):
 
 
 class DeliveryRecord(Protocol):
-    """Which messages a reply has made, so that a restart edits instead of posting again."""
+    """Which messages a reply has made, so that a restart edits instead of posting again. The order: `intend`, the call
+    of the platform, then `record`, or `retract` where it is sure that no message was made."""
 
     @property
     def key(self) -> str:
@@ -27,9 +28,19 @@ class DeliveryRecord(Protocol):
     def posted(self) -> Sequence[str]:
         """Ids of the platform messages made so far, also by earlier processes, in order."""
 
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether an earlier try ended between the call of the platform and its answer: it may have been seen."""
+
+    async def intend(self) -> None:
+        """Durable when it returns; while the store is out of order it is written later."""
+
+    async def retract(self) -> None:
+        """The intended message was not made."""
+
     async def record(self, message_id: str, *, is_last: bool = False) -> None:
-        """Durable when it returns; while the store is out of order it is written later. One that `is_last`, after which
-        nothing is done any more, becomes durable with the end of the delivery."""
+        """The intended message, or one that needed no intention, has this id. As durable as `intend`; one that
+        `is_last`, after which nothing is done any more, becomes durable with the end of the delivery."""
 
 
 class Reply(Protocol):

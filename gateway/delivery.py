@@ -18,7 +18,7 @@ import structlog
 from core.errors import DeliveryError, MnemeError, StoreError
 from core.ports import Clock, Reply
 from core.store.inbox import Inbox, InboxEntry
-from core.store.outbox import Outbox, OutboxItem
+from core.store.outbox import INTENDED, Outbox, OutboxItem
 from core.types import Answer, Inbound
 from gateway.supervisor import contained
 
@@ -30,19 +30,30 @@ Write = Callable[[], Awaitable[None]]
 
 
 class _Record:
-    """Fills the role DeliveryRecord. `keep` None: for what is not in the outbox."""
+    """Fills the role DeliveryRecord. `keep` stores what was posted; None: for what is not in the outbox."""
 
     def __init__(
-        self, key: str, posted: Sequence[str] = (), keep: Callable[[str, bool], Awaitable[None]] | None = None
+        self, key: str, posted: Sequence[str] = (), keep: Callable[[Sequence[str]], Awaitable[None]] | None = None
     ) -> None:
         self.key = key
-        self.posted = list(posted)
+        self.posted = [message_id for message_id in posted if message_id != INTENDED]
+        self.is_uncertain = INTENDED in posted
         self._keep = keep
+
+    async def intend(self) -> None:
+        await self._store([*self.posted, INTENDED])
+
+    async def retract(self) -> None:
+        await self._store(self.posted)
 
     async def record(self, message_id: str, *, is_last: bool = False) -> None:
         self.posted.append(message_id)
+        if not is_last:
+            await self._store(self.posted)
+
+    async def _store(self, posted: Sequence[str]) -> None:
         if self._keep is not None:
-            await self._keep(message_id, is_last)
+            await self._keep(tuple(posted))
 
 
 class Delivery:
@@ -57,8 +68,8 @@ class Delivery:
         """The lock of each address that something is being delivered to, and of those that wait for it."""
         self._left: dict[str, set[str]] = {}
         """By address: the keys left to the worker, who is called whenever something before them has been sent."""
-        self._last_posted: dict[str, str] = {}
-        """By key: the last message of an answer, recorded as its delivery ends."""
+        self._records: WeakValueDictionary[str, _Record] = WeakValueDictionary()
+        """By key of what is being delivered: what was posted is stored as the delivery ends, at the latest."""
         self._unwritten: deque[Write] = deque()
         self._give_up_handlers: dict[str, Callable[[str], Awaitable[None]]] = {}
         self.on_due: Callable[[], None] = lambda: None
@@ -98,13 +109,11 @@ class Delivery:
     def begin(self, outbox_item: OutboxItem, reply: Reply) -> None:
         """Shows typing; what is posted is recorded."""
 
-        async def keep(message_id: str, is_last: bool) -> None:
-            if is_last:
-                self._last_posted[outbox_item.key] = message_id
-            else:
-                await self._write(partial(self._outbox.record, outbox_item.key, message_id))
+        async def keep(posted: Sequence[str]) -> None:
+            await self._write(partial(self._outbox.set_posted, outbox_item.key, posted))
 
-        reply.begin(_Record(outbox_item.key, outbox_item.posted, keep))
+        record = self._records[outbox_item.key] = _Record(outbox_item.key, outbox_item.posted, keep)
+        reply.begin(record)
 
     async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
         """Sends the final answer through a reply that has begun. False when it did not arrive: it is tried again later,
@@ -174,12 +183,10 @@ class Delivery:
             with contained(outbox_item.attempts):
                 await reply.finish(answer)
         except MnemeError as error:
-            if (last_posted := self._last_posted.pop(outbox_item.key, None)) is not None:
-                await self._write(partial(self._outbox.record, outbox_item.key, last_posted))
             await self.fail(outbox_item, error, is_once=is_once)
             return False
-        last_posted = self._last_posted.pop(outbox_item.key, None)
-        await self._write(partial(self._outbox.done, outbox_item.key, last_posted))
+        record = self._records.get(outbox_item.key)
+        await self._write(partial(self._outbox.done, outbox_item.key, () if record is None else tuple(record.posted)))
         return True
 
     async def _leave(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:

@@ -35,6 +35,7 @@ class DiscordInteraction:
     """
 
     pace_s = PACE_S
+    is_idempotent = True
 
     def __init__(
         self,
@@ -115,6 +116,10 @@ class DiscordInteraction:
 
     async def typing(self) -> None:
         """Nothing to do: the deferral shows that an answer is being worked on."""
+
+    async def draft(self, part: StyledText, nonce: str) -> bool:
+        """Discord has none."""
+        return False
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """The first one answers the interaction or fills its deferred message, later ones follow it."""

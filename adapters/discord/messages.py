@@ -33,6 +33,7 @@ class DiscordMessages:
     """One channel, for one answer. `client` gives a client that is logged in, or raises DeliveryError."""
 
     pace_s = PACE_S
+    is_idempotent = True
 
     def __init__(
         self,
@@ -57,6 +58,10 @@ class DiscordMessages:
                 await (await self._channel()).typing()
         except DeliveryError as error:
             log.debug("Discord did not show typing: %s", error)
+
+    async def draft(self, part: StyledText, nonce: str) -> bool:
+        """Discord has none."""
+        return False
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """The same `nonce` within some minutes makes no second message: Discord gives back the first, as it was, so it

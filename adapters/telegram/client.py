@@ -25,6 +25,8 @@ _GONE = re.compile(
 )
 _MISSING = re.compile("message to edit not found|message can't be edited|message_id_invalid")
 """No later edit of that message can succeed, so that it has to be posted anew."""
+_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "LocalProtocolError"})
+"""Of httpx: no byte of the call has left."""
 _FORMATTING = re.compile("entit|can't parse|can't find end|url")
 
 
@@ -34,6 +36,10 @@ class FloodError(TelegramError):
     def __init__(self, retry_after_s: float) -> None:
         super().__init__(f"Flood control exceeded. Retry in {retry_after_s:g} seconds")
         self.retry_after_s = retry_after_s
+
+
+class LostReplyError(NetworkError):
+    """The connection broke after a call was sent: it may have been carried out."""
 
 
 class TelegramRequest(HTTPXRequest):
@@ -50,14 +56,14 @@ class TelegramRequest(HTTPXRequest):
         self._token = token
 
     async def do_request(self, *args: Any, **options: Any) -> tuple[int, bytes]:
-        """Raises FloodError for status 429, else answers as its parent does."""
+        """Raises FloodError for status 429, LostReplyError where a call was sent and nothing came back, else answers as
+        its parent does."""
         try:
             code, payload = await super().do_request(*args, **options)
         except NetworkError as error:
-            if self._token not in error.message:
-                raise
+            kind = NetworkError if type(error.__cause__).__name__ in _UNSENT else LostReplyError
             # The cause would show the token in a traceback as well.
-            raise NetworkError(error.message.replace(self._token, "<token>")) from None
+            raise kind(error.message.replace(self._token, "<token>")) from None
         if code != HTTPStatus.TOO_MANY_REQUESTS:
             return code, payload
         try:
@@ -86,4 +92,5 @@ def delivery_error(error: TelegramError) -> DeliveryError:
     if isinstance(error, BadRequest) and _MISSING.search(said.lower()):
         return DeliveryError(f"Telegram has no such message to edit: {said}", is_missing=True)
     delay_s = error.retry_after_s if isinstance(error, FloodError) else None
-    return DeliveryError(f"Telegram did not take the message: {said}", retry_after_s=delay_s)
+    said = f"Telegram did not take the message: {said}"
+    return DeliveryError(said, retry_after_s=delay_s, is_uncertain=isinstance(error, LostReplyError))

@@ -6,6 +6,7 @@ the new chat when a group has moved. When what is sent is decided by `adapters.s
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
@@ -23,7 +24,7 @@ from telegram import (
 from telegram.constants import ChatAction
 from telegram.error import BadRequest, ChatMigrated, TelegramError
 
-from adapters.telegram.client import delivery_error, is_about_formatting, is_said
+from adapters.telegram.client import FloodError, delivery_error, is_about_formatting, is_said
 from core.errors import DeliveryError
 from core.markup.render import StyledText
 from core.markup.text import utf16_length
@@ -48,6 +49,7 @@ class TelegramMessages:
     """One chat or topic, for one answer. `reply_to`: the message that is answered; quoted in groups only."""
 
     limit_chars = LIMIT_UTF16
+    is_idempotent = False
 
     def __init__(self, bot: Bot, address: Address, reply_to: str | None) -> None:
         self._bot = bot
@@ -60,6 +62,7 @@ class TelegramMessages:
         self._reply_to = int(reply_to) if reply_to and is_message and is_group else None
         self._unfinished: dict[str, str] = {}
         self._files_sent = 0
+        self._has_drafts = not is_group
 
     def measure(self, part: StyledText) -> int:
         """UTF-16 units."""
@@ -71,6 +74,25 @@ class TelegramMessages:
             await self._bot.send_chat_action(self._chat_id, ChatAction.TYPING, message_thread_id=self._thread_id)
         except TelegramError as error:
             _log.debug("telegram.typing_failed", error=error.message)
+
+    async def draft(self, part: StyledText, nonce: str) -> bool:
+        """In private chats only, gone after half a minute. A server that does not know it is not asked again."""
+        if not self._has_drafts:
+            return False
+        try:
+            await self._bot.send_message_draft(
+                self._chat_id,
+                zlib.crc32(nonce.encode()) or 1,
+                part.text,
+                message_thread_id=self._thread_id,
+                entities=_entities(part),
+            )
+        except FloodError as error:
+            raise delivery_error(error) from error
+        except TelegramError as error:
+            _log.info("telegram.no_draft", error=error.message)
+            self._has_drafts = False
+        return self._has_drafts
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """When a file failed after the text was posted, the same `nonce` again goes on with the files."""

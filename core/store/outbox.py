@@ -6,7 +6,7 @@ An item is held (a live process works on it), due, done or dead. Its unique key 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -24,6 +24,8 @@ OutboxKind = Literal["answer", "reminder", "notice", "memory"]
 
 DONE_KEPT = timedelta(days=30)
 """How long the key of a delivered item is kept; no turn is redone later."""
+INTENDED = "?"
+"""Stands in `posted` for a message that a process began to make, and of which it is not known whether it was made."""
 EXPIRED = "expired: the process ended before it was answered"
 
 
@@ -76,9 +78,10 @@ WHERE done_at IS NULL AND dead_at IS NULL
 """
 FILL = f"UPDATE outbox SET payload = :payload, next_at = :next_at WHERE key = :key AND {OPEN}"
 SET_POSTED_ID = """
-UPDATE messages SET posted_id = json_extract(outbox.posted, '$[0]')
+UPDATE messages SET posted_id = NULLIF(json_extract(outbox.posted, '$[0]'), '?')
 FROM outbox WHERE outbox.key = :key AND messages.id = outbox.message_id
 """
+SET_POSTED = "UPDATE outbox SET posted = :posted WHERE key = :key"
 DONE = f"UPDATE outbox SET done_at = :now, payload = NULL, next_at = NULL, error = NULL WHERE key = :key AND {OPEN}"
 POSTPONE = f"""
 UPDATE outbox SET attempts = attempts + 1, next_at = :next_at, error = :error WHERE key = :key AND {OPEN}
@@ -133,9 +136,9 @@ class Outbox:
 
         await self._database.write(work)
 
-    async def record(self, key: str, message_id: str) -> None:
-        """Adds a platform message to `posted`."""
-        await self._database.write(lambda connection: _record(connection, key, message_id), has_words=False)
+    async def set_posted(self, key: str, posted: Sequence[str]) -> None:
+        """The platform messages made so far, behind them `INTENDED` while one is being made."""
+        await self._change(SET_POSTED, key, posted=_posted(posted))
 
     async def due(self, now: datetime, platforms: Collection[str] | None = None, limit: int = 50) -> list[OutboxItem]:
         """Items to deliver now, oldest first, one for each address; platforms None: all."""
@@ -151,14 +154,14 @@ class Outbox:
         """Whether an older item with content has yet to leave for the same address."""
         return await self._database.fetch_one(OLDER, {"key": key}) is not None
 
-    async def done(self, key: str, message_id: str | None = None) -> None:
-        """Marks the item delivered, with the last message that was made for it, and deletes its content, which stands
-        in the conversation; the message there gets the platform's id of its first part."""
-        values = {"key": key, "now": self._clock.now()}
+    async def done(self, key: str, posted: Sequence[str] = ()) -> None:
+        """Marks the item delivered by these messages, if any are named, and deletes its content, which stands in the
+        conversation; the message there gets the platform's id of its first part."""
+        values = {"key": key, "now": self._clock.now(), "posted": _posted(posted)}
 
         def work(connection: Connection) -> None:
-            if message_id is not None:
-                _record(connection, key, message_id)
+            if posted:
+                connection.execute(SET_POSTED, values)
             connection.execute(SET_POSTED_ID, values)
             connection.execute(DONE, values)
 
@@ -211,13 +214,8 @@ def fill_outbox_item(connection: Connection, outbox_item: OutboxItem, now: datet
     connection.execute(f"UPDATE outbox SET message_id = :message_id WHERE key = :key AND {OPEN}", values)
 
 
-def _record(connection: Connection, key: str, message_id: str) -> None:
-    key, message_id = key, rows.clean(message_id)
-    row = connection.execute("SELECT posted FROM outbox WHERE key = :key", {"key": key}).fetchone()
-    posted = [] if row is None else json.loads(row["posted"])
-    if message_id not in posted:
-        values = {"key": key, "posted": rows.dump([*posted, message_id])}
-        connection.execute("UPDATE outbox SET posted = :posted WHERE key = :key", values)
+def _posted(message_ids: Sequence[str]) -> str:
+    return rows.dump([rows.clean(message_id) for message_id in message_ids])
 
 
 def _list(platforms: Collection[str] | None) -> str | None:

@@ -10,8 +10,10 @@ import pytest
 from adapters.streaming import MessageApi, StreamedReply
 from core.errors import DeliveryError, StoreError
 from core.ports import DeliveryRecord, Reply
+from core.store.outbox import INTENDED
 from core.types import Answer, Button, Command, File
-from tests.fixtures.canvas import ChatCanvas, ListReceipt
+from tests.fixtures.canvas import ChatCanvas
+from tests.fixtures.delivery_record import ListRecord
 
 FLOOD = DeliveryError("too many requests", retry_after_s=0.01)
 BLOCKED = DeliveryError("bot was blocked by the user", is_permanent=True)
@@ -36,22 +38,22 @@ async def _no_task_remains() -> AsyncIterator[None]:
     await until_no_task()
 
 
-def begun(canvas: ChatCanvas, receipt: ListReceipt | None = None, *, frames: bool = True) -> StreamedReply:
-    painter = StreamedReply(canvas, drafts=frames)
-    painter.begin(receipt or ListReceipt())
+def begun(canvas: ChatCanvas, receipt: ListRecord | None = None, *, frames: bool = True) -> StreamedReply:
+    painter = StreamedReply(canvas, drafts=frames, first_words_s=0)
+    painter.begin(receipt or ListRecord())
     return painter
 
 
 def test_it_fills_its_role() -> None:
     canvas: MessageApi = ChatCanvas()
     reply: Reply = StreamedReply(canvas)
-    receipt: DeliveryRecord = ListReceipt()
+    receipt: DeliveryRecord = ListRecord()
     assert reply
     assert receipt
 
 
 async def test_a_short_answer_is_one_message() -> None:
-    canvas, receipt = ChatCanvas(), ListReceipt("turn:7")
+    canvas, receipt = ChatCanvas(), ListRecord("turn:7")
     await begun(canvas, receipt).finish(Answer(text="Hello **you**"))
     assert canvas.shown == ["Hello you"]
     assert receipt.posted == ["101"]
@@ -60,7 +62,7 @@ async def test_a_short_answer_is_one_message() -> None:
 
 
 async def test_typing_is_shown_until_the_first_frame() -> None:
-    canvas, receipt = ChatCanvas(), ListReceipt()
+    canvas, receipt = ChatCanvas(), ListRecord()
     painter = begun(canvas, receipt)
     await canvas.until_typed(1)
     painter.show("Hel")
@@ -70,14 +72,14 @@ async def test_typing_is_shown_until_the_first_frame() -> None:
     assert canvas.typed == 1
     assert receipt.posted == ["101"]
     await painter.finish(Answer(text="Hello."))
-    assert canvas.calls == ["post …", "edit 101 Hel", "edit 101 Hello", "edit 101 Hello."]
+    assert canvas.calls == ["post Hel", "edit 101 Hello", "edit 101 Hello."]
 
 
 async def test_typing_goes_on_while_nothing_is_posted() -> None:
     canvas = ChatCanvas()
     canvas.typing_refusal = BROKEN
-    painter = StreamedReply(canvas, typing_every_s=0.001)
-    painter.begin(ListReceipt())
+    painter = StreamedReply(canvas, typing_every_s=0.001, first_words_s=0)
+    painter.begin(ListRecord())
     await canvas.until_typed(3)
     await painter.finish(Answer(text="done"))
     assert canvas.shown == ["done"]
@@ -93,7 +95,7 @@ async def test_only_the_latest_text_is_painted() -> None:
         painter.show("a" * length)
     canvas.gate.set()
     await canvas.until_shown("a" * 199)
-    painted = ["post …", "edit 101 a", f"edit 101 {'a' * 199}"]
+    painted = ["post a", f"edit 101 {'a' * 199}"]
     assert canvas.calls == painted
     await painter.finish(Answer(text="a" * 199))
     assert canvas.calls == painted, "an equal frame is not painted again"
@@ -109,7 +111,7 @@ async def test_frames_can_be_left_out() -> None:
 
 
 async def test_a_long_stream_grows_into_further_messages() -> None:
-    canvas, receipt = ChatCanvas(limit_chars=100), ListReceipt("k")
+    canvas, receipt = ChatCanvas(limit_chars=100), ListRecord("k")
     painter = begun(canvas, receipt)
     paragraphs = LONG.split("\n\n")
     painter.show("\n\n".join(paragraphs[:3]))
@@ -122,7 +124,7 @@ async def test_a_long_stream_grows_into_further_messages() -> None:
     assert canvas.nonces == [f"k:{index}" for index in range(4)]
     assert list(canvas.answers) == ["104"], "buttons go along with the last part only"
     first = [call for call in canvas.calls if call.startswith("edit 101")]
-    assert first == [f"edit 101 {canvas.shown[0]}"], "a full part is not painted twice"
+    assert first == [], "a full part is not painted twice"
 
 
 async def test_a_text_that_shrinks_leaves_nothing_over() -> None:
@@ -139,7 +141,7 @@ async def test_a_text_that_shrinks_leaves_nothing_over() -> None:
 async def test_what_an_earlier_process_posted_is_edited() -> None:
     canvas = ChatCanvas(limit_chars=100)
     canvas.messages = {"7": "half an", "8": "old"}
-    receipt = ListReceipt(posted=["7", "8"])
+    receipt = ListRecord(posted=["7", "8"])
     await begun(canvas, receipt).finish(Answer(text="A whole answer"))
     assert canvas.messages == {"7": "A whole answer"}
     assert receipt.posted == ["7", "8"]
@@ -150,7 +152,7 @@ async def test_what_an_earlier_process_posted_is_edited() -> None:
 
 
 async def test_a_message_that_is_gone_is_replaced() -> None:
-    canvas, receipt = ChatCanvas(limit_chars=100), ListReceipt("k", posted=["7", "8"])
+    canvas, receipt = ChatCanvas(limit_chars=100), ListRecord("k", posted=["7", "8"])
     canvas.messages = {"8": "old"}
     await begun(canvas, receipt).finish(Answer(text=LONG))
     assert "\n\n".join(canvas.shown) == LONG
@@ -170,7 +172,7 @@ async def test_an_edit_is_tried_twice_before_a_message_is_given_up() -> None:
 
 
 async def test_a_message_that_cannot_be_edited_is_replaced_and_removed() -> None:
-    canvas, receipt = ChatCanvas(), ListReceipt(posted=["7"])
+    canvas, receipt = ChatCanvas(), ListRecord(posted=["7"])
     canvas.messages = {"7": "too old"}
     canvas.refusals.extend([BROKEN, BROKEN])
     await begun(canvas, receipt).finish(Answer(text="Hello"))
@@ -209,7 +211,7 @@ async def test_a_flooded_frame_comes_after_the_delay() -> None:
     canvas.refusals.append(FLOOD)
     painter.show("one")
     await canvas.until_shown("one")
-    assert canvas.calls == ["post …", "post …", "edit 101 one"]
+    assert canvas.calls == ["post one", "post one"]
     await painter.finish(Answer(text="one"))
 
 
@@ -250,11 +252,11 @@ async def test_a_refusal_for_good_stops_painting_and_is_told_at_the_end() -> Non
     with pytest.raises(DeliveryError) as caught:
         await painter.finish(Answer(text="one two three"))
     assert caught.value.is_permanent
-    assert canvas.calls == ["post …"]
+    assert canvas.calls == ["post one"]
 
 
 async def test_the_end_lets_a_call_in_flight_come_home() -> None:
-    canvas, receipt = ChatCanvas(), ListReceipt()
+    canvas, receipt = ChatCanvas(), ListRecord()
     painter = begun(canvas, receipt)
     canvas.gate.clear()
     painter.show("one")
@@ -309,17 +311,17 @@ async def test_painting_ends_with_the_task_that_began_it() -> None:
 
 
 async def test_a_receipt_that_fails_is_told_at_the_end() -> None:
-    class _Broken(ListReceipt):
+    class _Broken(ListRecord):
         async def record(self, message_id: str, *, is_last: bool = False) -> None:
             raise StoreError("the disk is full")
 
     canvas = ChatCanvas()
     painter = begun(canvas, _Broken())
     painter.show("one")
-    await canvas.until_shown("…")
+    await canvas.until_shown("one")
     with pytest.raises(StoreError):
         await painter.finish(Answer(text="one two"))
-    assert canvas.calls == ["post …"], "nothing of the answer stands where no restart would find it"
+    assert canvas.calls == ["post one"]
     abandoned = begun(ChatCanvas(), _Broken())
     abandoned.show("one")
     await abandoned.abandon()
@@ -354,8 +356,8 @@ async def test_buttons_come_although_the_text_is_painted_already() -> None:
 
 async def test_empty_frames_are_not_sent() -> None:
     canvas = ChatCanvas()
-    painter = StreamedReply(canvas, typing_every_s=0.001)
-    painter.begin(ListReceipt())
+    painter = StreamedReply(canvas, typing_every_s=0.001, first_words_s=0)
+    painter.begin(ListRecord())
     for text in ("```", "```p", "```py\n"):
         painter.show(text)
         await canvas.until_typed(canvas.typed + 2)
@@ -372,5 +374,59 @@ async def test_it_begins_once_and_before_it_ends() -> None:
         await StreamedReply(canvas).finish(Answer(text="x"))
     painter = begun(canvas)
     with pytest.raises(RuntimeError):
-        painter.begin(ListReceipt())
+        painter.begin(ListRecord())
     await painter.finish(Answer(text="x"))
+
+
+async def kill() -> None:
+    """Ends all calls where they stand, as the end of the process would."""
+    tasks = painters()
+    assert tasks
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks, timeout=5)
+
+
+async def test_killed_between_the_call_and_its_answer_the_next_process_marks_what_it_says() -> None:
+    class _Unreached(ListRecord):
+        async def record(self, message_id: str, *, is_last: bool = False) -> None:
+            await asyncio.Event().wait()
+
+    canvas, record = ChatCanvas(), _Unreached()
+    begun(canvas, record).show("Half an")
+    await canvas.until_shown("Half an")
+    await kill()
+    assert record.stored == [INTENDED]
+    reply = begun(canvas, ListRecord(posted=record.stored))
+    await reply.finish(Answer(text="Half an hour."))
+    assert canvas.shown == ["Half an", "(you may have seen this; the connection broke)\n\nHalf an hour."]
+
+
+async def test_behind_a_part_that_is_known_only_the_unknown_one_is_marked() -> None:
+    canvas = ChatCanvas(limit_chars=100)
+    await begun(canvas, first := ListRecord()).finish(Answer(text=LONG))
+    known = first.posted[0]
+    reply = begun(canvas, ListRecord(posted=[known, INTENDED]))
+    await reply.finish(Answer(text=LONG))
+    assert canvas.calls.count(f"edit {known} {canvas.messages[known]}") == 1
+    assert [text for text in canvas.shown if text.startswith("(you may have seen")] == [
+        "(you may have seen this; the connection broke)"
+    ]
+
+
+async def test_a_send_that_is_refused_leaves_no_intention() -> None:
+    canvas, record = ChatCanvas(), ListRecord()
+    canvas.refusals.append(BROKEN)
+    with pytest.raises(DeliveryError):
+        await begun(canvas, record).finish(Answer(text="Hello"))
+    assert record.stored == []
+
+
+async def test_a_platform_with_drafts_gets_one_message() -> None:
+    canvas, record = ChatCanvas(has_drafts=True), ListRecord()
+    reply = begun(canvas, record)
+    reply.show("Hel")
+    await canvas._until(lambda: canvas.drafts == ["Hel"])
+    await reply.finish(Answer(text="Hello"))
+    assert canvas.calls == ["post Hello"]
+    assert record.posted == ["101"]

@@ -200,7 +200,7 @@ async def test_a_restart_answers_what_was_accepted_once_and_into_the_placeholder
         number = await corridor.router.admit(inbound, reply)
         assert number is not None
         outbox_item = await corridor.delivery.hold(corridor.delivery.draft(inbound))
-        await corridor.services.outbox.record(outbox_item.key, "placeholder")
+        await corridor.services.outbox.set_posted(outbox_item.key, ["placeholder"])
     async with open_corridor(home, ScriptedModel(says("yes"))) as corridor:
         platform = corridor.platforms["telegram"]
         for number in await corridor.router.resume(platform, timedelta(days=1)):

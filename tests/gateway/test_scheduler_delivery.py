@@ -14,7 +14,8 @@ from core.dates.schedule import Schedule
 from core.errors import DeliveryError
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Scope
-from tests.fixtures.lifetime import ANA, CHAT, GROUP, NOON, ROOM, BareReceipt, Lifetime, lifetime
+from tests.fixtures.delivery_record import ListRecord
+from tests.fixtures.lifetime import ANA, CHAT, GROUP, NOON, ROOM, Lifetime, lifetime
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +102,7 @@ async def test_answers_that_a_crash_held_up_find_their_way(life: Lifetime) -> No
     name = f"{job.id}@{(NOON - timedelta(hours=2)).isoformat()}"
     for reply_to, key in ((None, f"turn:cron:{job.id}:message:{name}"), (name, "some key"), (None, "some key")):
         reply = life.cron.reply(address, reply_to)
-        reply.begin(BareReceipt(key))
+        reply.begin(ListRecord(key))
         reply.show("nothing")
         await reply.finish(Answer(text="news"))
         await reply.abandon()

@@ -10,7 +10,7 @@ import pytest
 from core.errors import StoreError
 from core.search.recall import Recall
 from core.store.inbox import Inbox
-from core.store.outbox import Outbox, OutboxItem
+from core.store.outbox import INTENDED, Outbox, OutboxItem
 from core.store.query import SearchQuery
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -62,9 +62,8 @@ async def test_a_parcel_is_held_until_it_is_filled(outbox: Outbox) -> None:
 
 async def test_what_was_posted_is_found_by_the_next_process(outbox: Outbox) -> None:
     await outbox.hold(outbox_item("a"))
-    for message_id in ("501", "502", "501", "0501"):
-        await outbox.record("a", message_id)
-    assert (await outbox.hold(outbox_item("a"))).posted == ("501", "502", "0501")
+    await outbox.set_posted("a", ["501", "0501", INTENDED])
+    assert (await outbox.hold(outbox_item("a"))).posted == ("501", "0501", INTENDED)
 
 
 async def test_one_parcel_an_address_leaves_at_a_time_in_order(outbox: Outbox) -> None:
@@ -220,7 +219,7 @@ async def test_delivered_keys_are_let_go_after_a_month(outbox: Outbox, clock: St
 async def test_an_empty_outbox(outbox: Outbox) -> None:
     assert await outbox.counts() == {"held": 0, "due": 0, "dead": 0}
     assert await outbox.next_at() is None
-    for change in (outbox.done("x"), outbox.claim("x"), outbox.mark_dead("x", ""), outbox.record("x", "1")):
+    for change in (outbox.done("x"), outbox.claim("x"), outbox.mark_dead("x", ""), outbox.set_posted("x", ["1"])):
         await change
     assert await outbox.due(NOON) == []
 
@@ -240,8 +239,7 @@ async def test_an_answer_that_has_left_can_be_opened_on_its_platform(database: D
         return {hit.link for hit in (await recall.recall(query)).messages}
 
     assert await links() == {f"{base}700", None}
-    for posted in ("701", "702"):
-        await outbox.record("a", posted)
+    await outbox.set_posted("a", ["701", "702"])
     await outbox.done("a")
     assert await links() == {f"{base}700", f"{base}701"}
     ids = {hit.external_id for hit in (await recall.recall(query)).messages}

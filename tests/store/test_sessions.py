@@ -202,7 +202,7 @@ async def test_an_answer_its_entries_and_its_parcel_are_one_transaction(
     entries = [await inbox.accept(inbound(number), NOON) for number in ("1", "2")]
     assert None not in entries
     held = await outbox.hold(OutboxItem(key="turn:1", kind="answer", address=CHAT, reply_to="1"))
-    await outbox.record("turn:1", "501")
+    await outbox.set_posted("turn:1", ["501"])
     outbox_item = replace(held, answer=Answer(text="done"), next_at=NOON)
     with pytest.raises(StoreError, match="no session 99"):
         await conversations.append([message(made.id), message(99)], [e for e in entries if e], outbox_item)

@@ -15,7 +15,8 @@ from core.errors import ConfigError
 from core.ports import Reply
 from core.types import Address, Answer, Inbound
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.desk import Desk, Receipt
+from tests.fixtures.delivery_record import ListRecord
+from tests.fixtures.desk import Desk
 from tests.fixtures.discord_api import TOKEN, DiscordApi
 from tests.fixtures.discord_stage import SPECS, checked, listening, make
 
@@ -146,7 +147,7 @@ async def test_sending_goes_on_after_listen_and_listen_can_come_again(api: Disco
         go_on.set()
         await api.wait_for(lambda: desk.served)
         reply = adapter.reply(Address(platform="discord", chat_id=channel))
-        reply.begin(Receipt("reminder:1"))
+        reply.begin(ListRecord("reminder:1"))
         await reply.finish(Answer(text="a reminder"))
         assert api.said(channel) == ["late but here", "a reminder"]
         again = asyncio.create_task(adapter.listen(desk, SPECS))

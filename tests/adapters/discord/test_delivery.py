@@ -9,7 +9,8 @@ import pytest
 from core.errors import DeliveryError, StoreError
 from core.ports import Reply
 from core.types import Address, Answer, Button, Command, File, Inbound
-from tests.fixtures.desk import Desk, Receipt
+from tests.fixtures.delivery_record import ListRecord
+from tests.fixtures.desk import Desk
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.discord_stage import checked, listening, make
 
@@ -83,14 +84,14 @@ async def test_the_same_delivery_twice_makes_one_message(api: DiscordApi) -> Non
     await adapter.open()
     for _ in range(2):  # the second process does not know what the first one posted
         reply = adapter.reply(Address(platform="discord", chat_id=channel))
-        reply.begin(Receipt("reminder:7"))
+        reply.begin(ListRecord("reminder:7"))
         await reply.finish(Answer(text="Tea!"))
     assert api.said(channel) == ["Tea!"]
     await adapter.close()
 
 
-async def test_a_placeholder_that_was_posted_but_not_recorded_is_found_again(api: DiscordApi) -> None:
-    class _Unreached(Receipt):
+async def test_a_draft_that_was_posted_but_not_recorded_is_found_again(api: DiscordApi) -> None:
+    class _Unreached(ListRecord):
         async def record(self, message_id: str, *, is_last: bool = False) -> None:
             raise StoreError("killed before this could be written")
 
@@ -100,10 +101,10 @@ async def test_a_placeholder_that_was_posted_but_not_recorded_is_found_again(api
     first = adapter.reply(Address(platform="discord", chat_id=channel))
     first.begin(_Unreached("turn:7"))
     first.show("Half an")
-    await api.wait_for(lambda: api.said(channel) == ["…"])
+    await api.wait_for(lambda: api.said(channel) == ["Half an"])
     await first.abandon()
     again = adapter.reply(Address(platform="discord", chat_id=channel))
-    again.begin(Receipt("turn:7"))
+    again.begin(ListRecord("turn:7"))
     await again.finish(Answer(text="The whole answer"))
     assert api.said(channel) == ["The whole answer"]
     await adapter.close()
@@ -116,7 +117,7 @@ async def test_a_restart_edits_what_stands_and_posts_anew_what_is_gone(api: Disc
     await adapter.open()
     for posted, answer in (([standing], "the answer"), (["424242424242424242"], "another answer")):
         reply = adapter.reply(Address(platform="discord", chat_id=channel))
-        reply.begin(Receipt(f"turn:{answer}", posted))
+        reply.begin(ListRecord(f"turn:{answer}", posted))
         await reply.finish(Answer(text=answer))
     assert api.said(channel) == ["the answer", "another answer"]
     await adapter.close()
@@ -131,7 +132,7 @@ async def test_what_cannot_be_delivered_says_whether_trying_again_helps(api: Dis
 
     async def refusal(chat_id: str) -> DeliveryError:
         reply = adapter.reply(Address(platform="discord", chat_id=chat_id))
-        reply.begin(Receipt(f"reminder:{chat_id}"))
+        reply.begin(ListRecord(f"reminder:{chat_id}"))
         with pytest.raises(DeliveryError) as caught:
             await reply.finish(Answer(text="hello"))
         return caught.value
@@ -154,7 +155,7 @@ async def test_a_short_rate_limit_is_waited_out(api: DiscordApi) -> None:
     adapter = make(api)
     await adapter.open()
     reply = adapter.reply(Address(platform="discord", chat_id=channel))
-    reply.begin(Receipt("reminder:1"))
+    reply.begin(ListRecord("reminder:1"))
     await reply.finish(Answer(text="hello"))
     assert api.said(channel) == ["hello"]
     await adapter.close()
@@ -170,12 +171,12 @@ async def test_an_archived_thread_is_opened_and_a_locked_one_refused(api: Discor
         standing = api.world.add_post(thread, api.bot_id, "half")["id"]
         api.archive(thread)
         reply = adapter.reply(address)
-        reply.begin(Receipt("turn:1", [standing]))
+        reply.begin(ListRecord("turn:1", [standing]))
         await reply.finish(Answer(text="whole"))
         assert api.said(thread) == ["whole"]
         api.archive(thread, is_locked=True)
         reply = adapter.reply(address)
-        reply.begin(Receipt("turn:2"))
+        reply.begin(ListRecord("turn:2"))
         with pytest.raises(DeliveryError) as caught:
             await reply.finish(Answer(text="too late"))
         assert caught.value.is_permanent
@@ -189,12 +190,12 @@ async def test_a_private_answer_is_never_posted_in_a_room(api: DiscordApi, desk:
         channel = await api.channel("general")
         secret = Answer(text="x" * 3000, is_private=True)
         reply = adapter.reply(Address(platform="discord", chat_id=channel))
-        reply.begin(Receipt("turn:1"))
+        reply.begin(ListRecord("turn:1"))
         with pytest.raises(DeliveryError, match="expired") as caught:
             await reply.finish(secret)
         assert caught.value.is_permanent
         assert api.messages(channel) == []
         reply = adapter.reply(Address(platform="discord", chat_id=direct))
-        reply.begin(Receipt("turn:2"))
+        reply.begin(ListRecord("turn:2"))
         await reply.finish(secret)
         assert len(api.said(direct)) == 2

@@ -290,8 +290,8 @@ async def test_a_dismissed_ephemeral_answer_is_posted_anew(api: DiscordApi, desk
     async def handle(inbound: Inbound, reply: Reply) -> None:
         desk.begin(inbound, reply)
         reply.show("One")
-        posts = await api.wait_for(lambda: api.messages(channel, viewer=ana))
-        api.world.posts[channel].remove(posts[0])
+        await api.wait_for(lambda: desk.receipts[0].posted)
+        api.world.posts[channel].remove(api.messages(channel, viewer=ana)[0])
         await reply.finish(Answer(text="One two", is_private=True))
 
     desk.handler = handle

@@ -18,8 +18,8 @@ from core.store.sqlite.database import Database
 from core.types import Address, Answer, CommandSpec, Inbound
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.delivery_record import ListRecord
 from tests.fixtures.echo_desk import EchoDesk
-from tests.fixtures.slip import Slip
 
 pytestmark = pytest.mark.slow
 
@@ -318,7 +318,7 @@ async def test_answers_under_way_outlive_listening(api: BotApi, house: House) ->
     may_answer = asyncio.Event()
 
     async def slow(inbound: Inbound, reply: Reply) -> None:
-        reply.begin(Slip())
+        reply.begin(ListRecord())
         await may_answer.wait()
         await reply.finish(Answer(text="at last"))
 
@@ -357,7 +357,7 @@ async def test_one_chat_does_not_wait_for_another(api: BotApi, house: House) -> 
 async def test_a_reply_without_an_event_beside_it(api: BotApi, house: House) -> None:
     async with house.running() as adapter:
         reply = adapter.reply(Address(platform="telegram", chat_id="42"))
-        slip = Slip()
+        slip = ListRecord()
         reply.begin(slip)
         await reply.finish(Answer(text="Call Ana"))
     assert api.texts(42) == ["Call Ana"]

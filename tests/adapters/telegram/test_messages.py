@@ -15,9 +15,10 @@ from adapters.telegram.messages import TelegramMessages
 from core.errors import DeliveryError
 from core.markup.render import render
 from core.markup.text import utf16_length
+from core.store.outbox import INTENDED
 from core.types import Address, Answer, Button, Command, File
 from tests.fixtures.bot_api import BotApi
-from tests.fixtures.slip import Slip
+from tests.fixtures.delivery_record import ListRecord
 
 pytestmark = pytest.mark.slow
 
@@ -172,14 +173,17 @@ async def test_what_may_pass_is_not_missing(api: BotApi, bot: Bot) -> None:
 
 
 async def test_an_answer_whose_message_was_deleted_is_posted_anew_at_once(api: BotApi, bot: Bot) -> None:
-    drawn, slip = canvas(bot, 42), Slip()
-    painter = StreamedReply(drawn)
+    drawn, slip = canvas(bot, GROUP), ListRecord()
+    drawn.pace_s = 0.01
+    painter = StreamedReply(drawn, first_words_s=0)
     painter.begin(slip)
     painter.show("Half of")
-    await api.wait_for(lambda: api.texts(42) == ["Half of"])
+    await api.wait_for(lambda: api.texts(GROUP) == ["Half of"])
+    painter.show("Half of it")
+    await api.wait_for(lambda: api.texts(GROUP) == ["Half of it"])
     await drawn.remove(slip.posted[0])
     await painter.finish(Answer(text="Half of it was not enough"))
-    assert api.texts(42) == ["Half of it was not enough"]
+    assert api.texts(GROUP) == ["Half of it was not enough"]
     edits = [call for call in api.called("editMessageText") if "not enough" in str(call)]
     assert len(edits) == 1, "no second try"
 
@@ -253,35 +257,96 @@ async def test_files_follow_the_text_and_are_sent_once(api: BotApi, bot: Bot) ->
 
 async def test_files_alone_need_no_text(api: BotApi, bot: Bot) -> None:
     painter = StreamedReply(canvas(bot, 42))
-    slip = Slip()
+    slip = ListRecord()
     painter.begin(slip)
     await painter.finish(Answer(text="", files=(File(name="a.csv", content=b"1"),)))
     assert [message["document"]["file_name"] for message in api.messages(42)] == ["a.csv"]
     assert len(slip.posted) == 1
 
 
-async def test_an_answer_grows_in_one_message(api: BotApi, bot: Bot) -> None:
-    painter = StreamedReply(canvas(bot, 42))
-    slip = Slip()
-    painter.begin(slip)
+async def test_a_growing_answer_is_a_draft_in_a_direct_chat_and_then_one_message(api: BotApi, bot: Bot) -> None:
+    record = ListRecord()
+    reply = StreamedReply(canvas(bot, 42), first_words_s=0)
+    reply.begin(record)
     await api.wait_for(lambda: api.called("sendChatAction"))
-    painter.show("Ana lives")
-    await api.wait_for(lambda: api.texts(42) == ["Ana lives"])
-    assert [call["text"] for call in api.called("sendMessage")] == ["…"], "a message begins as a placeholder"
-    painter.show("Ana lives in **Por")
-    await api.wait_for(lambda: len(api.called("editMessageText")) == 2)
-    painter.show("Ana lives in **Porto**.")
-    await painter.finish(Answer(text="Ana lives in **Porto**."))
+    reply.show("Ana lives")
+    await api.wait_for(lambda: api.drafts == [(42, "Ana lives")])
+    reply.show("Ana lives in **Porto**.")
+    await api.wait_for(lambda: api.drafts[-1] == (42, "Ana lives in Porto."))
+    assert api.texts(42) == []
+    await reply.finish(Answer(text="Ana lives in **Porto**."))
     assert api.texts(42) == ["Ana lives in Porto."]
-    assert api.messages(42)[0]["entities"] == [{"type": "bold", "offset": 13, "length": 5}]
+    assert api.called("editMessageText") == []
+    assert len({call["draft_id"] for call in api.called("sendMessageDraft")}) == 1, "one draft grows"
+
+
+async def test_a_server_that_knows_no_drafts_gets_a_message_that_grows(api: BotApi, bot: Bot) -> None:
+    api.fail(404, "Not Found", method="sendMessageDraft")
+    reply = StreamedReply(canvas(bot, 42), first_words_s=0)
+    reply.begin(ListRecord())
+    reply.show("Ana lives")
+    await api.wait_for(lambda: api.texts(42) == ["Ana lives"])
+    await reply.finish(Answer(text="Ana lives here."))
+    assert api.texts(42) == ["Ana lives here."]
+    assert len(api.called("sendMessageDraft")) == 1, "it is not asked again"
+
+
+async def test_an_answer_grows_in_one_message_of_a_group(api: BotApi, bot: Bot) -> None:
+    drawn = canvas(bot, GROUP)
+    drawn.pace_s = 0.01
+    reply, record = StreamedReply(drawn, first_words_s=0), ListRecord()
+    reply.begin(record)
+    reply.show("Ana lives")
+    await api.wait_for(lambda: api.texts(GROUP) == ["Ana lives"])
+    reply.show("Ana lives in **Por")
+    await api.wait_for(lambda: len(api.called("editMessageText")) == 1)
+    await reply.finish(Answer(text="Ana lives in **Porto**."))
+    assert api.texts(GROUP) == ["Ana lives in Porto."]
+    assert api.messages(GROUP)[0]["entities"] == [{"type": "bold", "offset": 13, "length": 5}]
     assert len(api.called("sendMessage")) == 1
-    assert slip.posted == [str(api.messages(42)[0]["message_id"])]
+    assert record.stored == [str(api.messages(GROUP)[0]["message_id"])]
+
+
+async def test_an_answer_that_is_ready_is_one_send(api: BotApi, bot: Bot) -> None:
+    reply = StreamedReply(canvas(bot, 42))
+    reply.begin(ListRecord())
+    await api.wait_for(lambda: api.called("sendChatAction"))
+    for text in ("Ana", "Ana lives", "Ana lives in Porto."):
+        reply.show(text)
+    await reply.finish(Answer(text="Ana lives in Porto."))
+    assert [method for method, _ in api.calls if method != "getMe"] == ["sendChatAction", "sendMessage"]
+
+
+async def test_a_lost_reply_is_said_once_more_with_a_mark(api: BotApi, bot: Bot) -> None:
+    record = ListRecord()
+    reply = StreamedReply(canvas(bot, 42))
+    reply.begin(record)
+    api.drop(method="sendMessage")
+    with pytest.raises(DeliveryError) as lost:
+        await reply.finish(Answer(text="Tea is ready."))
+    assert lost.value.is_uncertain
+    assert record.stored == [INTENDED]
+    again = StreamedReply(canvas(bot, 42))
+    again.begin(ListRecord(posted=record.stored))
+    await again.finish(Answer(text="Tea is ready."))
+    assert api.texts(42) == ["(you may have seen this; the connection broke)\n\nTea is ready."]
+
+
+async def test_a_call_that_never_left_leaves_no_mark(api: BotApi, bot: Bot) -> None:
+    await api.stop()
+    record = ListRecord()
+    reply = StreamedReply(canvas(bot, 42))
+    reply.begin(record)
+    with pytest.raises(DeliveryError) as refused:
+        await reply.finish(Answer(text="Tea is ready."))
+    assert not refused.value.is_uncertain
+    assert record.stored == []
 
 
 async def test_a_long_answer_is_split_within_the_limit(api: BotApi, bot: Bot) -> None:
     text = "\n\n".join(f"Paragraph {number} 🦉 " + "word " * 60 for number in range(40))
     painter = StreamedReply(canvas(bot, 42))
-    painter.begin(Slip())
+    painter.begin(ListRecord())
     await painter.finish(Answer(text=text, buttons=(Button(label="More", command=Command(name="x"), id="i"),)))
     shown = api.texts(42)
     assert len(shown) > 2
@@ -293,14 +358,14 @@ async def test_a_long_answer_is_split_within_the_limit(api: BotApi, bot: Bot) ->
 async def test_a_restart_edits_and_does_not_post_again(api: BotApi, bot: Bot) -> None:
     message_id = await canvas(bot, 42).post(render("Ana liv"), None, "n")
     painter = StreamedReply(canvas(bot, 42))
-    painter.begin(Slip(message_id))
+    painter.begin(ListRecord(posted=[message_id]))
     await painter.finish(Answer(text="Ana lives in Porto."))
     assert api.texts(42) == ["Ana lives in Porto."]
 
 
 async def test_a_placeholder_that_a_person_deleted_is_posted_anew(api: BotApi, bot: Bot) -> None:
     painter = StreamedReply(canvas(bot, 42))
-    slip = Slip("31")
+    slip = ListRecord(posted=["31"])
     painter.begin(slip)
     await painter.finish(Answer(text="Here again."))
     assert api.texts(42) == ["Here again."]
@@ -310,7 +375,7 @@ async def test_a_placeholder_that_a_person_deleted_is_posted_anew(api: BotApi, b
 async def test_a_blocked_bot_is_told_by_finish(api: BotApi, bot: Bot) -> None:
     api.user_blocks(42)
     painter = StreamedReply(canvas(bot, 42))
-    painter.begin(Slip())
+    painter.begin(ListRecord())
     with pytest.raises(DeliveryError) as told:
         await painter.finish(Answer(text="Are you there?"))
     assert told.value.is_permanent

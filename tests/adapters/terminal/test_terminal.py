@@ -19,6 +19,7 @@ from core.errors import DeliveryError
 from core.ports import Reply
 from core.types import Address, Answer, Button, Command, CommandSpec, File, Inbound, Scope
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.delivery_record import ListRecord
 
 PROMPT = ">\x1b[0m"
 SPECS = (CommandSpec(name="help", description="What I can do"), CommandSpec(name="recall", description="Find"))
@@ -42,7 +43,7 @@ class Parrot:
     async def serve(self, entry_id: int) -> None:
         self.serving += 1
         inbound, reply = self.heard[entry_id], self._replies[entry_id]
-        reply.begin(Slip())
+        reply.begin(ListRecord())
         reply.show("half an ans")
         await asyncio.sleep(0)
         answer = Answer(text=f"You said **{inbound.text}**.") if self._answer is None else None
@@ -55,18 +56,6 @@ class Parrot:
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         raise AssertionError("a terminal never moves")
-
-
-class Slip:
-    """Fills the role Receipt."""
-
-    key = "k"
-
-    def __init__(self) -> None:
-        self.posted: list[str] = []
-
-    async def record(self, message_id: str, *, is_last: bool = False) -> None:
-        self.posted.append(message_id)
 
 
 async def through_pipe(home: Path, raw: bytes, sink: Parrot) -> str:
@@ -354,7 +343,7 @@ async def test_a_reminder_is_printed_above_the_prompt(home: Path, monkeypatch: p
         tty.type("half a li")
         await tty.sees("li")
         reply = terminal.reply(ADDRESS)
-        reply.begin(Slip())
+        reply.begin(ListRecord())
         await reply.finish(Answer(text="Call Ana"))
         await tty.sees("Call Ana")
         await tty.sees("half a li")
