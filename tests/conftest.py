@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import shutil
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from core.store.sqlite.database import Database
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.new_database import place
+
+# What is logged while nothing was configured: drawing a traceback with its variables takes a second.
+structlog.configure(processors=[structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)])
 
 
 @pytest.fixture(autouse=True)
@@ -39,23 +42,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def new_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new state.db, closed: to be copied, because drawing its schema takes longer than most tests."""
-    path = tmp_path_factory.mktemp("new") / "state.db"
-
-    async def draw() -> None:
-        async with Database.open(path):
-            pass
-
-    asyncio.run(draw())
-    return path
-
-
 @pytest.fixture
-async def database(tmp_path: Path, new_database: Path) -> AsyncIterator[Database]:
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
     """A new state.db on disk, open."""
-    async with Database.open(Path(shutil.copy(new_database, tmp_path))) as opened:
+    async with Database.open(place(tmp_path / "state.db")) as opened:
         yield opened
 
 
