@@ -66,13 +66,11 @@ class Offline:
     async def complete(
         self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
     ) -> Completion:
-        """A tool call for what was said last, or, once its result is there, the answer. Never raises."""
+        """A tool call for what was said last, or, once its result is there, the answer. Never raises. Nothing is shown
+        of it as it grows, since it is there at once."""
         called = _last_call(request.messages)
         text = _said(request.messages)
-        completion = self._answer(request.messages, text, *called) if called is not None else self._step(text, request)
-        if completion.text:
-            on_text(completion.text)
-        return completion
+        return self._answer(request.messages, text, *called) if called is not None else self._step(text, request)
 
     def _step(self, text: str, request: Request) -> Completion:
         tools = {tool["name"] for tool in request.tools}

@@ -272,6 +272,8 @@ class FactReader:
                         return
                     facts = []
                 await self._backlog.keep(rows, facts)
+                if len(rows) < MOST_MESSAGES:
+                    return
 
     async def catch_up(self) -> None:
         """What an earlier process did not read."""

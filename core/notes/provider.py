@@ -85,7 +85,9 @@ class NotesProvider(MemoryProvider):
         return [*lines, *await self._nudge(context)]
 
     async def _nudge(self, context: ToolContext) -> Sequence[str]:
-        if not self._nudge_after or not is_remembered(context.session):
+        # A conversation that is shorter needs no look at what was noted in it.
+        is_short = context.session.messages < self._nudge_after
+        if not self._nudge_after or is_short or not is_remembered(context.session):
             return ()
         begun, latest = await self._notebook.idle(context.scopes, context.session)
         times = begun // self._nudge_after

@@ -1,0 +1,46 @@
+"""What one message costs, counted: files of ours, write transactions, reads. `docs/architecture.md` has the budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.bot_api import BotApi
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.path_meter import PathCount, metered
+
+pytestmark = pytest.mark.slow
+
+KEY = "sk-ant-path"
+SAID = ("The ferry leaves at nine.", "I like the old harbour.", "The bakery opens at eight.")
+
+
+def brain(body: dict[str, Any]) -> str:
+    """The chat has tools; who reads facts has none, and finds none."""
+    return "That sounds good." if body.get("tools") else "[]"
+
+
+def assert_within(count: PathCount, *, files: int, writes: int, later_writes: int, reads: int) -> None:
+    assert len(count.files) <= files, str(count)
+    assert len(count.writes) <= writes, str(count)
+    assert len(count.later_writes) <= later_writes, str(count)
+    assert len(count.reads) <= reads, str(count)
+
+
+async def test_with_a_model(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with BotApi() as api, MessagesApi(brain, key=KEY) as model:
+        variables = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.url}
+        async with metered(home, api, monkeypatch, variables) as meter:
+            counts = [await meter.say(text) for text in SAID]
+            assert_within(counts[-1], files=84, writes=5, later_writes=2, reads=10)
+            assert_within(await meter.say("/recall ferry"), files=50, writes=4, later_writes=0, reads=6)
+        assert model.refusals == []
+
+
+async def test_without_a_model(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with BotApi() as api, metered(home, api, monkeypatch, {}) as meter:
+        counts = [await meter.say(text) for text in SAID]
+        assert_within(counts[-1], files=84, writes=4, later_writes=1, reads=10)
+        assert_within(await meter.say("/recall ferry"), files=50, writes=4, later_writes=0, reads=6)
