@@ -263,7 +263,8 @@ class FactReader:
             return
         since = self._clock.now() - LOOKS_BACK
         async with self._locks.setdefault(session.id, asyncio.Lock()):
-            while rows := await self._backlog.unread(session.id, since, MOST_MESSAGES):
+            rows = await self._backlog.unread(session.id, since, MOST_MESSAGES)
+            while rows:
                 try:
                     facts = await self._facts(session, rows)
                 except ModelError as error:
@@ -271,9 +272,7 @@ class FactReader:
                     if error.status not in _UNREADABLE:
                         return
                     facts = []
-                await self._backlog.keep(rows, facts)
-                if len(rows) < MOST_MESSAGES:
-                    return
+                rows = await self._backlog.keep(rows, facts, since, MOST_MESSAGES)
 
     async def catch_up(self) -> None:
         """What an earlier process did not read."""

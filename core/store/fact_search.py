@@ -187,13 +187,15 @@ class FactBacklog:
 
     async def unread(self, session_id: int, since: datetime, limit: int) -> Sequence[Message]:
         """Those of a session, oldest first."""
-        values = {"session": session_id, "since": rows.timestamp(since), "limit": limit}
-        return [message_of(row) for row in await self._database.fetch_all(_UNREAD, values)]
+        return await self._database.read(lambda connection: _unread(connection, session_id, since, limit))
 
-    async def keep(self, read: Sequence[Message], facts: Sequence[tuple[Fact, str]]) -> Sequence[Fact]:
-        """Learns and marks in one transaction; nothing of what was edited or read by another process meanwhile."""
+    async def keep(
+        self, read: Sequence[Message], facts: Sequence[tuple[Fact, str]], since: datetime, limit: int
+    ) -> Sequence[Message]:
+        """Learns and marks in one transaction; nothing of what was edited or read by another process meanwhile. Returns
+        what is `unread` then."""
 
-        def work(connection: Connection) -> list[Fact]:
+        def work(connection: Connection) -> Sequence[Message]:
             found = connection.execute(
                 f"SELECT id FROM messages WHERE {in_list('id', 'ids')} AND ({_NEW} OR {_EDITED})",
                 {"ids": list_value(message.id for message in read)},
@@ -202,7 +204,10 @@ class FactBacklog:
             for message in read:
                 connection.execute(_MARK, {"session": message.session_id, "message": message.id})
                 connection.execute(_REREAD, {"message": message.id, "text": message.text})
-            return [self._facts.take(connection, fact, heard) for fact, heard in facts if fact.message_id in unread]
+            for fact, heard in facts:
+                if fact.message_id in unread:
+                    self._facts.take(connection, fact, heard)
+            return _unread(connection, read[0].session_id, since, limit)
 
         return await write_facts(self._database, work)
 
@@ -214,3 +219,8 @@ class FactBacklog:
             return None
         session = session_of(row)
         return session.scope, session.address.platform
+
+
+def _unread(connection: Connection, session_id: int, since: datetime, limit: int) -> list[Message]:
+    values = {"session": session_id, "since": rows.timestamp(since), "limit": limit}
+    return [message_of(row) for row in connection.execute(_UNREAD, values)]
