@@ -41,7 +41,7 @@ class MemoryProvider(ABC):
 
     An external one is made as ``Provider(options)``, without `options` as ``Provider()``; its hooks, which may be plain
     functions, run in a thread with an event loop of its own. `sync_turn`, `on_memory_write`, `on_session_end`,
-    `on_session_switch` and `on_forget` reach it through the outbox, in the order of its session, with retries until the
+    `on_session_switch` and `on_forget` reach it through the outbox, in the order of its chat, with retries until the
     hook returns: at least once, and exactly once where the service takes the `key` of a turn. Refused is final; any
     other error is tried again. In cron sessions only `prefetch` and `system_prompt_block` are called: nothing is given
     to it to keep, and it has no tools.

@@ -44,13 +44,8 @@ class Sync:
         await self._tell_notes(self._clock.now() - LOOKS_BACK)
 
     async def tell_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
-        session = await self._queue.session(new_id) if self.providers else None
-        if session is not None and is_remembered(session):
-            turn = f"{parent_id or 0}.{reason}.{self._clock.now().timestamp():.0f}"
-            for one in self.providers:
-                if implements(one, "on_session_switch"):
-                    task = SyncTask(provider=one.name, session=str(new_id), turn=turn, hook="on_session_switch")
-                    await self._queue.put([task])
+        told = [one.name for one in self.providers if implements(one, "on_session_switch")]
+        await self._queue.put_switch(told, new_id, parent_id, reason)
 
     async def catch_up(self) -> None:
         """Queues what a process before this one did not."""

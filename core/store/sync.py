@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Literal
@@ -35,7 +35,8 @@ class SyncTask:
     """`session`: a session id, or ``notes``. `turn`, by hook: the first messages of the first and last turn, ``12-18``,
     or ``12-18.3f09`` when they are told anew; the last message of a session; its parent, the reason and when,
     ``7.length.1790000000``; a change of notes; ``forgotten.3f09``. `scope` and `ids` (of on_forget only): of the
-    messages or changes of notes that are to be forgotten."""
+    messages or changes of notes that are to be forgotten. What has one `lane` keeps its order in the outbox: all of a
+    chat, so that a session begins for a service when the one before is over, or notes."""
 
     provider: str
     session: str
@@ -43,6 +44,7 @@ class SyncTask:
     hook: Hook
     scope: Scope | None = None
     ids: tuple[int, ...] = ()
+    lane: str = field(default="", compare=False)
 
     @property
     def key(self) -> str:
@@ -51,8 +53,7 @@ class SyncTask:
 
     @property
     def address(self) -> Address:
-        """In the outbox: what concerns one session keeps its order."""
-        return Address(platform=PLATFORM, chat_id=self.provider, thread_id=self.session)
+        return Address(platform=PLATFORM, chat_id=self.provider, thread_id=self.lane)
 
     @property
     def turns(self) -> tuple[int, int]:
@@ -128,7 +129,7 @@ WHERE sessions.id BETWEEN :first_session AND :last_session AND sessions.last_at 
     AND addresses.platform <> 'cron' AND (:has_imported OR sessions.end_reason IS NOT 'import')
 """
 _UNTOLD_TURNS = f"""
-SELECT rows.session_id, rows.id, rows.answered_id, sessions.ended_at IS NOT NULL AS is_over
+SELECT rows.session_id, rows.id, rows.answered_id, sessions.ended_at IS NOT NULL AS is_over, sessions.address_id
 FROM (
     SELECT id, session_id, role, LAG(role) OVER (PARTITION BY session_id ORDER BY id) AS role_before,
         MAX(CASE WHEN role = 'assistant' AND tool_name IS NULL THEN id END) OVER (PARTITION BY session_id)
@@ -144,11 +145,15 @@ ORDER BY rows.session_id, rows.id
 """A turn begins with what people said since the last answer. While its last row is a call of a tool or its result, it
 is not answered yet."""
 _UNTOLD_ENDS = f"""
-SELECT messages.session_id, MAX(messages.id) AS last_id FROM messages
+SELECT messages.session_id, sessions.address_id, MAX(messages.id) AS last_id FROM messages
 JOIN sessions ON sessions.id = messages.session_id AND sessions.ended_at IS NOT NULL
 LEFT JOIN told ON told.provider = :provider AND told.subject = messages.session_id || '.end'
 WHERE messages.kind IN ('chat', 'quote') AND messages.session_id IN ({_SESSIONS})
 GROUP BY messages.session_id HAVING MAX(messages.id) > COALESCE(MAX(told.last_id), 0)
+"""
+_LANE = """
+SELECT sessions.address_id FROM sessions JOIN addresses ON addresses.id = sessions.address_id
+WHERE sessions.id = :id AND addresses.platform <> 'cron'
 """
 _UNTOLD_CHANGES = """
 SELECT id FROM notes
@@ -158,7 +163,8 @@ ORDER BY id
 """
 _PROVIDERS = "(SELECT DISTINCT provider FROM told) AS providers"
 _TOLD_MESSAGES = f"""
-SELECT DISTINCT told.provider, CAST(messages.session_id AS TEXT) AS session, scopes.key AS scope, messages.id
+SELECT DISTINCT told.provider, CAST(messages.session_id AS TEXT) AS session, sessions.address_id AS lane,
+    scopes.key AS scope, messages.id
 FROM {_PROVIDERS} JOIN messages ON {in_list("messages.id", "message_ids")}
 JOIN sessions ON sessions.id = messages.session_id JOIN scopes ON scopes.id = sessions.scope_id
 JOIN told ON told.provider = providers.provider AND told.last_id >= messages.id
@@ -166,7 +172,7 @@ JOIN told ON told.provider = providers.provider AND told.last_id >= messages.id
 ORDER BY told.provider, messages.session_id, messages.id
 """
 _TOLD_CHANGES = f"""
-SELECT told.provider, 'notes' AS session, scopes.key AS scope, notes.id
+SELECT told.provider, 'notes' AS session, 'notes' AS lane, scopes.key AS scope, notes.id
 FROM {_PROVIDERS} JOIN notes ON {in_list("notes.id", "note_ids")} JOIN scopes ON scopes.id = notes.scope_id
 JOIN told ON told.provider = providers.provider AND told.subject = 'notes' AND told.last_id >= notes.id
 ORDER BY told.provider, scopes.key, notes.id
@@ -214,26 +220,40 @@ class SyncQueue:
             while len(rest) >= size or (rest and rest[0]["is_over"]):
                 batch, rest = rest[:size], rest[size:]
                 span = f"{batch[0]['id']}-{batch[-1]['id']}"
-                tasks.append(SyncTask(provider=provider, session=str(session_id), turn=span, hook="sync_turn"))
-                told[str(session_id)] = rest[0]["id"] - 1 if rest else batch[-1]["answered_id"]
+                session, lane = str(session_id), str(batch[0]["address_id"])
+                tasks.append(SyncTask(provider=provider, session=session, turn=span, hook="sync_turn", lane=lane))
+                told[session] = rest[0]["id"] - 1 if rest else batch[-1]["answered_id"]
         await self.put(tasks, told)
         return len(told)
 
     async def put_ends(self, provider: str, sessions: SessionRange) -> None:
         """Queues that sessions are over."""
         found = await self._database.fetch_all(_UNTOLD_ENDS, sessions.values | {"provider": provider})
-        ended = {str(row["session_id"]): row["last_id"] for row in found}
-        tasks = [
-            SyncTask(provider=provider, session=session, turn=str(last_id), hook="on_session_end")
-            for session, last_id in ended.items()
-        ]
-        await self.put(tasks, {f"{session}.end": last_id for session, last_id in ended.items()})
+        tasks, told = [], {}
+        for row in found:
+            session, lane, last_id = str(row["session_id"]), str(row["address_id"]), row["last_id"]
+            turn = str(last_id)
+            tasks.append(SyncTask(provider=provider, session=session, turn=turn, hook="on_session_end", lane=lane))
+            told[f"{session}.end"] = last_id
+        await self.put(tasks, told)
+
+    async def put_switch(self, providers: Sequence[str], new_id: int, parent_id: int | None, reason: str) -> None:
+        """Queues that the conversation goes on in a session; not of one that is scheduled, or incognito."""
+        row = await self._database.fetch_one(_LANE, {"id": new_id})
+        if row is None:
+            return
+        turn, lane = f"{parent_id or 0}.{reason}.{self._clock.now().timestamp():.0f}", str(row["address_id"])
+        for provider in providers:
+            task = SyncTask(provider=provider, session=str(new_id), turn=turn, hook="on_session_switch", lane=lane)
+            await self.put([task])
 
     async def put_changes(self, provider: str, since: datetime) -> None:
         """Queues changes of notes: those since then, and all after the last that it was told."""
         values = {"provider": provider, "since": rows.timestamp(since)}
         ids = [row["id"] for row in await self._database.fetch_all(_UNTOLD_CHANGES, values)]
-        tasks = [SyncTask(provider=provider, session=NOTES, turn=str(one), hook="on_memory_write") for one in ids]
+        tasks = [
+            SyncTask(provider=provider, session=NOTES, turn=str(one), hook="on_memory_write", lane=NOTES) for one in ids
+        ]
         await self.put(tasks, {NOTES: ids[-1]} if ids else {})
 
     async def forget_tasks(
@@ -252,7 +272,11 @@ class SyncQueue:
             ids = tuple(row["id"] for row in told)
             mark = f"{zlib.crc32(json.dumps([*ids, stamp]).encode()):08x}"
             task = SyncTask(
-                provider=told[0]["provider"], session=told[0]["session"], turn=f"forgotten.{mark}", hook="on_forget"
+                provider=told[0]["provider"],
+                session=told[0]["session"],
+                turn=f"forgotten.{mark}",
+                hook="on_forget",
+                lane=str(told[0]["lane"]),
             )
             tasks.append(replace(task, scope=Scope(key=told[0]["scope"]), ids=ids))
             batches = await self._batches(task.provider, task.session)

@@ -293,6 +293,20 @@ async def test_notes_sessions_and_switches_are_told_once_from_the_outbox(home: P
     assert listener.heard[-1] == ("shutdown",)
 
 
+async def test_a_session_begins_for_a_service_when_the_one_before_is_over(home: Path) -> None:
+    listener = Listener()
+    async with remembrance(home, [listener]) as one:
+        for number in range(4):
+            session = await one.session()
+            await one.memory.on_session_switch(session.id, None, "new")
+            await one.turn(f"line {number}")
+            await one.ended(session)
+        async with one.working():
+            await one.carried(8)
+    heard = [(told[0], told[1]) for told in listener.heard if told[0] in ("end", "switch")]
+    assert heard == [(what, number) for number in range(1, 5) for what in ("switch", "end")]
+
+
 async def test_the_next_prefetch_is_made_beside_and_joined(home: Path) -> None:
     listener = Listener()
     listener.words = ["l1 Ana likes tea", "l1 Ana likes tea"]

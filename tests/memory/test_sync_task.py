@@ -29,10 +29,10 @@ async def queued(annals: Annals, hook: str) -> Sequence[str]:
 
 
 def test_a_key_says_everything_and_is_read_back() -> None:
-    task = SyncTask(provider="jotter", session="12", turn="3-9", hook="sync_turn")
+    task = SyncTask(provider="jotter", session="12", turn="3-9", hook="sync_turn", lane="5")
     assert task.key == "memory:jotter:12:3-9:sync_turn"
     assert SyncTask.parse(task.key) == task
-    assert task.address == Address(platform="memory", chat_id="jotter", thread_id="12")
+    assert task.address == Address(platform="memory", chat_id="jotter", thread_id="5")
     assert Address.parse(task.address.key) == task.address
 
 
