@@ -67,7 +67,8 @@ class Jobs:
                 RETURNING id
                 """,
                 {
-                    **_values(job),
+                    **rows.values_of(job.schedule),
+                    **rows.values_of(job),
                     "scope": rows.ensure_scope(connection, job.scope),
                     "address": rows.ensure_address(connection, job.target),
                 },
@@ -80,7 +81,7 @@ class Jobs:
         """What a request has made already, ended or not."""
         row = await self._database.fetch_one(
             f"{JOBS} WHERE jobs.origin = :origin AND scopes.key = :scope",
-            {"origin": rows.clean(origin), "scope": rows.clean(scope.key)},
+            {"origin": origin, "scope": scope},
         )
         return _job(row) if row is not None else None
 
@@ -114,21 +115,21 @@ class Jobs:
     async def pause(self, job_id: int, at: datetime) -> None:
         await self._database.execute(
             "UPDATE jobs SET paused_at = COALESCE(paused_at, :at) WHERE id = :id AND ended_at IS NULL",
-            {"id": job_id, "at": rows.timestamp(at)},
+            {"id": job_id, "at": at},
         )
 
     async def resume(self, job_id: int, next_at: datetime | None) -> None:
         """Lets a paused job go on, next due at `next_at`. One that has ended stays so."""
         await self._database.execute(
             "UPDATE jobs SET paused_at = NULL, next_at = :next_at WHERE id = :id AND ended_at IS NULL",
-            {"id": job_id, "next_at": rows.maybe_timestamp(next_at)},
+            {"id": job_id, "next_at": next_at},
         )
 
     async def remove(self, job_id: int, at: datetime) -> None:
         """Ends a job; its row stays as history."""
         await self._database.execute(
             "UPDATE jobs SET ended_at = :at, next_at = NULL WHERE id = :id AND ended_at IS NULL",
-            {"id": job_id, "at": rows.timestamp(at)},
+            {"id": job_id, "at": at},
         )
 
     async def check(self, job: Job) -> None:
@@ -145,7 +146,7 @@ class Jobs:
                 ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL THEN :now END
             WHERE id = :id AND ended_at IS NULL
             """,
-            {"id": job_id, "now": rows.timestamp(now), "next_at": rows.maybe_timestamp(next_at)},
+            {"id": job_id, "now": now, "next_at": next_at},
         )
 
 
@@ -164,7 +165,7 @@ def _check(connection: Connection, target: Address, scope: Scope) -> None:
         # A room that has moved keeps its scope, also before anybody has spoken at its new id.
         row = connection.execute(
             "SELECT scope_key AS key FROM rooms WHERE key = :room",
-            {"room": rows.clean(Scope.room(target.platform, target.chat_id).key)},
+            {"room": Scope.room(target.platform, target.chat_id)},
         ).fetchone()
     if row is not None:
         actual = str(row["key"])
@@ -174,24 +175,6 @@ def _check(connection: Connection, target: Address, scope: Scope) -> None:
         raise Refused(f"Nobody has spoken with me at {target.key} yet, so nothing can be planned for it.")
     if actual != rows.clean(scope.key):
         raise Refused(f"What is planned here cannot be delivered at {target.key}: others would see it there.")
-
-
-def _values(job: Job) -> dict[str, object]:
-    return {
-        "account": rows.account_key(job.account),
-        "origin": rows.maybe_clean(job.origin),
-        "text": rows.clean(job.text),
-        "is_prompt": job.is_prompt,
-        "zone": rows.clean(job.schedule.zone),
-        "cron": rows.maybe_clean(job.schedule.cron),
-        "every_s": job.schedule.every_s,
-        "start_at": rows.maybe_timestamp(job.schedule.start_at),
-        "at": rows.maybe_timestamp(job.schedule.at),
-        "created_at": rows.timestamp(job.created_at),
-        "next_at": rows.maybe_timestamp(job.next_at),
-        "paused_at": rows.maybe_timestamp(job.paused_at),
-        "ended_at": rows.maybe_timestamp(job.ended_at),
-    }
 
 
 def _job(row: Row) -> Job:

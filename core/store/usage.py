@@ -139,9 +139,7 @@ class UsageLog:
     async def sessions(self, scopes: frozenset[Scope], limit: int) -> list[Session]:
         """The sessions of the latest calls, latest first."""
         values = {**_values(scopes), "limit": rows.bounded(max(0, limit))}
-        return await self._database.read(
-            lambda connection: [rows.session_of(row) for row in connection.execute(_LATEST_SESSIONS, values)]
-        )
+        return [rows.session_of(row) for row in await self._database.fetch_all(_LATEST_SESSIONS, values)]
 
     async def began(self, scopes: frozenset[Scope]) -> datetime | None:
         """When the first call was paid for."""

@@ -30,12 +30,7 @@ _READERS = ("all", "python")
 _DOCUMENTS = "canmore."
 """Recipients whose messages a person sees: everybody, code that was run, documents that were written."""
 _UNSHOWN = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
-_POINTERS = {
-    "image_asset_pointer": "[image]",
-    "audio_asset_pointer": "[audio]",
-    "video_container_asset_pointer": "[video]",
-    "real_time_user_audio_video_asset_pointer": "[audio]",
-}
+_MEDIA = ("image", "audio", "video")
 
 
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
@@ -109,4 +104,5 @@ def _parts(content: dict[str, Any], recipient: str) -> Iterator[str]:
     parts = content.get("parts")
     for part in parts if isinstance(parts, list) else [text]:
         said = part if isinstance(part, str) else mapping(part).get("text")
-        yield said if isinstance(said, str) else _POINTERS.get(str(mapping(part).get("content_type")), "")
+        kind = str(mapping(part).get("content_type"))
+        yield said if isinstance(said, str) else next((f"[{medium}]" for medium in _MEDIA if medium in kind), "")

@@ -7,12 +7,11 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from core.store.archive import Skipped, TransferRecord
-from core.store.engine import Row
 from core.store.sqlite.hermes import HermesStore
 from core.transfer.formats import HIDDEN, Choices, Conversation, from_seconds, mapping
 from core.types import Address, Role
@@ -38,25 +37,31 @@ def read(path: Path, title: str, choices: Choices) -> Iterator[TransferRecord | 
     """Every message, one in memory at a time; a session that continues another has it as its parent."""
     with HermesStore.open(path, title) as store:
         for session in store.sessions():
-            number, thread = str(session["id"]), session["thread_id"]
-            source = str(session["source"]).replace(":", "-") or "hermes"
-            conversation = Conversation(
-                name=f"hermes:{number}",
-                parent=f"hermes:{session['parent_session_id']}" if session["parent_session_id"] else None,
-                title=str(session["title"] or ""),
-                address=Address(
-                    platform=_PLATFORMS.get(source, source),
-                    chat_id=str(session["chat_id"] or number),
-                    thread_id=str(thread) if thread and session["chat_id"] else None,
-                ),
-                choices=choices,
-            )
+            conversation = _conversation(session, choices)
             copies = _Copies(store, session["id"])
             for row in store.messages(session["id"]):
                 at = from_seconds(row["timestamp"]) or from_seconds(session["started_at"])
                 role = _ROLES.get(row["role"], "user")
                 record = conversation.record(role, _text(row["content"]), at, str(row["id"]))
                 yield Skipped(reason=HIDDEN) if copies.has(row) or _is_hidden(session, row) else record
+
+
+def _conversation(session: Mapping[str, Any], choices: Choices) -> Conversation:
+    number, chat = str(session["id"]), session.get("chat_id")
+    thread, parent = session.get("thread_id"), session.get("parent_session_id")
+    source = str(session["source"]).replace(":", "-") or "hermes"
+    address = Address(
+        platform=_PLATFORMS.get(source, source),
+        chat_id=str(chat or number),
+        thread_id=str(thread) if chat and thread else None,
+    )
+    return Conversation(
+        name=f"hermes:{number}",
+        parent=f"hermes:{parent}" if parent else None,
+        title=str(session.get("title") or ""),
+        address=address,
+        choices=choices,
+    )
 
 
 def notes(store: Path) -> dict[str, list[str]]:
@@ -71,13 +76,13 @@ def notes(store: Path) -> dict[str, list[str]]:
     return found
 
 
-def _is_hidden(session: Row, row: Row) -> bool:
+def _is_hidden(session: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
     """Whether Hermes does not show a message: undone, of a helper, the system's, a summary, what recall returned."""
     return (
-        (row["active"] == 0 and not row["compacted"])
+        (row.get("active") == 0 and not row.get("compacted"))
         or session["source"] in _HELPERS
         or row["role"] not in _ROLES
-        or (row["role"] == "tool" and row["tool_name"] in _RECALL_TOOLS)
+        or (row["role"] == "tool" and row.get("tool_name") in _RECALL_TOOLS)
         or _text(row["content"]).startswith(_SUMMARY_STARTS)
     )
 
@@ -91,12 +96,12 @@ class _Copies:
         self._summarized = {row["timestamp"] for row in rows if str(row["content"]).startswith(_SUMMARY_STARTS)}
         self._archived: dict[bytes, set[object]] = {}
 
-    def has(self, row: Row) -> bool:
+    def has(self, row: Mapping[str, Any]) -> bool:
         """Whether the row repeats an archived one; rows come by id."""
         digest = hashlib.blake2b(f"{row['role']} {row['content']}".encode(errors="replace"), digest_size=12).digest()
         times = self._archived.get(digest)
         is_copy = times is not None and (row["timestamp"] in times or row["timestamp"] in self._summarized)
-        if row["compacted"]:
+        if row.get("compacted"):
             self._archived.setdefault(digest, set()).add(row["timestamp"])
         return is_copy
 

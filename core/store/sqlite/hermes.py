@@ -1,25 +1,21 @@
 """Reads the state.db of Hermes Agent. Never writes: opened read-only, and immutable where nobody can be writing it.
 
-The schema is that of hermes-agent 0.19.0 (`hermes_state.py`, SCHEMA_SQL); columns that older ones lack are None.
+The schema is that of hermes-agent 0.19.0 (`hermes_state.py`, SCHEMA_SQL); older ones lack some columns.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from core.errors import HistoryError
-from core.store.engine import Row
 
 _NEEDED = {
     "sessions": {"id", "source", "started_at"},
     "messages": {"id", "session_id", "role", "content", "timestamp"},
-}
-_OPTIONAL = {
-    "sessions": ("title", "chat_id", "thread_id", "parent_session_id"),
-    "messages": ("tool_name", "active", "compacted"),
 }
 
 
@@ -40,10 +36,6 @@ class HermesStore:
             raise HistoryError(
                 f"{title} is a database, but not of Hermes: it has no sessions and messages as Hermes has them."
             )
-        self._columns = {
-            table: sorted(needed) + [name if name in columns[table] else f"NULL AS {name}" for name in _OPTIONAL[table]]
-            for table, needed in _NEEDED.items()
-        }
 
     @classmethod
     @contextlib.contextmanager
@@ -62,15 +54,11 @@ class HermesStore:
                 f"{title} cannot be read ({error}). Close Hermes, or copy its state.db and import the copy."
             ) from error
 
-    def sessions(self) -> Iterator[Row]:
+    def sessions(self) -> Iterator[Mapping[str, Any]]:
         """All sessions, oldest first."""
-        yield from self._connection.execute(
-            f"SELECT {', '.join(self._columns['sessions'])} FROM sessions ORDER BY started_at, id"
-        )
+        return map(dict, self._connection.execute("SELECT * FROM sessions ORDER BY started_at, id"))
 
-    def messages(self, session_id: object) -> Iterator[Row]:
+    def messages(self, session_id: object) -> Iterator[Mapping[str, Any]]:
         """All messages of a session by id, one in memory at a time."""
-        statement = (
-            f"SELECT {', '.join(self._columns['messages'])} FROM messages WHERE session_id = :session ORDER BY id"
-        )
-        yield from self._connection.execute(statement, {"session": session_id})
+        statement = "SELECT * FROM messages WHERE session_id = :session ORDER BY id"
+        return map(dict, self._connection.execute(statement, {"session": session_id}))
