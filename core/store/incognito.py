@@ -161,18 +161,6 @@ class IncognitoConversations(Conversations):
             for address in self._registry.remove(held):
                 await self._marks.remove(address)
 
-    async def find(self, session_id: int, scopes: frozenset[Scope]) -> Session | None:
-        if session_id >= 0:
-            return await super().find(session_id, scopes)
-        held = self._of(session_id)
-        return held.session if held and held.session and held.session.scope in scopes else None
-
-    async def retitle(self, session_id: int, title: str) -> None:
-        if session_id >= 0:
-            await super().retitle(session_id, title)
-        elif held := self._of(session_id):
-            held.change(title=title)
-
     async def append(
         self,
         messages: Sequence[Message],

@@ -25,7 +25,7 @@ from gateway.commands.context import CommandContext, announced
 BUTTON_LIFE = timedelta(days=7)
 _SECRET_ARGUMENTS = frozenset({"approve", "forget", "link"})
 """Commands whose arguments are never kept."""
-_INCOGNITO = frozenset({"incognito", "new", "stop", "title", "link", "unlink"})
+_INCOGNITO = frozenset({"incognito", "new", "stop", "link", "unlink"})
 """Of those that change something, the ones that write nothing of an incognito conversation down."""
 (_HELP,) = announced("help")
 

@@ -56,19 +56,19 @@ async def test_not_a_byte_is_left(
     database: Database, clock: SteadyClock, lines: list[str], what: str, word: str
 ) -> None:
     annals = Annals(database)
-    for number in range(30):
+    for number in range(12):
         await annals.session(
             [f"Talk {number} about ferries and trains", "They leave at nine", *lines, f"Good {number}"]
         )
     await tended(database, clock)
     assert left_of(word, database.path)
     counts = await forget(forgetting_of(database, clock), what, claim_of())
-    assert counts["message"] >= 30
+    assert counts["message"] >= 12
     assert left_of(word, database.path) == []
     assert await found(database, clock, what) == 0
     await tended(database, clock)
     assert left_of(word, database.path) == [], "indexing again does not bring it back"
-    assert await found(database, clock, "ferries") == 30
+    assert await found(database, clock, "ferries") == 12
     assert await Recall(database, clock).verify() == []
 
 
