@@ -17,7 +17,7 @@ from core.store import erasure
 from core.store.engine import Connection, Row
 from core.store.erasure import ErasureList
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
-from core.store.rows import account_key, moment
+from core.store.rows import load_inbound, moment
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.dialect import list_value
 from core.store.sqlite.text_index import TextIndex
@@ -56,9 +56,9 @@ def find(connection: Connection, found: ErasureList, query: SearchQuery) -> tupl
     if found.made_at is None:
         found.upto = int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
     else:
-        found.ids["asked"] = erasure.asked(connection, found)
+        found.ids["asked"] = [row["id"] for row in connection.execute(erasure.ASKED, found.values)]
     plan, ids = _messages(connection, query)
-    said = erasure.said(connection, found, ids)
+    said = connection.execute(erasure.SAID, {**found.values, "messages": list_value(ids)}).fetchall()
     found.ids["messages"], found.texts = [row["id"] for row in said], [row["text"] for row in said]
     shown = [
         ErasureItem(
@@ -103,13 +103,14 @@ def _matching(connection: Connection, plan: SearchPlan, query: SearchQuery) -> s
 def _unanswered(connection: Connection, found: ErasureList, words: Quoting) -> list[ErasureItem]:
     """Adds the unanswered events that have the words, and returns those that are no messages yet."""
     shown, known, request = [], set(found.ids["messages"]), found.request
-    for entry_id, inbound, message_id in erasure.waiting(connection, found):
-        if message_id in known:
-            found.ids["inbox"].append(entry_id)
+    for row in connection.execute(erasure.WAITING, found.values):
+        inbound = load_inbound(row["inbound"])
+        if row["message_id"] in known:
+            found.ids["inbox"].append(row["id"])
         elif not request.is_limited or inbound.sender.id == request.account.user_id:
             arguments = inbound.command.arguments if inbound.command else ""
             if words.has_words(inbound.text, arguments, *(attachment.name for attachment in inbound.attachments)):
-                found.ids["inbox"].append(entry_id)
+                found.ids["inbox"].append(row["id"])
                 if inbound.command is None:
                     who = inbound.sender.name
                     shown.append(ErasureItem(kind="message", text=inbound.text, at=inbound.sent_at, who=who))
@@ -124,18 +125,9 @@ class _CopySearch:
         self._found = found
         self._ids = found.ids
         self._quoting = quoting
-        self._request = request = found.request
+        self._request = found.request
         self._made_from = set(found.ids["messages"])
         self.shown: list[ErasureItem] = []
-        own = {scope.key.removeprefix("account:") for scope in request.scopes} | {request.account.key}
-        self._values = {
-            "scopes": found.scopes,
-            "account": account_key(request.account),
-            "limited": request.is_limited,
-            "owner": request.is_owner,
-            "own": list_value(sorted(own)),
-            "messages": list_value(found.ids["messages"]),
-        }
 
     def run(self) -> None:
         for kind in ("facts", "fact_changes", "note_changes", "pending_notes", "jobs"):
@@ -147,8 +139,9 @@ class _CopySearch:
             self._copies(kind)
 
     def _copies(self, kind: str, made_of_it: set[int] | frozenset[int] = frozenset()) -> None:
-        values = {**self._values, "facts": list_value(self._ids["facts"])}
-        for row_id, message_id, at, texts in erasure.copies(self._connection, kind, values):
+        rows = self._connection.execute(erasure.COPIES[kind][0], self._found.values)
+        for row_id, message_id, at, *columns in rows:
+            texts = [text for text in columns if text]
             is_made_of_it = message_id in self._made_from or row_id in made_of_it
             has_files = kind == "outbox" and erasure.HAS_FILES in texts[0]
             if not (is_made_of_it or has_files or self._is_meant(*texts, by_words=kind == "updates")):
@@ -160,7 +153,7 @@ class _CopySearch:
                 self.shown.append(ErasureItem(kind="fact" if kind == "facts" else "job", text=texts[0], at=moment(at)))
 
     def _sessions(self, statement: str) -> set[int]:
-        return {row[0] for row in self._connection.execute(statement, self._values)}
+        return {row[0] for row in self._connection.execute(statement, self._found.values)}
 
     def _is_meant(self, *texts: str, by_words: bool = False) -> bool:
         """In a room the words of a query are others' words too: only what was said counts, unless the texts are the
@@ -169,10 +162,10 @@ class _CopySearch:
         return (may_by_words and self._quoting.has_words(*texts)) or self._quoting.repeats(*texts)
 
     def _conversation(self) -> None:
-        near, first = self._sessions(erasure.SESSIONS_OF), min(self._made_from, default=0)
-        for row in self._connection.execute(erasure.CONVERSATION, {**self._values, "first": first}):
+        near, values = self._sessions(erasure.SESSIONS_OF), self._found.values
+        for row in self._connection.execute(erasure.CONVERSATION, values):
             is_apart = row["kind"] != "chat" or row["blocks"] is not None
-            is_answer = row["session_id"] in near and row["id"] > first
+            is_answer = row["session_id"] in near and row["id"] > values["first"]
             if row["id"] not in self._made_from and (is_apart or is_answer) and self._is_repeat(row, is_apart=is_apart):
                 self._ids["repeats"].append(row["id"])
                 self._found.texts.append(row["text"])

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -47,6 +47,7 @@ UNCLEAR = (
     'Say what to forget, as you would look for it with /recall: `/forget Porto`, `/forget "the blue drawer"`, '
     "`/forget ferry before:2026`."
 )
+_ENTRY = re.compile(r"(?m)^(?=\n# )")
 _TERMINAL = Scope.account("terminal", "local")
 
 
@@ -248,57 +249,51 @@ class HomeFiles:
 
     def count(self, scopes: frozenset[Scope], words: Quoting) -> int:
         """How much was typed in the terminal with these words, if that is of these scopes."""
-        return sum(words.has_words(typed) for _, typed in self._typed(scopes))
+        return sum(words.has_words(_typed(entry)) for entry in self._entries(scopes))
 
     def erase(self, scopes: frozenset[Scope], quoting: Quoting) -> list[str]:
         """Erases what repeats what was said, or was typed with the words; returns the names of files that cannot be
         written."""
-        # Words of people are logged by mistake only, and a single one may be one of ours.
-        kept = {
-            path: [line for line in _lines(path) if not quoting.repeats(line)] for path in self._home.glob(f"{LOG}*")
-        }
+        kept: dict[Path, list[str]] = {}
+        for path in self._home.glob(f"{LOG}*"):
+            # Words of people are logged by mistake only, and a single one may be one of ours.
+            kept[path] = [line for line in _read(path).splitlines(keepends=True) if not quoting.repeats(line)]
         if _TERMINAL in scopes:
-            kept[self._home / HISTORY] = list(
-                chain.from_iterable(
-                    lines
-                    for lines, typed in self._typed(scopes)
-                    if not (quoting.has_words(typed) or quoting.copies(typed))
-                )
-            )
+            entries = [(entry, _typed(entry)) for entry in self._entries(scopes)]
+            kept[self._home / HISTORY] = [
+                entry for entry, typed in entries if not (quoting.has_words(typed) or quoting.copies(typed))
+            ]
         stuck = []
-        for path, lines in sorted(kept.items()):
+        for path, parts in sorted(kept.items()):
             try:
-                _rewrite(path, lines)
+                _rewrite(path, "".join(parts))
             except OSError:
                 stuck.append(path.name)
         return stuck
 
     def held(self, scopes: frozenset[Scope]) -> Iterator[dict[str, object]]:
         """What was typed in these scopes, for an export."""
-        for _, typed in self._typed(scopes):
-            if typed:
-                yield {"kind": "typed in the terminal", "text": typed}
+        for typed in filter(None, map(_typed, self._entries(scopes))):
+            yield {"kind": "typed in the terminal", "text": typed}
 
-    def _typed(self, scopes: frozenset[Scope]) -> Iterator[tuple[list[str], str]]:
-        """The lines and the text of each entry of the history (prompt_toolkit: a blank line, time, text behind +)."""
-        entries: list[list[str]] = []
-        for line in _lines(self._home / HISTORY) if _TERMINAL in scopes else ():
-            if not entries or (line.strip() == "" and any(one.startswith("+") for one in entries[-1])):
-                entries.append([])
-            entries[-1].append(line)
-        for lines in entries:
-            yield lines, "".join(line[1:] for line in lines if line.startswith("+")).strip()
+    def _entries(self, scopes: frozenset[Scope]) -> list[str]:
+        """Of the history (prompt_toolkit: a blank line, the time behind #, the text behind +)."""
+        return _ENTRY.split(_read(self._home / HISTORY)) if _TERMINAL in scopes else []
 
 
-def _lines(path: Path) -> list[str]:
+def _typed(entry: str) -> str:
+    return "".join(line[1:] for line in entry.splitlines(keepends=True) if line.startswith("+")).strip()
+
+
+def _read(path: Path) -> str:
     with contextlib.suppress(OSError):
-        return path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-    return []
+        return path.read_text(encoding="utf-8", errors="replace")
+    return ""
 
 
-def _rewrite(path: Path, lines: Sequence[str]) -> None:
+def _rewrite(path: Path, text: str) -> None:
     """In place, so that a process with the file open goes on appending to it."""
-    content = "".join(lines).encode("utf-8", "replace")
+    content = text.encode("utf-8", "replace")
     if path.is_file() and path.stat().st_size != len(content):
         with path.open("r+b") as file:
             file.write(content)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -24,7 +24,7 @@ from core.store.sqlite.dialect import in_list, list_value, overlaps
 from core.store.sqlite.erase_bytes import want, want_checkpoint
 from core.store.sqlite.index_maintenance import write_text
 from core.store.usage import disturb
-from core.types import Account, Address, Inbound, Scope
+from core.types import Account, Address, Scope
 
 STEP_MESSAGES = 100
 """Erased in one transaction, in which nobody else can write: about 50 ms."""
@@ -67,9 +67,24 @@ class ErasureList:
     notes: set[str] = field(default_factory=set)
 
     @property
-    def scopes(self) -> str:
-        """As a bound parameter."""
-        return scope_parameter(self.request.scopes)
+    def values(self) -> dict[str, object]:
+        """What the statements below are bound to."""
+        request = self.request
+        own = {scope.key.removeprefix("account:") for scope in request.scopes} | {request.account.key}
+        return {
+            **rows.place(request.address),
+            "scopes": scope_parameter(request.scopes),
+            "account": rows.account_key(request.account),
+            "sender": rows.clean(request.account.user_id),
+            "own": list_value(sorted(own)),
+            "limited": request.is_limited,
+            "owner": request.is_owner,
+            "made_at": rows.maybe_timestamp(self.made_at),
+            "upto": self.upto,
+            "messages": list_value(self.ids["messages"]),
+            "first": min(self.ids["messages"], default=0),
+            "facts": list_value(self.ids["facts"]),
+        }
 
     @property
     def messages(self) -> list[int]:
@@ -172,11 +187,12 @@ SELECT session_id FROM messages WHERE session_id IN ({SESSIONS_OF}) AND role = '
 GROUP BY session_id HAVING {in_list("MIN(id)", "messages")}
 """
 """Sessions whose titles were made from one of these messages, their first."""
-_SAID = f"""
+SAID = f"""
 SELECT id, text, role, sender_name, created_at FROM messages
 WHERE {in_list("id", "messages")} AND text <> '' AND (id <= :upto OR created_at < :made_at) ORDER BY id
 """
-_WAITING = f"""
+"""Of messages, those that were there when the list was shown."""
+WAITING = f"""
 SELECT inbox.id, inbox.inbound, messages.id AS message_id
 FROM inbox LEFT JOIN messages
     ON messages.address_id = inbox.address_id AND messages.external_id = inbox.external_id
@@ -186,11 +202,15 @@ WHERE (:made_at IS NULL OR inbox.received_at <= :made_at) AND (
 )
 ORDER BY inbox.id
 """
-_ASKED = f"""
-SELECT messages.id FROM messages JOIN sessions ON sessions.id = messages.session_id
+"""The events that had no answer when the list was shown, with the id of their message if there is one."""
+ASKED = f"""
+SELECT messages.id FROM messages
+JOIN sessions ON sessions.id = messages.session_id JOIN addresses ON addresses.id = messages.address_id
 WHERE messages.id > :upto AND messages.kind = 'command' AND {visible()}
-    AND messages.address_id = :address AND (messages.role <> 'user' OR messages.sender_id = :sender)
+    AND (messages.role <> 'user' OR messages.sender_id = :sender)
+    AND addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
 """
+"""The command that asked for it and its answer."""
 _INSERT = """
 INSERT INTO erasures (id, lane, account, scopes, list, made_at) VALUES (:id, :lane, :account, :scopes, :list, :now)
 """
@@ -214,40 +234,6 @@ _FINISH = "UPDATE erasures SET done_at = :now, number = :number, list = :list WH
 _MESSAGES = f"SELECT id, session_id, kind, text FROM messages WHERE {_IDS}"
 
 
-def copies(
-    connection: Connection, kind: str, values: Mapping[str, object]
-) -> Iterator[tuple[Any, int | None, float | None, list[str]]]:
-    """The rows of a kind of `COPIES`, without empty texts."""
-    for row_id, message_id, at, *texts in connection.execute(COPIES[kind][0], values):
-        yield row_id, message_id, at, [text for text in texts if text]
-
-
-def said(connection: Connection, found: ErasureList, message_ids: Iterable[int]) -> list[Row]:
-    """Of these messages, those that were there when the list was shown: id, role, sender, text and moment, oldest
-    first."""
-    values = {"upto": found.upto, "made_at": rows.maybe_timestamp(found.made_at)}
-    return connection.execute(_SAID, {**values, "messages": list_value(message_ids)}).fetchall()
-
-
-def waiting(connection: Connection, found: ErasureList) -> Iterator[tuple[int, Inbound, int | None]]:
-    """The events that had no answer when the list was shown: id in the inbox, the event, and the id of its message if
-    there is one."""
-    values = {"scopes": found.scopes, "made_at": rows.maybe_timestamp(found.made_at)}
-    for row in connection.execute(_WAITING, values):
-        yield row["id"], rows.load_inbound(row["inbound"]), row["message_id"]
-
-
-def asked(connection: Connection, found: ErasureList) -> list[int]:
-    """The ids of the command that asked for it and its answer."""
-    values = {
-        "sender": rows.clean(found.request.account.user_id),
-        "upto": found.upto,
-        "scopes": found.scopes,
-        "address": rows.find_address(connection, found.request.address),
-    }
-    return [row["id"] for row in connection.execute(_ASKED, values)]
-
-
 class Erasures:
     """Lists and their work, over state.db."""
 
@@ -261,7 +247,7 @@ class Erasures:
             "id": token,
             "lane": rows.clean(found.request.address.key),
             "account": rows.account_key(found.request.account),
-            "scopes": found.scopes,
+            "scopes": scope_parameter(found.request.scopes),
             "list": found.dump(),
             "now": rows.timestamp(self._clock.now()),
         }
@@ -298,7 +284,7 @@ class Erasures:
                 if not request.scopes.issuperset(found.request.scopes):
                     # Accounts were unlinked since: not all of it is this person's any more.
                     return None
-                connection.execute(_DELETE_OTHERS, {**values, "scopes": found.scopes})
+                connection.execute(_DELETE_OTHERS, {**found.values, **values})
                 connection.execute("UPDATE erasures SET begun_at = :now WHERE id = :id", values)
                 epoch.count(connection)
             return found
@@ -323,7 +309,7 @@ class Erasures:
 
     async def versions(self, found: ErasureList, notes: Iterable[str]) -> list[int]:
         """The changes of notes that hold one of these."""
-        changes = await self._database.fetch_all(_VERSIONS, {"scopes": found.scopes, "notes": list_value(notes)})
+        changes = await self._database.fetch_all(_VERSIONS, {**found.values, "notes": list_value(notes)})
         return [row["id"] for row in changes]
 
     async def finish(self, token: str, found: ErasureList) -> None:
@@ -365,11 +351,11 @@ def _erase_copies(connection: Connection, found: ErasureList, now: datetime) -> 
     close_entries(connection, found.ids["inbox"], now)
     for kind, (_, statement) in COPIES.items():
         connection.execute(statement, {"now": rows.timestamp(now), "ids": list_value(found.ids[kind])})
-    scopes = {"scopes": found.scopes}
-    connection.execute(_CUT_CONTEXTS, scopes)
-    for row in connection.execute(f"{_SESSIONS} AND ended_at IS NULL AND system_prompt <> ''", scopes).fetchall():
+    values = found.values
+    connection.execute(_CUT_CONTEXTS, values)
+    for row in connection.execute(f"{_SESSIONS} AND ended_at IS NULL AND system_prompt <> ''", values).fetchall():
         disturb(connection, row["id"], "forget")
-    connection.execute(f"UPDATE sessions SET system_prompt = '' WHERE id IN ({_SESSIONS})", scopes)
+    connection.execute(f"UPDATE sessions SET system_prompt = '' WHERE id IN ({_SESSIONS})", values)
 
 
 def erase_messages(connection: Connection, ids: Sequence[int]) -> None:
