@@ -32,7 +32,7 @@ class ByteErasure:
     async def step(self) -> bool:
         """One small step; True while there is more to do now. What another program's reader holds up is tried again by
         the next call."""
-        stage = await self._database.read(lambda connection: meta(connection, STAGE))
+        stage = await self._stage()
         if stage not in (None, "log"):
             await self._database.write(_merge)
             return True
@@ -41,16 +41,14 @@ class ByteErasure:
         return False
 
     async def run(self, limit_s: float) -> bool:
-        """Goes on for `limit_s` seconds at most; whether all is done."""
+        """Goes on for `limit_s` seconds at most; whether no erased word lies in the files any more."""
         until = time.monotonic() + limit_s
-        while await self.step():
-            if time.monotonic() > until:
-                return False
-        return not await self.is_wanted()
+        while await self.step() and time.monotonic() < until:
+            pass
+        return await self._stage() is None
 
-    async def is_wanted(self) -> bool:
-        """Whether erased words may still lie in the files."""
-        return await self._database.read(lambda connection: meta(connection, STAGE)) is not None
+    async def _stage(self) -> str | None:
+        return await self._database.read(lambda connection: meta(connection, STAGE))
 
 
 def want(connection: Connection) -> None:
