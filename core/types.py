@@ -341,7 +341,8 @@ class Option:
 class CommandSpec:
     """How a command is announced. Option values are joined by `joiner` to the line a person would type: switches, then
     those with a prefix, then the rest. `is_private`: for the caller's eyes only. `menu`: the entry of a message menu
-    that calls it with the message's text, which is then `Inbound.reply_to`."""
+    that calls it with the message's text, which is then `Inbound.reply_to`. `changes`: a pattern of the arguments with
+    which it changes something; None: it never does."""
 
     name: str
     description: str
@@ -349,3 +350,4 @@ class CommandSpec:
     joiner: str = " "
     is_private: bool = False
     menu: str = ""
+    changes: str | None = None

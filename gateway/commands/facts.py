@@ -26,7 +26,6 @@ SHOWN_CHANGES = 12
 PART_CHARS = 120
 _FACT = re.compile(r"f(\d{1,12})(?:\s+(?P<rest>.*))?", re.IGNORECASE | re.DOTALL)
 _CHANGE = re.compile(r"c(\d{1,12})", re.IGNORECASE)
-_CHANGING = frozenset({"forget", "pin", "unpin", "correct", "undo", "right", "wrong"})
 ACTIONS = ("facts", "changes", "why", "pin", "unpin", "right", "wrong", "correct", "forget", "undo")
 """What /memory does with facts, as it is announced."""
 
@@ -41,9 +40,6 @@ class FactCommands:
         self.known = KnownFacts(services.fact_search, FactRanking(), zone)
         self._dictation = Dictation(services.facts, zone)
         self._zone = ZoneInfo(zone)
-
-    def is_reading(self, command: Command) -> bool:
-        return command.name == "facts"
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if command.name == "facts":
@@ -71,11 +67,6 @@ class FactCommands:
             return None
         scopes = frozenset((context.scope,))
         return await find_original(self._services.database, inbound.address, inbound.reply_to, scopes)
-
-    @staticmethod
-    def changes_facts(action: str, text: str) -> bool:
-        """Whether a /memory changes a fact. `action` is its first word in lower case, `text` what follows."""
-        return action in _CHANGING and _is_meant(action, text) and not (action == "correct" and not _rest(text))
 
     async def answer(self, action: str, text: str, context: CommandContext) -> Answer | None:
         """The answer of /memory about facts; None where it is about something else."""

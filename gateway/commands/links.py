@@ -29,9 +29,6 @@ class LinkCommands:
         self._clock = services.clock
         self._on_wake = on_wake
 
-    def is_reading(self, command: Command) -> bool:
-        return False
-
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if context.scope.is_room or not context.inbound.is_direct:
             raise Refused(f"/{command.name} works in a direct chat with me only.")

@@ -65,10 +65,6 @@ class MemoryCommands:
         self._facts = facts
         self._zone = ZoneInfo(services.settings.general.zone)
 
-    def is_reading(self, command: Command) -> bool:
-        action, text = _action(command)
-        return action not in _CHANGING and not self._facts.changes_facts(action, text)
-
     async def run(self, command: Command, context: CommandContext) -> Answer:
         action, text = _action(command)
         if (about := await self._facts.answer(action, text, context)) is not None:

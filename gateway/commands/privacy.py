@@ -38,10 +38,6 @@ class ForgetCommands:
         self._forgetting = services.forgetting
         self._zone = ZoneInfo(services.settings.general.zone)
 
-    def is_reading(self, command: Command) -> bool:
-        """Never: what is asked and what is erased must not change in between."""
-        return False
-
     async def run(self, command: Command, context: CommandContext) -> Answer:
         request = context.erasure_request
         if command.arguments.startswith(CONFIRMED):
@@ -94,9 +90,6 @@ class ExportCommands:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-
-    def is_reading(self, command: Command) -> bool:
-        return True
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if context.scope.is_room or not context.inbound.is_direct:

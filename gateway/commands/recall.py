@@ -32,9 +32,6 @@ class RecallCommands:
         self._recall = recall
         self._zone = ZoneInfo(zone)
 
-    def is_reading(self, command: Command) -> bool:
-        return True
-
     async def run(self, command: Command, context: CommandContext) -> Answer:
         switches, text = _parted(command.arguments)
         results = await self._recall.recall(

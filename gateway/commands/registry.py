@@ -6,6 +6,7 @@ What a command does is in the groups beside this module, none of which it knows 
 from __future__ import annotations
 
 import difflib
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,9 +38,6 @@ class CommandGroup(Protocol):
     def specs(self) -> Sequence[CommandSpec]:
         """What is announced."""
 
-    def is_reading(self, command: Command) -> bool:
-        """Whether the command changes nothing, so that it need not wait for its turn."""
-
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Does it. Raises Refused with a sentence for the person."""
 
@@ -60,9 +58,11 @@ class Commands:
         return tuple(self._specs.values())
 
     def is_reading(self, command: Command) -> bool:
-        """Whether the command runs beside the conversation's queue."""
-        group = self._groups.get(command.name)
-        return command != YES and (group is None or group.is_reading(command))
+        """Whether the command changes nothing, so that it runs beside the conversation's queue."""
+        spec = self._specs.get(command.name)
+        if spec is None or spec.changes is None:
+            return command != YES
+        return re.fullmatch(rf"(?:{spec.changes})(\s.*)?", command.arguments.strip(), re.I | re.S) is None
 
     def kept(self, command: Command) -> str:
         is_secret = command.name in _SECRET_ARGUMENTS
@@ -95,7 +95,7 @@ class Commands:
         if group is None:
             near = difflib.get_close_matches(command.name, self._specs, n=3, cutoff=0.5)
             return Answer(text=texts.unknown_command(command.name, near))
-        if context.session.is_incognito and not group.is_reading(command) and command.name not in _INCOGNITO:
+        if context.session.is_incognito and not self.is_reading(command) and command.name not in _INCOGNITO:
             raise Refused(texts.INCOGNITO_WRITES_NOTHING)
         return await group.run(command, context)
 

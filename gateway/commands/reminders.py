@@ -21,9 +21,6 @@ class ReminderCommands:
     def __init__(self, services: Services) -> None:
         self._appointments = services.appointments
 
-    def is_reading(self, command: Command) -> bool:
-        return command.name == "cron" and _action(command)[0] not in ("add", *ACTIONS)
-
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if command.name == "remind":
             return await self._add(command.arguments, context)

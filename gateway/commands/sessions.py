@@ -32,10 +32,6 @@ class SessionCommands:
         self._services = services
         self._tracker = tracker
 
-    def is_reading(self, command: Command) -> bool:
-        """/stop must not wait for what it stops; a list of sessions changes nothing."""
-        return command.name == "stop" or (command.name == "sessions" and _number(command.arguments) is None)
-
     async def run(self, command: Command, context: CommandContext) -> Answer:
         match command.name:
             case "new":

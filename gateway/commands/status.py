@@ -27,9 +27,6 @@ class StatusCommands:
         self._clock = services.clock
         self._report = report
 
-    def is_reading(self, command: Command) -> bool:
-        return True
-
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if command.name in ("approve", "status") and context.is_owner and context.is_public:
             raise Refused(texts.NOT_IN_A_ROOM)

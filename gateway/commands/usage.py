@@ -27,9 +27,6 @@ class UsageCommands:
         self._conversations = services.conversations
         self._zone = ZoneInfo(services.settings.general.zone)
 
-    def is_reading(self, command: Command) -> bool:
-        return True
-
     async def run(self, command: Command, context: CommandContext) -> Answer:
         match command.arguments.lower().split():
             case []:

@@ -27,14 +27,11 @@ IN_ROOM = {"address": Address(platform="telegram", chat_id="-100"), "scope": ROO
 class Bomb:
     """A family with one command that asks before it goes off."""
 
-    specs: Sequence[CommandSpec] = (CommandSpec(name="bomb", description="Blow up"),)
+    specs: Sequence[CommandSpec] = (CommandSpec(name="bomb", description="Blow up", changes=".*"),)
 
     def __init__(self) -> None:
         self.blown: list[str] = []
         self.error: Exception | None = None
-
-    def is_reading(self, command: Command) -> bool:
-        return False
 
     async def run(self, command: Command, caller: CommandContext) -> Answer:
         if not command.arguments.startswith("now "):
