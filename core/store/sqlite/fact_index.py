@@ -19,11 +19,8 @@ from core.text.terms import terms_of
 
 T = TypeVar("T")
 
-STEP_FACTS = 500
 COMMON = 2_000
 """A word that is in more facts than this is not looked for where a rarer one is asked too."""
-_CURSOR = "facts_cursor"
-"""Key of `state_meta`: the facts up to this id are folded anew."""
 _INDEXED = "SELECT id, scope_id, content, speaker, attribute FROM facts"
 _NAME = """
 INSERT INTO entities (scope_id, name, shown) VALUES (:scope, :name, :shown)
@@ -80,10 +77,10 @@ class FactIndex:
         self._database = database
 
     async def tend(self) -> bool:
-        """Folds the next facts anew where the index was made by another version; True while there is more to do."""
-        if await self._database.read(lambda connection: meta(connection, FACTS_VERSION)) == str(VERSION):
-            return False
-        return await self._database.write(_fold)
+        """Makes the index anew where another version made it; at once, since a person's facts are few."""
+        if await self._database.read(lambda connection: meta(connection, FACTS_VERSION)) != str(VERSION):
+            await self.rebuild()
+        return False
 
     async def verify(self) -> list[str]:
         """What is wrong with the index, as sentences; empty when it agrees with the facts."""
@@ -95,7 +92,7 @@ class FactIndex:
 
         def work(connection: Connection) -> int:
             _renew(connection)
-            _finish(connection)
+            set_meta(connection, FACTS_VERSION, str(VERSION))
             return int(connection.execute("SELECT COUNT(*) FROM facts").fetchone()[0])
 
         return await self._database.write(work)
@@ -148,7 +145,8 @@ def _renew(connection: Connection) -> None:
     # FTS5 keeps in mind what it has read of its tables; this makes it look again.
     connection.execute("INSERT INTO facts_fts (facts_fts) VALUES ('rebuild')")
     connection.execute(FACTS_RANK)
-    _index(connection, 0, -1)
+    for row in connection.execute("SELECT id FROM facts").fetchall():
+        index_fact(connection, row["id"])
 
 
 def _disagreements(connection: Connection) -> Iterator[str]:
@@ -161,28 +159,3 @@ def _disagreements(connection: Connection) -> Iterator[str]:
         yield f"Facts that their search index does not hold as they are: {wrong:,}."
     if held:
         yield f"Facts that their search index holds and that are gone: {len(held):,}."
-
-
-def _fold(connection: Connection) -> bool:
-    last = _index(connection, int(meta(connection, _CURSOR) or 0), STEP_FACTS)
-    if last is None:
-        _finish(connection)
-        return False
-    set_meta(connection, _CURSOR, str(last))
-    return True
-
-
-def _finish(connection: Connection) -> None:
-    set_meta(connection, FACTS_VERSION, str(VERSION))
-    connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": _CURSOR})
-
-
-def _index(connection: Connection, after: int, count: int) -> int | None:
-    """Indexes the next facts; the id of the last, None when there was none."""
-    last = None
-    for row in connection.execute(
-        "SELECT id FROM facts WHERE id > :after ORDER BY id LIMIT :count", {"after": after, "count": count}
-    ).fetchall():
-        last = int(row["id"])
-        index_fact(connection, last)
-    return last
