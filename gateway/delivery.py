@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from weakref import WeakValueDictionary
@@ -26,7 +27,7 @@ TRIES = 12
 TRIES_OF_MEMORY = 60  # what a memory service is to be told loses nothing by being two days late
 PATIENCE_S = 5.0  # how long an answer waits for another one that is being delivered to its address
 _LONGEST_WAIT = timedelta(hours=1)
-Write = Callable[[], Awaitable[None]]
+Write = Callable[[], Awaitable[object]]
 
 
 class _Record:
@@ -197,7 +198,8 @@ class Delivery:
                 await reply.abandon()
         except MnemeError as error:
             self._log.warning("abandoned", key=outbox_item.key, error=str(error))
-        await self._write(partial(self._outbox.fill, outbox_item.key, answer, self._clock.now()))
+        left = replace(outbox_item, answer=answer, next_at=self._clock.now())
+        await self._write(partial(self._outbox.put, left, is_own=True))
         self.on_due()
 
     async def _is_free(self, lock: asyncio.Lock) -> bool:

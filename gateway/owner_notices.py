@@ -48,9 +48,9 @@ class OwnerNotices:
             places.sort(key=lambda address: address.platform == "terminal")
             if not places:
                 return
-            held = await self._outbox.hold(OutboxItem(key=key, kind="notice", address=places[0]))
-            if held.answer is None and not held.is_over:
-                await self._outbox.fill(key, Answer(text=text), self._clock.now())
+            now = self._clock.now()
+            notice = OutboxItem(key=key, kind="notice", address=places[0], answer=Answer(text=text), next_at=now)
+            if await self._outbox.put(notice):
                 self._on_wake()
 
 

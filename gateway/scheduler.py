@@ -165,10 +165,8 @@ class Scheduler:
 
     async def _remind(self, job: Job, due_at: datetime, now: datetime) -> None:
         key = f"job:{job.id}:{due_at.isoformat()}"
-        held = await self._outbox.hold(OutboxItem(key=key, kind="reminder", address=job.target))
-        if held.answer is None and not held.is_over:
-            late = self.lateness(due_at, now)
-            await self._outbox.fill(key, Answer(text=texts.reminder(job.text, late)), now)
+        answer = Answer(text=texts.reminder(job.text, self.lateness(due_at, now)))
+        await self._outbox.put(OutboxItem(key=key, kind="reminder", address=job.target, answer=answer, next_at=now))
         self._on_wake()
 
     def lateness(self, due_at: datetime | None, now: datetime | None = None) -> str:

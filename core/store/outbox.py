@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from core.errors import StoreError
 from core.ports import Clock
 from core.store import rows
 from core.store.engine import Connection, Row
@@ -74,9 +73,9 @@ VALUES (:key, :address, :kind, :payload, :posted, :reply_to, :attempts, :next_at
 HOLD = f"{INSERT} ON CONFLICT (key) DO NOTHING"
 INSERT_OR_FILL = f"""
 {INSERT} ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, next_at = excluded.next_at
-WHERE done_at IS NULL AND dead_at IS NULL
+WHERE {OPEN}
 """
-FILL = f"UPDATE outbox SET payload = :payload, next_at = :next_at WHERE key = :key AND {OPEN}"
+PUT = f"{INSERT_OR_FILL} AND payload IS NULL"
 SET_POSTED_ID = """
 UPDATE messages SET posted_id = NULLIF(json_extract(outbox.posted, '$[0]'), '?')
 FROM outbox WHERE outbox.key = :key AND messages.id = outbox.message_id
@@ -124,17 +123,11 @@ class Outbox:
         row = await self._database.fetch_one(statement, values)
         return outbox_item if row is None else _outbox_item(row)
 
-    async def fill(self, key: str, answer: Answer, next_at: datetime | None) -> None:
-        """Gives a held item its content, due at `next_at` (None: this process delivers it), unless it is over. Raises
-        StoreError for an unknown key."""
-        values = {"key": key, "payload": rows.dump_answer(answer), "next_at": next_at}
-
-        def work(connection: Connection) -> None:
-            if connection.execute("SELECT 1 FROM outbox WHERE key = :key", values).fetchone() is None:
-                raise StoreError(f"There is no item {key!r} to fill. Hold it first.")
-            connection.execute(FILL, values)
-
-        await self._database.write(work)
+    async def put(self, outbox_item: OutboxItem, *, is_own: bool = False) -> bool:
+        """Makes an item with its answer, due at `next_at` (None: this process delivers it), or fills the open one of
+        that key if it has none yet, or `is_own`: held by this process. False where it has been made before."""
+        statement = INSERT_OR_FILL if is_own else PUT
+        return bool(await self._database.execute(statement, _values(outbox_item, self._clock.now())))
 
     async def set_posted(self, key: str, posted: Sequence[str]) -> None:
         """The platform messages made so far, behind them `INTENDED` while one is being made."""

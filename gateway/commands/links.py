@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from core.errors import Refused
 from core.store.links import Link, NamedAccount
@@ -71,14 +72,14 @@ class LinkCommands:
 
     async def _send(self, key: str, address: Address, answer: Answer, asking: Link | None = None) -> None:
         """Once for each key; with the question of `asking` to who offered its code."""
-        item = await self._outbox.hold(OutboxItem(key=key, kind="notice", address=address))
+        item = await self._outbox.find(OutboxItem(key=key, kind="notice", address=address))
         if item.answer is not None or item.is_over:
             return
         if asking is not None:
             account = asking.offered[0].account
             button = await self._confirmations.ask_elsewhere(_yes(asking), account, asking.scope, address, key)
             answer = Answer(text=answer.text, buttons=(button,))
-        await self._outbox.fill(key, answer, self._clock.now())
+        await self._outbox.put(replace(item, answer=answer, next_at=self._clock.now()))
         self._on_wake()
 
 

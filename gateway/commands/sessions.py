@@ -129,8 +129,8 @@ async def tell_of_restart(services: Services) -> None:
     for address in await services.incognito_marks.left_over():
         now = services.clock.now()
         key = f"incognito:{address.key}:{now.isoformat()}"
-        await services.outbox.hold(OutboxItem(key=key, kind="notice", address=address))
-        await services.outbox.fill(key, Answer(text=texts.INCOGNITO_LOST), now)
+        lost = Answer(text=texts.INCOGNITO_LOST)
+        await services.outbox.put(OutboxItem(key=key, kind="notice", address=address, answer=lost, next_at=now))
         await services.incognito_marks.remove(address)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ async def test_an_answer_does_not_overtake_an_older_one(room: Mailroom) -> None:
 async def test_an_answer_behind_two_others_is_sent_after_the_second(room: Mailroom) -> None:
     first, second, third = [await room.drafted(key) for key in "abc"]
     for outbox_item in (first, second):
-        await room.outbox.fill(outbox_item.key, Answer(text=outbox_item.key), None)
+        await room.outbox.put(replace(outbox_item, answer=Answer(text=outbox_item.key)))
     async with room.working():
         assert (await room.answer(third)).is_abandoned
         await room.answer(first)
@@ -68,7 +69,7 @@ async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(room:
     room.delivery.begin(outbox_item, live)
     assert live.receipt is not None
     await live.receipt.record("501")
-    await room.outbox.fill(outbox_item.key, Answer(text="b"), None)
+    await room.outbox.put(replace(outbox_item, answer=Answer(text="b")))
     assert not await room.delivery.deliver(outbox_item, live, Answer(text="b"))
     async with room.working():
         await room.later(seconds=30)
@@ -146,7 +147,7 @@ async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(room: Mai
     outbox_item = await room.drafted("a")
     reply = room.telegram.staged_reply(outbox_item.address)
     room.delivery.begin(outbox_item, reply)
-    await room.outbox.fill(outbox_item.key, Answer(text="a"), None)
+    await room.outbox.put(replace(outbox_item, answer=Answer(text="a")))
     with room.locked():
         assert await room.delivery.deliver(outbox_item, reply, Answer(text="a"))
     assert reply.text == "a"

@@ -195,8 +195,8 @@ async def test_a_parcel_that_is_on_its_way_is_not_made_due_again(life: Lifetime)
     """The worker has claimed it when the run that was cut short is done again."""
     job = await life.add()
     key = f"job:{job.id}:2026-11-20T11:59:50+00:00"
-    await life.outbox.hold(OutboxItem(key=key, kind="reminder", address=CHAT))
-    await life.outbox.fill(key, Answer(text="⏰ call Bob"), NOON)
+    answer = Answer(text="⏰ call Bob")
+    await life.outbox.put(OutboxItem(key=key, kind="reminder", address=CHAT, answer=answer, next_at=NOON))
     await life.outbox.claim(key)
     async with life.listening():
         assert await life.woken() == []

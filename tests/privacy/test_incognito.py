@@ -196,7 +196,7 @@ async def test_a_reminder_still_arrives_meanwhile(home: Path) -> None:
         address = corridor.inbound("x").address
         outbox_item = OutboxItem(key="job:1", kind="reminder", address=address, answer=Answer(text="tea"))
         await corridor.delivery.hold(outbox_item)
-        await corridor.services.outbox.fill(outbox_item.key, Answer(text="tea"), None)
+        await corridor.services.outbox.put(replace(outbox_item, answer=Answer(text="tea")))
         reply = KeptReply(DeliveryError("away"))
         corridor.delivery.begin(outbox_item, reply)
         assert not await corridor.delivery.deliver(outbox_item, reply, Answer(text="tea"))

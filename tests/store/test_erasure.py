@@ -154,8 +154,8 @@ async def test_an_export_on_its_way_goes_along(database: Database, clock: Steady
     file = File(name="said.jsonl.gz", content=gzip.compress(b"{}"), mime="application/gzip")
     outbox = Outbox(database, clock)
     for key, files in {"export": (file,), "other": ()}.items():
-        await outbox.hold(OutboxItem(key=key, kind="answer", address=Address(platform="telegram", chat_id="1")))
-        await outbox.fill(key, Answer(text="All of it.", files=files), clock.now())
+        place, answer = Address(platform="telegram", chat_id="1"), Answer(text="All of it.", files=files)
+        await outbox.put(OutboxItem(key=key, kind="answer", address=place, answer=answer, next_at=clock.now()))
     await forget(forgetting_of(database, clock), "Zanzibar", claim_of())
     left = await annals.execute("SELECT key FROM outbox WHERE payload IS NOT NULL")
     assert left == [("other",)], "what is in the file is not looked for"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
-from core.errors import StoreError
 from core.search.recall import Recall
 from core.store.inbox import Inbox
 from core.store.outbox import INTENDED, Outbox, OutboxItem
@@ -37,10 +36,13 @@ def outbox_item(key: str, address: Address = CHAT) -> OutboxItem:
     return OutboxItem(key=key, kind="answer", address=address)
 
 
+def answered(key: str, address: Address = CHAT, next_at: datetime | None = NOON) -> OutboxItem:
+    return replace(outbox_item(key, address), answer=ANSWER, next_at=next_at)
+
+
 async def filled(outbox: Outbox, *keys: str, address: Address = CHAT) -> None:
     for key in keys:
-        await outbox.hold(outbox_item(key, address))
-        await outbox.fill(key, ANSWER, NOON)
+        assert await outbox.put(answered(key, address))
 
 
 async def due(outbox: Outbox, *platforms: str) -> list[str]:
@@ -53,11 +55,11 @@ async def test_a_parcel_is_held_until_it_is_filled(outbox: Outbox) -> None:
     assert held == replace(wanted, id=held.id)
     assert await outbox.due(NOON) == []
     assert await outbox.next_at() is None
-    await outbox.fill("a", ANSWER, NOON)
+    assert await outbox.put(replace(wanted, answer=ANSWER, next_at=NOON))
     assert await outbox.due(NOON - timedelta(microseconds=1)) == []
     assert await outbox.due(NOON) == [replace(held, answer=ANSWER, next_at=NOON)]
-    with pytest.raises(StoreError, match="no item 'b'"):
-        await outbox.fill("b", ANSWER, NOON)
+    assert not await outbox.put(replace(wanted, answer=Answer(text="again"), next_at=LATER))
+    assert await outbox.due(NOON) == [replace(held, answer=ANSWER, next_at=NOON)]
 
 
 async def test_what_was_posted_is_found_by_the_next_process(outbox: Outbox) -> None:
@@ -83,7 +85,7 @@ async def test_a_turn_at_work_holds_up_nobody(outbox: Outbox) -> None:
     await outbox.hold(outbox_item("working"))
     await filled(outbox, "reminder")
     assert await due(outbox) == ["reminder"]
-    await outbox.fill("working", ANSWER, NOON)
+    await outbox.put(answered("working"))
     assert await due(outbox) == ["working"]
 
 
@@ -91,8 +93,7 @@ async def test_what_is_for_other_platforms_takes_no_place(outbox: Outbox) -> Non
     for number in range(60):
         await filled(outbox, f"d{number}", address=Address(platform="discord", chat_id=str(number)))
     await filled(outbox, "t")
-    await outbox.hold(outbox_item("later", Address(platform="terminal", chat_id="local")))
-    await outbox.fill("later", ANSWER, LATER)
+    await outbox.put(answered("later", Address(platform="terminal", chat_id="local"), LATER))
     assert await due(outbox, "telegram") == ["t"]
     assert await due(outbox, "telegram", "terminal") == ["t"]
     assert len(await due(outbox, "telegram", "discord")) == 50
@@ -123,7 +124,7 @@ async def test_an_answer_is_behind_older_ones_of_its_address_that_have_yet_to_le
     assert await outbox.is_behind("a2")
     await outbox.done("a1")
     assert not await outbox.is_behind("a2")
-    await outbox.fill("working", ANSWER, None)
+    await outbox.put(answered("working", next_at=None))
     assert await outbox.is_behind("a2")
     await outbox.mark_dead("working", "gone")
     assert not await outbox.is_behind("a2")
@@ -144,7 +145,7 @@ async def test_nothing_leaves_twice(outbox: Outbox, database: Database) -> None:
     again = await outbox.hold(outbox_item("a"))
     assert again.is_over
     assert again.answer is None
-    await outbox.fill("a", ANSWER, NOON)
+    await outbox.put(answered("a"))
     await outbox.postpone("a", NOON, "late")
     await outbox.recover(NOON)
     assert await outbox.due(NOON) == []
