@@ -109,6 +109,8 @@ class QueueCounts:
     reason: str = ""
 
 
+PUT_AT_ONCE = 500
+"""Tasks in one transaction, about: others write between."""
 _OF_PREFIX = "key >= :first AND key < :last AND kind = 'memory'"
 _MARK = """
 INSERT INTO told (provider, subject, last_id) VALUES (:provider, :subject, :last_id)
@@ -215,16 +217,20 @@ class SyncQueue:
         found = await self._database.fetch_all(_UNTOLD_TURNS, sessions.values | {"provider": provider})
         tasks: list[SyncTask] = []
         told: dict[str, int] = {}
+        many = 0
         for session_id, turns in groupby(found, key=lambda row: row["session_id"]):
-            rest = list(turns)
+            rest, session = list(turns), str(session_id)
             while len(rest) >= size or (rest and rest[0]["is_over"]):
                 batch, rest = rest[:size], rest[size:]
-                span = f"{batch[0]['id']}-{batch[-1]['id']}"
-                session, lane = str(session_id), str(batch[0]["address_id"])
+                span, lane = f"{batch[0]['id']}-{batch[-1]['id']}", str(batch[0]["address_id"])
                 tasks.append(SyncTask(provider=provider, session=session, turn=span, hook="sync_turn", lane=lane))
                 told[session] = rest[0]["id"] - 1 if rest else batch[-1]["answered_id"]
+            many += session in told
+            if len(tasks) >= PUT_AT_ONCE:
+                await self.put(tasks, told)
+                tasks, told = [], {}
         await self.put(tasks, told)
-        return len(told)
+        return many
 
     async def put_ends(self, provider: str, sessions: SessionRange) -> None:
         """Queues that sessions are over."""

@@ -27,22 +27,6 @@ async def test_it_gives_what_came_of_it_and_raises_what_was_raised() -> None:
     assert "memory guest" not in [thread.name for thread in threading.enumerate()]
 
 
-async def test_what_blocks_there_holds_up_nobody_here() -> None:
-    room, may_go = ProviderThread("guest"), threading.Event()
-
-    async def blocking() -> bool:
-        return may_go.wait(10)
-
-    task = asyncio.ensure_future(room.run(blocking))
-    async with asyncio.timeout(5):
-        for _ in range(100):
-            await asyncio.sleep(0)
-    assert not task.done()
-    may_go.set()
-    assert await task
-    await room.close()
-
-
 async def test_who_is_cancelled_here_is_cancelled_there() -> None:
     room, begun, ended = ProviderThread("guest"), threading.Event(), threading.Event()
 
