@@ -82,6 +82,11 @@ class Fact:
         return self.closed_at is None
 
     @property
+    def is_over(self) -> bool:
+        """Whether it held once; not of what another fact says in other words."""
+        return self.closed_at is not None and self.valid_to is not None
+
+    @property
     def said_at(self) -> datetime:
         return self.last_at or self.created_at
 
@@ -515,7 +520,7 @@ def _is_before(fact: Fact, rival: Fact) -> bool:
 
 def _is_better(known: Fact, fact: Fact) -> bool:
     """Whether `known`, which says the same in other words, is the one to keep."""
-    if fact.origin == "person":
+    if fact.origin == "person" or (fact.valid_from is not None and known.valid_from is None):
         return False
     is_dated = known.valid_from is not None and fact.valid_from is None
     return known.origin == "person" or known.is_pinned or is_dated

@@ -262,7 +262,7 @@ def _words(source: Message, asker: Sender) -> str:
 
 
 def _group(fact: Fact) -> str:
-    return fact.kind if fact.is_open else "over"
+    return "over" if fact.is_over else fact.kind
 
 
 def _may_change(fact: Fact, context: CommandContext) -> bool:
@@ -288,7 +288,7 @@ def _rest(text: str) -> str:
 
 
 def _surety(fact: Fact) -> str:
-    return f"I am {round(100 * fact.trust)} % sure of it." if fact.is_open else "It is no longer true."
+    return "It is no longer true." if fact.is_over else f"I am {round(100 * fact.trust)} % sure of it."
 
 
 def _button(label: str, fact: Fact, action: str = "why") -> Button:

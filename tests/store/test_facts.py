@@ -260,6 +260,8 @@ async def test_the_same_in_other_words_is_one_fact_and_can_be_parted_again(facts
     assert [one.id for one in known] == [pinned.id, also.id, heard.id], "nothing is deleted"
     assert [one.is_open for one in known] == [True, True, False], "what a person wrote or pinned stays"
     assert sum(one.said for one in known if one.is_open) == 3
+    dated = await facts.learn(replace(home("Porto", valid_from=NOON), content="I moved to Porto"))
+    assert dated.is_open, "it says more than they do"
 
 
 async def test_the_later_or_dated_telling_is_the_one_that_stays(facts: Facts) -> None:
