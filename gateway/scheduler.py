@@ -112,7 +112,7 @@ class Scheduler:
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         """The way from a cron session to the chat its job belongs to."""
-        return _Reply(self, int(address.chat_id) if address.chat_id.isdecimal() else 0, _due(reply_to or ""))
+        return _Reply(self, int(address.chat_id) if address.chat_id.isdecimal() else 0)
 
     async def reload(self) -> None:
         """Does what is due and sets the date of the next look; called whenever the rows have changed."""
@@ -153,7 +153,8 @@ class Scheduler:
             if standing is None or not standing.is_active:
                 return None
             if standing.text and standing.is_prompt:
-                entry_id = await sink.admit(_inbound(standing, due_at, now), _Reply(self, job.id, due_at))
+                reply = _Reply(self, job.id, self._lateness(due_at, now))
+                entry_id = await sink.admit(_inbound(standing, due_at, now), reply)
             elif standing.text:
                 await self._remind(standing, due_at, now)
         await self._jobs.finish(job.id, now, next_at)
@@ -165,13 +166,13 @@ class Scheduler:
 
     async def _remind(self, job: Job, due_at: datetime, now: datetime) -> None:
         key = f"job:{job.id}:{due_at.isoformat()}"
-        answer = Answer(text=texts.reminder(job.text, self.lateness(due_at, now)))
+        answer = Answer(text=texts.reminder(job.text, self._lateness(due_at, now)))
         await self._outbox.put(OutboxItem(key=key, kind="reminder", address=job.target, answer=answer, next_at=now))
         self._on_wake()
 
-    def lateness(self, due_at: datetime | None, now: datetime | None = None) -> str:
+    def _lateness(self, due_at: datetime, now: datetime) -> str:
         """``late by 2 hours``, or nothing when it is about in time."""
-        late_s = ((now or self._clock.now()) - due_at).total_seconds() if due_at is not None else 0.0
+        late_s = (now - due_at).total_seconds()
         if late_s <= self._late_after_s:
             return ""
         return f"late by {spell(late_s - late_s % 60 if late_s >= 60 else late_s)}"
@@ -193,18 +194,14 @@ class Scheduler:
 class _Reply:
     """The answer of a cron session goes to the target of its job. Nothing is shown meanwhile."""
 
-    def __init__(self, scheduler: Scheduler, job_id: int, due_at: datetime | None) -> None:
+    def __init__(self, scheduler: Scheduler, job_id: int, late: str = "") -> None:
         self._scheduler = scheduler
         self._job_id = job_id
-        self._due_at = due_at
-        self._late = scheduler.lateness(due_at)
+        self._late = late
         self._receipt: DeliveryRecord | None = None
 
     def begin(self, receipt: DeliveryRecord) -> None:
         self._receipt = receipt
-        if self._due_at is None:
-            self._due_at = _due(receipt.key)
-            self._late = self._scheduler.lateness(self._due_at)
 
     def show(self, text: str) -> None:
         return
@@ -230,12 +227,3 @@ def _inbound(job: Job, due_at: datetime, now: datetime) -> Inbound:
         sent_at=now,
         is_direct=not job.scope.is_room,
     )
-
-
-def _due(name: str) -> datetime | None:
-    """The due time at the end of a run's name (``7@2026-11-20T12:00:00+00:00``) and of its outbox item's key."""
-    try:
-        due_at = datetime.fromisoformat(name.rpartition("@")[2])
-    except ValueError:
-        return None
-    return due_at if due_at.tzinfo is not None else None

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import available_timezones
 
 from core.dates.scanner import WEEKDAYS, Clock, Phrase, Span, ordinals, words
 from core.dates.schedule import When, calendar_day, later
@@ -105,18 +105,14 @@ def _part(phrase: Phrase, when: When, today: date) -> bool:
 
 
 def _zone(phrase: Phrase, when: When, today: date) -> bool:
-    if when.zone or not when.clocks:
-        return False
-    if phrase.take("utc", "gmt"):
-        when.zone = "UTC"
-        return True
+    """``Europe/Paris``, ``UTC`` behind a clock time."""
     found = _ZONE.fullmatch(phrase.raw())
-    try:
-        when.zone = ZoneInfo(found[1]).key if found else None
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+    name = "UTC" if phrase.peek() in ("utc", "gmt") else found[1] if found else ""
+    if when.zone or not (when.clocks and name) or name not in available_timezones():
         return False
+    when.zone = name
     phrase.at += 1
-    return when.zone is not None
+    return True
 
 
 def _day(phrase: Phrase, when: When, today: date) -> bool:
@@ -147,8 +143,6 @@ def _next(phrase: Phrase, when: When, today: date) -> bool:
         phrase.take("on")
         number = phrase.ordinal() if phrase.take("the") else None
         when.day, when.is_certain = calendar_day(first.year, first.month, number or 1), number is not None
-    elif phrase.take("year"):
-        when.day, when.is_certain = date(today.year + 1, 1, 1), False
     elif (weekday := phrase.weekday()) is not None:
         when.day = monday + timedelta(days=weekday)
         # On a Wednesday "next friday" is in two days for some and in nine for others.

@@ -185,10 +185,8 @@ class When:
 
     def _by_days(self, days: int, clock: tuple[int, int], here: datetime) -> str | tuple[int, datetime]:
         weekdays = self.weekdays
-        if weekdays and days % 7:
-            raise Refused(f"That cannot repeat on weekdays. {EXAMPLES}")
-        if days > 7 and len(weekdays) > 1:
-            raise Refused("Every few weeks works with one weekday only. Make one reminder for each day.")
+        if weekdays and (days % 7 or (days > 7 and len(weekdays) > 1)):
+            raise Refused("Only every few weeks, and with one weekday, can that repeat. Make one for each day.")
         if days == 7 and not weekdays:
             self.is_certain = False
             weekdays = (here.weekday(),)
@@ -225,24 +223,17 @@ class When:
         """The three last fields of a cron line: days, months, weekdays."""
         if 12 % months:
             raise Refused("Only 1, 2, 3, 4, 6 or 12 months can repeat. Name the months in reminders of their own.")
-        named_months = self._month_field(months, here)
+        start = self.month or here.month
+        named_months = "*" if months == 1 else _joined((start - 1 + step) % 12 + 1 for step in range(0, 12, months))
         if self.nth is not None:
             weekday = "L" if self.nth < 0 else f"#{self.nth}"
             return f"* {named_months} {','.join(f'{(day + 1) % 7}{weekday}' for day in self.weekdays)}"
         days = self.month_days or ((self.month_day,) if self.month_day else ())
         is_safe = bool(days) and (bool(self.month) or max(days) <= 28)
         self.is_certain = self.is_certain and is_safe
-        return f"{self._day_field(days or (here.day,))} {named_months} *"
-
-    def _day_field(self, days: tuple[int, ...]) -> str:
-        if self.month is not None and not any(day < 0 or calendar_day(2028, self.month, day) for day in days):
-            raise Refused(f"There is no such day. {EXAMPLES}")
-        return ",".join("L" if day < 0 or (day == 31 and self.month is None) else str(day) for day in sorted(days))
-
-    def _month_field(self, months: int, here: datetime) -> str:
-        if self.month is not None or months == 12:
-            return str(self.month or here.month)
-        return "*" if months == 1 else _joined((here.month - 1 + step) % 12 + 1 for step in range(0, 12, months))
+        # The last day of a month stands for one that not every month has.
+        fields = ("L" if day < 0 or (day == 31 and not self.month) else str(day) for day in sorted(days or (here.day,)))
+        return f"{','.join(fields)} {named_months} *"
 
 
 def _future(moment: datetime, here: datetime) -> datetime:
