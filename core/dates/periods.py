@@ -10,7 +10,7 @@ import re
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from core.dates.scanner import Phrase
+from core.dates.scanner import Phrase, words
 from core.dates.schedule import calendar_day, existing, later
 
 Period = tuple[datetime, datetime | None]
@@ -29,10 +29,10 @@ _UNITS = {"hour": 0, "day": 1, "week": 7, "fortnight": 14, "month": 30, "year": 
 def read(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
     """The period that `text` names as a whole, in the wall time of `zone`; None where it names none. ``since May`` has
     no end."""
-    words = text.replace(",", " ").split(maxsplit=WORDS)
-    if not words or len(words) > WORDS:
+    typed = text.replace(",", " ").split(maxsplit=WORDS)
+    if not typed or len(typed) > WORDS:
         return None
-    phrase = Phrase(words)
+    phrase = Phrase(typed)
     try:
         wall = _Reader(phrase, now.astimezone(zone).replace(tzinfo=None, microsecond=0, fold=0), zone).stretch()
         if wall is None or not phrase.is_done:
@@ -83,14 +83,12 @@ class _Reader:
     def near(self) -> _Wall | None:
         if self.phrase.take("last night"):
             return datetime.combine(self.today - _DAY, time(18)), datetime.combine(self.today, time(6))
-        if self.phrase.take("today", "tonight", "this morning", "this afternoon", "this evening"):
+        if self.phrase.take("this morning", "this afternoon", "this evening"):
             return _day(self.today)
-        if self.phrase.take("day before yesterday"):
-            return _day(self.today - 2 * _DAY)
-        if self.phrase.take("yesterday"):
-            self.phrase.take("morning", "afternoon", "evening", "night")
-            return _day(self.today - _DAY)
-        return _day(self.today + _DAY) if self.phrase.take("tomorrow") else None
+        if (named := self.phrase.take(*words()["days"])) is None:
+            return None
+        self.phrase.take("morning", "afternoon", "evening", "night")
+        return _day(self.today + words()["days"][named] * _DAY)
 
     def running(self) -> _Wall | None:
         """``this week``, ``last month``, ``the past 3 days``, ``last friday``, ``last may``."""
@@ -102,9 +100,8 @@ class _Reader:
             return _days(_monday(self.today) + (5 if is_this else -2) * _DAY, 2)
         if unit := self.unit():
             return self.calendar(unit, 0 if is_this else 1)
-        if (count := self.count()) is not None:
-            unit = self.unit()
-            return None if unit is None or is_this else (self.back(unit, count), None)
+        if amount := self.amount():
+            return None if is_this else (self.back(*amount), None)
         if (weekday := self.phrase.weekday()) is not None:
             back = (self.today.weekday() - weekday) % 7
             return _day(self.today - (back if is_this or back else 7) * _DAY)
@@ -115,10 +112,10 @@ class _Reader:
 
     def ago(self) -> _Wall | None:
         """``3 days ago``: that day; ``2 weeks ago``, ``a month ago``: that week, that month."""
-        count = self.count()
-        unit = self.unit() if count is not None else None
-        if count is None or unit is None or not self.phrase.take("ago", "back", "before now"):
+        amount = self.amount()
+        if amount is None or not self.phrase.take("ago", "back", "before now"):
             return None
+        unit, count = amount
         return self.calendar("week", 2 * count) if unit == "fortnight" else self.calendar(unit, count)
 
     def numbers(self) -> _Wall | None:
@@ -153,10 +150,12 @@ class _Reader:
         self.phrase.take("of")
         return _month(self.phrase.year() or self.today.year - (month > self.today.month), month)
 
-    def count(self) -> int | None:
-        if self.phrase.take("couple of", "a couple of", "couple"):
-            return 2
-        return 3 if self.phrase.take("few", "a few") else self.phrase.number()
+    def amount(self) -> tuple[str, int] | None:
+        """Unit and number of ``3 days``, ``a couple of weeks``, ``few months``."""
+        few = self.phrase.take("couple of", "couple", "few", "a few")
+        count = (2 if "couple" in few else 3) if few else self.phrase.number()
+        unit = self.unit() if count is not None else None
+        return None if count is None or unit is None else (unit, count)
 
     def unit(self) -> str | None:
         unit = self.phrase.peek().removesuffix("s")

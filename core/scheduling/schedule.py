@@ -22,10 +22,6 @@ SHORTEST = timedelta(minutes=1)
 _LONGEST_CHARS = 10_000
 _FIELD = re.compile(r"[0-9A-Za-z*/,#-]{1,60}")
 _CRONLIKE = re.compile(r"[0-9*/,#L-]{1,60}")
-_MACROS = {
-    "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
-    "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
-}  # fmt: skip
 _DAY = timedelta(days=1)
 _DIGIT = re.compile(r"\d")
 _AT = re.compile(r"At (\d\d:\d\d(?:(?:,| and|, and) \d\d:\d\d)*) (.+)")
@@ -76,22 +72,14 @@ def _ruled(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
 
 
 def _cron(line: str, zone: ZoneInfo) -> Reading | None:
-    """A cron line of five fields, at the front, or with a star in it at the end."""
+    """A cron line of five fields at the front."""
     words = line.split(maxsplit=5)
-    if words[0].lower() == "cron":
-        words = line.split(maxsplit=6)[1:]
-    if words and words[0].lower() in _MACROS:
-        macro, _, text = " ".join(words).partition(" ")
-        return Reading(schedule=Schedule(zone=zone.key, cron=_MACROS[macro.lower()]), text=text, is_certain=True)
-    if _is_cron(words[:5]):
-        text = words[5] if len(words) > 5 else ""
-        # A sixth field would be the seconds of another dialect, in front.
-        is_five = not (text and _CRONLIKE.fullmatch(text.split(maxsplit=1)[0]))
-        return Reading(schedule=_checked(words[:5], zone), text=text, is_certain=is_five)
-    text, *last = line.rsplit(maxsplit=5)
-    if _is_cron(last) and "*" in "".join(last):
-        return Reading(schedule=_checked(last, zone), text=text.strip(), is_certain=True)
-    return None
+    if not _is_cron(words[:5]):
+        return None
+    text = words[5] if len(words) > 5 else ""
+    # A sixth field would be the seconds of another dialect, in front.
+    is_five = not (text and _CRONLIKE.fullmatch(text.split(maxsplit=1)[0]))
+    return Reading(schedule=_checked(words[:5], zone), text=text, is_certain=is_five)
 
 
 def _is_cron(words: list[str]) -> bool:
