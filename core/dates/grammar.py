@@ -265,25 +265,32 @@ def _nth(phrase: Phrase, when: When, *, is_every: bool = False) -> bool:
     """``first monday of every month``, ``1st and 15th of the month``, ``last day of each month``; behind "every"
     (`is_every`) also ``3rd``, ``3rd day`` and ``last friday``."""
     start = phrase.at
-    if (found := phrase.read("nth")) is None:
+    found = phrase.read("nth")
+    days = ordinals(found["days"]) if found else ()
+    if found is None or max(days) > 31:
+        phrase.at = start
         return False
-    days, is_monthly = ordinals(found["days"]), bool(found["ending"] if is_every else found["each"])
-    if max(days) <= 31 and found["weekday"] and len(days) == 1 and (is_monthly or is_every):
-        return _nth_weekday(when, days[0], words()["weekdays"][found["weekday"]], is_monthly)
-    if max(days) <= 31 and not found["weekday"]:
-        if is_monthly or (found["ending"] and len(days) > 1):
-            when.month_days, when.is_certain = days, when.is_certain and is_monthly
-            return True
-        if is_every and days[0] > 0:
-            phrase.at = start + 1 + found[0].startswith("the ")
-            if _every_nth(phrase, when, days[0]):
-                return True
-            # "Every third time" is no day of the month.
-            if found["days"][0].isdigit():
-                when.month_days, phrase.at = days, start + len(found[0].split())
-                return True
+    is_monthly = bool(found["ending"] if is_every else found["each"])
+    if found["weekday"]:
+        weekday = words()["weekdays"][found["weekday"]]
+        return len(days) == 1 and (is_monthly or is_every) and _nth_weekday(when, days[0], weekday, is_monthly)
+    if is_monthly or (found["ending"] and len(days) > 1):
+        when.month_days, when.is_certain = days, when.is_certain and is_monthly
+        return True
     phrase.at = start
-    return False
+    return is_every and _every_ordinal(phrase, when, found, days)
+
+
+def _every_ordinal(phrase: Phrase, when: When, found: re.Match[str], days: tuple[int, ...]) -> bool:
+    """``every 3rd day``, ``every 1st and 15th``; "every third time" is no day of the month."""
+    start = phrase.at
+    phrase.at += 1 + found[0].startswith("the ")
+    if days[0] > 0 and _every_nth(phrase, when, days[0]):
+        return True
+    is_number = found["days"][0].isdigit()
+    when.month_days = days if is_number else ()
+    phrase.at = start + len(found[0].split()) * is_number
+    return is_number
 
 
 def _nth_weekday(when: When, number: int, weekday: int, is_monthly: bool) -> bool:
