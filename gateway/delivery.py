@@ -25,7 +25,6 @@ from gateway.supervisor import contained
 
 TRIES = 12
 TRIES_OF_MEMORY = 60  # what a memory service is to be told loses nothing by being two days late
-PATIENCE_S = 5.0  # how long an answer waits for another one that is being delivered to its address
 _LONGEST_WAIT = timedelta(hours=1)
 Write = Callable[[], Awaitable[object]]
 
@@ -60,15 +59,14 @@ class _Record:
 class Delivery:
     """Inbox and outbox as the router and the outbox worker use them."""
 
-    def __init__(self, inbox: Inbox, outbox: Outbox, clock: Clock, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, inbox: Inbox, outbox: Outbox, clock: Clock) -> None:
         self.inbox = inbox
         self._outbox = outbox
         self._clock = clock
-        self._patience_s = patience_s
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """The lock of each address that something is being delivered to, and of those that wait for it."""
-        self._left: dict[str, set[str]] = {}
-        """By address: the keys left to the worker, who is called whenever something before them has been sent."""
+        self._left: dict[str, str] = {}
+        """Keys left to the worker, who is called whenever something else has been sent to their address."""
         self._records: WeakValueDictionary[str, _Record] = WeakValueDictionary()
         """By key of what is being delivered: what was posted is stored as the delivery ends, at the latest."""
         self._unwritten: deque[Write] = deque()
@@ -123,19 +121,13 @@ class Delivery:
         if is_once or (outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address)):
             return await self._send(outbox_item, reply, answer, is_once=True)
         address = outbox_item.address.key
-        lock = self._locks.setdefault(address, asyncio.Lock())
-        if await self._is_free(lock):
-            try:
-                if not await self._is_behind(outbox_item):
-                    return await self._send(outbox_item, reply, answer)
-            finally:
-                lock.release()
-                left = self._left.get(address, set())
-                left.discard(outbox_item.key)
-                if left:
+        async with self._locks.setdefault(address, asyncio.Lock()):
+            if not await self._is_behind(outbox_item):
+                is_sent = await self._send(outbox_item, reply, answer)
+                self._left.pop(outbox_item.key, None)
+                if address in self._left.values():
                     self.on_due()
-                else:
-                    self._left.pop(address, None)
+                return is_sent
         await self._leave(outbox_item, reply, answer)
         return False
 
@@ -192,7 +184,7 @@ class Delivery:
 
     async def _leave(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:
         """The worker may take an answer only once its reply has ended and all its messages are recorded."""
-        self._left.setdefault(outbox_item.address.key, set()).add(outbox_item.key)
+        self._left[outbox_item.key] = outbox_item.address.key
         try:
             with contained():
                 await reply.abandon()
@@ -201,13 +193,6 @@ class Delivery:
         left = replace(outbox_item, answer=answer, next_at=self._clock.now())
         await self._write(partial(self._outbox.put, left, is_own=True))
         self.on_due()
-
-    async def _is_free(self, lock: asyncio.Lock) -> bool:
-        try:
-            async with asyncio.timeout(self._patience_s):
-                return await lock.acquire()
-        except TimeoutError:
-            return False
 
     async def _is_behind(self, outbox_item: OutboxItem) -> bool:
         try:

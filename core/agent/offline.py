@@ -6,7 +6,6 @@ same tools. Takes a reminder or a note only where the wording leaves no doubt.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import tomllib
@@ -108,16 +107,13 @@ class Offline:
     def _answer(self, messages: Sequence[Json], text: str, name: str, result: str, is_error: bool) -> Completion:
         if name != "session_search" or is_error:
             return _text((result.strip() or "Done.") if not is_error else f"I could not do that: {result}")
-        sessions = _sessions(result)
         wanted = _terms(text)
-        found = [self._passage(session, wanted) for session in (sessions or ())[:PASSAGES]]
+        found = [self._passage(session, wanted) for session in json.loads(result)["sessions"]]
         passages = [passage for passage in (_seen(messages, text), *found) if passage][:PASSAGES]
         if passages:
             passages.insert(0, FOUND)
         if known := _known(messages):
             passages.insert(0, "\n".join(["This is what I know:\n", *known]))
-        if not passages and sessions is None:
-            return _text(f"I could not look that up: the search gave nothing that I can read. ({self._reason}.)")
         if not passages:
             return _text(
                 f"I found nothing about that in what was said before. ({self._reason}; I can only look things up.)"
@@ -125,18 +121,14 @@ class Offline:
         return _text("\n\n".join([*passages, f"_{self._reason}, so I quote._"]))
 
     def _passage(self, session: Json, wanted: set[str]) -> str:
-        """The best match of a session, quoted; empty where it is not as `core.search.rendering` writes it."""
-        try:
-            anchor = _telling(session["window"], wanted)
-            text, role, number = str(anchor["text"]).strip(), anchor["role"], session["session_id"]
-            at = datetime.fromisoformat(anchor["at"]).astimezone(self._zone)
-        except (StopIteration, KeyError, TypeError, ValueError, OverflowError):
-            return ""
-        who = "I" if role == "assistant" else _speaker(anchor)
-        title = str(session.get("title") or "")
-        is_telling = title and not text.startswith(title.rstrip("…"))
-        title = f" in “{title}”" if is_telling else ""
-        return f"{_quoted(text)}\n\n— {who}, {at:%A} {at.day} {at:%B %Y} at {at:%H:%M}{title} (session {number})"
+        """The best match of a session, quoted."""
+        anchor = _telling(session["window"], wanted)
+        at = datetime.fromisoformat(anchor["at"]).astimezone(self._zone)
+        who = "I" if anchor["role"] == "assistant" else _speaker(anchor)
+        title = session["title"] or ""
+        is_telling = title and not anchor["text"].strip().startswith(title.rstrip("…"))
+        where = f"{f' in “{title}”' if is_telling else ''} (session {session['session_id']})"
+        return f"{_quoted(anchor['text'])}\n\n— {who}, {at:%A} {at.day} {at:%B %Y} at {at:%H:%M}{where}"
 
 
 def _speaker(item: Json) -> str:
@@ -171,23 +163,15 @@ def _share(text: str, wanted: set[str]) -> float:
 def _telling(window: Sequence[Json], wanted: set[str]) -> Json:
     """The best match; where that is an earlier question, what a person stated around it, if it fits."""
     anchor = next(item for item in window if item["is_anchor"])
-    if not _is_question(str(anchor["text"])):
+    if not _is_question(anchor["text"]):
         return anchor
-    stated = [item for item in window if item["role"] == "user" and not _is_question(str(item["text"]))]
-    best = max(stated, key=lambda item: _share(str(item["text"]), wanted), default=anchor)
-    return best if _share(str(best["text"]), wanted) >= 0.5 else anchor
+    stated = [item for item in window if item["role"] == "user" and not _is_question(item["text"])]
+    best = max(stated, key=lambda item: _share(item["text"], wanted), default=anchor)
+    return best if _share(best["text"], wanted) >= 0.5 else anchor
 
 
 def _quoted(text: str) -> str:
     return "\n".join(f"> {line}" for line in text.strip().splitlines()[:12])
-
-
-def _sessions(result: str) -> list[Any] | None:
-    try:
-        sessions = json.loads(result)["sessions"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return sessions if isinstance(sessions, list) else None
 
 
 def _utterances(message: Json) -> list[tuple[str, str]]:
@@ -237,11 +221,10 @@ def _known(messages: Sequence[Json]) -> list[str]:
     for block in messages[-1]["content"]:
         if block.get("tool_use_id") not in asked or block.get("is_error"):
             continue
-        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
-            for fact in json.loads(str(block.get("content")))["facts"]:
-                who = f"{fact['who']}: " if fact.get("who") else ""
-                when = fact["when"] or f"said on {fact['said_on']}"
-                lines.append(f"- {who}{str(fact['content']).rstrip(' .')} ({when})")
+        for fact in json.loads(block["content"])["facts"]:
+            who = f"{fact['who']}: " if fact.get("who") else ""
+            when = fact["when"] or f"said on {fact['said_on']}"
+            lines.append(f"- {who}{fact['content'].rstrip(' .')} ({when})")
     return lines[:PASSAGES]
 
 

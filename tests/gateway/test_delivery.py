@@ -103,21 +103,6 @@ async def test_an_answer_waits_for_the_one_that_is_just_being_painted(room: Mail
     assert room.telegram.said[1:] == [("1", "a"), ("1", "b")]
 
 
-async def test_one_that_waited_too_long_is_left_to_the_courier_who_is_called_in_time(tmp_path: Path) -> None:
-    gate = asyncio.Event()
-    async with open_mailroom(tmp_path, patience_s=0.02) as room, room.working(), asyncio.TaskGroup() as turns:
-        room.telegram.stage("1", gate)
-        first, second = await room.drafted("a"), await room.drafted("b")
-        turns.create_task(room.answer(first))
-        await room.watch.until(lambda: any(reply.is_finishing for _, reply in room.telegram.replies))  # type: ignore[attr-defined]
-        late = await room.answer(second)
-        assert late.is_abandoned
-        assert room.telegram.said == []
-        gate.set()
-        await room.watch.until(lambda: room.outbox.ends == [("a", "done"), ("b", "done")])
-        assert room.telegram.said == [("1", "a"), ("1", "b")]
-
-
 async def test_live_and_carried_never_paint_at_one_address_together(room: Mailroom) -> None:
     gate = asyncio.Event()
     room.telegram.stage("1", gate)
