@@ -258,9 +258,9 @@ async def test_what_was_said_in_this_conversation_is_quoted_with_its_time() -> N
 async def test_an_earlier_question_is_no_answer() -> None:
     said = turn("Ana's birthday is on 3 May.")
     for earlier in (turn("What is the birthday of Ana?"), turn("Ana's birthday?")):
-        text = (
-            await complete(said, answer("ok"), earlier, answer("…"), turn("When is Ana's birthday?"), *searched('{"sessions": []}'))
-        ).text
+        question = turn("When is Ana's birthday?")
+        found = searched('{"sessions": []}')
+        text = (await complete(said, answer("ok"), earlier, answer("…"), question, *found)).text
         assert "> Ana's birthday is on 3 May." in text
     together = await complete(turn("My sister?", "When is her birthday, my sister?"), *searched('{"sessions": []}'))
     assert together.text.startswith("I found nothing")
