@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.test_home_upgrade import COMMAND, ROOT, environment, mneme, unpacked
+from tests.end_to_end.test_home_upgrade import COMMAND, ROOT, environment, unpacked
+from tests.fixtures.command_line import good
 
 pytestmark = pytest.mark.slow
 
@@ -25,11 +26,10 @@ def checked(home: Path, seed: str, *options: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("variant", ["home", "home_wal"])
-@pytest.mark.parametrize("seed", ["0", "1", "31337"])
+@pytest.mark.parametrize(("variant", "seed"), [("home", "0"), ("home_wal", "1"), ("home", "31337")])
 def test_an_upgraded_home_is_healthy_whatever_the_hash_seed(tmp_path: Path, variant: str, seed: str) -> None:
     home = unpacked(tmp_path, variant)
-    mneme(home, "chat", stdin="/status\n")
+    good(home, "chat", stdin="/status\n")
     wrong = [line for line in checked(home, seed).splitlines() if line.startswith("wrong")]
     assert [line for line in wrong if "memory diary" not in line] == []
 
@@ -43,7 +43,7 @@ def test_what_one_seed_has_built_another_finds_right(tmp_path: Path) -> None:
 def test_a_memory_service_written_for_the_version_before_still_works(tmp_path: Path) -> None:
     """The plugin is the whole example of the README of 6540fd2, which people have copied."""
     home = unpacked(tmp_path, "home")
-    said = mneme(home, "memory", "providers")
+    said = good(home, "memory", "providers")
     assert "diary: on" in said
     assert "cannot be used" not in said
 
@@ -51,5 +51,5 @@ def test_a_memory_service_written_for_the_version_before_still_works(tmp_path: P
 def test_every_option_of_the_version_before_is_understood(tmp_path: Path) -> None:
     home = unpacked(tmp_path, "home")
     assert "right  settings" in checked(home, "0")
-    usage = json.loads(mneme(home, "usage", "--json"))
+    usage = json.loads(good(home, "usage", "--json"))
     assert usage["currency"] == "EUR "

@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from tests.fixtures.bot_api import BotApi
+from tests.fixtures.command_line import good
 
 pytestmark = pytest.mark.slow
 
@@ -41,25 +42,10 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "MNEME_HOME": str(home), **more}
 
 
-def mneme(home: Path, *arguments: str, stdin: str = "") -> str:
-    """What a command says on standard output; it must end well."""
-    done = subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=ROOT,
-        env=environment(home),
-        input=stdin,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-    )
-    assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
-    return done.stdout
-
-
 def found(home: Path, queries: list[str], scope: str = "owner") -> dict[str, int | None]:
     """The best message of each query, by its id, in what a scope sees."""
     within = () if scope == "owner" else ("--scope", scope)
-    lines = mneme(home, "recall", "-", "--messages", "1", "--json", *within, stdin="\n".join(queries)).splitlines()
+    lines = good(home, "recall", "-", "--messages", "1", "--json", *within, stdin="\n".join(queries)).splitlines()
     messages = [json.loads(line).get("messages") for line in lines]
     return {query: best[0]["message_id"] if best else None for query, best in zip(queries, messages, strict=True)}
 
@@ -88,7 +74,7 @@ def unpacked(folder: Path, variant: str) -> Path:
 def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The home after it was opened once; tests only read it."""
     home = unpacked(tmp_path_factory.mktemp("upgraded"), "home_wal")
-    mneme(home, "sessions")
+    good(home, "sessions")
     return home
 
 
@@ -122,7 +108,7 @@ def test_every_row_is_kept(upgraded: Path) -> None:
 
 def test_a_home_whose_log_was_written_back_is_the_same(tmp_path: Path) -> None:
     home = unpacked(tmp_path, "home")
-    mneme(home, "sessions")
+    good(home, "sessions")
     assert_rows_kept(home)
 
 
@@ -170,28 +156,28 @@ def test_everybody_sees_what_they_saw(upgraded: Path, scope: str) -> None:
 
 
 def test_sessions_are_listed_with_their_titles(upgraded: Path) -> None:
-    listed = json.loads(mneme(upgraded, "sessions", "list", "--limit", "1000", "--json"))
+    listed = json.loads(good(upgraded, "sessions", "list", "--limit", "1000", "--json"))
     assert [session["session_id"] for session in listed] == EXPECTED["owner_sessions"]
     known = {row["session_id"]: row for sessions in EXPECTED["sessions"].values() for row in sessions}
     for session in listed:
         assert {key: session[key] for key in known[session["session_id"]]} == known[session["session_id"]]
-    shown = json.loads(mneme(upgraded, "sessions", "show", "1", "--json"))
+    shown = json.loads(good(upgraded, "sessions", "show", "1", "--json"))
     assert len(shown["messages"]) == known[1]["messages"]
 
 
 def test_notes_keep_their_text_and_their_history(upgraded: Path) -> None:
     for scope, notes in EXPECTED["notes"].items():
-        assert json.loads(mneme(upgraded, "memory", "list", "--scope", scope, "--json")) == notes
-    changes = json.loads(mneme(upgraded, "memory", "history", "--json"))
+        assert json.loads(good(upgraded, "memory", "list", "--scope", scope, "--json")) == notes
+    changes = json.loads(good(upgraded, "memory", "history", "--json"))
     assert {change["action"] for change in changes} >= {"add", "replace", "remove", "undo", "edited"}
-    pending = mneme(upgraded, "memory", "pending")
+    pending = good(upgraded, "memory", "pending")
     assert "eve@example.com" in pending
     assert "Mallory" in pending
 
 
 def test_facts_are_kept(upgraded: Path) -> None:
     for scope, facts in EXPECTED["facts"].items():
-        lines = mneme(upgraded, "facts", "--limit", "1000", "--scope", scope, "--json").splitlines()
+        lines = good(upgraded, "facts", "--limit", "1000", "--scope", scope, "--json").splitlines()
         known = {fact["id"]: fact for fact in map(json.loads, lines)}
         assert {id: (fact["content"], fact["is_pinned"]) for id, fact in known.items()} == {
             fact["id"]: (fact["content"], fact["is_pinned"]) for fact in facts
@@ -200,14 +186,14 @@ def test_facts_are_kept(upgraded: Path) -> None:
 
 def test_jobs_keep_their_times(upgraded: Path) -> None:
     for scope, jobs in EXPECTED["jobs"].items():
-        listed = json.loads(mneme(upgraded, "cron", "list", "--scope", scope, "--json"))
+        listed = json.loads(good(upgraded, "cron", "list", "--scope", scope, "--json"))
         assert [{key: job[key] for key in jobs[0]} for job in listed] == jobs
     ended = rows(upgraded, "SELECT id, text FROM jobs WHERE ended_at IS NOT NULL ORDER BY id")
     assert ended == [tuple(row) for row in EXPECTED["ended_jobs"]]
 
 
 def test_what_was_forgotten_stays_so_and_what_was_begun_is_finished(old: Path) -> None:
-    said = mneme(old, "chat", stdin="/recall marmalade cat\n")
+    said = good(old, "chat", stdin="/recall marmalade cat\n")
     assert "marmalade cat on the sofa" in said
     assert rows(old, "SELECT COUNT(*) FROM erasures WHERE done_at IS NULL") == [(0,)]
     everything = " ".join(text for (text,) in rows(old, "SELECT text FROM messages"))
