@@ -32,7 +32,7 @@ HOMES = ROOT / "tests" / "fixtures" / "homes"
 EXPECTED = json.loads((HOMES / "home_6540fd2.json").read_text(encoding="utf-8"))
 COMMAND = (sys.executable, "-m", "gateway.cli.main")
 REBUILD = ("check", "--repair")
-KILLS = 6
+KILLS = 3
 OWNER, MEMBER, OTHER = 42, 7, 8
 NOT_COUNTED = {"state_meta", "zeros", "chunks", "chunk_counts", "runs", "link_tries", "pasts"}
 """Tables of the store's own upkeep, and those that were dropped because nobody was shown them."""

@@ -1,4 +1,4 @@
-"""Twenty kills in the middle of traffic; two hundred are in tests/soak."""
+"""Eight kills in the middle of traffic; two hundred are in tests/soak."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.storm import Storm, answer_all
 from tests.fixtures.town import KEY, Town
 
-KILLS = 20
+KILLS = 8
 
 
 @pytest.mark.slow
