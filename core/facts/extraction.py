@@ -129,10 +129,10 @@ class _Item(ToldFact):
     model_config = ConfigDict(extra="ignore", strict=True)
 
     message: int
-    quote: str = ""
+    quote: str | None = None
 
     def quotes(self, row: Message) -> bool:
-        words = self.quote.casefold().split()
+        words = (self.quote or "").casefold().split()
         return bool(words) and " ".join(words) in " ".join(own_words(row.text).casefold().split())
 
 

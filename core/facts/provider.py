@@ -1,26 +1,45 @@
 """The built-in long-term memory: facts that people have stated, each with since when it holds and how sure it is.
 
 Learns after a turn from the people's own messages, recalls before the next. What is over stays, as what was so before.
+By its tools the model asks what is known and says which facts were right or wrong (`facts`), and keeps a fact that the
+person has stated (`remember_this`).
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.errors import Refused, ToolError
+from core.facts.claims import fact_of
 from core.facts.evidence import EvidenceSearch
-from core.facts.extraction import FactReader
+from core.facts.extraction import FactReader, ToldFact
 from core.facts.ranking import KnownFacts, Question
-from core.facts.tools import fact_tool, remember_this
-from core.memory.provider import MemoryProvider
+from core.guard.guard import suspicion
+from core.memory.provider import MemoryProvider, is_remembered
+from core.models.content_blocks import parsed
 from core.review.review import Review
 from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts
-from core.types import Account, Message, Session, Tool, ToolContext
+from core.store.notes import FACT, Author, Operation
+from core.text.names import entity_key
+from core.types import Account, Json, Message, Session, Tool, ToolContext
 
 LINES = 6
 """How many facts a turn is given at most."""
+MOST = 30
+_DESCRIPTION = (
+    "What is known for good of the person and of what they have told. mode search: facts that answer `query`. probe: "
+    "all about one name. reason: facts about all of `names` together. related: names that occur together with it. "
+    "contradict: facts that contradict each other, and what replaced what. feedback: say of fact `fact_id` whether it "
+    "was right. A fact with is_current false is over: tell it only as what was so before."
+)
 
 
 class FactsProvider(MemoryProvider):
@@ -49,8 +68,7 @@ class FactsProvider(MemoryProvider):
         pass
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        account = Account(platform=context.session.address.platform, user_id=context.sender.id)
-        found = await self._knowledge.search(Question.of(text, context.scopes, context.now, account), LINES)
+        found = await self._knowledge.search(_question(text, context), LINES)
         return [f"{_token(fact)} {self._knowledge.line_of(fact)}" for fact in found if not _is_in_sight(fact, context)]
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
@@ -81,3 +99,143 @@ def _is_in_sight(fact: Fact, context: ToolContext) -> bool:
     if context.window is None or fact.message_id is None:
         return False
     return any(first <= fact.message_id <= last for _, first, last in context.window.spans)
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    mode: Literal["search", "probe", "related", "reason", "contradict", "feedback"] = Field(
+        default="search", description="What to do."
+    )
+    query: str = Field(default="", max_length=2000, description="search: the question.")
+    names: list[str] = Field(default=[], max_length=8, description="probe, related, reason: whom or what it is about.")
+    fact_id: int = Field(default=0, description="feedback: which fact.")
+    is_right: bool | None = Field(default=None, description="feedback: whether it was right.")
+    limit: int = Field(default=10, ge=1, le=MOST, description="How many facts.")
+
+
+def fact_tool(facts: Facts, search: FactSearch, knowledge: KnownFacts) -> Tool:
+    """Returns JSON: facts, or names, or groups."""
+
+    async def run(arguments: Json, context: ToolContext) -> str:
+        asked = parsed(_Arguments, arguments)
+        result: dict[str, object]
+        if asked.mode == "feedback":
+            result = await _feedback(facts, asked, context)
+        elif asked.mode == "search":
+            if not asked.query.strip():
+                raise ToolError("query: say what to look for.")
+            found = await knowledge.search(_question(asked.query, context), asked.limit)
+            result = {"facts": [_shown(fact, knowledge) for fact in found]}
+        elif asked.mode == "contradict":
+            result = await _contradictions(search, knowledge, asked, context)
+        else:
+            result = await _about(search, knowledge, asked, context)
+        return json.dumps(result, ensure_ascii=False)
+
+    return Tool(name="facts", description=_DESCRIPTION, schema=_Arguments.model_json_schema(), run=run, is_quote=True)
+
+
+async def _about(
+    search: FactSearch, knowledge: KnownFacts, asked: _Arguments, context: ToolContext
+) -> dict[str, object]:
+    keys = [key for name in (asked.names or [asked.query]) if (key := entity_key(name))]
+    if not keys:
+        raise ToolError("names: say whom or what it is about.")
+    if asked.mode == "related":
+        near = await search.related(keys, context.scopes, asked.limit)
+        return {"names": [{"name": name, "facts": count} for name, count in near]}
+    found = await search.of_entities(keys if asked.mode == "reason" else keys[:1], context.scopes, asked.limit)
+    return {"facts": [_shown(fact, knowledge) for fact in found]}
+
+
+async def _contradictions(
+    search: FactSearch, knowledge: KnownFacts, asked: _Arguments, context: ToolContext
+) -> dict[str, object]:
+    """Open facts that contradict each other; with a query also how what it asks for has changed."""
+    groups: list[Sequence[Fact]] = list(await search.conflicts(context.scopes, asked.limit))
+    if asked.query.strip():
+        found = await knowledge.search(_question(asked.query, context), 3)
+        for attribute in dict.fromkeys(fact.attribute for fact in found if fact.attribute):
+            changed = await search.replaced(attribute, context.scopes, asked.limit)
+            if len(changed) > 1:
+                groups.insert(0, changed)
+    return {"groups": [[_shown(fact, knowledge) for fact in group] for group in groups]}
+
+
+def _question(text: str, context: ToolContext) -> Question:
+    return Question.of(text, context.scopes, context.now, _asker(context))
+
+
+def _asker(context: ToolContext) -> Account:
+    return Account(platform=context.session.address.platform, user_id=context.sender.id)
+
+
+async def _feedback(facts: Facts, asked: _Arguments, context: ToolContext) -> dict[str, object]:
+    if asked.is_right is None:
+        raise ToolError("is_right: say true or false.")
+    by = Author(account=_asker(context), message_id=context.message_id)
+    known = await facts.find(asked.fact_id, context.scopes)
+    if known is not None and known.scope.is_room and known.account != by.account:
+        raise ToolError("fact_id: in a room only who said it judges a fact; the owner does with `/memory wrong`.")
+    fact = await facts.feedback(asked.fact_id, context.scopes, asked.is_right, by)
+    if fact is None:
+        raise ToolError(f"fact_id: there is no fact {asked.fact_id}.")
+    return {"fact_id": fact.id, "trust": round(fact.trust, 2)}
+
+
+def _shown(fact: Fact, knowledge: KnownFacts) -> dict[str, object]:
+    shown: dict[str, object] = {
+        "fact_id": fact.id,
+        "content": fact.content,
+        "is_current": fact.is_open,
+        "when": ", ".join(knowledge.span(fact)),
+        "said_on": knowledge.day(fact.said_at),
+        "trust": round(fact.trust, 2),
+    }
+    if fact.scope.is_room and fact.speaker:
+        shown["who"] = fact.speaker
+    return shown
+
+
+def remember_this(facts: Facts, search: EvidenceSearch, review: Review) -> Tool:
+    """What nobody in the conversation has typed, by `search`, waits in `review`."""
+
+    async def wait(content: str, reason: str, context: ToolContext) -> str:
+        author = Author(account=_asker(context), message_id=context.message_id)
+        operations = [Operation(action="add", content=content)]
+        try:
+            return await review.put_aside(context.scope, FACT, operations, author, reason)
+        except Refused as refusal:
+            raise ToolError(str(refusal)) from refusal
+
+    async def run(arguments: Json, context: ToolContext) -> str:
+        told = parsed(ToldFact, arguments)
+        if not is_remembered(context.session):
+            raise ToolError("Nobody has said anything here that could be kept: this was scheduled. Go on without it.")
+        if (reason := suspicion(told.content)) is not None:
+            return await wait(told.content, f"it contains {reason}", context)
+        evidence = await search.evidence(context)
+        found = await asyncio.to_thread(told.source, evidence)
+        if found is None:
+            return await wait(told.content, evidence.missing(told.content, told.must_be_said), context)
+        source, is_dated = found
+        claim = told.claim(source, search.zone, is_dated=is_dated)
+        fact = fact_of(claim, "model", *await search.place(source, context), source)
+        fact = await facts.learn(fact, source.text)
+        if not fact.id:
+            raise ToolError("The message that says so has just been changed or deleted. Do not keep it.")
+        return f"Fact {fact.id} is kept: “{fact.content}”."
+
+    return Tool(
+        name="remember_this",
+        description=(
+            "Keeps one fact that the person has stated or asked you to remember, to be recalled when it is asked for. "
+            "Every name and figure in it must have been typed by a person here; what you have guessed or worked out, "
+            "and what a tool or a pasted or forwarded text says, waits until the person says yes. Use `memory` instead "
+            "for the few things that every conversation needs."
+        ),
+        schema=ToldFact.model_json_schema(),
+        run=run,
+        is_quote=True,
+    )
