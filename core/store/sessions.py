@@ -260,17 +260,8 @@ def _seen(row: Row, keys: set[str]) -> Message:
 def create(connection: Connection, session: Session, ending: EndReason = "new") -> Session:
     """Opens a session and returns it with its id; the open one of the address is ended before, for `ending`.
 
-    One with `ended_at` (an import) is stored beside the open one; one whose (scope, external id) is known is returned
-    as it stands. Counters start at zero.
+    One with `ended_at` (an import) is stored beside the open one. Counters start at zero.
     """
-    scope_id = rows.ensure_scope(connection, session.scope)
-    if session.external_id is not None:
-        known = connection.execute(
-            "SELECT id FROM sessions WHERE scope_id = :scope AND external_id = :external",
-            {"scope": scope_id, "external": session.external_id},
-        ).fetchone()
-        if known is not None:
-            return _load(connection, known["id"])
     if session.ended_at is None:
         _end_open(connection, session.address, ending, session.started_at)
     if session.parent_id is not None:
@@ -278,7 +269,7 @@ def create(connection: Connection, session: Session, ending: EndReason = "new") 
     values = {
         **rows.values_of(session),
         "address": rows.ensure_address(connection, session.address),
-        "scope": scope_id,
+        "scope": rows.ensure_scope(connection, session.scope),
         "last_at": session.last_at or session.started_at,
     }
     session_id = rows.insert(connection, INSERT, values)

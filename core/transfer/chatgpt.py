@@ -13,19 +13,19 @@ from core.store.archive import Skipped, TransferRecord
 from core.transfer.formats import (
     EMPTY,
     HIDDEN,
+    SHAPELESS,
     Choices,
     Conversation,
     from_seconds,
+    json_values,
     listed,
     mapping,
-    read_conversations,
     text_of,
 )
 from core.types import Address, Role
 
 ABANDONED = "messages that were edited away or answered anew"
 
-_KEYS = ("mapping", "current_node", "conversation_id", "id", "title", "create_time")
 _READERS = ("all", "python")
 _DOCUMENTS = "canmore."
 """Recipients whose messages a person sees: everybody, code that was run, documents that were written."""
@@ -35,7 +35,11 @@ _MEDIA = ("image", "audio", "video")
 
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Everything in the file; `title` is the file's, for errors."""
-    return read_conversations(stream, title, _KEYS, dict, lambda conversation: _conversation(conversation, choices))
+    for _, conversation in json_values(stream, title, {"item"}):
+        if isinstance(mapping(conversation).get("mapping"), dict):
+            yield from _conversation(conversation, choices)
+        else:
+            yield Skipped(reason=SHAPELESS)
 
 
 def _conversation(values: dict[str, Any], choices: Choices) -> Iterator[TransferRecord | Skipped]:

@@ -16,9 +16,9 @@ from core.transfer.formats import (
     Choices,
     Conversation,
     from_text,
+    json_values,
     listed,
     mapping,
-    read_conversations,
     text_of,
 )
 from core.types import Address, Role
@@ -26,13 +26,16 @@ from core.types import Address, Role
 LONG = "attachments of which only the beginning was taken"
 
 ATTACHMENT_CHARS = 100_000
-_KEYS = ("chat_messages", "uuid", "name", "created_at")
 _ROLES: dict[str, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Everything in the file; `title` is the file's, for errors."""
-    return read_conversations(stream, title, _KEYS, list, lambda conversation: _conversation(conversation, choices))
+    for _, conversation in json_values(stream, title, {"item"}):
+        if isinstance(mapping(conversation).get("chat_messages"), list):
+            yield from _conversation(conversation, choices)
+        else:
+            yield Skipped(reason=SHAPELESS)
 
 
 def _conversation(values: dict[str, Any], choices: Choices) -> Iterator[TransferRecord | Skipped]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
@@ -266,27 +266,6 @@ def json_values(
         if place == at and event not in ("start_map", "start_array", "map_key"):
             yield at, builder.value
             builder = None
-
-
-def read_conversations(
-    stream: BinaryIO,
-    title: str,
-    keys: Sequence[str],
-    shape: type,
-    read: Callable[[dict[str, Any]], Iterator[TransferRecord | Skipped]],
-) -> Iterator[TransferRecord | Skipped]:
-    """What `read` makes of each conversation, one in memory at a time. They are a list, under "conversations", or a
-    single one with these keys; the first key has the messages of one, in this shape."""
-    single: dict[str, Any] = {}
-    messages = keys[0]
-    for place, value in json_values(stream, title, {"item", "conversations.item", *keys}):
-        if place in keys:
-            single[place] = value
-        else:
-            has_messages = isinstance(value, dict) and isinstance(value.get(messages), shape)
-            yield from read(value) if has_messages else [Skipped(reason=SHAPELESS)]
-    if messages in single:
-        yield from read(single)
 
 
 class _MendedJson:

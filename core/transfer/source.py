@@ -32,12 +32,12 @@ _READERS: dict[str, Callable[[BinaryIO, str, Choices], Iterator[TransferRecord |
     "lines": read_lines,
 }
 _SHAPES = {
-    ("mapping", "start_map"): "chatgpt",
-    ("chat_messages", "start_array"): "claude",
+    ("item.mapping", "start_map"): "chatgpt",
+    ("item.chat_messages", "start_array"): "claude",
     ("chats", "start_map"): "telegram",
     ("left_chats", "start_map"): "telegram",
 }
-"""The kind of a JSON document by the first of these, in it or in one of its conversations."""
+"""The kind of a JSON document by the first of these in it."""
 _HEAD_BYTES = 4096
 _LINE_BYTES, _LINES, _ITEMS = 1 << 20, 20, 5
 _TAKEN = (
@@ -159,12 +159,11 @@ def _document_kind(stream: BinaryIO, title: str) -> str | None:
     """The kind of a JSON document by its first items; None for an unknown one."""
     items, has_id = 0, False
     for place, event, _ in json_events(stream, title):
-        if place in ("item", "conversations.item") and event not in ("map_key", "end_map", "end_array"):
+        if place == "item" and event not in ("map_key", "end_map", "end_array"):
             items += 1
             if items > _ITEMS:
                 return None
-        inner = place.removeprefix("conversations.").removeprefix("item.")
-        if kind := _SHAPES.get((inner, event)):
+        if kind := _SHAPES.get((place, event)):
             return kind
         has_id = has_id or place == "id"
         if has_id and (place, event) == ("messages", "start_array"):

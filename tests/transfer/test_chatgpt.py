@@ -110,13 +110,6 @@ def test_a_message_without_a_time_has_that_of_the_one_before() -> None:
     assert (taken, skipped) == ([], {TIMELESS: 1})
 
 
-def test_a_wrapped_list_and_a_single_conversation_are_read_too() -> None:
-    one = chatgpt_conversation([chatgpt_node("1", "root", text="hello")], "1", title=None)
-    for export in ([one], {"conversations": [one]}, one):
-        (line,), _ = read(export)
-        assert (line.text, line.title) == ("hello", None)
-
-
 def test_odd_shapes_never_break_the_rest() -> None:
     good = chatgpt_conversation([chatgpt_node("1", "root", text="hello")], "1")
     odd = chatgpt_conversation([], "1", mapping={"1": "x", "2": {"message": {"content": 5, "author": "me"}}})
