@@ -7,7 +7,6 @@ is cut, and left out where it looks wrong.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import re
 import threading
@@ -25,7 +24,7 @@ import structlog
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
 from core.guard.fence import neutralise
 from core.guard.guard import suspicion
-from core.memory.provider import MemoryProvider, implements, is_remembered
+from core.memory.provider import MemoryProvider, awaited, implements, is_remembered
 from core.ports import Clock
 from core.text.sanitize import on_one_line
 from core.types import Json, Message, Scope, Session, Tool, ToolContext
@@ -395,8 +394,7 @@ class ProviderThread:
 
         async def work() -> T:
             try:
-                answer = call()
-                return await answer if inspect.isawaitable(answer) else answer
+                return await awaited(call())
             except Exception:
                 raise
             except BaseException as error:

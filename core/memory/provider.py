@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from core.errors import ToolError
 from core.store.notes import NoteChange
 from core.types import Json, Message, Scope, Session, Tool, ToolContext
 
+T = TypeVar("T")
 Mode = Literal["hybrid", "context", "tools"]
 """context: it is asked before a turn. tools: the model has its tools. hybrid: both."""
 
@@ -95,9 +97,9 @@ class MemoryProvider(ABC):
 
     async def call_tool(self, name: str, arguments: Json, context: ToolContext) -> str:
         """Raises ToolError with a sentence the model can act on."""
-        for tool in await self.tools():
+        for tool in await awaited(self.tools()):
             if tool.name == name:
-                return await tool.run(arguments, context)
+                return await awaited(tool.run(arguments, context))
         raise ToolError(f"There is no tool {name}.")
 
     async def on_start(self) -> None:
@@ -128,6 +130,11 @@ class MemoryProvider(ABC):
 
     async def shutdown(self) -> None:
         """Closes what is open."""
+
+
+async def awaited(answer: Awaitable[T]) -> T:
+    """What a hook answers, whether it is async or a plain function."""
+    return await answer if inspect.isawaitable(answer) else answer
 
 
 def implements(provider: MemoryProvider, hook: str) -> bool:

@@ -15,7 +15,7 @@ from core.memory.provider import Forgotten
 from core.types import Address, Scope
 from gateway.services import chosen
 from tests.fixtures.corridor import open_corridor
-from tests.fixtures.remembrance import PLUGINS, plugged, remembrance
+from tests.fixtures.remembrance import ANA, PLUGINS, plugged, remembrance
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 GOOD = (PLUGINS / "diary.py").read_text(encoding="utf-8")
@@ -200,11 +200,15 @@ def test_its_name_may_be_a_property(home: Path) -> None:
 
 async def test_its_hooks_need_not_be_async(home: Path) -> None:
     (home / "plugins").mkdir()
-    (home / "plugins" / "diary.py").write_text(GOOD.replace("async def", "def"))
+    hook = "\n    def tools(self):\n        return [tool('read_day')]\n"
+    text = GOOD.replace("Session, ToolContext", "Session, Tool, ToolContext") + hook + TOOLS
+    (home / "plugins" / "diary.py").write_text(text.replace("async def", "def"))
     async with remembrance(home, [Plugins(home).made("diary", {}, {})]) as one, one.working():
         await one.turn("My dog is called Rex.")
         await one.carried(1)
         assert await one.recalled("what of the dog called Rex?") == ["diary:d1 'My dog is called Rex.'"]
+        (tool,) = await one.memory.tools()
+        assert await tool.run({"day": "Monday"}, await one.context(ANA)) == "the diary says: Monday"
 
 
 def test_two_providers_in_a_file_are_one_too_many(home: Path) -> None:
