@@ -145,7 +145,7 @@ def _merged(results: Sequence[SearchResults], query: SearchQuery) -> SearchResul
             replace(_joined_sessions(results, root), score=score)
             for root, score in list(roots.items())[page_of(replace(query, page=1))]
         ),
-        messages=tuple(replace(hits[id_], rank=score) for id_, score in messages.items())[: max(0, query.messages)],
+        messages=tuple(hits[id_]._replace(rank=score) for id_, score in messages.items())[: max(0, query.messages)],
         note=question.note if question.sessions or not roots else None,
     )
 

@@ -30,8 +30,10 @@ LOOK_AT = 20
 """So many matches are looked at even when enough sessions are known: a session may have more than one."""
 TEND_MESSAGES = 128
 """In one step beside others, who wait for it: about 10 ms."""
+REPAIRS = 2
+"""Of an index that lost a table SQLite repairs what it still holds in memory first."""
 STEPS_BEFORE_SEARCH = 10
-"""A search that meets a damaged index, or one far behind, does so much of the work before it answers without."""
+"""A search that meets chunks far behind takes in so much before it answers without the rest."""
 
 
 class HistorySearch(Protocol):
@@ -87,18 +89,15 @@ class Recall:
         return rendering.nothing(words, is_typed=is_typed, is_limited=is_limited, is_wider=bool(wider.sessions))
 
     async def _discover(self, query: SearchQuery) -> SearchResults:
-        """By the indexes; where they are stale or damaged, again after as much repair as a person waits for; then by a
-        scan."""
+        """By the indexes; where they are stale, damaged or far behind, again after they were brought up to date."""
         if (found := await self._indexed(query, may_wait=True)) is not None:
             return found
-        with contextlib.suppress(StoreError):
-            await self._repair()
-            for _ in range(STEPS_BEFORE_SEARCH):
-                if not await self._worked(chunk_index.advance):
-                    break
-        if (found := await self._indexed(query, may_wait=False)) is not None:
-            return found
-        return await self._database.read(lambda connection: _scanned(connection, query))
+        for _ in range(REPAIRS):
+            with contextlib.suppress(StoreError):
+                await self._repair()
+            if (found := await self._indexed(query, may_wait=False)) is not None:
+                return found
+        return SearchResults(query=query.text, shape="discovery", sessions=(), note=rendering.DAMAGED)
 
     async def _indexed(self, query: SearchQuery, may_wait: bool) -> SearchResults | None:
         try:
@@ -107,13 +106,17 @@ class Recall:
             return None
 
     async def _repair(self) -> None:
-        if not await self._database.read(index_maintenance.is_stale):
-            if await self._database.read(_is_far_behind) or not await self._database.write(index_maintenance.wrong):
-                return
+        is_stale, is_behind = await self._database.read(
+            lambda connection: (index_maintenance.is_stale(connection), _is_far_behind(connection))
+        )
+        if not is_stale and not is_behind and await self.verify():
             await self._database.write(index_maintenance.flag)
+            is_stale = True
+        while is_stale:
+            is_stale = bool(await self._database.write(index_maintenance.rebuild))
         for _ in range(STEPS_BEFORE_SEARCH):
-            if not await self._database.write(index_maintenance.rebuild):
-                return
+            if not await self._worked(chunk_index.advance):
+                break
 
     async def tend(self) -> bool:
         """One small step of upkeep (rebuild, take in new messages, merge); True while there is more to do."""
@@ -184,12 +187,6 @@ def _discovered(connection: Connection, query: SearchQuery, may_wait: bool) -> S
         matches = _enough(index.find(plan), query)
     notes = [note, rendering.respelled(found.corrected), rendering.WEAK if found.is_weak else None]
     return results.discovery(passages, query, matches, plan, rendering.joined(notes) if matches else None, found.scores)
-
-
-def _scanned(connection: Connection, query: SearchQuery) -> SearchResults:
-    plan = any_of(asked_for(query.text))
-    found = _enough(TextIndex(connection, query).scan(plan.terms), query) if plan.terms else []
-    return results.discovery(Passages(connection, query), query, found, plan, rendering.DAMAGED)
 
 
 def _latest(connection: Connection, query: SearchQuery) -> SearchResults:

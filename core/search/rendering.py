@@ -220,7 +220,7 @@ LOOSE = "No message has all of that; these have some of the words, best first."
 UNTYPED = "That could not be searched as typed; these have some of the words, best first."
 LAST_PAGE = "There are more, but this is the last page: add words or filters."
 WORDLESS = "There is no word, number or emoji in that to search for."
-DAMAGED = "The search index is being rebuilt; until then this is a plain scan, and less well ordered."
+DAMAGED = "The search index is damaged or being rebuilt. Ask again in a minute; `mneme check` tells more."
 WEAK = "Even the best of them matches weakly, so it may be about something else."
 _WORDS_SHOWN, _CHARS_SHOWN = 6, 60
 

@@ -156,7 +156,7 @@ def _shortened(found: FoundSession, limit_chars: int) -> FoundSession:
             return item
         place = text.find(marked[1]) if item.is_anchor and marked else -1
         start, end = excerpt(text, [(place, place + len(marked[1]))] if marked and place >= 0 else [], width)
-        return replace(item, text=(CUT if start > 0 else "") + text[start:end] + (CUT if end < len(text) else ""))
+        return item._replace(text=(CUT if start > 0 else "") + text[start:end] + (CUT if end < len(text) else ""))
 
     return replace(
         found,

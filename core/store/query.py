@@ -87,8 +87,7 @@ class SearchQuery:
     payer: Payer = NOBODY
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(NamedTuple):
     """One matching message; higher `rank` is better. In `snippet` the match stands between ``>>>`` and ``<<<``."""
 
     message_id: int
@@ -101,8 +100,7 @@ class Hit:
     link: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownMessage:
+class ShownMessage(NamedTuple):
     """One message as shown around a hit."""
 
     message_id: int

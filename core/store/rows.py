@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -291,7 +291,8 @@ def visible(column: str = "sessions.scope_id") -> str:
     return f"{column} IN (SELECT id FROM scopes WHERE {in_list('key', 'scopes')})"
 
 
-def scope_parameter(scopes: Iterable[Scope]) -> str:
+@lru_cache(maxsize=256)
+def scope_parameter(scopes: frozenset[Scope]) -> str:
     """The value of ``:scopes``.
 
     A key with a NUL is left out: SQLite's JSON reader ends a string there, which would make it another scope's key.

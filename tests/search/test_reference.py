@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from core.search import recall
 from core.store.sqlite import text_index
 from tests.fixtures.plots import Tale, Wish, questions, tales, typed_wishes, wordless, words_of_any_kind
 from tests.fixtures.referee import judge_damaged, judge_often, judge_question, judge_typed, judge_wordless
@@ -95,10 +94,3 @@ async def test_without_words_all_is_shown_in_order(tale: Tale) -> None:
 @given(MIXED, st.sampled_from(DAMAGES))
 async def test_damage_costs_no_answer(tale: Tale, damage: str) -> None:
     await compare_damaged(tale, damage)
-
-
-@QUICK
-@given(MIXED)
-async def test_a_scan_finds_all(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
-    monkeypatch.setattr(recall, "STEPS_BEFORE_SEARCH", 0)
-    await compare_damaged(tale, STALE)

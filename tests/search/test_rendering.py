@@ -81,15 +81,15 @@ def test_json_has_the_documented_shape() -> None:
 
 
 def test_links_stand_where_there_are_any() -> None:
-    window = (replace(_item(1, "x"), link="https://t.me/c/1/1"), _item(2, "y"))
-    found = replace(FOUND, matches=(replace(HIT, link="https://t.me/c/1/3"),), window=window)
+    window = (_item(1, "x")._replace(link="https://t.me/c/1/1"), _item(2, "y"))
+    found = replace(FOUND, matches=(HIT._replace(link="https://t.me/c/1/3"),), window=window)
     (session,) = to_json(replace(FINDINGS, sessions=(found,)))["sessions"]
     assert session["matches"][0]["link"] == "https://t.me/c/1/3"
     assert [entry.get("link") for entry in session["window"]] == ["https://t.me/c/1/1", None]
 
 
 def test_ids_of_another_system_and_notes_stand_beside() -> None:
-    found = replace(FOUND, session=replace(SESSION, external_id="s1"), matches=(replace(HIT, external_id="m1"),))
+    found = replace(FOUND, session=replace(SESSION, external_id="s1"), matches=(HIT._replace(external_id="m1"),))
     result = to_json(replace(FINDINGS, sessions=(replace(found, preview="p"),), messages=(), note="Said so."))
     session = result["sessions"][0]
     assert (session["external_session"], session["preview"], session["matches"][0]["external_id"]) == ("s1", "p", "m1")
@@ -104,7 +104,7 @@ def test_markdown_shows_title_time_and_the_match_in_bold() -> None:
 
 
 def test_a_card_has_the_link_of_each_match_and_the_summary() -> None:
-    linked = replace(HIT, snippet="see &lt; https://x.org/a_b >>>C++<<<", link="https://t.me/c/5/6/7")
+    linked = HIT._replace(snippet="see &lt; https://x.org/a_b >>>C++<<<", link="https://t.me/c/5/6/7")
     found = replace(FOUND, matches=(HIT, linked, HIT), summary="They took it.\n\n- at nine\n")
     _, *quoted, blank, first, _, item = to_markdown(replace(FINDINGS, sessions=(found,)), UTC).splitlines()
     assert quoted == [
@@ -125,7 +125,7 @@ def test_no_cell_of_the_table_is_blank() -> None:
 def test_where_there_is_room_it_is_a_table() -> None:
     second = replace(SESSION, id=9, title=None)
     found = replace(
-        FOUND, summary="They took it.", matches=(replace(HIT, snippet="a | >>>b<<<", link="https://x.y/1"),)
+        FOUND, summary="They took it.", matches=(HIT._replace(snippet="a | >>>b<<<", link="https://x.y/1"),)
     )
     findings = replace(FINDINGS, sessions=(found, FoundSession(session=second, preview="How?")), note="Any word.")
     note, table, summary = to_markdown(findings, UTC, is_wide=True).split("\n\n", 2)
@@ -141,10 +141,10 @@ def test_where_there_is_room_it_is_a_table() -> None:
 
 def test_markdown_of_the_other_shapes() -> None:
     window = (
-        replace(_item(2, "before"), at=AT - timedelta(days=1)),
-        replace(_item(3, "take *the* ferry", is_anchor=True), link="https://t.me/c/5/7"),
+        _item(2, "before")._replace(at=AT - timedelta(days=1)),
+        _item(3, "take *the* ferry", is_anchor=True)._replace(link="https://t.me/c/5/7"),
         _item(4, "after"),
-        replace(_item(5, "later"), at=AT + timedelta(days=1)),
+        _item(5, "later")._replace(at=AT + timedelta(days=1)),
     )
     scrolled = replace(FINDINGS, shape="scroll", sessions=(replace(FOUND, window=window, matches=()),))
     assert to_markdown(scrolled, UTC).splitlines() == [
@@ -203,7 +203,7 @@ def test_a_budget_cuts_long_messages_around_the_match() -> None:
     ],
 )
 def test_times_are_written_as_python_writes_them(moment: datetime) -> None:
-    found = replace(FOUND, session=replace(SESSION, started_at=moment), matches=(replace(HIT, created_at=moment),))
-    found = replace(found, window=(replace(_item(1, "at nine"), at=moment),))
+    found = replace(FOUND, session=replace(SESSION, started_at=moment), matches=(HIT._replace(created_at=moment),))
+    found = replace(found, window=(_item(1, "at nine")._replace(at=moment),))
     told = to_json(replace(FINDINGS, sessions=(found,)))["sessions"][0]
     assert {told["started_at"], told["matches"][0]["at"], told["window"][0]["at"]} == {moment.isoformat()}

@@ -123,21 +123,6 @@ class TextIndex:
             )
             yield from (MessageMatch(*row) for row in rows)
 
-    def scan(self, terms: Iterable[str]) -> Iterator[MessageMatch]:
-        """`find` without any index, for the time that one is damaged: most terms first, then the newest."""
-        statement = f"""
-            SELECT {_FIELDS}, (
-                SELECT COUNT(*) FROM json_each(:terms)
-                WHERE instr(bare(messages.text) || ' ' || bare(messages.tools), json_each.value) > 0
-            ) AS score
-            FROM messages AS hits {_JOINS} {self._places}
-            WHERE {self._conditions} AND messages.kind = 'chat' AND score > 0
-            ORDER BY score DESC, messages.id DESC LIMIT {LOOSE_ROWS}
-        """
-        plain = json.dumps([bare(clean(term.rstrip("*"))) for term in terms])
-        for row in self._connection.execute(statement, {**self._parameters, "terms": plain}):
-            yield MessageMatch(*row)
-
     def counts(self, terms: Iterable[str]) -> TermCounts:
         """In how many chunks that the query may see each of the terms stands."""
         rows = self._connection.execute(_SCOPES, {"scopes": self._parameters["scopes"]}).fetchall()
@@ -399,7 +384,7 @@ def _filters(query: SearchQuery) -> tuple[str, dict[str, Any]]:
 
 
 def _asker(query: SearchQuery) -> dict[str, Any]:
-    private = [scope for scope in query.scopes if not scope.is_room]
+    private = frozenset(scope for scope in query.scopes if not scope.is_room)
     accounts = {scope.key.partition(":")[2] for scope in private} | ({query.asker.key} if query.asker else set())
     return {"private": scope_parameter(private), "accounts": json.dumps(sorted(clean(key) for key in accounts))}
 

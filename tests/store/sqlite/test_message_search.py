@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
-from core.search import recall
 from core.search.recall import Recall
-from core.search.rendering import DAMAGED
 from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite.database import Database
 from tests.fixtures.annals import ANA, Annals
@@ -36,15 +32,3 @@ async def test_of_much_the_newest_comes_first_and_all_is_reached(database: Datab
     assert first not in _ids(await searching.recall(replace(ASK, limit=1, messages=200)))
     assert len(_ids(await searching.recall(replace(ASK, limit=1, messages=1_000)))) == 321
     assert _ids(await searching.recall(replace(ASK, sender="Eva", messages=9))) == {first}
-
-
-async def test_without_an_index_accents_do_not_matter(
-    database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    annals = Annals(database)
-    message = (await annals.session(["her résumé"]))[1]
-    await annals.execute("INSERT INTO state_meta VALUES ('index_stale', '1')")
-    monkeypatch.setattr(recall, "STEPS_BEFORE_SEARCH", 0)
-    findings = await Recall(database, clock).recall(replace(ASK, text="Resume", messages=9))
-    assert findings.note == DAMAGED
-    assert _ids(findings) == {message}

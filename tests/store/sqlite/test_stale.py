@@ -76,7 +76,7 @@ async def test_a_damaged_index_costs_no_message(tmp_path: Path, clock: SteadyClo
         assert hits == [(rows[1].id,)]
 
 
-async def test_the_flag_alone_keeps_a_rebuild_possible(database: Database, clock: SteadyClock) -> None:
+async def test_a_damaged_index_is_emptied_and_can_be_rebuilt(database: Database, clock: SteadyClock) -> None:
     conversations = Conversations(database, clock)
     made = await opened(conversations, "before")
     await database.write(
@@ -85,7 +85,7 @@ async def test_the_flag_alone_keeps_a_rebuild_possible(database: Database, clock
     async with Database.open(database.path) as other:
         await Conversations(other, clock).append([message(made.id, "after")])
     assert await database.read(index_maintenance.is_stale)
-    assert await database.read(_rows("SELECT COUNT(*) FROM messages_fts_docsize")) == [(1,)]
+    assert await database.read(_rows("SELECT COUNT(*) FROM messages_fts_docsize")) == [(0,)]
     assert await database.write(_rebuilt) == []
     assert not await database.read(index_maintenance.is_stale)
 
