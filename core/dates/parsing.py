@@ -6,14 +6,14 @@ Languages other than English are read by dateparser, at the front or the end, an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
-from functools import cache
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.dates.grammar import read as read_moment
-from core.dates.scanner import clean, words
+from core.dates.scanner import clean, pattern, words
 from core.dates.schedule import DEFAULT_HOUR, Reading, Schedule, When, existing
 
 _FRONT_WORDS = 24
@@ -141,42 +141,23 @@ _TELLING = re.compile(r"\d|[^\W\d_]{4}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]
 _ONLY_NUMBERS = re.compile(r"[\d\s.,:;/+()-]{1,60}")
 
 
-@cache
-def _clocks() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """A day and its hour, as they are written with blanks between, and without."""
-    joints = "|".join(words()["clock_joints"])
-    spaced = (
-        rf"(?P<day>.{{2,40}}?),?\ (?:(?:{joints})\ )?(?P<hour>\d{{1,2}})(?:[:.h](?P<minute>\d{{2}}))?"
-        r"\ ?(?:h|uhr|uur|часов|часа|час|heures?|horas?)?"
-    )
-    east = (
-        r"(?P<day>.{1,10}?)\ ?(?:上午|早上|中午|午前|오전|(?P<late>下午|晚上|午後|오후))?\ ?(?P<hour>\d{1,2})"
-        r"(?:[点點時时시]|:(?=\d{2}))(?:\ ?(?P<minute>\d{1,2})[分분]?|(?P<half>半|반))?"
-    )
-    return re.compile(spaced, re.IGNORECASE), re.compile(east)
-
-
 def read_foreign(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
     """The time at the front of a line, or else at its end; None where nothing looks like one or it is past."""
-    scripts = (script["languages"] for script in words()["script"] if re.search(script["letters"], line[:200]))
-    languages: list[str] = next(scripts, [])
+    scripts = words()["script"]
+    script: Mapping[str, Any] = next((one for one in scripts if re.search(one["letters"], line[:200])), {})
     here = now.astimezone(zone).replace(tzinfo=None, microsecond=0)
-    for piece, rest in _pieces(line, _is_east(languages)):
-        meant = _meant(piece.strip().rstrip(".!?。 "), languages, here) if languages else None
+    for piece, rest in _pieces(line, script.get("is_unspaced", False)) if script else ():
+        meant = _meant(piece.strip().rstrip(".!?。 ").lower(), script, here)
         if meant is not None and (moment := existing(meant, zone)) > now:
             schedule = Schedule(zone=zone.key, at=moment)
             return Reading(schedule=schedule, text=rest.strip(" \t\n,;:、，。").removeprefix("に"), is_certain=False)
     return None
 
 
-def _is_east(languages: Sequence[str]) -> bool:
-    return bool({"zh", "ja", "ko"}.intersection(languages))
-
-
-def _pieces(line: str, is_east: bool) -> Iterator[tuple[str, str]]:
+def _pieces(line: str, is_unspaced: bool) -> Iterator[tuple[str, str]]:
     """What may be the time, and the rest: the longest fronts first, then the ends."""
     fronts = [word.end() for word in re.finditer(r"\S+", line[:200])][:_MOST_WORDS][::-1]
-    for end in [*fronts, *(range(min(_MOST_SIGNS, len(line)), 1, -1) if is_east else ())]:
+    for end in [*fronts, *(range(min(_MOST_SIGNS, len(line)), 1, -1) if is_unspaced else ())]:
         yield line[:end], line[end:]
     offset = max(len(line) - 200, 0)
     for word in list(re.finditer(r"\S+", line[offset:]))[-_MOST_WORDS:]:
@@ -184,31 +165,31 @@ def _pieces(line: str, is_east: bool) -> Iterator[tuple[str, str]]:
             yield line[offset + word.start() :], line[: offset + word.start()]
 
 
-def _meant(piece: str, languages: Sequence[str], here: datetime) -> datetime | None:
+def _meant(piece: str, script: Mapping[str, Any], here: datetime) -> datetime | None:
     """The wall time that a piece means, if it is one as a whole."""
     first, _, rest = piece.partition(" ")
-    piece = rest if first.lower() in words()["day_leads"] else piece
+    piece = rest if first in words()["day_leads"] else piece
     if len(piece) > 60 or not _is_telling(piece):
         return None
-    for pattern in _clocks():
-        if found := pattern.fullmatch(piece):
+    for name in ("foreign_clock", "eastern_clock"):
+        if found := pattern(name).fullmatch(piece):
             said = found.groupdict()
             hour, minute = int(said["hour"]), 30 if said.get("half") else int(said["minute"] or 0)
             hour += 12 * (bool(said.get("late")) and hour < 12)
-            day = _guessed(said["day"], languages, here) if _is_telling(said["day"]) else None
+            day = _guessed(said["day"], script, here) if _is_telling(said["day"]) else None
             if day is not None and hour <= 23 and minute <= 59 and day.time() in (here.time(), time()):
                 return day.replace(hour=hour, minute=minute, second=0)
-    return _whole(piece, languages, here)
+    return _whole(piece, script, here)
 
 
 def _is_telling(piece: str) -> bool:
     return _TELLING.search(piece) is not None and not _ONLY_NUMBERS.fullmatch(piece)
 
 
-def _whole(piece: str, languages: Sequence[str], here: datetime) -> datetime | None:
+def _whole(piece: str, script: Mapping[str, Any], here: datetime) -> datetime | None:
     """Guesses twice, from two times of the same day: what moves along was not said."""
     other = here + timedelta(hours=7, minutes=13) * (1 if here.hour < 12 else -1)
-    first, second = _guessed(piece, languages, here), _guessed(piece, languages, other)
+    first, second = _guessed(piece, script, here), _guessed(piece, script, other)
     if first is None or second is None:
         return None
     if first - here == second - other:
@@ -220,7 +201,7 @@ def _whole(piece: str, languages: Sequence[str], here: datetime) -> datetime | N
     return first.replace(minute=0, second=0) if first.hour == second.hour else None
 
 
-def _guessed(piece: str, languages: Sequence[str], here: datetime) -> datetime | None:
+def _guessed(piece: str, script: Mapping[str, Any], here: datetime) -> datetime | None:
     """The wall time that dateparser takes a piece for, seen from the wall time `here`."""
     # It takes a tenth of a second to load, for which no other command should wait.
     import dateparser
@@ -228,11 +209,11 @@ def _guessed(piece: str, languages: Sequence[str], here: datetime) -> datetime |
     try:
         found = dateparser.parse(
             piece,
-            languages=list(languages),
+            languages=script["languages"],
             settings={
                 "RELATIVE_BASE": here,
                 "PREFER_DATES_FROM": "future",
-                "DATE_ORDER": "YMD" if _is_east(languages) else "DMY",
+                "DATE_ORDER": script.get("order", "DMY"),
             },
         )
     except (ValueError, OverflowError, TypeError, LookupError, AttributeError, RecursionError):

@@ -66,7 +66,7 @@ def words() -> Mapping[str, Any]:
 @cache
 def pattern(name: str) -> re.Pattern[str]:
     """A pattern over several words of `data/words.toml`, which names tables of words as ``%(units)s``."""
-    tables = {table: _either(entries) for table, entries in words().items() if isinstance(entries, dict)}
+    tables = {table: _either(entries) for table, entries in words().items() if table != "script"}
     return re.compile(rf"(?:{words()['patterns'][name] % tables})(?!\S)", re.VERBOSE)
 
 
