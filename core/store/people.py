@@ -173,14 +173,6 @@ class People:
 
         await self._database.write(work)
 
-    async def is_owner(self, account: Account) -> bool:
-        return await self._database.read(lambda connection: is_owners(connection, account))
-
-    async def is_admitted(self, account: Account) -> bool:
-        """Whether the account or one linked with it was approved by pairing."""
-        linked = await self._database.fetch_all(LINKED, account_values(account))
-        return any(row["admitted_at"] is not None for row in linked)
-
     async def scopes(self, scope: Scope) -> frozenset[Scope]:
         """What may be seen in `scope`: for an account the scopes of its person's accounts, for the owner's also the
         owner's own rooms; for a room the room's, for one of the owner's own the owner's. Empty for what is no scope.

@@ -95,15 +95,9 @@ VALUES (:scope, :session, :kind, :model, :at, :input, :output, :cache_read, :cac
     :missed)
 """
 _ORIGIN = """
-SELECT CASE WHEN sessions.parent_id IS NULL THEN earlier.end_reason
-    WHEN parents.end_reason = 'length' THEN 'length' ELSE 'resumed' END AS reason
-FROM sessions LEFT JOIN sessions AS parents ON parents.id = sessions.parent_id
-LEFT JOIN sessions AS earlier ON earlier.id = (
-    SELECT id FROM sessions AS others WHERE others.scope_id = sessions.scope_id
-    AND others.address_id = sessions.address_id AND others.id < sessions.id AND others.ended_at IS NOT NULL
-    ORDER BY others.last_at DESC LIMIT 1
-)
-WHERE sessions.id = :session
+SELECT earlier.end_reason AS reason FROM sessions JOIN sessions AS earlier
+ON earlier.address_id = sessions.address_id AND earlier.scope_id = sessions.scope_id AND earlier.id < sessions.id
+WHERE sessions.id = :session AND earlier.ended_at IS NOT NULL ORDER BY earlier.id DESC LIMIT 1
 """
 _ALWAYS = (-1e300, 1e300)
 

@@ -255,10 +255,11 @@ async def assert_somebodys(services: Services, key: str | None) -> None:
     scope = scope_of(key)
     access = services.settings.access
     _, platform, number = scope.key.split(":", 2)
+    account = Account(platform=platform, user_id=number)
     is_known = (
         scope in await services.people.scopes(OWN)
-        or f"{platform}:{number}" in (*access.rooms, *access.people)
-        or (not scope.is_room and await services.people.is_admitted(Account(platform=platform, user_id=number)))
+        or account.key in (*access.rooms, *access.people)
+        or (not scope.is_room and (await services.people.standing(account, scope)).is_admitted)
         or bool(await services.transcripts.recent(frozenset({scope}), 1))
     )
     if not is_known:

@@ -104,8 +104,9 @@ async def test_whoever_is_linked_with_an_account_that_becomes_the_owners_stays_b
         before = await granted(corridor, model)
         await link(corridor)
         await corridor.services.people.set_owner([OWNER, OTHER], [])
-        assert await corridor.services.people.is_owner(OTHER)
-        assert not await corridor.services.people.is_owner(MEMBER)
+        direct = Scope.account("telegram", "7")
+        assert (await corridor.services.people.standing(OTHER, direct)).is_owner
+        assert not (await corridor.services.people.standing(MEMBER, direct)).is_owner
         assert await corridor.services.people.scopes(Scope.account("telegram", "7")) == {Scope.account("telegram", "7")}
         assert await granted(corridor, model) == before
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.store.people import ALPHABET, People
+from core.store.people import ALPHABET, People, Standing
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
 from tests.fixtures.samples import NOON
@@ -30,6 +30,18 @@ def of(*accounts: Account) -> frozenset[Scope]:
     return frozenset(Scope.account(account.platform, account.user_id) for account in accounts)
 
 
+async def standing(people: People, account: Account) -> Standing:
+    return await people.standing(account, Scope.account(account.platform, account.user_id))
+
+
+async def is_owner(people: People, account: Account) -> bool:
+    return (await standing(people, account)).is_owner
+
+
+async def is_admitted(people: People, account: Account) -> bool:
+    return (await standing(people, account)).is_admitted
+
+
 async def seen(people: People, account: Account) -> frozenset[Scope]:
     return await people.scopes(Scope.account(account.platform, account.user_id))
 
@@ -41,20 +53,20 @@ async def code_for(people: People, account: Account) -> str:
 
 
 async def test_the_owner_is_who_the_settings_name_and_the_terminal(people: People) -> None:
-    assert await people.is_owner(TERMINAL)
-    assert not await people.is_owner(TELEGRAM)
+    assert await is_owner(people, TERMINAL)
+    assert not await is_owner(people, TELEGRAM)
     await people.set_owner([TELEGRAM, DISCORD], [OWN])
     for account in (TERMINAL, TELEGRAM, DISCORD):
-        assert await people.is_owner(account)
+        assert await is_owner(people, account)
         assert await seen(people, account) == of(TERMINAL, TELEGRAM, DISCORD) | {OWN}
-    assert not await people.is_owner(STRANGER)
-    assert not await people.is_owner(Account(platform="telegram", user_id="local"))
+    assert not await is_owner(people, STRANGER)
+    assert not await is_owner(people, Account(platform="telegram", user_id="local"))
 
 
 async def test_an_account_not_listed_any_more_becomes_its_own_person(people: People) -> None:
     await people.set_owner([TELEGRAM, DISCORD], [OWN])
     await people.set_owner([DISCORD], [])
-    assert not await people.is_owner(TELEGRAM)
+    assert not await is_owner(people, TELEGRAM)
     assert await seen(people, TELEGRAM) == of(TELEGRAM)
     assert await seen(people, DISCORD) == of(TERMINAL, DISCORD)
     assert await people.scopes(OWN) == {OWN}
@@ -94,13 +106,13 @@ async def test_an_unknown_account_sees_its_own_scope(people: People) -> None:
 async def test_a_greeted_account_is_a_person_but_not_admitted(people: People, database: Database) -> None:
     for name in ("Bob", "Bob the \ud800"):
         await people.greet(STRANGER, name)
-    assert not await people.is_admitted(STRANGER)
+    assert not await is_admitted(people, STRANGER)
     assert await seen(people, STRANGER) == of(STRANGER)
     found = await database.read(lambda connection: connection.execute("SELECT name FROM accounts").fetchall())
     assert [row["name"] for row in found] == ["Bob the \ufffd"]
     await people.greet(TELEGRAM, "Ana")
     await people.set_owner([TELEGRAM], [])
-    assert await people.is_owner(TELEGRAM)
+    assert await is_owner(people, TELEGRAM)
 
 
 async def test_a_stranger_is_admitted_by_code(people: People) -> None:
@@ -109,11 +121,11 @@ async def test_a_stranger_is_admitted_by_code(people: People) -> None:
     assert len(pairing.code) == 8
     assert set(pairing.code) <= set(ALPHABET)
     assert await people.pending(NOON) == [pairing]
-    assert not await people.is_admitted(STRANGER)
+    assert not await is_admitted(people, STRANGER)
     typed = f" {pairing.code[:4].lower()}-{pairing.code[4:]} "
     assert await people.approve(typed, NOON) == pairing
-    assert await people.is_admitted(STRANGER)
-    assert not await people.is_owner(STRANGER)
+    assert await is_admitted(people, STRANGER)
+    assert not await is_owner(people, STRANGER)
     assert await people.pending(NOON) == []
     assert await people.approve(pairing.code, NOON) is None
 
@@ -148,10 +160,10 @@ async def test_an_owner_approved_at_the_command_line_stays_across_starts(people:
     await people.approve(await code_for(people, DISCORD), NOON, is_owner=True)
     for listed in ([TELEGRAM], [TELEGRAM, DISCORD], []):
         await people.set_owner(listed, [])
-        assert await people.is_owner(DISCORD)
-        assert await people.is_admitted(DISCORD)
+        assert await is_owner(people, DISCORD)
+        assert await is_admitted(people, DISCORD)
         assert await seen(people, TERMINAL) == of(TERMINAL, DISCORD, *listed)
-    assert not await people.is_owner(TELEGRAM)
+    assert not await is_owner(people, TELEGRAM)
 
 
 async def test_a_moved_room_keeps_its_scope(people: People) -> None:
