@@ -254,7 +254,7 @@ def test_a_zone_that_does_not_exist(zone: str) -> None:
         next_after(Schedule(zone=zone, cron="0 9 * * *"), NOW)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=80))
 def test_nothing_typed_raises_anything_but_a_refusal(line: str) -> None:
     try:
@@ -274,7 +274,7 @@ WORDS = re.findall(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=8))
 def test_words_of_time_in_any_order(words: list[str]) -> None:
     try:
