@@ -170,12 +170,6 @@ class MemoryOptions(_Section):
     working_half_life_days: Days
 
 
-class CuratorOptions(_Section):
-    enabled: bool
-    idle_s: Seconds
-    every_s: Seconds
-
-
 class Telegram(_Section):
     enabled: Enabled
 
@@ -203,7 +197,6 @@ class Settings(_Section):
     turn: Turn
     usage: UsageOptions
     memory: MemoryOptions
-    curator: CuratorOptions
     telegram: Telegram
     discord: Discord
     cron: Cron
@@ -296,9 +289,7 @@ def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
             own = tomllib.loads(file.read_text(encoding="utf-8"))
             if isinstance(model := own.get("model"), dict) and "cheap" in model:
                 model.setdefault("helper", model.pop("cheap"))  # Its name in earlier versions.
-            if isinstance(curator := own.get("curator"), dict):
-                for name in ("again_s", "max_changes", "max_s"):
-                    curator.pop(name, None)  # Of earlier versions, which went through the facts while nobody was there.
+            own.pop("curator", None)  # What earlier versions did while nobody was there.
             _lay_over(options, own)
     except tomllib.TOMLDecodeError as error:
         problems = [f"{file.name}: is not valid TOML: {error}"]

@@ -58,7 +58,7 @@ from gateway.commands.sessions import SessionCommands, tell_of_restart
 from gateway.commands.status import StatusCommands, StatusReport
 from gateway.commands.usage import UsageCommands
 from gateway.delivery import Delivery
-from gateway.maintenance import Maintenance, NotesChore
+from gateway.maintenance import Maintenance
 from gateway.outbox_worker import OutboxWorker, ProviderReply, ReplyFactory
 from gateway.owner_notices import OwnerNotices, ReviewNotices
 from gateway.router import Router
@@ -111,9 +111,6 @@ class _Process:
             on_wake=self._outbox_worker.wake,
             over=services.epoch_guard.over,
         )
-        if services.settings.curator.enabled:
-            every_s = services.settings.curator.every_s
-            self._scheduler.plan_chore("curator", every_s, _notes_chore(services, self._outbox_worker.wake).run)
         self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._scheduler)}
         chores = (services.forgetting.tend, FactIndex(services.database).tend)
         self._maintenance = Maintenance(
@@ -269,19 +266,6 @@ def _memory(
     services.notebook.review.connect(review_notices.call, review_notices.warn_of_note)
     services.owner_files.connect(review_notices.warn_of_file)
     return memory
-
-
-def _notes_chore(services: Services, on_wake: Callable[[], None]) -> NotesChore:
-    options = services.settings.memory
-    return NotesChore(
-        search=services.fact_search,
-        idle_s=services.settings.curator.idle_s,
-        notebook=services.notebook,
-        limits={"memory": options.memory_chars, "user": options.user_chars},
-        people=services.people,
-        clock=services.clock,
-        owner_notices=OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, on_wake),
-    )
 
 
 def _memories(services: Services, helper: Model | None) -> list[MemoryProvider]:

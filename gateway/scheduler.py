@@ -7,11 +7,10 @@ The rows are the only truth; APScheduler holds the next date at which to look at
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler  # type: ignore[import-untyped]
@@ -67,19 +66,13 @@ class Scheduler:
         self._sink: Sink | None = None
         self._looking = asyncio.Lock()
         self._turns: set[asyncio.Task[None]] = set()
-        self._chores: list[tuple[str, float, Callable[[], Coroutine[Any, Any, None]]]] = []
         self._log = structlog.get_logger("cron")
-
-    def plan_chore(self, name: str, every_s: float, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """While we listen, `work` is done every so many seconds, never twice at a time; APScheduler logs a failure.
-        `close` cancels it."""
-        self._chores.append((name, every_s, work))
 
     async def open(self) -> None:
         """Starts the scheduler, which does nothing until `listen`."""
         self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True})
-        for name, every_s, work in (("pulse", self.pulse_s, self.reload), *self._chores):
-            self._scheduler.add_job(work, IntervalTrigger(seconds=every_s, timezone=UTC), id=name)
+        pulse = IntervalTrigger(seconds=self.pulse_s, timezone=UTC)
+        self._scheduler.add_job(self.reload, pulse, id="pulse")
         self._scheduler.start(paused=True)
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:

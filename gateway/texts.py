@@ -248,10 +248,6 @@ NOTE_DONE = {
     "undo": "undone",
     "approve": "approved as it stands in the file",
 }
-NOTES_FULL = (
-    "My notes in {name} are {percent} % full ({used:,} of {limit:,} characters). Shall I combine what belongs "
-    "together? Ask me to, or look through them with `/memory`."
-)
 OWNER_FILE = (
     "{name} contains {reason}. It is used in the prompts of new conversations all the same; please check that you "
     "wrote it."

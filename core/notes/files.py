@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from filelock import FileLock, Timeout
 
@@ -53,10 +53,6 @@ class NoteFiles:
                 yield
             finally:
                 lock.release()
-
-    def holders(self) -> list[Scope]:
-        folders = sorted(path.name for path in self._folder.iterdir() if path.is_dir()) if self._folder.exists() else []
-        return [Scope(key=unquote(name)) for name in folders]
 
     def keep(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
         """Replaces all entries. Raises Refused where they cannot be written."""

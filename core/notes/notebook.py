@@ -145,9 +145,6 @@ class Notebook:
         _check(target)
         return await asyncio.to_thread(lambda: _shown(self._read(scopes, target)))
 
-    async def holders(self) -> list[Scope]:
-        return await asyncio.to_thread(self._files.holders)
-
     def heading(self, target: str, entries: Sequence[str]) -> str:
         """``37 % full, 814/2,200 characters``."""
         used, limit = _size(entries), self._limits[target]

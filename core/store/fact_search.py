@@ -48,13 +48,6 @@ SELECT fact_id, MAX(at) AS at FROM fact_changes
 WHERE {visible("scope_id")} AND {in_list("fact_id", "ids")} AND action IN ('trust', 'correct', 'pin', 'unpin')
 GROUP BY fact_id
 """
-_LAST_SAID = """
-SELECT MAX(at) FROM (
-    SELECT created_at AS at FROM messages WHERE id = (SELECT MAX(id) FROM messages)
-    UNION ALL SELECT MAX(at) FROM answered
-    UNION ALL SELECT MAX(received_at) FROM inbox
-)
-"""
 _BY_NAME = f"""
 SELECT fact_entities.fact_id AS fact_id, COUNT(*) AS names FROM entities
 JOIN fact_entities ON fact_entities.entity_id = entities.id
@@ -118,10 +111,6 @@ class FactSearch:
         """When a person last judged, corrected or pinned each of these facts, by id."""
         found = await self._select(_JUDGED, scopes, ids=list_value(fact_ids))
         return {row["fact_id"]: rows.moment(row["at"]) for row in found}
-
-    async def last_said_at(self) -> datetime | None:
-        """When a message last came, was stored or was answered, also incognito; None when never."""
-        return rows.maybe_moment((await self._select(_LAST_SAID, frozenset()))[0][0])
 
     async def _select(self, statement: str, scopes: Scopes, limit: int = -1, **values: object) -> list[Row]:
         bound = {"scopes": scope_parameter(scopes), "limit": rows.bounded(limit), **values}
