@@ -58,6 +58,7 @@ def find(connection: Connection, found: ErasureList, query: SearchQuery) -> tupl
     else:
         found.ids["asked"] = [row["id"] for row in connection.execute(erasure.ASKED, found.values)]
     plan, ids = _messages(connection, query)
+    ids.update(found.ids["messages"])
     said = connection.execute(erasure.SAID, {**found.values, "messages": list_value(ids)}).fetchall()
     found.ids["messages"], found.texts = [row["id"] for row in said], [row["text"] for row in said]
     shown = [

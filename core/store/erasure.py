@@ -50,11 +50,10 @@ class ErasureRequest:
 
 @dataclass(kw_only=True)
 class ErasureList:
-    """What is erased for a `request` that asked for `text`. Stored are these, the last message id when it was shown
-    (`upto`), the `counts` shown by the name that a person knows, and how much is `derived` from it: never what was
-    found. `ids` by kind: "messages" were looked for, "repeats" are messages that repeat them, "asked" the command and
-    its answer, "inbox" entries without an answer; the kinds of `COPIES`. `texts`: of the messages; `notes`: entries of
-    the files."""
+    """What is erased for a `request` that asked for `text`. `upto`: the last message id when it was shown; `counts`
+    were shown by the name that a person knows, `derived` is how much repeats it. `ids` by kind: "messages" were looked
+    for (only these are stored), "repeats" are messages that repeat them, "asked" the command and its answer, "inbox"
+    entries without an answer; the kinds of `COPIES`. `texts`: of the messages; `notes`: entries of the files."""
 
     request: ErasureRequest
     text: str
@@ -98,9 +97,17 @@ class ErasureList:
         self.derived = typed + sum(len(self.ids[kind]) for kind in ("repeats", *_UNNAMED))
 
     def dump(self) -> str:
-        request = {"where": self.request.scope.key, "is_owner": self.request.is_owner}
-        shown = {"text": self.text, "upto": self.upto, "counts": self.counts, "derived": self.derived}
-        return json.dumps({**request, **shown, "address": asdict(self.request.address)})
+        values = {
+            "where": self.request.scope.key,
+            "is_owner": self.request.is_owner,
+            "address": asdict(self.request.address),
+            "text": self.text,
+            "upto": self.upto,
+            "counts": self.counts,
+            "derived": self.derived,
+            "messages": self.ids["messages"],
+        }
+        return json.dumps(values)
 
 
 SENDER = """
@@ -339,7 +346,7 @@ def _list_of(row: Row) -> ErasureList:
         is_owner=values["is_owner"],
     )
     shown = {name: values[name] for name in ("text", "upto", "counts", "derived") if name in values}
-    # Earlier versions stored what they had found, and no text.
+    # Earlier versions stored all that they had found, and no text.
     ids = {name: value for name, value in values.items() if isinstance(value, list)}
     return ErasureList(
         request=request, made_at=rows.moment(row["made_at"]), ids=defaultdict(list, ids), **{"text": "", **shown}
