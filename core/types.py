@@ -266,6 +266,11 @@ class ToolContext:
     message_id: int | None = None
     window: Window | None = None
 
+    @property
+    def account(self) -> Account:
+        """Who is talking."""
+        return Account(platform=self.session.address.platform, user_id=self.sender.id)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:

@@ -29,7 +29,7 @@ from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts
 from core.store.notes import FACT, Author, Operation
 from core.text.names import entity_key
-from core.types import Account, Json, Message, Session, Tool, ToolContext
+from core.types import Json, Message, Session, Tool, ToolContext
 
 LINES = 6
 """How many facts a turn is given at most."""
@@ -164,17 +164,13 @@ async def _contradictions(
 
 
 def _question(text: str, context: ToolContext) -> Question:
-    return Question.of(text, context.scopes, context.now, _asker(context))
-
-
-def _asker(context: ToolContext) -> Account:
-    return Account(platform=context.session.address.platform, user_id=context.sender.id)
+    return Question.of(text, context.scopes, context.now, context.account)
 
 
 async def _feedback(facts: Facts, asked: _Arguments, context: ToolContext) -> dict[str, object]:
     if asked.is_right is None:
         raise ToolError("is_right: say true or false.")
-    by = Author(account=_asker(context), message_id=context.message_id)
+    by = Author(account=context.account, message_id=context.message_id)
     known = await facts.find(asked.fact_id, context.scopes)
     if known is not None and known.scope.is_room and known.account != by.account:
         raise ToolError("fact_id: in a room only who said it judges a fact; the owner does with `/memory wrong`.")
@@ -202,7 +198,7 @@ def remember_this(facts: Facts, search: EvidenceSearch, review: Review) -> Tool:
     """What nobody in the conversation has typed, by `search`, waits in `review`."""
 
     async def wait(content: str, reason: str, context: ToolContext) -> str:
-        author = Author(account=_asker(context), message_id=context.message_id)
+        author = Author(account=context.account, message_id=context.message_id)
         operations = [Operation(action="add", content=content)]
         try:
             return await review.put_aside(context.scope, FACT, operations, author, reason)

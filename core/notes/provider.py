@@ -25,7 +25,7 @@ from core.notes.files import FILES
 from core.notes.notebook import Notebook
 from core.review.review import quoted, reason_to_wait
 from core.store.notes import Author, NoteChange, Operation
-from core.types import Account, Json, Tool, ToolContext
+from core.types import Json, Tool, ToolContext
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
 LINE_CHARS = 500
@@ -191,12 +191,11 @@ async def _apply(
 ) -> str:
     if not is_remembered(context.session):
         raise ToolError("Nothing is noted in this conversation; look things up only.")
-    account = Account(platform=context.session.address.platform, user_id=context.sender.id)
-    author = Author(account=account, message_id=context.message_id)
+    author = Author(account=context.account, message_id=context.message_id)
     if context.scope.is_room and context.scopes == {context.scope}:
-        await _check_owned(notebook, operations, account, context)
+        await _check_owned(notebook, operations, context)
         if any(one.content for one in operations):
-            operations = quoted(context.sender.name, account, operations)
+            operations = quoted(context.sender.name, context.account, operations)
             author = replace(author, origin="member", reason="in a room the owner decides what stands in its notes")
             return await notebook.apply(context.scope, context.scopes, target, operations, author)
     reason = reason_to_wait(operations) or await _unsaid(notebook, evidence, target, operations, context)
@@ -204,14 +203,12 @@ async def _apply(
     return await notebook.apply(context.scope, context.scopes, target, operations, author)
 
 
-async def _check_owned(
-    notebook: Notebook, operations: Sequence[Operation], account: Account, context: ToolContext
-) -> None:
+async def _check_owned(notebook: Notebook, operations: Sequence[Operation], context: ToolContext) -> None:
     """Raises ToolError where an operation changes somebody else's note in a room."""
     for operation in operations:
         if operation.action != "add":
             _, noted = await notebook.origin(context.scopes, operation.old_text)
-            if noted is None or noted.account != account:
+            if noted is None or noted.account != context.account:
                 raise ToolError("In a room only who had something noted, or the owner with /memory, changes it.")
 
 
