@@ -29,7 +29,7 @@ _REPLACEMENT = re.compile(r"""\s*(?:["“„](?P<quoted>[^"”“]+)["”“]\s*
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoteEdit:
+class EditRequest:
     """A change of a note. `target`: memory, user, or empty for the one that has the old text."""
 
     operation: Operation
@@ -37,7 +37,7 @@ class NoteEdit:
     is_insisting: bool = False
 
     @classmethod
-    def parse(cls, action: str, text: str) -> NoteEdit:
+    def parse(cls, action: str, text: str) -> EditRequest:
         """Reads what follows /memory add, replace or remove. Raises Refused."""
         target, rest = _target(text)
         rest, is_insisting = insisting(rest)
@@ -77,7 +77,7 @@ class MemoryCommands:
                 known = await self._facts.page(context)
                 return Answer(text=notes) if text else replace(known, text=f"{notes}\n\n{known.text}")
             case "add" | "replace" | "remove":
-                return await self.change(NoteEdit.parse(action, text), context)
+                return await self.change(EditRequest.parse(action, text), context)
             case "history":
                 return await self._history(text, context)
             case "why":
@@ -102,7 +102,7 @@ class MemoryCommands:
             sections.append(texts.pending_notes(number))
         return "\n\n".join([*sections, *map(escape, await self._notebook.troubles(context.scopes))])
 
-    async def change(self, edit: NoteEdit, context: CommandContext) -> Answer:
+    async def change(self, edit: EditRequest, context: CommandContext) -> Answer:
         """Adds, replaces or removes a note. What looks wrong is asked about first; a member of a room changes only
         notes of their own."""
         author = replace(context.author, is_insisting=edit.is_insisting)

@@ -6,27 +6,27 @@ import pytest
 
 from core.errors import Refused
 from core.store.notes import Operation
-from gateway.commands.memory import NoteEdit
+from gateway.commands.memory import EditRequest
 from tests.fixtures.samples import replacing
 
 
 @pytest.mark.parametrize(
     ("text", "edit"),
     [
-        ("tea => mate", NoteEdit(operation=replacing("tea", "mate"))),
-        ('"likes tea" likes mate', NoteEdit(operation=replacing("likes tea", "likes mate"))),
-        ("“likes tea” => likes mate", NoteEdit(operation=replacing("likes tea", "likes mate"))),
-        ("user: tea => a => b", NoteEdit(operation=replacing("tea", "a => b"), target="user")),
+        ("tea => mate", EditRequest(operation=replacing("tea", "mate"))),
+        ('"likes tea" likes mate', EditRequest(operation=replacing("likes tea", "likes mate"))),
+        ("“likes tea” => likes mate", EditRequest(operation=replacing("likes tea", "likes mate"))),
+        ("user: tea => a => b", EditRequest(operation=replacing("tea", "a => b"), target="user")),
     ],
 )
-def test_what_replaces_what_is_told_apart(text: str, edit: NoteEdit) -> None:
-    assert NoteEdit.parse("replace", text) == edit
+def test_what_replaces_what_is_told_apart(text: str, edit: EditRequest) -> None:
+    assert EditRequest.parse("replace", text) == edit
 
 
 @pytest.mark.parametrize("text", ["tea with mate", "", '"tea'])
 def test_what_cannot_be_told_apart_is_refused(text: str) -> None:
     with pytest.raises(Refused, match="what to replace and with what"):
-        NoteEdit.parse("replace", text)
+        EditRequest.parse("replace", text)
 
 
 def test_a_note_goes_where_it_is_said_to_go() -> None:
@@ -35,6 +35,6 @@ def test_a_note_goes_where_it_is_said_to_go() -> None:
         ("Note: prefers tea", "memory", "Note: prefers tea"),
     ):
         operation = Operation(action="add", content=content)
-        assert NoteEdit.parse("add", text) == NoteEdit(operation=operation, target=target)
+        assert EditRequest.parse("add", text) == EditRequest(operation=operation, target=target)
     removing = Operation(action="remove", old_text="prefers tea")
-    assert NoteEdit.parse("remove", "prefers tea") == NoteEdit(operation=removing)
+    assert EditRequest.parse("remove", "prefers tea") == EditRequest(operation=removing)
