@@ -9,8 +9,7 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from core.search.ranking import rank, weights
-from core.store.query import CandidateMessage, MessageMatch, SearchQuery, TermCounts
-from core.store.sqlite.passages import Passages
+from core.store.query import MessageMatch, SearchQuery, TermCounts
 from core.store.sqlite.text_index import LINEAGES_READ, RANKED_CHUNKS, TextIndex
 from core.text.normalize import is_unspaced, spaced_words_of, words_of
 from core.text.spelling import meant
@@ -24,8 +23,6 @@ OTHERS_ASKED = 6
 SINGLE = 0.6
 """How much a Han character counts that stands in a pair too, or beside other words: together with its pairs a word of
 two would count for three. +0.5 / +0 at hit@1 / hit@5 of tests/corpus; other ways to write it: +1.3 / +0.9."""
-LOOKED_AT = 5
-"""In so many of the best messages a corrected word is looked up as it was written."""
 FARTHEST = 100
 """Pages beyond so many lineages are not asked for."""
 JUDGED_CHUNKS = 16
@@ -35,8 +32,8 @@ WEAK_BELOW = 0.6
 the first session is wrong in 52 % of the questions below it (47 % where each conversation is a store of its own); 4 %
 (16 %) of all questions are below it, and 76 % of those asked of a store without the conversation they are about."""
 
-Correction = dict[tuple[str, ...], float]
-"""What is taken for a word, as terms that belong together, and how much each counts; the best first."""
+Correction = dict[str, tuple[tuple[str, ...], float]]
+"""What is taken for a word: each with its terms and how much it counts, the best first."""
 
 
 class RankedMatches(NamedTuple):
@@ -50,13 +47,14 @@ class RankedMatches(NamedTuple):
     is_weak: bool
 
 
-def any_words(index: TextIndex, passages: Passages, query: SearchQuery) -> RankedMatches:
+def any_words(index: TextIndex, query: SearchQuery) -> RankedMatches:
     """The best sessions and messages for any of the words."""
     typed = clean(query.text)
     terms = query_terms(query.text)
     counted, latest, said = _counted(index, typed, terms)
     unsaid = [term for term in terms if not counted.frequencies[term] and not _is_within(term, said)]
-    corrections = _corrections(index, typed, unsaid, counted, latest)
+    words = {term: word for word in spaced_words_of(typed) for term in terms_of(word)}
+    corrections = _corrections(index, words, unsaid, counted, latest)
     shares = _shares(terms, corrections, said)
     counted.frequencies.update(index.counts(term for term in shares if term not in counted.frequencies).frequencies)
     scores, matches = _ranked_parts(index, query, counted, shares)
@@ -66,7 +64,7 @@ def any_words(index: TextIndex, passages: Passages, query: SearchQuery) -> Ranke
         scores=scores,
         matches=matches,
         text=" ".join(dict.fromkeys([*shares, query.text])) if corrections or said else query.text,
-        corrected=_as_written(passages, typed, corrections, matches) if corrections else {},
+        corrected={words[term]: "”, “".join(taken) for term, taken in corrections.items()},
         is_weak=_is_weak(next(iter(scores.values()), None), counted, shares, judged, corrections),
     )
 
@@ -107,7 +105,7 @@ def _is_weak(
         return False
     weighed = weights({term: counted.frequencies[term] for term in shares}, counted.chunks)
     total = sum(shares[term] * weighed[term] for term in judged)
-    total += sum(weighed[term] for taken in corrections.values() for term in next(iter(taken)))
+    total += sum(weighed[term] for taken in corrections.values() for term in next(iter(taken.values()))[0])
     return best < WEAK_BELOW * total
 
 
@@ -139,23 +137,11 @@ def _ranked(
     count = counted.chunks
     leading, lending = leading_terms(frequencies, count)
     lineages = index.candidates({term: frequencies[term] for term in leading}, lending, counted.scopes, part)
-    for terms in _unchunked(chain.from_iterable(lineages.values()), index.until()):
-        count += 1
-        for term in frequencies:
-            frequencies[term] += term in terms
     moments = moment_terms() if asks_when(query.text) else frozenset[str]()
     idf = {term: weight * shares[term] for term, weight in weights(frequencies, count).items()}
     scores, ranked = rank(idf, lineages, moments)
     roots = {one.message_id: root for root, group in lineages.items() for one in group}
     return scores, [MessageMatch(one.message_id, one.session_id, roots[one.message_id], score) for score, one in ranked]
-
-
-def _unchunked(candidates: Iterable[CandidateMessage], until: int) -> Iterable[set[str]]:
-    found: dict[int, set[str]] = {}
-    for one in candidates:
-        if one.message_id > until:
-            found.setdefault(one.session_id, set()).update(one.terms, one.name, one.day)
-    return found.values()
 
 
 def _is_within(term: str, said: Sequence[tuple[str, ...]]) -> bool:
@@ -169,7 +155,7 @@ def _shares(
     shares: dict[str, float] = {}
     for term in terms:
         shares.setdefault(term, SINGLE if len(term) == 1 and is_unspaced(term) and len(terms) > 1 else 1.0)
-        for taken, share in corrections.get(term, {}).items():
+        for taken, share in corrections.get(term, {}).values():
             for one in taken:
                 shares.setdefault(one, share)
     for way in others:
@@ -178,25 +164,6 @@ def _shares(
         for term in way:
             shares.setdefault(term, OTHER * (max(1, replaced) if len(way) == 1 else 1))
     return shares
-
-
-def _as_written(
-    passages: Passages, text: str, corrections: Mapping[str, Correction], matches: list[MessageMatch]
-) -> dict[str, str]:
-    """The misspelt words as typed -> the correction as written in the best messages."""
-    typed = {term: word for word in spaced_words_of(text) for term in terms_of(word)}
-    wanted = {term for correction in corrections.values() for taken in correction for term in taken}
-    written: dict[str, str] = {}
-    for found in passages.texts(match.message_id for match in matches[:LOOKED_AT]):
-        for word in spaced_words_of(clean(found)):
-            for term in wanted.intersection(terms_of(word)):
-                written.setdefault(term, word)
-    places = {term: place for place, term in enumerate(written)}
-    result = {}
-    for term, correction in corrections.items():
-        chosen = min(correction, key=lambda taken: min(places.get(one, len(places)) for one in taken))
-        result[typed.get(term, term)] = " ".join(written.get(one, one) for one in chosen)
-    return result
 
 
 WORDS_TRIED = 3
@@ -214,26 +181,26 @@ SHORTEST_BEGINNING = 6
 
 
 def _corrections(
-    index: TextIndex, text: str, unsaid: Iterable[str], counted: TermCounts, latest: Counter[str]
+    index: TextIndex, words: Mapping[str, str], unsaid: Iterable[str], counted: TermCounts, latest: Counter[str]
 ) -> dict[str, Correction]:
     """For each term that was never said what is taken for it, where something is near: "Lisbno" is Lisbon, "icecream"
-    ice cream, and the first seven signs of a commit the whole. `latest`: the terms of what is in no chunk yet."""
-    typed = {term: word for word in spaced_words_of(text.casefold()) for term in terms_of(word)}
+    ice cream, and the first seven signs of a commit the whole. `words`: what was typed, by its terms; `latest`: the
+    terms of what is in no chunk yet."""
     unknown = [
         term
         for term in unsaid
-        if term in typed and SHORTEST <= len(typed[term]) + 1 <= LONGEST and term not in latest
+        if term in words and SHORTEST <= len(words[term]) + 1 <= LONGEST and term not in latest
         and (term.isalpha() or len(term) >= SHORTEST_BEGINNING)
     ]  # fmt: skip
     scopes = counted.scopes[:SCOPES_TRIED]
     found: dict[str, Correction] = {}
     for term in unknown[:WORDS_TRIED]:
-        if typed[term].isalpha():
-            found[term] = _one_slip_away(index, typed[term], scopes, latest)
+        if words[term].isalpha():
+            found[term] = _one_slip_away(index, words[term].casefold(), scopes, latest)
         elif not term.isalpha():
             longer = [known for known in latest if known.startswith(term)]
             longer += [known for known, _ in index.words_near(term, scopes, TAKEN)]
-            found[term] = {(known,): 1.0 for known in longer[:TAKEN]}
+            found[term] = {known: ((known,), 1.0) for known in longer[:TAKEN]}
     return {term: taken for term, taken in found.items() if taken}
 
 
@@ -249,22 +216,19 @@ def _joined_words(text: str) -> list[tuple[str, ...]]:
 
 def _one_slip_away(index: TextIndex, word: str, scopes: Sequence[int], latest: Counter[str]) -> Correction:
     """Of all that is one slip of the finger away, some hundred terms looked up at once (3 to 5 ms), what was said."""
-    likely: dict[tuple[str, ...], float] = {}
-    for text, likelihood in meant(word).items():
+    parts = [f"{word[:place]} {word[place:]}" for place in range(SHORTEST_PART, len(word) - SHORTEST_PART + 1)]
+    likely: dict[tuple[str, ...], tuple[float, str]] = {}
+    for text, likelihood in [*meant(word).items(), *((two, 1.0) for two in parts if len(terms_of(two)) == 2)]:
         terms = tuple(terms_of(text)) if len(text) >= SHORTEST else ()
-        if terms and likelihood > likely.get(terms, 0.0):
-            likely[terms] = likelihood
-    for place in range(SHORTEST_PART, len(word) - SHORTEST_PART + 1):
-        parts = tuple(terms_of(f"{word[:place]} {word[place:]}"))
-        if len(parts) == 2:
-            likely[parts] = 1.0
+        if terms and likelihood > likely.get(terms, (0.0, ""))[0]:
+            likely[terms] = likelihood, text
     known = index.frequencies(set(chain.from_iterable(likely)), scopes)
     weighed = {
         terms: likelihood * math.log1p(min(known[term] + latest[term] for term in terms))
-        for terms, likelihood in likely.items()
+        for terms, (likelihood, _) in likely.items()
     }
     best = sorted(weighed.items(), key=lambda pair: (-pair[1], pair[0]))[:TAKEN]
     if not best:
         return {}
-    trust = math.sqrt(likely[best[0][0]])
-    return {terms: trust * weight / best[0][1] for terms, weight in best if weight > UNLIKELY * best[0][1]}
+    trust, most = math.sqrt(likely[best[0][0]][0]), best[0][1]
+    return {likely[terms][1]: (terms, trust * weight / most) for terms, weight in best if weight > UNLIKELY * most}

@@ -261,7 +261,7 @@ class Summaries:
         # Models cannot count characters: a quarter more is let pass.
         end = excerpt(summary, (), length_chars * 5 // 4)[1]
         is_cut = end < len(summary) or completion.stop_reason == "max_tokens"
-        return f"{summary[:end].rstrip()} {rendering.CUT}" if is_cut else summary
+        return f"{summary[:end].rpartition(' ')[0] or summary[:end]} {rendering.CUT}" if is_cut else summary
 
     async def _messages(self, found: FoundSession, query: SearchQuery) -> list[Message]:
         """What people may see of the session and of its lineage's matches, outside the model's window."""

@@ -177,7 +177,7 @@ def _discovered(connection: Connection, query: SearchQuery, may_wait: bool) -> S
     if may_wait and _is_far_behind(connection):
         return None
     note = None if is_asked else rendering.LOOSE if plan.is_typed else rendering.UNTYPED
-    found = any_words(index, passages, replace(query, text=asked_for(query.text)))
+    found = any_words(index, replace(query, text=asked_for(query.text)))
     plan = any_of(found.text)
     if not plan.ranking:
         return results.discovery(passages, query, [], plan, rendering.WORDLESS)

@@ -128,7 +128,7 @@ async def test_what_was_said_in_another_way_is_not_mended(annals: Annals, recall
     findings = await _ask(recall, "strict mode")
     assert findings.sessions[0].session.id == mode
     assert findings.note == rendering.LOOSE
-    assert (await _ask(recall, "modle")).note == f"{rendering.LOOSE} “modle” was never said; I looked for “Model” too."
+    assert (await _ask(recall, "modle")).note == f"{rendering.LOOSE} “modle” was never said; I looked for “model” too."
 
 
 async def test_a_time_alone_lists_the_conversations_of_that_time(annals: Annals, recall: Recall) -> None:
@@ -197,7 +197,7 @@ async def test_a_slip_of_the_pen_finds_what_was_said(annals: Annals, recall: Rec
     ):
         findings = await _ask(recall, typed)
         assert _messages(findings)[0] == a
-        assert f"“{wrong}” was never said; I looked for “{known}” too." in (findings.note or "")
+        assert f"“{wrong}” was never said; I looked for “{known.lower()}” too." in (findings.note or "")
         assert f">>>{known}<<<" in findings.sessions[0].matches[0].snippet
     private = await _ask(recall, "Lisbeth")
     assert (private.sessions, private.note) == ((), "I looked for “lisbeth”.")

@@ -6,7 +6,7 @@ Only what people may see (kind chat, user and assistant, not empty); every state
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -61,9 +61,6 @@ _AROUND = f"""
 """
 """By part: first messages, those before the anchor, the anchor, those after it, last messages; and how many there are
 before and after it. One statement, because each costs as much as reading ten rows."""
-_FIRST = f"SELECT 0, {_ITEM} {_OF_SESSION} AND {_OPEN} ORDER BY messages.id LIMIT :count"
-_LAST = f"SELECT 4, {_ITEM} {_OF_SESSION} AND {_OPEN} ORDER BY messages.id DESC LIMIT :count"
-_COUNT = f"SELECT COUNT(*) {_OF_SESSION} AND {_OPEN}"
 _PREVIEW = f"SELECT substr(messages.text, 1, {PREVIEW_CHARS}) {_OF_SESSION} ORDER BY messages.id LIMIT 1"
 _OUTSIDE = """ AND NOT EXISTS (
     SELECT 1 FROM json_each(:hidden) AS span WHERE json_extract(span.value, '$[0]') = messages.session_id
@@ -85,7 +82,6 @@ _SESSION_OF_MESSAGE = f"""
     SELECT {_SESSION} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {_PLACES}
     WHERE messages.id = :message AND messages.kind = 'chat' AND {visible("sessions.scope_id")}
 """
-_TEXTS = "SELECT messages.text FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value"
 _BEGINNING = f"""
     SELECT substr(messages.text, 1, {PREVIEW_CHARS}) FROM messages
     WHERE messages.session_id = sessions.id AND {SHOWN} ORDER BY messages.id LIMIT 1
@@ -125,10 +121,6 @@ class Passages:
         row = self._connection.execute(_SESSION_OF_MESSAGE, values).fetchone()
         return None if row is None else _session_of(row)
 
-    def texts(self, ids: Iterable[int]) -> list[str]:
-        """The texts of messages that were found."""
-        return [row[0] for row in self._connection.execute(_TEXTS, {"ids": json.dumps(list(ids))})]
-
     def surroundings(
         self,
         session: Session,
@@ -166,18 +158,18 @@ class Passages:
 
     def reading(self, session: Session) -> FoundSession:
         """A session's first 20 and last 10 messages; `messages_after` counts what lies between."""
-        values: Mapping[str, int] = {"session": session.id, **self._hidden(session)}
-        first = [_item(row, session) for row in self._connection.execute(_FIRST, {**values, "count": READ_FIRST})]
-        last = [_item(row, session) for row in self._connection.execute(_LAST, {**values, "count": READ_LAST})]
+        values = {"session": session.id, "anchor": 0, "window": 0, "bookend": READ_FIRST}
+        *rows, counts = self._connection.execute(_AROUND, {**values, **self._hidden(session)}).fetchall()
+        first = [_item(row, session) for row in rows if row[0] == 0]
+        last = [_item(row, session) for row in rows if row[0] == 4][:READ_LAST]
         known = {item.message_id for item in first}
         window = first + [item for item in last[::-1] if item.message_id not in known]
-        total = self._connection.execute(_COUNT, values).fetchone()[0]
         beginning = self._connection.execute(_PREVIEW, {"session": session.id}).fetchone()
         return FoundSession(
             session=session,
             preview=None if beginning is None else _line(beginning[0]),
             window=tuple(window),
-            messages_after=total - len(window),
+            messages_after=counts[2] - len(window),
         )
 
     def recent(self, page: slice) -> tuple[list[FoundSession], bool]:

@@ -157,10 +157,6 @@ class TextIndex:
             for term in (*terms_of(text), *name_terms(name or ""), *day_of(at))
         )
 
-    def until(self) -> int:
-        """Messages up to this id are in chunks."""
-        return until(self._connection)
-
     def candidates(
         self, leading: Mapping[str, int], lending: Iterable[str], scopes: Sequence[int], part: int = 0
     ) -> dict[int, list[CandidateMessage]]:
@@ -246,7 +242,7 @@ class TextIndex:
             WHERE messages.id > :until AND {SHOWN} AND {visible("sessions.scope_id")}
             ORDER BY messages.id DESC LIMIT {TAIL_MESSAGES}
             """,
-            {**self._parameters, "until": self.until()},
+            {**self._parameters, "until": until(self._connection)},
         )
 
     def _ranked(self, route: Route, expression: str) -> Iterator[MessageMatch]:
