@@ -76,7 +76,8 @@ class Database:
                 await _run(writer, lambda connection: _migrate(connection, path))
             connections = [await _connect(stack, path, is_reader=True) for _ in range(READERS)]
             with _translated(path):
-                near = stack.enter_context(contextlib.closing(_connected(path, is_reader=True)))
+                near = stack.enter_context(contextlib.closing(_opened(path)))
+                _configure(near, is_reader=True)
                 near.execute("PRAGMA busy_timeout = 0")
             yield cls(path, writer, connections, near)
 
@@ -160,52 +161,38 @@ def _cleaned(values: Mapping[str, object]) -> dict[str, object]:
 
 
 async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool) -> aiosqlite.Connection:
-    made: list[sqlite3.Connection] = []
-
-    def connector() -> sqlite3.Connection:
-        connection = _connected(path, is_reader)
-        made.append(connection)
-        return connection
-
-    opening = aiosqlite.Connection(connector, iter_chunk_size=64)
+    opening = aiosqlite.Connection(lambda: _opened(path), iter_chunk_size=64)
     with _translated(path):
-        try:
-            return await stack.enter_async_context(opening)
-        except BaseException:
-            # aiosqlite neither waits for the thread that it stops, which then finds the event loop closed, nor closes
-            # a connection that failed halfway.
-            await asyncio.to_thread(opening._thread.join)
-            for connection in made:
-                connection.close()
-            raise
+        connection = await stack.enter_async_context(opening)
+        await _run(connection, lambda opened: _configure(opened, is_reader))
+    return connection
 
 
-def _connected(path: Path, is_reader: bool) -> sqlite3.Connection:
+def _opened(path: Path) -> sqlite3.Connection:
     sqlite3.register_adapter(datetime, rows.timestamp)
     kinds: tuple[Any, ...] = (Account, Address, Scope)
     for kind in kinds:
         sqlite3.register_adapter(kind, lambda one: rows.clean(one.key))
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_Connection)
-    try:
-        connection.row_factory = sqlite3.Row
-        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA cache_size = -16384")
-        connection.execute("PRAGMA mmap_size = 2000000000")
-        # A small list or sorter of a statement would open a file each: four fifths of the time of a search.
-        connection.execute("PRAGMA temp_store = MEMORY")
-        register(connection)
-        if is_reader:
-            connection.execute("PRAGMA query_only = ON")
-        else:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            # What is forgotten leaves no byte in freed pages. FAST leaves those; ON costs 0.2 % more written bytes.
-            connection.execute("PRAGMA secure_delete = ON")
-    except BaseException:
-        connection.close()
-        raise
+    connection.row_factory = sqlite3.Row
     return connection
+
+
+def _configure(connection: sqlite3.Connection, is_reader: bool) -> None:
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA cache_size = -16384")
+    connection.execute("PRAGMA mmap_size = 2000000000")
+    # A small list or sorter of a statement would open a file each: four fifths of the time of a search.
+    connection.execute("PRAGMA temp_store = MEMORY")
+    register(connection)
+    if is_reader:
+        connection.execute("PRAGMA query_only = ON")
+        return
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    # What is forgotten leaves no byte in freed pages. FAST leaves those; ON costs 0.2 % more written bytes.
+    connection.execute("PRAGMA secure_delete = ON")
 
 
 async def _run(connection: aiosqlite.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
