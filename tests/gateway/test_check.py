@@ -53,14 +53,6 @@ async def test_open_files_are_reported_with_the_command_that_helps(home: Path) -
     assert wrong.advice == f"chmod 600 {home / 'mneme.toml'}"
 
 
-async def test_an_option_that_changed_its_name_is_said(home: Path) -> None:
-    (home / "mneme.toml").write_text("[model]\ncheap = 'small'\n")
-    settings = Settings.load({"MNEME_HOME": str(home)})
-    first = (await check(settings))[0]
-    assert (first.subject, first.state, first.advice) == ("settings", "right", "Rename it in mneme.toml.")
-    assert first.text.endswith("model.cheap is now called model.helper; the old name is still understood.")
-
-
 async def test_probes_are_told_apart() -> None:
     async def fine() -> str:
         return "It answers."
