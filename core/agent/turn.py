@@ -21,6 +21,7 @@ from core.guard.scrubber import Scrubber, scrub
 from core.models.fallback import TOO_LONG
 from core.ports import Clock
 from core.store import epoch
+from core.store.outbox import OutboxItem
 from core.store.sessions import Conversations
 from core.store.usage import ModelCall
 from core.types import Answer, Completion, Inbound, Json, Message, Payer, Request, Session, ToolContext
@@ -46,15 +47,20 @@ class AnsweredTurn:
     rows: Sequence[Message]
 
 
-class _Draft:
-    """The answer of a running turn so far: the texts of the finished model calls, and that of the present one."""
+class _RunningTurn:
+    """A turn that is being answered, with its history so far, and the answer so far: the texts of the finished model
+    calls, and that of the present one."""
 
-    def __init__(self, show: Callable[[str], None], badge: str) -> None:
-        self._show = show
-        self._badge = badge
+    def __init__(
+        self, turn: Turn, session: Session, rows: Sequence[Message], show: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.turn = turn
+        self.session = session
+        self.rows = list(rows)
         self.texts: list[str] = []
         self.calls: list[ModelCall] = []
         """Of the model, not logged yet."""
+        self._show = show
         self.begin_call()
 
     def begin_call(self) -> None:
@@ -75,7 +81,8 @@ class _Draft:
         return self._present.strip()
 
     def with_last(self, text: str) -> str:
-        return "\n\n".join(part for part in (self._badge, *self.texts, text) if part)
+        badge = BADGE if self.session.is_incognito else ""
+        return "\n\n".join(part for part in (badge, *self.texts, text) if part)
 
 
 class Agent:
@@ -99,32 +106,35 @@ class Agent:
         self._tool_runner = tool_runner
         self._clock = clock
         self._options = options
-        self._drafts: dict[str, _Draft] = {}  # of the running turns, by the key of their outbox item
+        self._running: dict[str, _RunningTurn] = {}  # by the key of the outbox item
 
     async def answer(self, turn: Turn, show: Callable[[str], None]) -> AnsweredTurn:
         """When it returns, question and answer are stored, the entries of `turn` are closed and its outbox item is
         filled; the caller delivers it. Raises ModelError, StoreError."""
         session, rows = await self._sessions.open(turn)
         try:
-            return await self._converse(session, rows, turn, show)
+            return await self._converse(_RunningTurn(turn, session, rows, show))
         except ModelError as error:
             if error.status != TOO_LONG:
                 raise
         session, rows = await self._sessions.renew(session, turn)
-        return await self._converse(session, rows, turn, show)
+        return await self._converse(_RunningTurn(turn, session, rows, show))
 
     async def stop(self, turn: Turn, stored: Answer | None = None) -> AnsweredTurn:
         """The person cancelled the turn: what the model had said is kept as the answer, marked; unless the whole answer
         was `stored` before."""
         # Taken at once: a stop repeated after an erasure must not keep what was said before it.
-        draft = self._drafts.pop(turn.outbox_item.key, None)
+        before = self._running.pop(turn.outbox_item.key, None)
         session, rows = await self._sessions.open(turn)
         if stored is not None:
             return AnsweredTurn(turn=turn, answer=stored, session=session, rows=rows)
-        draft = draft or _new_draft(session)
-        rows = await self._take(session, rows, turn)
-        text = "\n\n".join(part for part in (draft.present, STOPPED) if part)
-        return await self._finish(session, rows, turn, self._plain(session, text), draft)
+        running = _RunningTurn(turn, session, rows)
+        present = ""
+        if before is not None:
+            present, running.texts, running.calls = before.present, before.texts, before.calls
+        await self._take(running)
+        text = "\n\n".join(part for part in (present, STOPPED) if part)
+        return await self._finish(running, self._plain(session, text))
 
     async def place(self, turn: Turn) -> Session:
         """The session to keep a command with: the open one, or a new one without a prompt."""
@@ -155,61 +165,50 @@ class Agent:
         text = None if inbound.kind == "delete" else with_attachments(inbound.text, inbound.attachments)
         return await self._sessions.amend(inbound.address, inbound.message_id, text)
 
-    async def _converse(
-        self, session: Session, rows: Sequence[Message], turn: Turn, show: Callable[[str], None]
-    ) -> AnsweredTurn:
-        draft = self._drafts[turn.outbox_item.key] = _new_draft(session, show)
+    async def _converse(self, running: _RunningTurn) -> AnsweredTurn:
+        self._running[running.turn.outbox_item.key] = running
         try:
-            rows = await self._take(session, rows, turn)
-            for number in range(1, self._options.max_rounds + 1):
-                completion = await self._ask(session, rows, draft)
-                calls = _tool_calls(completion)
-                is_calling = completion.stop_reason == "tool_use" and bool(calls)
-                row = self._row(session, completion)
-                if not is_calling and completion.stop_reason != "pause_turn":
-                    return await self._finish(session, rows, turn, _last_row(row, completion), draft)
-                rows += await self._go_on(row, calls if is_calling else (), self._context(session, turn, rows), draft)
-                if number == self._options.max_rounds:
-                    break
+            await self._take(running)
+            for _ in range(self._options.max_rounds):
+                completion = await self._ask(running)
+                calls = _tool_calls(completion) if completion.stop_reason == "tool_use" else []
+                row = self._row(running.session, completion)
+                if not calls and completion.stop_reason != "pause_turn":
+                    return await self._finish(running, _last_row(row, completion))
+                await self._go_on(running, row, calls)
             ending = f"[stopped after {self._options.max_rounds} rounds of tools; say “go on” to continue]"
-            return await self._finish(session, rows, turn, self._plain(session, ending), draft)
+            return await self._finish(running, self._plain(running.session, ending))
         except MnemeError:
-            self._drafts.pop(turn.outbox_item.key, None)
-            for call in draft.calls:
+            self._running.pop(running.turn.outbox_item.key, None)
+            for call in running.calls:
                 await self._model.keep(call)
             raise
 
-    async def _go_on(self, row: Message, calls: Sequence[Json], context: ToolContext, draft: _Draft) -> list[Message]:
+    async def _go_on(self, running: _RunningTurn, row: Message, calls: Sequence[Json]) -> None:
         """Runs the tools that the model calls. Its call is stored before they do anything; where they only read, with
         what they found."""
-        draft.texts += [row.text] if row.text else []
+        running.texts += [row.text] if row.text else []
+        context = self._context(running.session, running.turn, running.rows)
         if self._tool_runner.is_reading(calls):
-            return await self._keep([row, *await self._tool_runner.run(calls, context)], draft)
-        stored = await self._keep([row], draft)
-        return [*stored, *await self._use(calls, context)]
-
-    async def _keep(self, rows: Sequence[Message], draft: _Draft) -> list[Message]:
-        stored = await self._conversations.append(rows, calls=draft.calls)
-        draft.calls = []
-        return stored
-
-    async def _use(self, calls: Sequence[Json], context: ToolContext) -> list[Message]:
-        """Results that may not be kept any more leave a mark that the tools ran, so that the repeated turn does not
-        run them again."""
+            await self._store(running, [row, *await self._tool_runner.run(calls, context)])
+            return
+        await self._store(running, [row])
         results = await self._tool_runner.run(calls, context)
         try:
-            return await self._conversations.append(results)
+            await self._store(running, results)
         except StaleReadError:
+            # A mark that they ran is kept all the same, so that the repeated turn does not run them again.
             with epoch.holding(None):
                 await self._conversations.append(self._tool_runner.bare(results))
             raise
 
-    async def _take(self, session: Session, rows: Sequence[Message], turn: Turn) -> list[Message]:
-        """The history with the person's messages at its end, stored, every message of a person in its sent form."""
-        context = self._context(session, turn, rows)
+    async def _take(self, running: _RunningTurn) -> None:
+        """Puts the person's messages at the end of the history, stored, every message of a person in its sent form."""
+        session, rows = running.session, running.rows
+        context = self._context(session, running.turn, rows)
         # After a crash, and where a turn is begun anew, they are stored already.
         known = {row.external_id: row for row in rows if row.role == "user" and row.session_id == session.id}
-        asked = [known.get(message.external_id, message) for message in _person(session, turn)]
+        asked = [known.get(message.external_id, message) for message in _person(session, running.turn)]
         earlier = [row for row in rows if row.id not in {one.id for one in asked}]
         # Those that were edited since they were sent, and those of a parent whose memory may not be seen here.
         bare = [row for row in earlier if row.role == "user" and row.kind == "chat" and row.sent is None]
@@ -220,59 +219,66 @@ class Agent:
         new = [replace(row, sent=form) for row, form in zip(fresh, sealed, strict=True) if not row.id]
         own = {row.id for row in rows if row.session_id == session.id}
         sent = [(row_id, form) for row_id, form in forms.items() if row_id in own]
-        stored = await self._conversations.append(new, outbox_item=turn.outbox_item, sent=sent)
-        rows = [replace(row, sent=forms.get(row.id, row.sent)) for row in rows]
-        rows += [row for row in stored if row.session_id == session.id]
-        if strays := [row for row in stored if row.session_id != session.id]:
-            rows += await self._adopted(session, rows, strays, context)
-        return rows
+        stored = await self._conversations.append(new, outbox_item=running.turn.outbox_item, sent=sent)
+        running.rows = [replace(row, sent=forms.get(row.id, row.sent)) for row in rows]
+        running.rows += [row for row in stored if row.session_id == session.id]
+        await self._adopt(running, [row for row in stored if row.session_id != session.id], context)
 
-    async def _adopted(
-        self, session: Session, rows: Sequence[Message], strays: Sequence[Message], context: ToolContext
-    ) -> list[Message]:
-        """Copies of messages that stand in a session which has ended since, asked again here, unless they are carried
-        over or a crash came after they were copied."""
-        there = {row.id for row in rows}
-        copied = {(row.created_at, row.text) for row in rows if row.session_id == session.id and row.role == "user"}
+    async def _adopt(self, running: _RunningTurn, strays: Sequence[Message], context: ToolContext) -> None:
+        """Copies messages that stand in a session which has ended since, to be asked again here, unless they are
+        carried over or a crash came after they were copied."""
+        there = {row.id for row in running.rows}
+        own = [row for row in running.rows if row.session_id == running.session.id and row.role == "user"]
+        copied = {(row.created_at, row.text) for row in own}
         missing = [row for row in strays if row.id not in there and (row.created_at, row.text) not in copied]
-        if not missing:
-            return []
-        sealed = await self._user_messages.seal(missing, rows, context)
-        bare = [replace(row, id=0, session_id=session.id, external_id=None) for row in missing]
-        return await self._conversations.append(
-            [replace(row, sent=form) for row, form in zip(bare, sealed, strict=True)]
-        )
+        sealed = await self._user_messages.seal(missing, running.rows, context) if missing else []
+        copies = [
+            replace(row, id=0, session_id=running.session.id, external_id=None, sent=form)
+            for row, form in zip(missing, sealed, strict=True)
+        ]
+        running.rows += await self._conversations.append(copies) if copies else []
 
-    async def _ask(self, session: Session, rows: Sequence[Message], draft: _Draft) -> Completion:
-        draft.begin_call()
+    async def _ask(self, running: _RunningTurn) -> Completion:
+        running.begin_call()
+        session = running.session
         request = Request(
             system=({"type": "text", "text": session.system_prompt, "cache_control": mark(self._options.cache)},),
-            messages=marked(conversation(rows), self._options.cache),
+            messages=marked(conversation(running.rows), self._options.cache),
             tools=self._tool_runner.described(session),
             model=session.model,
             max_tokens=self._options.max_tokens,
             payer=Payer(scope=session.scope) if session.is_incognito else Payer(session_id=session.id),
         )
-        completion, call = await self._model.measured(request, draft.on_text, draft.on_wait)
-        draft.calls += [] if call is None else [call]
+        completion, call = await self._model.measured(request, running.on_text, running.on_wait)
+        running.calls += [] if call is None else [call]
         return completion
 
-    async def _finish(
-        self, session: Session, rows: Sequence[Message], turn: Turn, row: Message, draft: _Draft
-    ) -> AnsweredTurn:
-        answer = Answer(text=draft.with_last(row.text))
-        stored = await self._end(turn, [row], answer, draft.calls)
-        draft.calls = []
-        self._drafts.pop(turn.outbox_item.key, None)
-        return AnsweredTurn(turn=turn, answer=answer, session=session, rows=[*rows, *stored])
+    async def _finish(self, running: _RunningTurn, row: Message) -> AnsweredTurn:
+        turn, answer = running.turn, Answer(text=running.with_last(row.text))
+        outbox_item = replace(turn.outbox_item, answer=answer, next_at=None)
+        await self._store(running, [row], [entry.id for entry in turn.entries], outbox_item)
+        self._running.pop(turn.outbox_item.key, None)
+        return AnsweredTurn(turn=turn, answer=answer, session=running.session, rows=running.rows)
 
-    async def _end(
-        self, turn: Turn, rows: Sequence[Message], answer: Answer | None, calls: Sequence[ModelCall] = ()
-    ) -> list[Message]:
+    async def _store(
+        self,
+        running: _RunningTurn,
+        rows: Sequence[Message],
+        closing: Sequence[int] = (),
+        outbox_item: OutboxItem | None = None,
+    ) -> None:
+        """With what the model used. A write goes on when its caller is stopped, so it is logged once."""
+        calls, running.calls = running.calls, []
+        try:
+            running.rows += await self._conversations.append(rows, closing, outbox_item, calls=calls)
+        except MnemeError:
+            running.calls = calls
+            raise
+
+    async def _end(self, turn: Turn, rows: Sequence[Message], answer: Answer | None) -> None:
         """Stores the last rows, closes the entries and fills the outbox item, in one transaction."""
         outbox_item = None if answer is None else replace(turn.outbox_item, answer=answer, next_at=None)
-        entry_ids = [entry.id for entry in turn.entries]
-        return await self._conversations.append(rows, entry_ids, outbox_item, calls=calls)
+        await self._conversations.append(rows, [entry.id for entry in turn.entries], outbox_item)
 
     def _row(self, session: Session, completion: Completion) -> Message:
         calls = _tool_calls(completion)
@@ -306,10 +312,6 @@ class Agent:
             message_id=next((row.id for row in reversed(rows) if row.role == "user"), None),
             window=window_of(session, rows),
         )
-
-
-def _new_draft(session: Session, show: Callable[[str], None] = lambda _: None) -> _Draft:
-    return _Draft(show, BADGE if session.is_incognito else "")
 
 
 def _person(session: Session, turn: Turn) -> list[Message]:
