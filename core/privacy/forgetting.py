@@ -222,11 +222,10 @@ class Forgetting:
                 await self._notebook.remove(scope, frozenset({scope}), target, entry)
             except OSError:
                 stuck.append(FILES[target])
-        found.ids["note_changes"] += await self._erasures.versions(found, {*found.notes, *(note[2] for note in notes)})
+        found.notes.update(entry for _, _, entry in notes)
         if self._forget_copies is not None:
             left.append(await self._forget_copies(scopes, found.messages, found.ids["note_changes"]))
-        quoting = words.over([*found.texts, *(entry for _, _, entry in notes)])
-        stuck += await asyncio.to_thread(self._files.erase, scopes, quoting)
+        stuck += await asyncio.to_thread(self._files.erase, scopes, words.over([*found.texts, *found.notes]))
         # Waiting for a file that nobody can write would hold up every answer here for ever.
         left += [f"`{name}` cannot be written, so some of it still stands there." for name in dict.fromkeys(stuck)]
         return tuple(sentence for sentence in left if sentence)

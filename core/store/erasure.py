@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -222,10 +222,11 @@ _INSERT = """
 INSERT INTO erasures (id, lane, account, scopes, list, made_at) VALUES (:id, :lane, :account, :scopes, :list, :now)
 """
 _OUTDATED = "begun_at IS NULL AND made_at < :unasked OR done_at < :old"
-_VERSIONS = f"""
-SELECT id FROM notes
+_DELETE_NOTE_CHANGES = f"""
+DELETE FROM notes
 WHERE {visible("notes.scope_id")} AND ({in_list("before", "notes")} OR {in_list("after", "notes")})
 """
+"""Also the change that took the note out of its file."""
 _SESSIONS = f"SELECT sessions.id FROM sessions WHERE {visible()}"
 _CUT_CONTEXTS = f"""
 UPDATE messages SET sent = json_array(json_extract(sent, '$[0]'), json_extract(sent, '$[1]'))
@@ -314,11 +315,6 @@ class Erasures:
         row = await self._database.fetch_one(f"{_LIST} AND begun_at NOT NULL AND done_at IS NULL", {"id": token})
         return None if row is None else _list_of(row)
 
-    async def versions(self, found: ErasureList, notes: Iterable[str]) -> list[int]:
-        """The changes of notes that hold one of these."""
-        changes = await self._database.fetch_all(_VERSIONS, {**found.values, "notes": list_value(notes)})
-        return [row["id"] for row in changes]
-
     async def finish(self, token: str, found: ErasureList) -> None:
         """Erases all rows of the list. What was looked for goes last: after a crash it is found again."""
         now = self._clock.now()
@@ -359,6 +355,7 @@ def _erase_copies(connection: Connection, found: ErasureList, now: datetime) -> 
     for kind, (_, statement) in COPIES.items():
         connection.execute(statement, {"now": rows.timestamp(now), "ids": list_value(found.ids[kind])})
     values = found.values
+    connection.execute(_DELETE_NOTE_CHANGES, {**values, "notes": list_value(found.notes)})
     connection.execute(_CUT_CONTEXTS, values)
     for row in connection.execute(f"{_SESSIONS} AND ended_at IS NULL AND system_prompt <> ''", values).fetchall():
         disturb(connection, row["id"], "forget")
