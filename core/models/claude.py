@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import math
 import warnings
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Set
 from datetime import timedelta
 from random import random
 from typing import Any, cast
@@ -144,15 +144,17 @@ class Claude:
         return completion
 
     async def _stream(self, request: Request, on_text: Callable[[str], None]) -> Completion:
-        transcript = _Transcript(on_text)
+        seen: set[str] = set()
         try:
             async with self._opened(request) as stream, contextlib.aclosing(_events(stream)) as events:
                 async for event in events:
-                    transcript.take(event)
-                return _completion(stream, transcript, request.model)
+                    seen.add(event.type)
+                    if event.type in ("content_block_start", "text"):
+                        _show(stream, on_text)
+                return _completion(stream, seen, request.model)
         except (anthropic.AnthropicError, httpx2.HTTPError) as error:
             failure = self._translated(error, request.model)
-            failure.is_break = transcript.is_begun
+            failure.is_break = "content_block_start" in seen
             raise failure from _origin(error)
         except UnicodeEncodeError:
             # Half a character, as some platforms let people send, has no UTF-8 form.
@@ -204,39 +206,14 @@ class Claude:
         return failure
 
 
-class _Transcript:
-    """How far a stream came, and the text so far, which only grows."""
-
-    def __init__(self, on_text: Callable[[str], None]) -> None:
-        self.has_started = False
-        self.is_begun = False
-        self.is_ended = False
-        self._on_text = on_text
-        self._text = ""
-        self._last_index = -1
-
-    def take(self, event: Any) -> None:
-        if event.type == "message_start":
-            self.has_started = True
-        elif event.type == "message_stop":
-            self.is_ended = True
-        elif event.type == "content_block_start":
-            self.is_begun = True
-            if event.content_block.type == "text" and event.content_block.text:
-                self._grow(event.index, event.content_block.text)
-        elif event.type == "content_block_delta" and event.delta.type == "text_delta" and event.delta.text:
-            self._grow(event.index, event.delta.text)
-
-    def _grow(self, index: int, more: str) -> None:
-        if self._text and index > self._last_index + 1:
-            # As in `wire.joined`: another block stood between.
-            self._text += "\n\n"
-        self._last_index = index
-        self._text += more
-        # Where half a character came, its other half is on its way.
-        text = self._text[:-1] if "\ud800" <= self._text[-1] <= "\udbff" else self._text
-        if text.strip():
-            self._on_text(content_blocks.sound(text))
+def _show(stream: AsyncMessageStream[None], on_text: Callable[[str], None]) -> None:
+    """Passes on the text so far, which only grows."""
+    content = stream.current_message_snapshot.content
+    text = content_blocks.joined([{"type": block.type, "text": getattr(block, "text", "")} for block in content])
+    # Where half a character came, its other half is on its way.
+    text = text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text
+    if text.strip():
+        on_text(content_blocks.sound(text))
 
 
 async def _events(stream: AsyncMessageStream[None]) -> AsyncGenerator[Any, None]:
@@ -248,11 +225,11 @@ async def _events(stream: AsyncMessageStream[None]) -> AsyncGenerator[Any, None]
         raise failures.of_kind("unreadable") from error
 
 
-def _completion(stream: AsyncMessageStream[None], transcript: _Transcript, model: str) -> Completion:
-    if not transcript.has_started:
+def _completion(stream: AsyncMessageStream[None], seen: Set[str], model: str) -> Completion:
+    if "message_start" not in seen:
         raise failures.of_kind("foreign")
     message: Any = stream.current_message_snapshot
-    if not message.stop_reason and not transcript.is_ended:
+    if not message.stop_reason and "message_stop" not in seen:
         raise failures.of_kind("unreadable")
     blocks = content_blocks.kept([block.to_dict(warnings=False) for block in message.content])
     has_calls = any(block["type"] == "tool_use" for block in blocks)

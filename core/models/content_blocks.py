@@ -53,7 +53,7 @@ def sound_request(request: Request) -> Request:
 def sound(value: Any) -> Any:
     """A JSON value that every parser takes: half characters are joined or replaced, numbers are finite."""
     if isinstance(value, str):
-        if not _SURROGATE.search(value):
+        if value.isascii() or not _SURROGATE.search(value):
             return value
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, Mapping):
