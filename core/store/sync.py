@@ -16,7 +16,7 @@ from typing import Literal
 
 from core.ports import Clock
 from core.store import rows
-from core.store.engine import Connection
+from core.store.engine import Connection, Row
 from core.store.notes import VERSIONS, NoteChange, change_of
 from core.store.outbox import OPEN, OutboxItem, fill_outbox_item
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of
@@ -154,19 +154,18 @@ WHERE messages.kind IN ('chat', 'quote') AND messages.session_id IN ({_SESSIONS}
 GROUP BY messages.session_id HAVING MAX(messages.id) > COALESCE(MAX(told.last_id), 0)
 """
 _LANE = """
-SELECT sessions.address_id FROM sessions JOIN addresses ON addresses.id = sessions.address_id
+SELECT sessions.id AS session_id, sessions.address_id FROM sessions JOIN addresses ON addresses.id = sessions.address_id
 WHERE sessions.id = :id AND addresses.platform <> 'cron'
 """
 _UNTOLD_CHANGES = """
-SELECT id FROM notes
+SELECT id, 'notes' AS session_id, 'notes' AS address_id FROM notes
 WHERE (at >= :since OR id > (SELECT last_id FROM told WHERE provider = :provider AND subject = 'notes'))
     AND 'memory:' || :provider || ':notes:' || notes.id || ':on_memory_write' NOT IN (SELECT key FROM outbox)
 ORDER BY id
 """
 _PROVIDERS = "(SELECT DISTINCT provider FROM told) AS providers"
 _TOLD_MESSAGES = f"""
-SELECT DISTINCT told.provider, CAST(messages.session_id AS TEXT) AS session, sessions.address_id AS lane,
-    scopes.key AS scope, messages.id
+SELECT DISTINCT told.provider, messages.session_id, sessions.address_id, scopes.key AS scope, messages.id
 FROM {_PROVIDERS} JOIN messages ON {in_list("messages.id", "message_ids")}
 JOIN sessions ON sessions.id = messages.session_id JOIN scopes ON scopes.id = sessions.scope_id
 JOIN told ON told.provider = providers.provider AND told.last_id >= messages.id
@@ -174,7 +173,7 @@ JOIN told ON told.provider = providers.provider AND told.last_id >= messages.id
 ORDER BY told.provider, messages.session_id, messages.id
 """
 _TOLD_CHANGES = f"""
-SELECT told.provider, 'notes' AS session, 'notes' AS lane, scopes.key AS scope, notes.id
+SELECT told.provider, 'notes' AS session_id, 'notes' AS address_id, scopes.key AS scope, notes.id
 FROM {_PROVIDERS} JOIN notes ON {in_list("notes.id", "note_ids")} JOIN scopes ON scopes.id = notes.scope_id
 JOIN told ON told.provider = providers.provider AND told.subject = 'notes' AND told.last_id >= notes.id
 ORDER BY told.provider, scopes.key, notes.id
@@ -222,8 +221,7 @@ class SyncQueue:
             rest, session = list(turns), str(session_id)
             while len(rest) >= size or (rest and rest[0]["is_over"]):
                 batch, rest = rest[:size], rest[size:]
-                span, lane = f"{batch[0]['id']}-{batch[-1]['id']}", str(batch[0]["address_id"])
-                tasks.append(SyncTask(provider=provider, session=session, turn=span, hook="sync_turn", lane=lane))
+                tasks.append(_task(provider, batch[0], f"{batch[0]['id']}-{batch[-1]['id']}", "sync_turn"))
                 told[session] = rest[0]["id"] - 1 if rest else batch[-1]["answered_id"]
             many += session in told
             if len(tasks) >= PUT_AT_ONCE:
@@ -235,32 +233,22 @@ class SyncQueue:
     async def put_ends(self, provider: str, sessions: SessionRange) -> None:
         """Queues that sessions are over."""
         found = await self._database.fetch_all(_UNTOLD_ENDS, sessions.values | {"provider": provider})
-        tasks, told = [], {}
-        for row in found:
-            session, lane, last_id = str(row["session_id"]), str(row["address_id"]), row["last_id"]
-            turn = str(last_id)
-            tasks.append(SyncTask(provider=provider, session=session, turn=turn, hook="on_session_end", lane=lane))
-            told[f"{session}.end"] = last_id
-        await self.put(tasks, told)
+        tasks = [_task(provider, row, str(row["last_id"]), "on_session_end") for row in found]
+        await self.put(tasks, {f"{row['session_id']}.end": row["last_id"] for row in found})
 
     async def put_switch(self, providers: Sequence[str], new_id: int, parent_id: int | None, reason: str) -> None:
         """Queues that the conversation goes on in a session; not of one that is scheduled, or incognito."""
         row = await self._database.fetch_one(_LANE, {"id": new_id})
-        if row is None:
-            return
-        turn, lane = f"{parent_id or 0}.{reason}.{self._clock.now().timestamp():.0f}", str(row["address_id"])
-        for provider in providers:
-            task = SyncTask(provider=provider, session=str(new_id), turn=turn, hook="on_session_switch", lane=lane)
-            await self.put([task])
+        if row is not None:
+            turn = f"{parent_id or 0}.{reason}.{self._clock.now().timestamp():.0f}"
+            await self.put([_task(provider, row, turn, "on_session_switch") for provider in providers])
 
     async def put_changes(self, provider: str, since: datetime) -> None:
         """Queues changes of notes: those since then, and all after the last that it was told."""
         values = {"provider": provider, "since": rows.timestamp(since)}
-        ids = [row["id"] for row in await self._database.fetch_all(_UNTOLD_CHANGES, values)]
-        tasks = [
-            SyncTask(provider=provider, session=NOTES, turn=str(one), hook="on_memory_write", lane=NOTES) for one in ids
-        ]
-        await self.put(tasks, {NOTES: ids[-1]} if ids else {})
+        found = await self._database.fetch_all(_UNTOLD_CHANGES, values)
+        tasks = [_task(provider, row, str(row["id"]), "on_memory_write") for row in found]
+        await self.put(tasks, {NOTES: found[-1]["id"]} if found else {})
 
     async def forget_tasks(
         self, message_ids: Sequence[int], note_ids: Sequence[int], stamp: str = ""
@@ -273,17 +261,11 @@ class SyncQueue:
             *await self._database.fetch_all(_TOLD_CHANGES, values),
         ]
         tasks: list[SyncTask] = []
-        for _, group in groupby(found, key=lambda row: (row["provider"], row["session"], row["scope"])):
+        for _, group in groupby(found, key=lambda row: (row["provider"], row["session_id"], row["scope"])):
             told = list(group)
             ids = tuple(row["id"] for row in told)
             mark = f"{zlib.crc32(json.dumps([*ids, stamp]).encode()):08x}"
-            task = SyncTask(
-                provider=told[0]["provider"],
-                session=told[0]["session"],
-                turn=f"forgotten.{mark}",
-                hook="on_forget",
-                lane=str(told[0]["lane"]),
-            )
+            task = _task(told[0]["provider"], told[0], f"forgotten.{mark}", "on_forget")
             tasks.append(replace(task, scope=Scope(key=told[0]["scope"]), ids=ids))
             batches = await self._batches(task.provider, task.session)
             touched = {max((batch for batch in batches if batch[0] <= one), default=None) for one in ids}
@@ -320,6 +302,12 @@ class SyncQueue:
         found = await self._database.fetch_all(f"SELECT key FROM outbox WHERE {_OF_PREFIX}", _range(provider, session))
         tasks = [SyncTask.parse(row["key"]) for row in found]
         return [task.turns for task in tasks if task is not None and task.hook == "sync_turn"]
+
+
+def _task(provider: str, row: Row, turn: str, hook: Hook) -> SyncTask:
+    """About the session of a row."""
+    session, lane = str(row["session_id"]), str(row["address_id"])
+    return SyncTask(provider=provider, session=session, turn=turn, hook=hook, lane=lane)
 
 
 def _range(*parts: object) -> dict[str, object]:
