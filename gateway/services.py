@@ -24,7 +24,7 @@ from core.store.archive import Archive
 from core.store.fact_search import FactSearch
 from core.store.facts import Facts
 from core.store.inbox import Inbox
-from core.store.incognito import IncognitoConversations, IncognitoMarks, IncognitoRegistry
+from core.store.incognito import IncognitoConversations, IncognitoRegistry
 from core.store.jobs import Jobs
 from core.store.links import Links
 from core.store.notes import FACT, Notes, PendingNote, PendingNotes
@@ -62,8 +62,7 @@ class Services:
         self.settings = settings
         self.clock = clock
         self.database = database
-        self.incognito_marks = IncognitoMarks(database, clock)
-        self.conversations = IncognitoConversations(database, clock, registry, self.incognito_marks)
+        self.conversations = IncognitoConversations(database, clock, registry)
         self.transcripts = Transcripts(database)
         self.recall = Recall(database, clock, zone)
         self.people = People(database, registry)

@@ -66,71 +66,61 @@ class IncognitoRegistry:
         return addresses
 
 
-_ADD = "INSERT INTO veils (address_id, at) VALUES (:address, :now) ON CONFLICT (address_id) DO NOTHING"
+_MARK = "INSERT INTO veils (address_id, at) VALUES (:address, :now) ON CONFLICT (address_id) DO NOTHING"
+_UNMARK = """
+DELETE FROM veils WHERE address_id = (
+    SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
+)
+"""
 _EMPTY_INBOX = """
 UPDATE inbox SET inbound = json_set(
     inbound, '$.text', '', '$.command', NULL, '$.attachments', json('[]'), '$.reply_to', NULL
 ) WHERE address_id = :address
 """
-_ALL = """
+_MARKED = """
 SELECT platform, chat_id, thread_id FROM veils JOIN addresses ON addresses.id = veils.address_id
 ORDER BY veils.at, addresses.id
 """
 _WAITING = "SELECT id FROM inbox WHERE address_id IN (SELECT address_id FROM veils)"
 
 
-class IncognitoMarks:
-    """The marks in state.db, one for each address."""
+class IncognitoConversations(Conversations):
+    """Conversations in state.db, and in memory where `registry` has the address: there is a mark in state.db then, for
+    the next process."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
+    def __init__(self, database: Database, clock: Clock, registry: IncognitoRegistry) -> None:
+        super().__init__(database, clock)
+        self._registry = registry
+        self._ids = count(-(2**62))  # in order, and nobody's in state.db
 
-    async def add(self, address: Address) -> None:
-        """Marks an address and takes the words out of the inbox entries that wait there."""
+    async def begin(self, address: Address) -> None:
+        """Holds what is said at the address in memory only, until the session there ends, and takes the words out of
+        the inbox entries that wait there."""
         now = rows.timestamp(self._clock.now())
 
         def work(connection: Connection) -> None:
             values = {"address": rows.ensure_address(connection, address), "now": now}
-            connection.execute(_ADD, values)
+            connection.execute(_MARK, values)
             if connection.execute(_EMPTY_INBOX, values).rowcount:
                 want_checkpoint(connection)
 
+        # First the mark: should the process end in between, a conversation that never began is reported as lost.
         await self._database.write(work)
-
-    async def remove(self, address: Address) -> None:
-        def work(connection: Connection) -> None:
-            values = {"address": rows.find_address(connection, address)}
-            connection.execute("DELETE FROM veils WHERE address_id = :address", values)
-
-        await self._database.write(work)
+        self._registry.add(address)
 
     async def left_over(self) -> Sequence[Address]:
         """The addresses that the process before this one held incognito; closes what waited there, since its words are
-        gone. The marks stay until `remove`."""
+        gone. Their marks stay until `unmark`."""
         now = self._clock.now()
 
         def work(connection: Connection) -> Sequence[Address]:
             close_entries(connection, [row["id"] for row in connection.execute(_WAITING).fetchall()], now)
-            return [rows.address_of(row) for row in connection.execute(_ALL)]
+            return [rows.address_of(row) for row in connection.execute(_MARKED)]
 
         return await self._database.write(work)
 
-
-class IncognitoConversations(Conversations):
-    """Conversations in state.db, and in memory where `registry` has the address; `marks` tell the next process."""
-
-    def __init__(self, database: Database, clock: Clock, registry: IncognitoRegistry, marks: IncognitoMarks) -> None:
-        super().__init__(database, clock)
-        self._registry = registry
-        self._marks = marks
-        self._ids = count(-(2**62))  # in order, and nobody's in state.db
-
-    async def begin(self, address: Address) -> None:
-        """Holds what is said at the address in memory only, until the session there ends."""
-        # First the mark: should the process end in between, a conversation that never began is reported as lost.
-        await self._marks.add(address)
-        self._registry.add(address)
+    async def unmark(self, address: Address) -> None:
+        await self._database.execute(_UNMARK, rows.place(address))
 
     async def current(self, address: Address) -> Session | None:
         held = self._registry.conversations.get(address)
@@ -159,7 +149,7 @@ class IncognitoConversations(Conversations):
             await super().end(session_id, reason, at)
         elif held := self._of(session_id):
             for address in self._registry.remove(held):
-                await self._marks.remove(address)
+                await self.unmark(address)
 
     async def append(
         self,

@@ -126,12 +126,12 @@ def _line(session: Session, context: CommandContext, zone: tzinfo) -> str:
 
 async def tell_of_restart(services: Services) -> None:
     """At the start of a process: says where an incognito conversation ended with the one before."""
-    for address in await services.incognito_marks.left_over():
+    for address in await services.conversations.left_over():
         now = services.clock.now()
         key = f"incognito:{address.key}:{now.isoformat()}"
         lost = Answer(text=texts.INCOGNITO_LOST)
         await services.outbox.put(OutboxItem(key=key, kind="notice", address=address, answer=lost, next_at=now))
-        await services.incognito_marks.remove(address)
+        await services.conversations.unmark(address)
 
 
 def _number(arguments: str) -> int | None:
