@@ -70,8 +70,8 @@ SUM(calls.cache_read_tokens) AS cache_read_tokens, SUM(calls.cache_write_tokens)
 SUM(calls.cache_write_hour_tokens) AS cache_write_hour_tokens
 """
 _SPENT = f"""
-FROM calls WHERE {visible("calls.scope_id")} AND calls.at >= :since AND calls.at < :until
-AND (:session IS NULL OR calls.session_id = :session)
+FROM calls WHERE {visible("calls.scope_id")} AND (:since IS NULL OR calls.at >= :since)
+AND (:until IS NULL OR calls.at < :until) AND (:session IS NULL OR calls.session_id = :session)
 """
 _BILLS = f"""
 SELECT calls.kind, calls.model, {_TOTALS} {_SPENT} GROUP BY calls.kind, calls.model
@@ -99,7 +99,6 @@ SELECT earlier.end_reason AS reason FROM sessions JOIN sessions AS earlier
 ON earlier.address_id = sessions.address_id AND earlier.scope_id = sessions.scope_id AND earlier.id < sessions.id
 WHERE sessions.id = :session AND earlier.ended_at IS NOT NULL ORDER BY earlier.id DESC LIMIT 1
 """
-_ALWAYS = (-1e300, 1e300)
 
 
 class UsageLog:
@@ -120,14 +119,14 @@ class UsageLog:
         session_id: int | None = None,
     ) -> list[UsageSum]:
         """From `since` on and before `until`, by kind and model, most tokens first."""
-        found = await self._database.fetch_all(_BILLS, _values(scopes, since, until, session_id))
+        found = await self._database.fetch_all(_BILLS, _values(scopes, session_id, since=since, until=until))
         return [UsageSum(kind=row["kind"], model=row["model"], calls=row["calls"], usage=_usage(row)) for row in found]
 
     async def misses(
         self, scopes: frozenset[Scope], since: datetime | None = None, session_id: int | None = None
     ) -> list[CacheMisses]:
         """By cause, most tokens first."""
-        found = await self._database.fetch_all(_MISSES, _values(scopes, since, None, session_id))
+        found = await self._database.fetch_all(_MISSES, _values(scopes, session_id, since=since))
         return [CacheMisses(cause=row["miss"], times=row["times"], tokens=row["tokens"]) for row in found]
 
     async def sessions(self, scopes: frozenset[Scope], limit: int) -> list[Session]:
@@ -201,19 +200,9 @@ def _payer(connection: Connection, payer: Payer) -> tuple[int | None, int | None
     return None if payer.scope is None else rows.ensure_scope(connection, payer.scope), None
 
 
-def _values(
-    scopes: frozenset[Scope],
-    since: datetime | None = None,
-    until: datetime | None = None,
-    session_id: int | None = None,
-) -> dict[str, object]:
-    first, last = _ALWAYS
-    return {
-        "scopes": scope_parameter(scopes),
-        "since": since or first,
-        "until": until or last,
-        "session": None if session_id is None else rows.bounded(session_id),
-    }
+def _values(scopes: frozenset[Scope], session_id: int | None = None, **span: datetime | None) -> dict[str, object]:
+    session = None if session_id is None else rows.bounded(session_id)
+    return {"scopes": scope_parameter(scopes), "session": session, "since": None, "until": None, **span}
 
 
 def _usage(row: Row) -> Usage:
