@@ -15,7 +15,7 @@ from core.store.rows import scope_parameter, visible
 from core.store.sessions import Conversations, Transcripts
 from core.store.sqlite.database import Database
 from core.store.usage import ModelCall, UsageLog
-from core.types import Payer, Scope, Session, Usage
+from core.types import Message, Payer, Scope, Session, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, message, opened
 
@@ -79,6 +79,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
         readers={
             "find": lambda session_id, _, scopes: conversations.find(session_id, scopes),
             "history": history,
+            "history of the open session": lambda _, __, scopes: _open_history(conversations, scopes),
             "transcript": lambda session_id, _, scopes: transcripts.transcript(session_id, scopes),
             "recent": lambda _, __, scopes: transcripts.recent(scopes, 10),
             "recent by text": lambda _, __, scopes: transcripts.recent(scopes, 10, "secret"),
@@ -99,6 +100,11 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "where a note is from": lambda _, __, scopes: notes.origin(scopes, "x"),
         },
     )
+
+
+async def _open_history(conversations: Conversations, scopes: Scopes) -> list[Message]:
+    found = await conversations.opened(CHAT, scopes)
+    return found[1] if found else []
 
 
 async def _sources(notes: Notes, scopes: Scopes) -> list[str]:
@@ -135,6 +141,7 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
     assert taking == {
         "Conversations.find",
         "Conversations.history",
+        "Conversations.opened",
         "Transcripts.transcript",
         "Transcripts.recent",
         "UsageLog.bills",

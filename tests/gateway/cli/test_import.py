@@ -20,7 +20,7 @@ from tests.fixtures.exports import discord_package, hermes_store, telegram_chat,
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[3]
-MANY = 20_000
+MANY = 8_000
 PATIENCE_S = 60
 
 
