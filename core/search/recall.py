@@ -83,6 +83,8 @@ class Recall:
         is_limited = everywhere != query
         if found.note in (rendering.WORDLESS, rendering.DAMAGED) or not (query.text.strip() or is_limited):
             return None
+        if query.page > 1:
+            return rendering.PAGE_EMPTY.format(page=query.page)
         wider = await self._found(replace(everywhere, limit=1)) if is_limited else found
         is_typed = parse(query.text).is_typed and not is_question(query.text)
         words = any_of(asked_for(query.text)).terms

@@ -218,6 +218,7 @@ def _line(text: str, limit_chars: int) -> str:
 
 LOOSE = "No message has all of that; these have some of the words, best first."
 UNTYPED = "That could not be searched as typed; these have some of the words, best first."
+PAGE_EMPTY = "There is nothing more on page {page}."
 LAST_PAGE = "There are more, but this is the last page: add words or filters."
 WORDLESS = "There is no word, number or emoji in that to search for."
 DAMAGED = "The search index is damaged or being rebuilt. Ask again in a minute; `mneme check` tells more."
