@@ -79,8 +79,9 @@ def _home(settings: Settings) -> list[CheckResult]:
     home = settings.home
     complete = f"They are complete; the home is {home}."
     results = [CheckResult(subject="settings", state="right", text=complete)]
+    is_open = bool(home.stat().st_mode & 0o077)
     for path, mode in ((home, 0o700), (home / "mneme.toml", 0o600)):
-        if path.exists() and path.stat().st_mode & 0o077:
+        if is_open and path.exists() and path.stat().st_mode & 0o077:
             text = f"{path} can be read by others on this machine."
             results.append(CheckResult(subject="privacy", state="wrong", text=text, advice=f"chmod {mode:o} {path}"))
     return results

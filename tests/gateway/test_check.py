@@ -48,9 +48,10 @@ async def test_open_files_are_reported_with_the_command_that_helps(home: Path) -
     (home / "mneme.toml").write_text("")
     settings = Settings.load({"MNEME_HOME": str(home)})
     (home / "mneme.toml").chmod(0o644)
-    findings = await check(settings)
-    (wrong,) = [finding for finding in findings if finding.state == "wrong"]
-    assert wrong.advice == f"chmod 600 {home / 'mneme.toml'}"
+    assert {finding.state for finding in await check(settings)} == {"right", "off"}, "nobody comes so far"
+    home.chmod(0o755)
+    wrong = [finding.advice for finding in await check(settings) if finding.state == "wrong"]
+    assert wrong == [f"chmod 700 {home}", f"chmod 600 {home / 'mneme.toml'}"]
 
 
 async def test_probes_are_told_apart() -> None:
