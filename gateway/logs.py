@@ -40,13 +40,10 @@ def configure(settings: Settings, destination: TextIO | Path | None = None) -> N
     elif destination is not None:
         handler = logging.StreamHandler(destination)
     shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.PositionalArgumentsFormatter(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.StackInfoRenderer(),
-        structlog.processors.UnicodeDecoder(),
     ]
     handler.setFormatter(_Redacting(settings.secrets(), shared, settings.general.log_format == "json"))
     root = logging.getLogger()

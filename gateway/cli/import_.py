@@ -21,7 +21,7 @@ from core.store.archive import ImportReport
 from core.store.notes import Author
 from core.types import Scope
 from gateway import texts
-from gateway.cli.runtime import AsJson, checked_scope, fail, say, say_json, scope_of, seen, visit, zone_of
+from gateway.cli.runtime import AsJson, InScope, fail, say, say_json, scope_of, seen, visit, zone_of
 from gateway.services import Services
 
 if TYPE_CHECKING:
@@ -36,15 +36,7 @@ def import_file(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="A file, a folder or a zip archive; - reads a file from stdin.")
     ],
-    scope: Annotated[
-        str | None,
-        typer.Option(
-            "--scope",
-            metavar="SCOPE",
-            help="Whose it is: account:telegram:42 or room:discord:77; otherwise the owner's.",
-            callback=checked_scope,
-        ),
-    ] = None,
+    scope: InScope = None,
     assistant: Annotated[
         list[str] | None,
         typer.Option(

@@ -57,7 +57,7 @@ InScope = Annotated[
     typer.Option(
         "--scope",
         metavar="SCOPE",
-        help="This scope and no other: account:telegram:42 or room:discord:77.",
+        help="Whose: account:telegram:42 or room:discord:77; without it all that is the owner's.",
         callback=checked_scope,
     ),
 ]
