@@ -41,24 +41,23 @@ async def _pages(recall: Recall, query: SearchQuery) -> list[SearchResults]:
     return pages
 
 
-@pytest.mark.parametrize("text", ["ferry", "ferry OR boat", "What about the ferry?", "role:user", "from:Ana ferry", ""])
 @pytest.mark.parametrize("is_tended", [False, True])
 async def test_pages_together_are_everything_once(
-    database: Database, clock: SteadyClock, roots: dict[int, int], text: str, is_tended: bool
+    database: Database, clock: SteadyClock, roots: dict[int, int], is_tended: bool
 ) -> None:
     recall = Recall(database, clock)
     while is_tended and await recall.tend():
         pass
-    pages = await _pages(recall, replace(MINE, text=text))
-    assert [len(page.sessions) for page in pages] == [3, 3, 3, 3, 3, 3, 2]
-    shown = [roots[found.session.id] for page in pages for found in page.sessions]
-    assert sorted(shown) == sorted(set(roots.values()))
-    said = [hit.message_id for page in pages for found in page.sessions for hit in found.matches]
-    assert len(said) == len(set(said))
-    whole = await recall.recall(replace(MINE, text=text, limit=10))
-    assert [found.session.id for found in whole.sessions] == [
-        found.session.id for page in pages[:4] for found in page.sessions
-    ][:10]
+    for text in ("ferry", "ferry OR boat", "What about the ferry?", "role:user", "from:Ana ferry", ""):
+        pages = await _pages(recall, replace(MINE, text=text))
+        assert [len(page.sessions) for page in pages] == [3, 3, 3, 3, 3, 3, 2], text
+        shown = [roots[found.session.id] for page in pages for found in page.sessions]
+        assert sorted(shown) == sorted(set(roots.values())), text
+        said = [hit.message_id for page in pages for found in page.sessions for hit in found.matches]
+        assert len(said) == len(set(said)), text
+        whole = await recall.recall(replace(MINE, text=text, limit=10))
+        listed = [found.session.id for page in pages[:4] for found in page.sessions]
+        assert [found.session.id for found in whole.sessions] == listed[:10], text
 
 
 async def test_a_page_behind_the_last_says_so(database: Database, clock: SteadyClock, roots: dict[int, int]) -> None:
@@ -73,17 +72,14 @@ async def test_a_page_behind_the_last_says_so(database: Database, clock: SteadyC
     assert roots
 
 
-@pytest.mark.parametrize("text", ["ferry", "", "role:user", "ferry -boat", "What about the ferry?"])
 async def test_pages_end_at_the_tenth_and_that_is_said(
-    database: Database, clock: SteadyClock, roots: dict[int, int], text: str
+    database: Database, clock: SteadyClock, roots: dict[int, int]
 ) -> None:
     recall = Recall(database, clock)
-    last, behind = [await recall.recall(replace(MINE, text=text, limit=1, page=page)) for page in (10, 11)]
-    assert len(last.sessions) == 1
-    assert not last.has_more
-    assert last.note is not None
-    assert rendering.LAST_PAGE in last.note
-    assert behind.sessions == ()
-    assert behind.note is not None
-    assert behind.note == "There is nothing more on page 11."
+    for text in ("ferry", "", "role:user", "ferry -boat", "What about the ferry?"):
+        last, behind = [await recall.recall(replace(MINE, text=text, limit=1, page=page)) for page in (10, 11)]
+        assert (len(last.sessions), last.has_more) == (1, False), text
+        assert last.note is not None, text
+        assert rendering.LAST_PAGE in last.note
+        assert (behind.sessions, behind.note) == ((), "There is nothing more on page 11."), text
     assert len(set(roots.values())) > 11
