@@ -32,7 +32,6 @@ HIDDEN = "messages and parts that are not shown there (thoughts, tools, the syst
 
 DEEPEST = 100
 """Exports are 20 levels deep at most; deeper is an attack or an accident."""
-_READ_BYTES = 1 << 16
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ESCAPE = re.compile(rb"\\(?:x([01][0-9A-Fa-f])|.)", re.DOTALL)
 _CUT_ESCAPE = re.compile(rb"\\(?:x[01]?)?\Z")
@@ -237,7 +236,7 @@ def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:
     """A JSON document of any size, as `ijson.parse` gives it: place, kind, value. Raises HistoryError where it is
     broken, after everything before."""
     try:
-        for place, event, value in ijson.parse(_MendedJson(stream), buf_size=_READ_BYTES):
+        for place, event, value in ijson.parse(_MendedJson(stream)):
             if len(place) > DEEPEST and place.count(".") > DEEPEST:
                 raise HistoryError(f"{title} is broken: it is nested too deeply.")
             yield place, event, float(value) if isinstance(value, Decimal) else value

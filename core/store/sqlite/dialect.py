@@ -11,11 +11,6 @@ def in_list(column: str, parameter: str) -> str:
     return f"{column} IN (SELECT value FROM json_each(:{parameter}))"
 
 
-def list_rows(parameter: str) -> str:
-    """A bound `list_value` as a table with the column ``value``, to join with."""
-    return f"json_each(:{parameter})"
-
-
 def overlaps(column: str, parameter: str) -> str:
     """The condition that a column, which holds a `list_value`, has something in common with a bound one."""
     return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE {in_list('value', parameter)})"
