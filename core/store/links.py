@@ -165,8 +165,8 @@ class Links:
             one, *others = _accounts(connection, account) or [NamedAccount(account=account, name="")]
             if others:
                 people.move_account(connection, account, people.add_person(connection), None)
-                scopes = [Scope.account(named.account.platform, named.account.user_id) for named in (one, *others)]
-                _count_parting(connection, scopes)
+                accounts = [named.account for named in (one, *others)]
+                _count_parting(connection, frozenset(Scope.account(it.platform, it.user_id) for it in accounts))
             return others
 
         others = await self._database.write(work)
@@ -188,7 +188,7 @@ def _delete_old(connection: Connection, now: datetime) -> None:
     connection.execute("DELETE FROM links WHERE expires_at <= :now", {"now": now})
 
 
-def _count_parting(connection: Connection, scopes: Sequence[Scope]) -> None:
+def _count_parting(connection: Connection, scopes: frozenset[Scope]) -> None:
     number = epoch.count(connection)
     values = {"number": number, "scopes": scope_parameter(scopes), "old": number - PARTINGS}
     connection.execute("DELETE FROM partings WHERE number <= :old", values)
