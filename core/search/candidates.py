@@ -186,12 +186,7 @@ def _corrections(
     """For each term that was never said what is taken for it, where something is near: "Lisbno" is Lisbon, "icecream"
     ice cream, and the first seven signs of a commit the whole. `words`: what was typed, by its terms; `latest`: the
     terms of what is in no chunk yet."""
-    unknown = [
-        term
-        for term in unsaid
-        if term in words and SHORTEST <= len(words[term]) + 1 <= LONGEST and term not in latest
-        and (term.isalpha() or len(term) >= SHORTEST_BEGINNING)
-    ]  # fmt: skip
+    unknown = [term for term in unsaid if term not in latest and term in words and _is_telling(term, words[term])]
     scopes = counted.scopes[:SCOPES_TRIED]
     found: dict[str, Correction] = {}
     for term in unknown[:WORDS_TRIED]:
@@ -202,6 +197,10 @@ def _corrections(
             longer += [known for known, _ in index.words_near(term, scopes, TAKEN)]
             found[term] = {known: ((known,), 1.0) for known in longer[:TAKEN]}
     return {term: taken for term, taken in found.items() if taken}
+
+
+def _is_telling(term: str, word: str) -> bool:
+    return SHORTEST <= len(word) + 1 <= LONGEST and (term.isalpha() or len(term) >= SHORTEST_BEGINNING)
 
 
 def _joined_words(text: str) -> list[tuple[str, ...]]:
