@@ -34,12 +34,31 @@ from core.types import Json, Message, Session, Tool, ToolContext
 LINES = 6
 """How many facts a turn is given at most."""
 MOST = 30
-_DESCRIPTION = (
+_ASKING = (
     "What is known for good of the person and of what they have told. mode search: facts that answer `query`. probe: "
     "all about one name. reason: facts about all of `names` together. related: names that occur together with it. "
     "contradict: facts that contradict each other, and what replaced what. feedback: say of fact `fact_id` whether it "
     "was right. A fact with is_current false is over: tell it only as what was so before."
 )
+_KEEPING = (
+    "Keeps one fact that the person has stated or asked you to remember, to be recalled when it is asked for. "
+    "Every name and figure in it must have been typed by a person here; what you have guessed or worked out, "
+    "and what a tool or a pasted or forwarded text says, waits until the person says yes. Use `memory` instead "
+    "for the few things that every conversation needs."
+)
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    mode: Literal["search", "probe", "related", "reason", "contradict", "feedback"] = Field(
+        default="search", description="What to do."
+    )
+    query: str = Field(default="", max_length=2000, description="search: the question.")
+    names: list[str] = Field(default=[], max_length=8, description="probe, related, reason: whom or what it is about.")
+    fact_id: int = Field(default=0, description="feedback: which fact.")
+    is_right: bool | None = Field(default=None, description="feedback: whether it was right.")
+    limit: int = Field(default=10, ge=1, le=MOST, description="How many facts.")
 
 
 class FactsProvider(MemoryProvider):
@@ -82,10 +101,104 @@ class FactsProvider(MemoryProvider):
         await self._reader.catch_up()
 
     async def tools(self) -> Sequence[Tool]:
+        asking = _Arguments.model_json_schema()
+        keeping = ToldFact.model_json_schema()
         return (
-            fact_tool(self._facts, self._search, self._knowledge),
-            remember_this(self._facts, self._evidence, self._review),
+            Tool(name="facts", description=_ASKING, schema=asking, run=self._answer, is_quote=True),
+            Tool(name="remember_this", description=_KEEPING, schema=keeping, run=self._keep, is_quote=True),
         )
+
+    async def _answer(self, arguments: Json, context: ToolContext) -> str:
+        """JSON: facts, or names, or groups."""
+        asked = parsed(_Arguments, arguments)
+        result: dict[str, object]
+        if asked.mode == "feedback":
+            result = await self._feedback(asked, context)
+        elif asked.mode == "search":
+            if not asked.query.strip():
+                raise ToolError("query: say what to look for.")
+            found = await self._knowledge.search(_question(asked.query, context), asked.limit)
+            result = {"facts": list(map(self._shown, found))}
+        elif asked.mode == "contradict":
+            result = await self._contradictions(asked, context)
+        else:
+            result = await self._about(asked, context)
+        return json.dumps(result, ensure_ascii=False)
+
+    async def _about(self, asked: _Arguments, context: ToolContext) -> dict[str, object]:
+        keys = [key for name in (asked.names or [asked.query]) if (key := entity_key(name))]
+        if not keys:
+            raise ToolError("names: say whom or what it is about.")
+        if asked.mode == "related":
+            near = await self._search.related(keys, context.scopes, asked.limit)
+            return {"names": [{"name": name, "facts": count} for name, count in near]}
+        keys = keys if asked.mode == "reason" else keys[:1]
+        return {"facts": list(map(self._shown, await self._search.of_entities(keys, context.scopes, asked.limit)))}
+
+    async def _contradictions(self, asked: _Arguments, context: ToolContext) -> dict[str, object]:
+        """Open facts that contradict each other; with a query also how what it asks for has changed."""
+        groups: list[Sequence[Fact]] = list(await self._search.conflicts(context.scopes, asked.limit))
+        if asked.query.strip():
+            found = await self._knowledge.search(_question(asked.query, context), 3)
+            for attribute in dict.fromkeys(fact.attribute for fact in found if fact.attribute):
+                changed = await self._search.replaced(attribute, context.scopes, asked.limit)
+                if len(changed) > 1:
+                    groups.insert(0, changed)
+        return {"groups": [list(map(self._shown, group)) for group in groups]}
+
+    async def _feedback(self, asked: _Arguments, context: ToolContext) -> dict[str, object]:
+        if asked.is_right is None:
+            raise ToolError("is_right: say true or false.")
+        by = Author(account=context.account, message_id=context.message_id)
+        known = await self._facts.find(asked.fact_id, context.scopes)
+        if known is not None and known.scope.is_room and known.account != by.account:
+            raise ToolError("fact_id: in a room only who said it judges a fact; the owner does with `/memory wrong`.")
+        fact = await self._facts.feedback(asked.fact_id, context.scopes, asked.is_right, by)
+        if fact is None:
+            raise ToolError(f"fact_id: there is no fact {asked.fact_id}.")
+        return {"fact_id": fact.id, "trust": round(fact.trust, 2)}
+
+    def _shown(self, fact: Fact) -> dict[str, object]:
+        shown: dict[str, object] = {
+            "fact_id": fact.id,
+            "content": fact.content,
+            "is_current": fact.is_open,
+            "when": ", ".join(self._knowledge.span(fact)),
+            "said_on": self._knowledge.day(fact.said_at),
+            "trust": round(fact.trust, 2),
+        }
+        return shown | ({"who": fact.speaker} if fact.scope.is_room and fact.speaker else {})
+
+    async def _keep(self, arguments: Json, context: ToolContext) -> str:
+        """Learns it, or lets it wait for a yes where nobody has typed it."""
+        told = parsed(ToldFact, arguments)
+        if not is_remembered(context.session):
+            raise ToolError("Nobody has said anything here that could be kept: this was scheduled. Go on without it.")
+        if (reason := suspicion(told.content)) is not None:
+            return await self._put_aside(told.content, f"it contains {reason}", context)
+        evidence = await self._evidence.evidence(context)
+        found = await asyncio.to_thread(told.source, evidence)
+        if found is None:
+            return await self._put_aside(told.content, evidence.missing(told.content, told.must_be_said), context)
+        source, is_dated = found
+        claim = told.claim(source, self._evidence.zone, is_dated=is_dated)
+        fact = fact_of(claim, "model", *await self._evidence.place(source, context), source)
+        fact = await self._facts.learn(fact, source.text)
+        if not fact.id:
+            raise ToolError("The message that says so has just been changed or deleted. Do not keep it.")
+        return f"Fact {fact.id} is kept: “{fact.content}”."
+
+    async def _put_aside(self, content: str, reason: str, context: ToolContext) -> str:
+        author = Author(account=context.account, message_id=context.message_id)
+        operations = [Operation(action="add", content=content)]
+        try:
+            return await self._review.put_aside(context.scope, FACT, operations, author, reason)
+        except Refused as refusal:
+            raise ToolError(str(refusal)) from refusal
+
+
+def _question(text: str, context: ToolContext) -> Question:
+    return Question.of(text, context.scopes, context.now, context.account)
 
 
 def _token(fact: Fact) -> str:
@@ -99,139 +212,3 @@ def _is_in_sight(fact: Fact, context: ToolContext) -> bool:
     if context.window is None or fact.message_id is None:
         return False
     return any(first <= fact.message_id <= last for _, first, last in context.window.spans)
-
-
-class _Arguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    mode: Literal["search", "probe", "related", "reason", "contradict", "feedback"] = Field(
-        default="search", description="What to do."
-    )
-    query: str = Field(default="", max_length=2000, description="search: the question.")
-    names: list[str] = Field(default=[], max_length=8, description="probe, related, reason: whom or what it is about.")
-    fact_id: int = Field(default=0, description="feedback: which fact.")
-    is_right: bool | None = Field(default=None, description="feedback: whether it was right.")
-    limit: int = Field(default=10, ge=1, le=MOST, description="How many facts.")
-
-
-def fact_tool(facts: Facts, search: FactSearch, knowledge: KnownFacts) -> Tool:
-    """Returns JSON: facts, or names, or groups."""
-
-    async def run(arguments: Json, context: ToolContext) -> str:
-        asked = parsed(_Arguments, arguments)
-        result: dict[str, object]
-        if asked.mode == "feedback":
-            result = await _feedback(facts, asked, context)
-        elif asked.mode == "search":
-            if not asked.query.strip():
-                raise ToolError("query: say what to look for.")
-            found = await knowledge.search(_question(asked.query, context), asked.limit)
-            result = {"facts": [_shown(fact, knowledge) for fact in found]}
-        elif asked.mode == "contradict":
-            result = await _contradictions(search, knowledge, asked, context)
-        else:
-            result = await _about(search, knowledge, asked, context)
-        return json.dumps(result, ensure_ascii=False)
-
-    return Tool(name="facts", description=_DESCRIPTION, schema=_Arguments.model_json_schema(), run=run, is_quote=True)
-
-
-async def _about(
-    search: FactSearch, knowledge: KnownFacts, asked: _Arguments, context: ToolContext
-) -> dict[str, object]:
-    keys = [key for name in (asked.names or [asked.query]) if (key := entity_key(name))]
-    if not keys:
-        raise ToolError("names: say whom or what it is about.")
-    if asked.mode == "related":
-        near = await search.related(keys, context.scopes, asked.limit)
-        return {"names": [{"name": name, "facts": count} for name, count in near]}
-    found = await search.of_entities(keys if asked.mode == "reason" else keys[:1], context.scopes, asked.limit)
-    return {"facts": [_shown(fact, knowledge) for fact in found]}
-
-
-async def _contradictions(
-    search: FactSearch, knowledge: KnownFacts, asked: _Arguments, context: ToolContext
-) -> dict[str, object]:
-    """Open facts that contradict each other; with a query also how what it asks for has changed."""
-    groups: list[Sequence[Fact]] = list(await search.conflicts(context.scopes, asked.limit))
-    if asked.query.strip():
-        found = await knowledge.search(_question(asked.query, context), 3)
-        for attribute in dict.fromkeys(fact.attribute for fact in found if fact.attribute):
-            changed = await search.replaced(attribute, context.scopes, asked.limit)
-            if len(changed) > 1:
-                groups.insert(0, changed)
-    return {"groups": [[_shown(fact, knowledge) for fact in group] for group in groups]}
-
-
-def _question(text: str, context: ToolContext) -> Question:
-    return Question.of(text, context.scopes, context.now, context.account)
-
-
-async def _feedback(facts: Facts, asked: _Arguments, context: ToolContext) -> dict[str, object]:
-    if asked.is_right is None:
-        raise ToolError("is_right: say true or false.")
-    by = Author(account=context.account, message_id=context.message_id)
-    known = await facts.find(asked.fact_id, context.scopes)
-    if known is not None and known.scope.is_room and known.account != by.account:
-        raise ToolError("fact_id: in a room only who said it judges a fact; the owner does with `/memory wrong`.")
-    fact = await facts.feedback(asked.fact_id, context.scopes, asked.is_right, by)
-    if fact is None:
-        raise ToolError(f"fact_id: there is no fact {asked.fact_id}.")
-    return {"fact_id": fact.id, "trust": round(fact.trust, 2)}
-
-
-def _shown(fact: Fact, knowledge: KnownFacts) -> dict[str, object]:
-    shown: dict[str, object] = {
-        "fact_id": fact.id,
-        "content": fact.content,
-        "is_current": fact.is_open,
-        "when": ", ".join(knowledge.span(fact)),
-        "said_on": knowledge.day(fact.said_at),
-        "trust": round(fact.trust, 2),
-    }
-    if fact.scope.is_room and fact.speaker:
-        shown["who"] = fact.speaker
-    return shown
-
-
-def remember_this(facts: Facts, search: EvidenceSearch, review: Review) -> Tool:
-    """What nobody in the conversation has typed, by `search`, waits in `review`."""
-
-    async def wait(content: str, reason: str, context: ToolContext) -> str:
-        author = Author(account=context.account, message_id=context.message_id)
-        operations = [Operation(action="add", content=content)]
-        try:
-            return await review.put_aside(context.scope, FACT, operations, author, reason)
-        except Refused as refusal:
-            raise ToolError(str(refusal)) from refusal
-
-    async def run(arguments: Json, context: ToolContext) -> str:
-        told = parsed(ToldFact, arguments)
-        if not is_remembered(context.session):
-            raise ToolError("Nobody has said anything here that could be kept: this was scheduled. Go on without it.")
-        if (reason := suspicion(told.content)) is not None:
-            return await wait(told.content, f"it contains {reason}", context)
-        evidence = await search.evidence(context)
-        found = await asyncio.to_thread(told.source, evidence)
-        if found is None:
-            return await wait(told.content, evidence.missing(told.content, told.must_be_said), context)
-        source, is_dated = found
-        claim = told.claim(source, search.zone, is_dated=is_dated)
-        fact = fact_of(claim, "model", *await search.place(source, context), source)
-        fact = await facts.learn(fact, source.text)
-        if not fact.id:
-            raise ToolError("The message that says so has just been changed or deleted. Do not keep it.")
-        return f"Fact {fact.id} is kept: “{fact.content}”."
-
-    return Tool(
-        name="remember_this",
-        description=(
-            "Keeps one fact that the person has stated or asked you to remember, to be recalled when it is asked for. "
-            "Every name and figure in it must have been typed by a person here; what you have guessed or worked out, "
-            "and what a tool or a pasted or forwarded text says, waits until the person says yes. Use `memory` instead "
-            "for the few things that every conversation needs."
-        ),
-        schema=ToldFact.model_json_schema(),
-        run=run,
-        is_quote=True,
-    )
