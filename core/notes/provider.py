@@ -35,6 +35,38 @@ NUDGE = (
     "Nothing was noted in the last {} exchanges. If something came up that will matter in a month (who somebody is, "
     "what they prefer, what was decided), save it with the memory tool now; if not, go on."
 )
+_DESCRIPTION = (
+    "Keeps durable notes that are shown to you at the start of every conversation. Add facts that will still "
+    "matter in a month (names, preferences, decisions, circumstances), as declarative sentences; never the "
+    "progress of a task, never guesses. What a person has typed here is kept at once; "
+    "anything else waits until they say yes. Replace or remove what is no longer true."
+)
+
+
+class _Operation(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    action: Literal["add", "replace", "remove"]
+    content: str = Field(default="", description="add, replace: the note.")
+    old_text: str = Field(default="", description="replace, remove: a part of the note that no other note has.")
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    target: Literal["memory", "user"] = Field(
+        description="memory: what you learned (projects, decisions). user: who the person is and what they prefer."
+    )
+    action: Literal["add", "replace", "remove", "list"] | None = Field(
+        default=None, description="What to do with the notes; leave it out when you give operations."
+    )
+    content: str = Field(default="", description="add, replace: the note, one declarative sentence.")
+    old_text: str = Field(default="", description="replace, remove: a part of the note's text that no other note has.")
+    operations: list[_Operation] = Field(
+        default=[],
+        description="Several changes of the target at once, done in this order: all or none, and only the final size "
+        "has to fit. To make room, remove or shorten and add in one call.",
+    )
 
 
 class NotesProvider(MemoryProvider):
@@ -96,7 +128,57 @@ class NotesProvider(MemoryProvider):
         return (f"nudge{latest}-{times} {NUDGE.format(begun)}",)
 
     async def tools(self) -> Sequence[Tool]:
-        return (memory_note(self._notebook, self._evidence),)
+        schema = _Arguments.model_json_schema()
+        return (Tool(name="memory", description=_DESCRIPTION, schema=schema, run=self._answer, is_quote=True),)
+
+    async def _answer(self, arguments: Json, context: ToolContext) -> str:
+        asked = parsed(_Arguments, arguments)
+        if asked.operations and asked.action is not None:
+            raise ToolError("Give either an action or operations, not both.")
+        if not asked.operations and asked.action is None:
+            raise ToolError("Say what to do: an action, or several operations.")
+        if asked.action == "list":
+            entries = await self._notebook.entries(context.scopes, asked.target)
+            listed = [self._notebook.heading(asked.target, entries), *(f"- {entry}" for entry in entries)]
+            return "\n".join([*listed, *await self._notebook.troubles(context.scopes)])
+        wanted = [Operation(**one.model_dump()) for one in asked.operations]
+        if asked.action is not None:
+            wanted = [Operation(action=asked.action, content=asked.content, old_text=asked.old_text)]
+        try:
+            return await self._apply(asked.target, wanted, context)
+        except Refused as refusal:
+            raise ToolError(str(refusal)) from refusal
+
+    async def _apply(self, target: str, operations: Sequence[Operation], context: ToolContext) -> str:
+        """In the scope of the conversation; what nobody has typed waits for a yes."""
+        if not is_remembered(context.session):
+            raise ToolError("Nothing is noted in this conversation; look things up only.")
+        author = Author(account=context.account, message_id=context.message_id)
+        if context.scope.is_room and context.scopes == {context.scope}:
+            await self._check_owned(operations, context)
+            if any(one.content for one in operations):
+                operations = quoted(context.sender.name, context.account, operations)
+                author = replace(author, origin="member", reason="in a room the owner decides what stands in its notes")
+                return await self._notebook.apply(context.scope, context.scopes, target, operations, author)
+        reason = reason_to_wait(operations) or await self._unsaid(target, operations, context)
+        author = replace(author, origin="typed") if reason is None else replace(author, reason=reason)
+        return await self._notebook.apply(context.scope, context.scopes, target, operations, author)
+
+    async def _check_owned(self, operations: Sequence[Operation], context: ToolContext) -> None:
+        """Raises ToolError where an operation changes somebody else's note in a room."""
+        for operation in operations:
+            if operation.action != "add":
+                _, noted = await self._notebook.origin(context.scopes, operation.old_text)
+                if noted is None or noted.account != context.account:
+                    raise ToolError("In a room only who had something noted, or the owner with /memory, changes it.")
+
+    async def _unsaid(self, target: str, operations: Sequence[Operation], context: ToolContext) -> str | None:
+        """Why people have not typed the new contents, as a clause. Notes that are replaced count as said."""
+        parts = [part for one in operations if (part := one.old_text.strip())]
+        entries = await self._notebook.entries(context.scopes, target)
+        replaced = [entry for entry in entries if any(part in entry for part in parts)]
+        contents = [one.content for one in operations if one.content.strip()]
+        return await self._evidence.unsaid(contents, context, beside=replaced)
 
 
 def _line(entry: str) -> str:
@@ -119,105 +201,3 @@ def _news(change: NoteChange) -> str:
 def _short(text: str) -> str:
     text = cleaned(text)
     return text if len(text) <= LINE_CHARS else f"{text[:LINE_CHARS].rsplit(' ', 1)[0]} …"
-
-
-class _Operation(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    action: Literal["add", "replace", "remove"]
-    content: str = Field(default="", description="add, replace: the note.")
-    old_text: str = Field(default="", description="replace, remove: a part of the note that no other note has.")
-
-
-class _Arguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    target: Literal["memory", "user"] = Field(
-        description="memory: what you learned (projects, decisions). user: who the person is and what they prefer."
-    )
-    action: Literal["add", "replace", "remove", "list"] | None = Field(
-        default=None, description="What to do with the notes; leave it out when you give operations."
-    )
-    content: str = Field(default="", description="add, replace: the note, one declarative sentence.")
-    old_text: str = Field(default="", description="replace, remove: a part of the note's text that no other note has.")
-    operations: list[_Operation] = Field(
-        default=[],
-        description="Several changes of the target at once, done in this order: all or none, and only the final size "
-        "has to fit. To make room, remove or shorten and add in one call.",
-    )
-
-
-def memory_note(notebook: Notebook, evidence: EvidenceSearch) -> Tool:
-    """Writes to the scope of the conversation; what `evidence` does not find in what people typed waits for a yes."""
-
-    async def run(arguments: Json, context: ToolContext) -> str:
-        asked = parsed(_Arguments, arguments)
-        try:
-            return await _act(notebook, evidence, asked, context)
-        except Refused as refusal:
-            raise ToolError(str(refusal)) from refusal
-
-    return Tool(
-        name="memory",
-        description=(
-            "Keeps durable notes that are shown to you at the start of every conversation. Add facts that will still "
-            "matter in a month (names, preferences, decisions, circumstances), as declarative sentences; never the "
-            "progress of a task, never guesses. What a person has typed here is kept at once; "
-            "anything else waits until they say yes. Replace or remove what is no longer true."
-        ),
-        schema=_Arguments.model_json_schema(),
-        run=run,
-        is_quote=True,
-    )
-
-
-async def _act(notebook: Notebook, evidence: EvidenceSearch, asked: _Arguments, context: ToolContext) -> str:
-    if asked.operations and asked.action is not None:
-        raise ToolError("Give either an action or operations, not both.")
-    if not asked.operations and asked.action is None:
-        raise ToolError("Say what to do: an action, or several operations.")
-    if asked.action == "list":
-        entries = await notebook.entries(context.scopes, asked.target)
-        listed = [notebook.heading(asked.target, entries), *(f"- {entry}" for entry in entries)]
-        return "\n".join([*listed, *await notebook.troubles(context.scopes)])
-    wanted = [Operation(**one.model_dump()) for one in asked.operations]
-    if asked.action is not None:
-        wanted = [Operation(action=asked.action, content=asked.content, old_text=asked.old_text)]
-    return await _apply(notebook, evidence, asked.target, wanted, context)
-
-
-async def _apply(
-    notebook: Notebook, evidence: EvidenceSearch, target: str, operations: Sequence[Operation], context: ToolContext
-) -> str:
-    if not is_remembered(context.session):
-        raise ToolError("Nothing is noted in this conversation; look things up only.")
-    author = Author(account=context.account, message_id=context.message_id)
-    if context.scope.is_room and context.scopes == {context.scope}:
-        await _check_owned(notebook, operations, context)
-        if any(one.content for one in operations):
-            operations = quoted(context.sender.name, context.account, operations)
-            author = replace(author, origin="member", reason="in a room the owner decides what stands in its notes")
-            return await notebook.apply(context.scope, context.scopes, target, operations, author)
-    reason = reason_to_wait(operations) or await _unsaid(notebook, evidence, target, operations, context)
-    author = replace(author, origin="typed") if reason is None else replace(author, reason=reason)
-    return await notebook.apply(context.scope, context.scopes, target, operations, author)
-
-
-async def _check_owned(notebook: Notebook, operations: Sequence[Operation], context: ToolContext) -> None:
-    """Raises ToolError where an operation changes somebody else's note in a room."""
-    for operation in operations:
-        if operation.action != "add":
-            _, noted = await notebook.origin(context.scopes, operation.old_text)
-            if noted is None or noted.account != context.account:
-                raise ToolError("In a room only who had something noted, or the owner with /memory, changes it.")
-
-
-async def _unsaid(
-    notebook: Notebook, evidence: EvidenceSearch, target: str, operations: Sequence[Operation], context: ToolContext
-) -> str | None:
-    """Why people have not typed the new contents, as a clause. Notes that are replaced count as said."""
-    parts = [part for one in operations if (part := one.old_text.strip())]
-    replaced = [
-        entry for entry in await notebook.entries(context.scopes, target) if any(part in entry for part in parts)
-    ]
-    return await evidence.unsaid([one.content for one in operations if one.content.strip()], context, beside=replaced)

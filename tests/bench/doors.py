@@ -20,7 +20,7 @@ from core.facts.evidence import Evidence, EvidenceSearch
 from core.guard.guard import inspect
 from core.notes.files import OwnerFiles
 from core.notes.notebook import Notebook
-from core.notes.provider import memory_note
+from core.notes.provider import NotesProvider
 from core.review.review import quoted
 from core.store.fact_search import FactBacklog
 from core.store.facts import Facts
@@ -132,7 +132,7 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
                 sender=PERSON,
                 now=NOON,
             )
-            tool = memory_note(notebook, EvidenceSearch(said, backlog, "UTC"))
+            (tool,) = await NotesProvider(notebook, EvidenceSearch(said, backlog, "UTC")).tools()
             done = await tool.run({"target": "memory", "action": "add", "content": text}, context)
         else:
             author = Author(account=account, origin="member" if is_room else "typed")

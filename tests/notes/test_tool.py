@@ -10,7 +10,7 @@ import pytest
 from core.errors import ToolError
 from core.guard.provenance import mark
 from core.notes.notebook import Notebook
-from core.notes.provider import memory_note
+from core.notes.provider import NotesProvider
 from core.store.notes import Notes, PendingNotes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -36,8 +36,9 @@ class Talk:
 
 
 @pytest.fixture
-def tool(notebook: Notebook, database: Database, clock: SteadyClock) -> Talk:
-    return Talk(Conversations(database, clock), memory_note(notebook, evidence_of(database)))
+async def tool(notebook: Notebook, database: Database, clock: SteadyClock) -> Talk:
+    (memory,) = await NotesProvider(notebook, evidence_of(database)).tools()
+    return Talk(Conversations(database, clock), memory)
 
 
 async def run(talk: Talk, arguments: Json) -> str:
