@@ -65,7 +65,10 @@ _OPTIONAL = frozenset({"external_session", "summary", "preview", "external_id", 
 
 def _present(**fields: Any) -> dict[str, Any]:
     """The fields without the optional ones that have nothing."""
-    return {name: value for name, value in fields.items() if value or name not in _OPTIONAL or value == ""}
+    for name in _OPTIONAL.intersection(fields):
+        if not fields[name] and fields[name] != "":
+            del fields[name]
+    return fields
 
 
 def _session(found: FoundSession) -> dict[str, Any]:
