@@ -45,6 +45,9 @@ class MessageApi(Protocol):
     async def typing(self) -> None:
         """Shows that an answer is being worked on; fades by itself after a few seconds."""
 
+    async def prepare(self, answer: Answer) -> None:
+        """Before the final answer is shown. Raises DeliveryError where it cannot be given here."""
+
     async def draft(self, part: StyledText, nonce: str) -> bool:
         """Shows the text so far without making a message of it; False where the platform has no such thing."""
 
@@ -117,6 +120,7 @@ class StreamedReply:
         if self._refusal is not None:
             refusal, self._refusal = self._refusal, None
             raise refusal
+        await self._api.prepare(answer)
         parts = self._parts(answer.text)
         # A message whose id is known is edited; one of which it is not known whether it was made may be there twice.
         unknown = len(self._posted) if self._is_uncertain else len(parts)

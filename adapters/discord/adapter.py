@@ -19,7 +19,6 @@ from adapters.discord.client import DiscordClient
 from adapters.discord.commands import announce
 from adapters.discord.errors import UNREACHABLE, UNREADABLE
 from adapters.discord.events import DEFER_AFTER_S, DiscordEvents
-from adapters.discord.interactions import DiscordReply
 from adapters.discord.messages import DiscordMessages
 from adapters.discord.normalize import PLATFORM
 from adapters.streaming import StreamedReply
@@ -146,16 +145,11 @@ class Discord:
             self._events.end()
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        """A private answer is given in a direct chat only: elsewhere everybody would read it."""
+        async def is_direct(channel_id: int) -> bool:
+            channel = await self._events.locate(channel_id)
+            return channel is not None and channel.is_direct
 
-        async def before_private() -> None:
-            channel_id = address.thread_id or address.chat_id
-            channel = await self._events.locate(int(channel_id)) if channel_id.isdecimal() else None
-            if channel is None or not channel.is_direct:
-                raise DeliveryError("expired: a private answer cannot be given in a room", is_permanent=True)
-
-        messages = DiscordMessages(self._sending, address, reply_to, self._limit_chars)
-        return DiscordReply(StreamedReply(messages), before_private)
+        return StreamedReply(DiscordMessages(self._sending, is_direct, address, reply_to, self._limit_chars))
 
     async def close(self) -> None:
         """Cancels answers still under way."""

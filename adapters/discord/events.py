@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 import discord
 
 from adapters.discord.errors import UNREACHABLE, UNREADABLE
-from adapters.discord.interactions import DiscordInteraction, DiscordReply
+from adapters.discord.interactions import DiscordInteraction
 from adapters.discord.normalize import (
     DiscordChannel,
     channel_of,
@@ -187,8 +187,7 @@ class DiscordEvents:
                 inbound = from_press(interaction, channel)
             else:
                 inbound = from_command(interaction, channel, self._specs)
-            reply = DiscordReply(StreamedReply(messages), messages.turn_private, messages.dismiss)
-            entry_id = await self._admit(sink, inbound, reply)
+            entry_id = await self._admit(sink, inbound, StreamedReply(messages))
         if entry_id is not None:
             await sink.serve(entry_id)
 

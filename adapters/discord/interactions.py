@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import discord
@@ -18,7 +17,7 @@ from adapters.discord.messages import NOBODY, PACE_S, changed, dressed
 from core.errors import DeliveryError
 from core.markup.discord import to_discord
 from core.markup.render import StyledText
-from core.ports import Clock, DeliveryRecord, Reply
+from core.ports import Clock
 from core.types import Answer
 
 LIVES_FOR = timedelta(minutes=15)
@@ -95,10 +94,10 @@ class DiscordInteraction:
             except DeliveryError as error:
                 log.info("Interaction %d could not be dismissed: %s", self._interaction.id, error)
 
-    async def turn_private(self) -> None:
-        """From here on ephemeral; what stands in public already is deleted."""
+    async def prepare(self, answer: Answer) -> None:
+        """Before a private answer what stands in public is deleted, and what comes is ephemeral."""
         async with self._lock:
-            if self.is_private:
+            if self.is_private or not answer.is_private:
                 return
             self.is_private = True
             if not self._is_deferred and not self._public:
@@ -167,38 +166,3 @@ class DiscordInteraction:
             self._lost = expired()
         if self._lost is not None:
             raise self._lost
-
-
-class DiscordReply:
-    """`before_private` runs before a private answer is sent and raises DeliveryError where it would not stay private;
-    `after_abandon` cleans up when there will be no answer."""
-
-    def __init__(
-        self,
-        reply: Reply,
-        before_private: Callable[[], Awaitable[None]],
-        after_abandon: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        self._reply = reply
-        self._before_private = before_private
-        self._after_abandon = after_abandon
-
-    def begin(self, receipt: DeliveryRecord) -> None:
-        self._reply.begin(receipt)
-
-    def show(self, text: str) -> None:
-        self._reply.show(text)
-
-    async def finish(self, answer: Answer) -> None:
-        if answer.is_private:
-            try:
-                await self._before_private()
-            except DeliveryError:
-                await self._reply.abandon()
-                raise
-        await self._reply.finish(answer)
-
-    async def abandon(self) -> None:
-        await self._reply.abandon()
-        if self._after_abandon is not None:
-            await self._after_abandon()

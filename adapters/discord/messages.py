@@ -30,7 +30,8 @@ log = logging.getLogger(__name__)
 
 
 class DiscordMessages:
-    """One channel, for one answer. `client` gives a client that is logged in, or raises DeliveryError."""
+    """One channel, for one answer. `client` gives a client that is logged in, or raises DeliveryError; `is_direct` says
+    of a channel's id whether only one person reads there."""
 
     pace_s = PACE_S
     is_idempotent = True
@@ -38,12 +39,14 @@ class DiscordMessages:
     def __init__(
         self,
         client: Callable[[], Awaitable[discord.Client]],
+        is_direct: Callable[[int], Awaitable[bool]],
         address: Address,
         reply_to: str | None,
         limit_chars: int,
     ) -> None:
         self.limit_chars = limit_chars
         self._client = client
+        self._is_direct = is_direct
         self._address = address
         self._reply_to = int(reply_to) if reply_to and reply_to.isdecimal() else None
 
@@ -58,6 +61,11 @@ class DiscordMessages:
                 await (await self._channel()).typing()
         except DeliveryError as error:
             log.debug("Discord did not show typing: %s", error)
+
+    async def prepare(self, answer: Answer) -> None:
+        """A private answer is given in a direct chat only: elsewhere everybody would read it."""
+        if answer.is_private and not await self._is_direct((await self._channel()).id):
+            raise DeliveryError("expired: a private answer cannot be given in a room", is_permanent=True)
 
     async def draft(self, part: StyledText, nonce: str) -> bool:
         """Discord has none."""

@@ -75,6 +75,9 @@ class TelegramMessages:
         except TelegramError as error:
             _log.debug("telegram.typing_failed", error=error.message)
 
+    async def prepare(self, answer: Answer) -> None:
+        """Nothing is private in a group of Telegram; what may not be said there is refused by the commands."""
+
     async def draft(self, part: StyledText, nonce: str) -> bool:
         """In private chats only, gone after half a minute. A server that does not know it is not asked again."""
         if not self._has_drafts:
