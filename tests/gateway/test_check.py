@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -44,13 +45,13 @@ async def test_everything_right_in_a_new_home(home: Path) -> None:
     assert all(finding.advice for finding in findings if finding.state == "off")
 
 
-async def test_open_files_are_reported_with_the_command_that_helps(home: Path) -> None:
+def test_open_files_are_reported_with_the_command_that_helps(home: Path) -> None:
     (home / "mneme.toml").write_text("")
     settings = Settings.load({"MNEME_HOME": str(home)})
     (home / "mneme.toml").chmod(0o644)
-    assert {finding.state for finding in await check(settings)} == {"right", "off"}, "nobody comes so far"
+    assert {finding.state for finding in asyncio.run(check(settings))} == {"right", "off"}, "nobody comes so far"
     home.chmod(0o755)
-    wrong = [finding.advice for finding in await check(settings) if finding.state == "wrong"]
+    wrong = [finding.advice for finding in asyncio.run(check(settings)) if finding.state == "wrong"]
     assert wrong == [f"chmod 700 {home}", f"chmod 600 {home / 'mneme.toml'}"]
 
 
