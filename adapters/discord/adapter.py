@@ -94,7 +94,6 @@ class Discord:
         self._client: DiscordClient | None = None
         self._is_closed = False
         self._failure = "not connected yet"
-        self._defaults: tuple[str, yarl.URL] | None = None
 
     @property
     def problem(self) -> str:
@@ -114,9 +113,6 @@ class Discord:
         except DeliveryError as error:
             self._failure = str(error)
             log.warning("%s; trying again later", error)
-        except ConfigError:
-            self._restore()
-            raise
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
         """Connects until cancelled. Raises ConfigError when the token or the intent is refused. Answers under way go
@@ -158,7 +154,6 @@ class Discord:
         if self._client is not None:
             await self._client.close()
             self._client = None
-        self._restore()
 
     async def check(self) -> str:
         """A sentence that names the bot; closes. Raises ConfigError when the token or the intent is refused,
@@ -240,18 +235,10 @@ class Discord:
         """Points the library at the loopback server: it knows its addresses as attributes of two classes only."""
         api_url = _loopback(self._api_url, "MNEME_DISCORD_API_URL", ("https", "http"))
         gateway_url = _loopback(self._gateway_url, "MNEME_DISCORD_GATEWAY_URL", ("wss", "ws"))
-        if api_url is None and gateway_url is None:
-            return
-        self._defaults = self._defaults or (discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY)
         if api_url is not None:
             discord.http.Route.BASE = api_url + ("" if urlsplit(api_url).path else API_PATH)
         if gateway_url is not None:
             discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url + "/")
-
-    def _restore(self) -> None:
-        if self._defaults is not None:
-            discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = self._defaults
-            self._defaults = None
 
 
 async def _ended(connection: asyncio.Task[None]) -> None:

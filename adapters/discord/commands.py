@@ -58,16 +58,14 @@ def _name(user: Mapping[str, Any]) -> str:
 
 
 async def announce(client: discord.Client, specs: Sequence[CommandSpec]) -> None:
-    """Registers the commands globally unless they stand there already. A failure is logged: the old ones stay."""
+    """Registers the commands globally; the same again changes nothing. A failure is logged: the old ones stay."""
     application_id = client.application_id
     if application_id is None:
         return
     wanted = [described(spec) for spec in specs[:LIMIT_COMMANDS]]
     wanted += [entry(spec) for spec in specs if spec.menu][:LIMIT_ENTRIES]
     try:
-        present = await client.http.get_global_commands(application_id)
-        if not _holds(_sorted(present), _sorted(wanted)):
-            await client.http.bulk_upsert_global_commands(application_id, wanted)
+        await client.http.bulk_upsert_global_commands(application_id, wanted)
     except (*UNREACHABLE, *UNREADABLE) as error:
         log.warning("Discord did not take the commands, those registered before stay: %s", error)
 
@@ -126,17 +124,3 @@ def _option(option: Option) -> dict[str, Any]:
 def _described(text: str, name: str) -> str:
     line = " ".join(text.split()) or name
     return line if len(line) <= LIMIT_DESCRIPTION else line[: LIMIT_DESCRIPTION - 1] + "…"
-
-
-def _holds(present: Any, wanted: Any) -> bool:
-    """Whether `present` says all that is wanted; ids, versions and defaults beside it do not matter."""
-    if isinstance(wanted, Mapping):
-        return all(_holds(present.get(name), value) for name, value in wanted.items() if value not in (False, [], ""))
-    if isinstance(wanted, list):
-        kept = present or []
-        return len(kept) == len(wanted) and all(_holds(one, other) for one, other in zip(kept, wanted, strict=True))
-    return bool(present == wanted)
-
-
-def _sorted(commands: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return sorted(commands, key=lambda command: (command["name"], command.get("type", CHAT_INPUT)))
