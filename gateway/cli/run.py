@@ -81,6 +81,8 @@ def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
         log = structlog.get_logger("mneme")
         platforms = ", ".join([*named, *["terminal"] * is_shown])
         log.info("Mneme starts", version=version("mneme-gateway"), home=str(settings.home), platforms=platforms)
+        if settings.advice:
+            log.warning(settings.advice)
         try:
             last = await run_gateway(settings, chat_only=is_chat_only, has_terminal=has_terminal)
         finally:

@@ -297,7 +297,10 @@ def test_an_option_of_an_earlier_version_is_understood(home: Path) -> None:
         file = archive.extractfile("home/mneme.toml")
         assert file is not None
         toml = file.read().decode()
-    assert load(home, toml.replace("claude-haiku-5-5", "small")).model.helper == "small"
+    settings = load(home, toml.replace("claude-haiku-5-5", "small"))
+    assert settings.model.helper == "small"
+    assert settings.advice == "model.cheap is now called model.helper; rename it in mneme.toml."
+    assert not load(home, "[model]\nhelper = 'new'\n").advice
     assert load(home, "[model]\nhelper = 'new'\ncheap = 'old'\n").model.helper == "new"
     assert load(home, "[curator]\nidle_s = 60\n[cron]\nmax_jobs = 7\n").cron.max_jobs == 7, (
         "what was an option is passed over"
