@@ -149,7 +149,9 @@ class Agent:
     async def listen(self, turn: Turn) -> None:
         """Keeps what was said in the room without answering."""
         session, _ = await self._sessions.open(turn)
-        await self._end(turn, self._dated(session, turn), None)
+        # In the form in which it will be sent if the model is ever asked about it.
+        said = self._user_messages.dated(_person(session, turn), self._context(session, turn, ()))
+        await self._end(turn, said, None)
 
     async def notify(self, turn: Turn, answer: Answer | None) -> None:
         """Keeps what the person said where it could not be answered, with what they are told instead; closes the
@@ -206,35 +208,35 @@ class Agent:
         """Puts the person's messages at the end of the history, stored, every message of a person in its sent form."""
         session, rows = running.session, running.rows
         context = self._context(session, running.turn, rows)
-        # After a crash, and where a turn is begun anew, they are stored already.
-        known = {row.external_id: row for row in rows if row.role == "user" and row.session_id == session.id}
-        asked = [known.get(message.external_id, message) for message in _person(session, running.turn)]
-        earlier = [row for row in rows if row.id not in {one.id for one in asked}]
-        # Those that were edited since they were sent, and those of a parent whose memory may not be seen here.
-        bare = [row for row in earlier if row.role == "user" and row.kind == "chat" and row.sent is None]
-        fresh = [row for row in asked if row.sent is None]
-        forms = dict(zip((row.id for row in bare), self._user_messages.dated(bare, context), strict=True))
-        sealed = await self._user_messages.seal(fresh, earlier, context) if fresh else []
-        forms |= {row.id: form for row, form in zip(fresh, sealed, strict=True) if row.id}
-        new = [replace(row, sent=form) for row, form in zip(fresh, sealed, strict=True) if not row.id]
-        own = {row.id for row in rows if row.session_id == session.id}
-        sent = [(row_id, form) for row_id, form in forms.items() if row_id in own]
-        stored = await self._conversations.append(new, outbox_item=running.turn.outbox_item, sent=sent)
-        running.rows = [replace(row, sent=forms.get(row.id, row.sent)) for row in rows]
-        running.rows += [row for row in stored if row.session_id == session.id]
-        await self._adopt(running, [row for row in stored if row.session_id != session.id], context)
+        asked = _asked(session, running.turn, rows)
+        earlier = [row for row in rows if row not in asked]
+        sealed = await self._user_messages.seal([row for row in asked if row.sent is None], earlier, context)
+        changed = self._sent_anew(earlier, context) | {row.id: row for row in sealed if row.id}
+        stored = await self._conversations.append(
+            [row for row in sealed if not row.id],
+            outbox_item=running.turn.outbox_item,
+            sent=[(row.id, row.sent or ()) for row in changed.values() if row.session_id == session.id],
+        )
+        running.rows = [changed.get(row.id, row) for row in rows]
+        await self._adopt(running, stored, context)
 
-    async def _adopt(self, running: _RunningTurn, strays: Sequence[Message], context: ToolContext) -> None:
-        """Copies messages that stand in a session which has ended since, to be asked again here, unless they are
-        carried over or a crash came after they were copied."""
+    def _sent_anew(self, earlier: Sequence[Message], context: ToolContext) -> dict[int, Message]:
+        """By id, those that were edited since they were sent, and those of a parent whose memory may not be seen."""
+        bare = [row for row in earlier if row.role == "user" and row.kind == "chat" and row.sent is None]
+        return {row.id: row for row in self._user_messages.dated(bare, context)}
+
+    async def _adopt(self, running: _RunningTurn, stored: Sequence[Message], context: ToolContext) -> None:
+        """Takes up what was stored. Messages that stand in a session which has ended since are copied, to be asked
+        again here, unless they are carried over or a crash came after they were copied."""
+        session_id = running.session.id
+        running.rows += [row for row in stored if row.session_id == session_id]
         there = {row.id for row in running.rows}
-        own = [row for row in running.rows if row.session_id == running.session.id and row.role == "user"]
+        own = [row for row in running.rows if row.session_id == session_id and row.role == "user"]
         copied = {(row.created_at, row.text) for row in own}
-        missing = [row for row in strays if row.id not in there and (row.created_at, row.text) not in copied]
-        sealed = await self._user_messages.seal(missing, running.rows, context) if missing else []
+        missing = [row for row in stored if row.id not in there and (row.created_at, row.text) not in copied]
         copies = [
-            replace(row, id=0, session_id=running.session.id, external_id=None, sent=form)
-            for row, form in zip(missing, sealed, strict=True)
+            replace(row, id=0, session_id=session_id, external_id=None)
+            for row in await self._user_messages.seal(missing, running.rows, context)
         ]
         running.rows += await self._conversations.append(copies) if copies else []
 
@@ -293,12 +295,6 @@ class Agent:
             usage=completion.usage,
         )
 
-    def _dated(self, session: Session, turn: Turn) -> list[Message]:
-        """What was said, in the form in which it will be sent if the model is ever asked about it."""
-        said = _person(session, turn)
-        forms = self._user_messages.dated(said, self._context(session, turn, ()))
-        return [replace(row, sent=form) for row, form in zip(said, forms, strict=True)]
-
     def _plain(self, session: Session, text: str) -> Message:
         return Message(role="assistant", text=text, session_id=session.id, created_at=self._clock.now())
 
@@ -327,6 +323,12 @@ def _person(session: Session, turn: Turn) -> list[Message]:
         )
         for inbound in (entry.inbound for entry in turn.entries)
     ]
+
+
+def _asked(session: Session, turn: Turn, rows: Sequence[Message]) -> list[Message]:
+    """What the turn answers; after a crash, and where it is begun anew, as it is stored already."""
+    known = {row.external_id: row for row in rows if row.role == "user" and row.session_id == session.id}
+    return [known.get(message.external_id, message) for message in _person(session, turn)]
 
 
 def _tool_calls(completion: Completion) -> list[Json]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
 from core.dates.schedule import wall_time
@@ -60,21 +60,24 @@ class UserMessages:
         self._zone = ZoneInfo(zone)
         self._budget_chars = budget_chars
 
-    async def seal(
-        self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
-    ) -> list[tuple[Json, ...]]:
-        """The blocks of each of `rows`, answered together. A memory in one of the `earlier` rows is not repeated."""
+    async def seal(self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext) -> list[Message]:
+        """`rows`, answered together, as they are sent. A memory in one of the `earlier` rows is not repeated."""
+        if not rows:
+            return []
         await self._memory.on_turn_start(context)
         text = "\n".join(row.text for row in rows)
         lines = await self._memory.prefetch(text, context) if text.strip() else ()
-        sealed = self.dated(rows, context)
+        *others, last = self.dated(rows, context)
         if passages := self._chosen(lines, earlier, context.session.system_prompt):
-            sealed[-1] += (_text(fence(passages)),)
-        return sealed
+            last = replace(last, sent=(*(last.sent or ()), _text(fence(passages))))
+        return [*others, last]
 
-    def dated(self, rows: Sequence[Message], context: ToolContext) -> list[tuple[Json, ...]]:
+    def dated(self, rows: Sequence[Message], context: ToolContext) -> list[Message]:
         """The same without memory."""
-        return [(_text(self._time_line(row, context)), _text(neutralise(row.text) or "(no text)")) for row in rows]
+        return [
+            replace(row, sent=(_text(self._time_line(row, context)), _text(neutralise(row.text) or "(no text)")))
+            for row in rows
+        ]
 
     def _chosen(self, lines: Sequence[str], earlier: Sequence[Message], prompt: str) -> str:
         known = {token for row in earlier for block in (row.sent or ())[2:] for token in _TOKEN.findall(block["text"])}

@@ -34,7 +34,7 @@ def turn(*texts: str, scope: Scope = ANA, who: str = "Ana", memories: str = "", 
         for number, text in enumerate(texts)
     ]
     sealed = UserMessages(MemoryManager((), SteadyClock()), zone, 1000).dated(rows, context)
-    content = [block for blocks in sealed for block in blocks]
+    content = [block for row in sealed for block in row.sent or ()]
     return {"role": "user", "content": [*content, *([{"type": "text", "text": fence(memories)}] if memories else [])]}
 
 
