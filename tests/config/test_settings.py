@@ -54,7 +54,7 @@ def test_default_toml_and_settings_have_the_same_options() -> None:
     assert {name: set(options) for name, options in defaults.items()} == {
         name: set(section.model_fields) for name, section in sections.items()
     }
-    assert set(Settings.model_fields) == set(sections) | set(ENVIRONMENT) | {"variables"}
+    assert set(Settings.model_fields) == set(sections) | set(ENVIRONMENT) | {"variables", "advice"}
 
 
 def test_every_option_has_its_reason() -> None:
