@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import product
 
 from core.store import rows
 from core.store.engine import Connection, Row
@@ -51,11 +52,24 @@ GROUP BY fact_id
 _BY_NAME = f"""
 SELECT fact_entities.fact_id AS fact_id, COUNT(*) AS names FROM entities
 JOIN fact_entities ON fact_entities.entity_id = entities.id
-WHERE {visible("entities.scope_id")} AND {in_list("entities.name", "names")}
-GROUP BY fact_entities.fact_id HAVING COUNT(*) >= :least
-ORDER BY names DESC, fact_entities.fact_id DESC LIMIT :limit
+WHERE {visible("entities.scope_id")} AND {in_list("entities.name", "names")} AND fact_entities.fact_id > COALESCE((
+    SELECT fact_id FROM fact_entities AS latest WHERE latest.entity_id = entities.id
+    ORDER BY fact_id DESC LIMIT 1 OFFSET :limit
+), 0)
+GROUP BY fact_entities.fact_id
 """
-"""The facts with at least so many of the names, most names first, then the latest."""
+"""How many of the names are in which fact; of a common name the latest facts."""
+_TOGETHER = f"""
+WITH asked AS (
+    SELECT id, facts FROM entities WHERE {visible("entities.scope_id")} AND {in_list("name", "names")}
+)
+SELECT {COLUMNS} FROM fact_entities AS first CROSS JOIN facts ON facts.id = first.fact_id
+WHERE first.entity_id = (SELECT id FROM asked ORDER BY facts LIMIT 1) AND (facts.closed_at IS NULL) = :is_open AND (
+    SELECT COUNT(*) FROM fact_entities WHERE fact_id = facts.id AND entity_id IN (SELECT id FROM asked)
+) = :count
+ORDER BY first.fact_id DESC LIMIT :limit
+"""
+"""The facts of the rarest name that hold the others too, the latest first; the tables are read in this order."""
 
 
 class FactSearch:
@@ -75,7 +89,7 @@ class FactSearch:
                 f"SELECT id FROM scopes WHERE {visible('scopes.id')}", {"scopes": scope_parameter(scopes)}
             )
             scores = text_scores(connection, terms, [int(row["id"]) for row in own], limit)
-            values = {"scopes": scope_parameter(scopes), "names": list_value(keys), "least": 1, "limit": limit}
+            values = {"scopes": scope_parameter(scopes), "names": list_value(keys), "limit": limit}
             names = {row["fact_id"]: row["names"] for row in connection.execute(_BY_NAME, values)}
             chosen = sorted({*scores, *names}, key=lambda id: (-names.get(id, 0), -scores.get(id, 0.0), -id))[:limit]
             found = _facts(connection, chosen, scopes)
@@ -85,14 +99,13 @@ class FactSearch:
 
     async def of_entities(self, keys: Sequence[str], scopes: Scopes, limit: int = 10) -> list[Fact]:
         """The facts about all of these names together: open ones first, then the latest."""
-        names = sorted({key for key in keys if key})
-        if not names:
-            return []
-        values = {"names": list_value(names), "least": len(names)}
-        found = await self._select(_BY_NAME, scopes, CANDIDATES, **values)
-        ids = [row["fact_id"] for row in found]
-        facts = await self._database.read(lambda connection: _facts(connection, ids, scopes))
-        return sorted(facts, key=lambda fact: (not fact.is_open, -fact.said_at.timestamp()))[:limit]
+        names = {key for key in keys if key}
+        found: list[Fact] = []
+        for is_open, scope in product((True, False), scopes):
+            asked = {"names": list_value(names), "count": len(names), "is_open": is_open}
+            if is_open or len(found) < limit:
+                found += map(fact_of, await self._select(_TOGETHER, frozenset((scope,)), limit, **asked))
+        return sorted(found, key=lambda fact: (not fact.is_open, -fact.said_at.timestamp()))[:limit]
 
     async def related(self, keys: Sequence[str], scopes: Scopes, limit: int = 10) -> list[tuple[str, int]]:
         """The names that stand in facts together with these, as (name as written, in how many), most first."""
