@@ -32,7 +32,6 @@ _STORE_NAME = "archive_name"
 _PAGE = f"""
 SELECT {rows.MESSAGE_COLUMNS} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
 WHERE (messages.session_id, messages.id) > (:session, :message) AND {visible()}
-AND (:only IS NULL OR messages.session_id = :only)
 AND {sessions.SAID}
 ORDER BY messages.session_id, messages.id LIMIT :limit
 """
@@ -143,10 +142,10 @@ class Archive:
         progress(report.lines)
         return report
 
-    async def export(self, scopes: frozenset[Scope], session_id: int | None = None) -> AsyncIterator[TransferRecord]:
-        """Every message of these scopes (or of one session), oldest session first."""
+    async def export(self, scopes: frozenset[Scope]) -> AsyncIterator[TransferRecord]:
+        """Every message of these scopes, oldest session first."""
         store = await self._database.write(_store_name)
-        values = {"scopes": scope_parameter(scopes), "only": session_id, "limit": PAGE_MESSAGES}
+        values = {"scopes": scope_parameter(scopes), "limit": PAGE_MESSAGES}
         place = {"session": 0, "message": 0}
         while True:
             page = await self._database.read(partial(_page, store=store, values={**values, **place}))

@@ -26,18 +26,16 @@ from gateway.cli.runtime import (
     zone_of,
 )
 from gateway.commands.context import CommandContext
-from gateway.commands.sessions import TITLE_CHARS, find_sessions, list_sessions
+from gateway.commands.sessions import find_sessions, list_sessions
 from gateway.services import Services
 
 ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a session.")]
 
 
 def add_sessions(app: typer.Typer) -> None:
-    sessions = typer.Typer(cls=Group, help="Earlier conversations: list, show, title, export.")
+    sessions = typer.Typer(cls=Group, help="Earlier conversations: list and show.")
     sessions.command("list")(_list)
     sessions.command("show")(_show)
-    sessions.command("title")(_title)
-    sessions.command("export")(_export_one)
     app.add_typer(sessions, name="sessions")
     app.command("export")(_export)
 
@@ -63,8 +61,11 @@ def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> Non
     """Show what was said in a session."""
 
     async def work(services: Services) -> None:
-        session, zone = await _found(services, session_id, scope), zone_of(services)
-        messages = await services.transcripts.transcript(session.id, await seen(services, scope))
+        scopes, zone = await seen(services, scope), zone_of(services)
+        session = await services.conversations.find(session_id, scopes)
+        if session is None:
+            fail(f"There is no session {session_id}.")
+        messages = await services.transcripts.transcript(session.id, scopes)
         if as_json:
             said = [
                 {
@@ -87,32 +88,6 @@ def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> Non
     visit(work)
 
 
-def _title(
-    session_id: ID, text: Annotated[list[str], typer.Argument(help="The title.")], scope: InScope = None
-) -> None:
-    """Give a session a title."""
-    title = on_one_line(joined(text))
-    if not title or len(title) > TITLE_CHARS:
-        raise typer.BadParameter(f"a title has 1 to {TITLE_CHARS} characters", param_hint="TEXT")
-
-    async def work(services: Services) -> None:
-        session = await _found(services, session_id, scope)
-        await services.conversations.retitle(session.id, title)
-        say(f"Session {session.id} is called “{title}” now.")
-
-    visit(work)
-
-
-def _export_one(session_id: ID, scope: InScope = None) -> None:
-    """Write one session as JSON lines; calls of tools and what they returned, and commands, are left out."""
-
-    async def work(services: Services) -> None:
-        session = await _found(services, session_id, scope)
-        await _write(services, frozenset({session.scope}), session.id)
-
-    visit(work)
-
-
 def _export(scope: InScope = None) -> None:
     """Write all history as JSON lines, one message a line.
 
@@ -120,23 +95,12 @@ def _export(scope: InScope = None) -> None:
     """
 
     async def work(services: Services) -> None:
-        await _write(services, await seen(services, scope))
+        from core.transfer.formats import to_line
+
+        async for record in services.archive.export(await seen(services, scope)):
+            say(to_line(record))
 
     visit(work)
-
-
-async def _write(services: Services, scopes: frozenset[Scope], session_id: int | None = None) -> None:
-    from core.transfer.formats import to_line
-
-    async for record in services.archive.export(scopes, session_id):
-        say(to_line(record))
-
-
-async def _found(services: Services, session_id: int, scope: str | None) -> Session:
-    session = await services.conversations.find(session_id, await seen(services, scope))
-    if session is None:
-        fail(f"There is no session {session_id}.")
-    return session
 
 
 def _object(session: Session) -> dict[str, object]:
