@@ -11,7 +11,7 @@ import json
 import re
 import threading
 import zlib
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -37,8 +37,6 @@ SHORTEST_REST = timedelta(seconds=30)
 LONGEST_REST = timedelta(hours=1)
 DELIVERY_S = 30.0
 """Limit of an external call: a delivery from the outbox, a tool, the start."""
-DELIVERIES = 4
-"""At a time to one service."""
 SEARCH_S = 20.0
 """Limit of a search; what comes too late for its turn serves the next one."""
 OWN_BLOCK_TIMEOUTS = 5
@@ -57,24 +55,23 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class CircuitBreaker:
-    """Open after `FAILURES` in a row; half-open for one call when its rest is over, which doubles if that fails."""
+    """Open after `FAILURES` in a row; calls are tried again when its rest is over, which doubles if they fail."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._failures = 0
         self._until: datetime | None = None
-        self._is_probing = False
         self.reason = ""
 
     @property
     def is_open(self) -> bool:
-        """Also while one call is tried."""
+        """Also while calls are tried again."""
         return self._until is not None
 
     @property
     def state(self) -> str:
         """``works``, ``failed 2 times in a row: …`` or ``out of order: …``."""
-        if self._until is not None:
+        if self.is_open:
             return f"out of order, tried again now and then: {self.reason}"
         if self._failures:
             return f"failed {'once' if self._failures == 1 else f'{self._failures} times in a row'}: {self.reason}"
@@ -85,34 +82,21 @@ class CircuitBreaker:
         """0 when a call may be made."""
         return 0.0 if self._until is None else max(0.0, (self._until - self._clock.now()).total_seconds())
 
-    def admit(self) -> bool:
-        """Whether a call may be made now; it then ends in `succeed`, `fail` or `release`."""
-        if self._until is None:
-            return True
-        if self._is_probing or self.rest_s > 0:
-            return False
-        self._is_probing = True
-        return True
-
     def succeed(self) -> None:
-        self._failures, self._until, self._is_probing = 0, None, False
+        self._failures, self._until = 0, None
 
     def fail(self, reason: str) -> bool:
         """True when that opened it."""
         self.reason = reason
-        was_open = self.is_open
-        # Calls that began before it opened may fail after; only the probe tells something new.
-        if was_open and not self._is_probing:
+        if self.rest_s > 0:
+            # The call began before it opened, and tells nothing new.
             return False
+        was_open = self.is_open
         self._failures += 1
         if self._failures >= FAILURES:
             rest = min(SHORTEST_REST * 2 ** min(self._failures - FAILURES, 10), LONGEST_REST)
-            self._until, self._is_probing = self._clock.now() + rest, False
+            self._until = self._clock.now() + rest
         return self.is_open and not was_open
-
-    def release(self) -> None:
-        """The call ended without telling whether the provider works."""
-        self._is_probing = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +133,6 @@ class GuardedProvider:
         self._on_open = on_open
         self._searches: dict[int, _Search] = {}
         """By session: those for its next turn, and one that its last turn did not wait for."""
-        self._deliveries = asyncio.Semaphore(DELIVERIES)
         self._starting = asyncio.Lock()
         self._is_ready = False
         self._log = structlog.get_logger("memory").bind(provider=provider.name)
@@ -216,11 +199,10 @@ class GuardedProvider:
 
     async def deliver(self, call: Callable[[], Awaitable[T]]) -> T:
         """Raises DeliveryError, permanent when the service refused for good."""
-        async with self._deliveries:
-            try:
-                return await self._call(call, DELIVERY_S, is_proof=True)
-            except (Refused, ToolError) as error:
-                raise DeliveryError(f"{self.provider.name} refused: {error}", is_permanent=True) from error
+        try:
+            return await self._call(call, DELIVERY_S, is_proof=True)
+        except (Refused, ToolError) as error:
+            raise DeliveryError(f"{self.provider.name} refused: {error}", is_permanent=True) from error
 
     async def tools(self) -> Sequence[Tool]:
         """Raises ConfigError when it cannot say them."""
@@ -281,9 +263,9 @@ class GuardedProvider:
     async def _call(
         self, call: Callable[[], Awaitable[T]], timeout_s: float, *, is_proof: bool = False, is_started: bool = True
     ) -> T:
-        """`is_proof`: the breaker has to admit it, and success closes the breaker. Raises Refused, ToolError and
+        """`is_proof`: not while the breaker rests, and success closes the breaker. Raises Refused, ToolError and
         StoreError as they are, DeliveryError for everything else."""
-        if is_proof and not self._breaker.admit():
+        if is_proof and self._breaker.rest_s > 0:
             reason = f"{self.provider.name} is out of order: {self._breaker.reason}"
             raise DeliveryError(reason, retry_after_s=self._breaker.rest_s)
         try:
@@ -291,8 +273,7 @@ class GuardedProvider:
                 if is_started:
                     await self._assert_ready()
                 answer = await self._run(call)
-        except (asyncio.CancelledError, StoreError):
-            self._breaker.release()
+        except StoreError:
             raise
         except (Refused, ToolError):
             # It works, it says no.
@@ -353,14 +334,16 @@ def tool_fault(tool: Tool) -> str | None:
     """Why a tool cannot be offered to a model; None when it can."""
     if not isinstance(tool.name, str) or _TOOL_NAME.fullmatch(tool.name) is None:
         return "its name should be letters, digits, _ and -"
-    if not isinstance(tool.description, str) or not isinstance(tool.schema, Mapping):
-        return "it should have a description and a schema"
+    if (
+        not isinstance(tool.description, str)
+        or not isinstance(tool.schema, dict)
+        or tool.schema.get("type") != "object"
+    ):
+        return "it should have a description, and a schema of the type object"
     try:
-        size = len(json.dumps([tool.description, dict(tool.schema)], ensure_ascii=False).encode())
+        size = len(json.dumps([tool.description, tool.schema], ensure_ascii=False).encode())
     except (TypeError, ValueError) as error:
         return f"its description or schema cannot be sent: {on_one_line(str(error))[:200]}"
-    if tool.schema.get("type") != "object":
-        return "its schema should be of the type object"
     return f"it takes {size:,} bytes, more than {TOOL_BYTES:,}" if size > TOOL_BYTES else None
 
 

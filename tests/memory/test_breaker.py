@@ -15,25 +15,22 @@ def opened(clock: SteadyClock) -> CircuitBreaker:
 def test_it_stays_closed_while_some_calls_succeed(clock: SteadyClock) -> None:
     breaker = CircuitBreaker(clock)
     for _ in range(10):
-        assert breaker.admit()
         breaker.fail("no")
         assert breaker.state == "failed once: no"
-        assert breaker.admit()
+        assert breaker.rest_s == 0
         breaker.succeed()
     assert breaker.state == "works"
     assert not breaker.is_open
 
 
-def test_it_opens_and_admits_one_call_when_its_rest_is_over(clock: SteadyClock) -> None:
+def test_it_opens_and_closes_with_a_call_when_its_rest_is_over(clock: SteadyClock) -> None:
     breaker = opened(clock)
     assert breaker.is_open
     assert breaker.rest_s == 30
-    assert not breaker.admit()
     clock.advance(seconds=30)
-    assert breaker.admit()
-    assert not breaker.admit(), "one at a time"
+    assert breaker.is_open
+    assert breaker.rest_s == 0
     breaker.succeed()
-    assert breaker.admit()
     assert not breaker.is_open
 
 
@@ -42,19 +39,10 @@ def test_each_vain_try_doubles_the_rest_up_to_an_hour(clock: SteadyClock) -> Non
     rests = []
     for _ in range(9):
         clock.advance(seconds=breaker.rest_s)
-        assert breaker.admit()
         assert not breaker.fail("still no"), "it is told once only"
         rests.append(breaker.rest_s)
     assert rests[:3] == [60, 120, 240]
     assert rests[-1] == LONGEST_REST.total_seconds()
-
-
-def test_a_call_that_was_given_up_says_nothing(clock: SteadyClock) -> None:
-    breaker = opened(clock)
-    clock.advance(seconds=30)
-    assert breaker.admit()
-    breaker.release()
-    assert breaker.admit(), "another may try"
 
 
 def test_what_fails_late_does_not_lengthen_the_rest(clock: SteadyClock) -> None:
