@@ -138,7 +138,8 @@ class ProviderOptions(BaseModel):
 
     enabled: bool = True
     mode: Literal["hybrid", "context", "tools"] = "hybrid"
-    sync_every_turns: Annotated[int, Field(gt=0, le=1000)] = 1
+    sync_every_turns: int = 1
+    """Of earlier versions; each turn is told by itself."""
 
 
 class Price(_Section):

@@ -149,6 +149,6 @@ def chosen(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, str]]
         except ConfigError as error:
             wrong[name] = str(error)
         else:
-            provider.mode, provider.sync_every_turns = table.mode, table.sync_every_turns
+            provider.mode = table.mode
             found.append(provider)
     return found, wrong

@@ -26,7 +26,7 @@ from core.memory.provider import MemoryProvider, Secret
 PACKAGE = Path(__file__).with_name("services")
 BUILT_IN = ("notes", "history", "facts")
 RESERVED = ("enabled", "mode", "sync_every_turns")
-"""Keys of every provider's table."""
+"""Keys of every provider's table, or once so."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 _KINDS: Mapping[type[Any], tuple[str, TypeAdapter[Any]]] = {

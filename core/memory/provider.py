@@ -50,8 +50,7 @@ class MemoryProvider(ABC):
     """
 
     mode: Mode = "hybrid"
-    sync_every_turns: int = 1
-    """Turns for one `sync_turn`. Both are set from the settings before `initialize`."""
+    """Set from the settings before `initialize`."""
     options: ClassVar[type[Any] | None] = None
     """A frozen dataclass of str, int, float, bool and `Secret`; `mneme memory setup NAME` asks for its fields, whose
     metadata may have a ``help``."""
@@ -88,7 +87,7 @@ class MemoryProvider(ABC):
         return ""
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        """`messages`: the rows of finished turns that are not erased, the person's first, the answer last, of
+        """`messages`: the rows of a finished turn that are not erased, the person's first, the answer last, of
         `session.scope`. `key` names session and turn for ever: what comes twice has it twice."""
 
     async def tools(self) -> Sequence[Tool]:

@@ -34,7 +34,7 @@ class Sync:
         many = 0
         for one in self.providers:
             if implements(one, "sync_turn"):
-                many += await self._queue.put_turns(one.name, sessions, max(1, one.sync_every_turns))
+                many += await self._queue.put_turns(one.name, sessions)
             if implements(one, "on_session_end"):
                 await self._queue.put_ends(one.name, sessions)
         return many

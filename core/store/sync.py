@@ -32,11 +32,12 @@ HOOKS: tuple[Hook, ...] = ("sync_turn", "on_session_end", "on_session_switch", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncTask:
-    """`session`: a session id, or ``notes``. `turn`, by hook: the first messages of the first and last turn, ``12-18``,
-    or ``12-18.3f09`` when they are told anew; the last message of a session; its parent, the reason and when,
-    ``7.length.1790000000``; a change of notes; ``forgotten.3f09``. `scope` and `ids` (of on_forget only): of the
-    messages or changes of notes that are to be forgotten. What has one `lane` keeps its order in the outbox: all of a
-    chat, so that a session begins for a service when the one before is over, or notes."""
+    """`session`: a session id, or ``notes``. `turn`, by hook: the first message of a turn, ``12``, or of the first and
+    last of several that earlier versions told together, ``12-18``, with a mark when it is told anew, ``12-12.3f09``;
+    the last message of a session; its parent, the reason and when, ``7.length.1790000000``; a change of notes;
+    ``forgotten.3f09``. `scope` and `ids` (of on_forget only): of the messages or changes of notes that are to be
+    forgotten. What has one `lane` keeps its order in the outbox: all of a chat, so that a session begins for a service
+    when the one before is over, or notes."""
 
     provider: str
     session: str
@@ -59,7 +60,7 @@ class SyncTask:
     def turns(self) -> tuple[int, int]:
         """Of sync_turn: the first messages of the first and last turn."""
         first, _, last = self.turn.partition(".")[0].partition("-")
-        return int(first), int(last)
+        return int(first), int(last or first)
 
     @property
     def is_repeated(self) -> bool:
@@ -110,7 +111,7 @@ class QueueCounts:
 
 
 PUT_AT_ONCE = 500
-"""Tasks in one transaction, about: others write between."""
+"""Tasks in one transaction: others write between."""
 _OF_PREFIX = "key >= :first AND key < :last AND kind = 'memory'"
 _MARK = """
 INSERT INTO told (provider, subject, last_id) VALUES (:provider, :subject, :last_id)
@@ -131,7 +132,8 @@ WHERE sessions.id BETWEEN :first_session AND :last_session AND sessions.last_at 
     AND addresses.platform <> 'cron' AND (:has_imported OR sessions.end_reason IS NOT 'import')
 """
 _UNTOLD_TURNS = f"""
-SELECT rows.session_id, rows.id, rows.answered_id, sessions.ended_at IS NOT NULL AS is_over, sessions.address_id
+SELECT rows.session_id, rows.id, sessions.address_id,
+    COALESCE(LEAD(rows.id) OVER (PARTITION BY rows.session_id ORDER BY rows.id) - 1, rows.answered_id) AS last_id
 FROM (
     SELECT id, session_id, role, LAG(role) OVER (PARTITION BY session_id ORDER BY id) AS role_before,
         MAX(CASE WHEN role = 'assistant' AND tool_name IS NULL THEN id END) OVER (PARTITION BY session_id)
@@ -210,25 +212,14 @@ class SyncQueue:
             await self._database.write(work, has_words=False)
             self._on_wake()
 
-    async def put_turns(self, provider: str, sessions: SessionRange, size: int) -> int:
-        """Queues the answered turns that it does not know, `size` to a task, the rest when the session is over.
-        Returns how many sessions they are of."""
+    async def put_turns(self, provider: str, sessions: SessionRange) -> int:
+        """Queues the answered turns that it does not know. Returns how many sessions they are of."""
         found = await self._database.fetch_all(_UNTOLD_TURNS, sessions.values | {"provider": provider})
-        tasks: list[SyncTask] = []
-        told: dict[str, int] = {}
-        many = 0
-        for session_id, turns in groupby(found, key=lambda row: row["session_id"]):
-            rest, session = list(turns), str(session_id)
-            while len(rest) >= size or (rest and rest[0]["is_over"]):
-                batch, rest = rest[:size], rest[size:]
-                tasks.append(_task(provider, batch[0], f"{batch[0]['id']}-{batch[-1]['id']}", "sync_turn"))
-                told[session] = rest[0]["id"] - 1 if rest else batch[-1]["answered_id"]
-            many += session in told
-            if len(tasks) >= PUT_AT_ONCE:
-                await self.put(tasks, told)
-                tasks, told = [], {}
-        await self.put(tasks, told)
-        return many
+        for start in range(0, len(found), PUT_AT_ONCE):
+            turns = found[start : start + PUT_AT_ONCE]
+            tasks = [_task(provider, row, str(row["id"]), "sync_turn") for row in turns]
+            await self.put(tasks, {str(row["session_id"]): row["last_id"] for row in turns})
+        return len({row["session_id"] for row in found})
 
     async def put_ends(self, provider: str, sessions: SessionRange) -> None:
         """Queues that sessions are over."""

@@ -98,9 +98,6 @@ def _setup(
         Mode | None,
         typer.Option("--mode", help="hybrid: asked before a turn, and tools for the model; or only one of them."),
     ] = None,
-    every: Annotated[
-        int | None, typer.Option("--every", min=1, max=1000, help="Tell it so many turns at a time.")
-    ] = None,
     is_off: Annotated[bool, typer.Option("--off", help="Switch it off; its options stay.")] = False,
 ) -> None:
     """Switch a memory service on: asks for its options and writes them to mneme.toml."""
@@ -116,8 +113,7 @@ def _setup(
         form = Plugins(settings.home).form(name)
         values = _answers(form, dict(_pair(option) for option in options or ()), settings, name)
         present = settings.memory.providers.get(name, ProviderOptions())
-        ours = {"mode": mode or present.mode, "sync_every_turns": every or present.sync_every_turns}
-        _keep(settings, table, {"enabled": True, **ours, **values})
+        _keep(settings, table, {"enabled": True, "mode": mode or present.mode, **values})
         _, wrong = chosen(Settings.load())
         if name in wrong:
             say(f"The memory {name} is set up.")

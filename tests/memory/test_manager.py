@@ -28,11 +28,8 @@ async def service() -> AsyncIterator[MemoryService]:
         yield opened
 
 
-def life(
-    home: Path, service: MemoryService, timeout_s: float = 2.0, every: int = 1
-) -> AbstractAsyncContextManager[Remembrance]:
+def life(home: Path, service: MemoryService, timeout_s: float = 2.0) -> AbstractAsyncContextManager[Remembrance]:
     jotter = provider(home, "jotter", {"url": service.url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY})
-    jotter.sync_every_turns = every
     return remembrance(home, [jotter], timeout_s=timeout_s)
 
 
@@ -179,17 +176,6 @@ async def test_what_a_crash_kept_from_being_told_is_told_after_the_restart(home:
         await one.turn("third")
         await one.carried(1)
     assert len(service.told) == len(service.held) == 3, "and none of it twice"
-
-
-async def test_turns_are_told_together_and_the_rest_when_the_session_ends(home: Path, service: MemoryService) -> None:
-    async with life(home, service, every=2) as one, one.working():
-        for text in ("one", "two", "three"):
-            await one.turn(text)
-        await one.carried(1)
-        assert [text.count("user:") for _, text in service.held.values()] == [2]
-        await one.ended(await one.session())
-        await one.carried(2)
-        assert [text.count("user:") for _, text in service.held.values()] == [2, 1]
 
 
 async def test_nothing_of_what_is_scheduled_or_incognito_is_told(home: Path, service: MemoryService) -> None:

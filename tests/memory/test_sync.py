@@ -24,9 +24,8 @@ async def service() -> AsyncIterator[MemoryService]:
         yield opened
 
 
-def life(home: Path, service: MemoryService, every: int = 1) -> AbstractAsyncContextManager[Remembrance]:
+def life(home: Path, service: MemoryService) -> AbstractAsyncContextManager[Remembrance]:
     jotter = provider(home, "jotter", {"url": service.url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY})
-    jotter.sync_every_turns = every
     return remembrance(home, [jotter])
 
 
@@ -34,24 +33,6 @@ def asked(service: MemoryService) -> Sequence[str]:
     """What people said, as the service has it, in order."""
     texts = [text for _, text in service.held.values()]
     return [line.removeprefix("user: ") for text in texts for line in text.split("\n") if line.startswith("user: ")]
-
-
-async def test_another_rhythm_tells_no_turn_twice(home: Path, service: MemoryService) -> None:
-    for every in (1, 3, 2, 1):
-        async with life(home, service, every) as one, one.working():
-            await one.memory.start()
-            for _ in range(3):
-                await one.turn(f"line {await _lines(one)}")
-            await one.watch.until(lambda: service.told != [])
-    async with life(home, service) as one, one.working():
-        await one.ended(await one.session())
-        await one.watch.until(lambda: len(asked(service)) >= 12)
-    assert asked(service) == [f"line {number}" for number in range(12)]
-
-
-async def _lines(one: Remembrance) -> int:
-    rows = await one.conversations.history(await one.session(), frozenset({ANA}))
-    return sum(row.role == "user" for row in rows)
 
 
 async def test_what_lost_its_beginning_is_not_told_again(home: Path, service: MemoryService) -> None:

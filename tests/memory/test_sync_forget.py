@@ -29,9 +29,8 @@ async def service() -> AsyncIterator[MemoryService]:
         yield opened
 
 
-def life(home: Path, service: MemoryService, every: int = 1) -> AbstractAsyncContextManager[Remembrance]:
+def life(home: Path, service: MemoryService) -> AbstractAsyncContextManager[Remembrance]:
     jotter = provider(home, "jotter", {"url": service.url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY})
-    jotter.sync_every_turns = every
     return remembrance(home, [jotter])
 
 
@@ -75,9 +74,8 @@ async def test_nobody_was_told_so_nobody_is_asked(home: Path) -> None:
 
 
 async def test_what_was_erased_goes_there_and_what_was_told_with_it_stays(home: Path, service: MemoryService) -> None:
-    async with life(home, service, every=2) as one, one.working():
-        await one.turn("my secret is blue")
-        await one.turn("my dog is Rex")
+    async with life(home, service) as one, one.working():
+        await one.turn("my secret is blue", "my dog is Rex")
         await one.carried(1)
         assert len(service.held) == 1
         said = await erase(one, "my secret is blue")
@@ -222,10 +220,8 @@ async def test_what_was_told_with_it_is_told_anew_only_to_one_that_forgets(
     home: Path, kind: type[Scribe], told: list[str]
 ) -> None:
     scribe = kind()
-    scribe.sync_every_turns = 2
     async with remembrance(home, [scribe]) as one, one.working():
-        await one.turn("my secret is blue")
-        await one.turn("the dog is Rex")
+        await one.turn("my secret is blue", "the dog is Rex")
         await one.carried(1)
         await erase(one, "my secret is blue")
         one.worker.wake()

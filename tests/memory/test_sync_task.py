@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -29,8 +30,12 @@ async def queued(annals: Annals, hook: str) -> Sequence[str]:
 
 
 def test_a_key_says_everything_and_is_read_back() -> None:
-    task = SyncTask(provider="jotter", session="12", turn="3-9", hook="sync_turn", lane="5")
-    assert task.key == "memory:jotter:12:3-9:sync_turn"
+    task = SyncTask(provider="jotter", session="12", turn="3", hook="sync_turn", lane="5")
+    assert task.key == "memory:jotter:12:3:sync_turn"
+    assert task.turns == (3, 3)
+    assert replace(task, turn="3-9").turns == replace(task, turn="3-9.1f").turns == (3, 9), (
+        "as earlier versions wrote it"
+    )
     assert SyncTask.parse(task.key) == task
     assert task.address == Address(platform="memory", chat_id="jotter", thread_id="5")
     assert Address.parse(task.address.key) == task.address
@@ -61,9 +66,9 @@ async def test_a_turn_is_told_once_it_is_answered(
     roles = {"u": "user", "c": "assistant", "t": "tool", "a": "assistant"}
     session, *ids = await annals.session([(roles[sign], sign) for sign in said])
     await annals.execute("UPDATE messages SET tool_name = 'x' WHERE text IN ('c', 't')")
-    assert await queue.put_turns("jotter", SessionRange(session_id=session), 1) == bool(turns)
+    assert await queue.put_turns("jotter", SessionRange(session_id=session)) == bool(turns)
     firsts = [ids[turn - 1] for turn in turns]
-    assert await queued(annals, "sync_turn") == [f"{session}:{first}-{first}" for first in firsts]
+    assert await queued(annals, "sync_turn") == [f"{session}:{first}" for first in firsts]
 
 
 async def test_sessions_of_the_last_day_are_told_and_nothing_imported_unless_asked(
@@ -78,10 +83,10 @@ async def test_sessions_of_the_last_day_are_told_and_nothing_imported_unless_ask
     assert session is not None
     assert session.last_at is not None
     lately = SessionRange(since=session.last_at - timedelta(seconds=90))
-    assert await queue.put_turns("jotter", lately, 1) == 1
-    assert await queued(annals, "sync_turn") == [f"{fresh}:{first}-{first}"]
-    assert await queue.put_turns("jotter", lately, 1) == 0, "it is told"
-    assert await queue.put_turns("jotter", SessionRange(has_imported=True), 1) == 2
+    assert await queue.put_turns("jotter", lately) == 1
+    assert await queued(annals, "sync_turn") == [f"{fresh}:{first}"]
+    assert await queue.put_turns("jotter", lately) == 0, "it is told"
+    assert await queue.put_turns("jotter", SessionRange(has_imported=True)) == 2
     assert [key.split(":")[0] for key in await queued(annals, "sync_turn")] == [str(fresh), str(old), str(imported)]
     assert [row.id for row in await queue.rows(fresh)] == [first, second]
     await annals.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=first)

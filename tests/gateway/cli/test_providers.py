@@ -26,7 +26,7 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
     assert "the environment variable JOT_KEY is not set" in said
     text = (home / "mneme.toml").read_text()
     assert text.startswith("# mine\n[general]\nzone = 'UTC'\n")
-    expected = {"enabled": True, "mode": "context", "sync_every_turns": 1, "url": "http://x", "key": "JOT_KEY"}
+    expected = {"enabled": True, "mode": "context", "url": "http://x", "key": "JOT_KEY"}
     assert tomllib.loads(text)["memory"]["providers"]["jotter"] == expected
     listed = mneme(home, "memory", "providers", "--json", JOT_KEY="k")
     assert json.loads(listed.stdout) == {
@@ -38,13 +38,12 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
         },
         "warnings": [],
     }
-    on = mneme(home, "memory", "setup", "jotter", "--set", "url=http://y", "--every", "3", JOT_KEY="k")
+    on = mneme(home, "memory", "setup", "jotter", "--set", "url=http://y", JOT_KEY="k")
     assert (
         "The memory jotter is on, from the next start on, and is told of the conversations of the last day" in on.stdout
     )
     assert tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"]["jotter"] == expected | {
         "url": "http://y",
-        "sync_every_turns": 3,
     }
     good(home, "memory", "setup", "jotter", "--off")
     assert "jotter: off" in good(home, "memory", "providers")
