@@ -12,12 +12,13 @@ import typer
 from config.settings import Settings, SettingsError
 from core.errors import MnemeError
 from core.store.sqlite.fact_index import FactIndex
-from core.text.sanitize import legible, on_one_line
+from core.text.sanitize import legible
+from core.types import Answer
 from gateway import logs, texts
 from gateway.cli.runtime import (
     LOG,
     AsJson,
-    fail,
+    answer_with,
     finish,
     is_running,
     leaving,
@@ -27,6 +28,7 @@ from gateway.cli.runtime import (
     tell,
     visit,
 )
+from gateway.commands.context import CommandContext
 from gateway.services import Services
 
 _COLOURS: dict[str, str | None] = {"right": "green", "wrong": "red", "off": None}
@@ -97,26 +99,13 @@ def _approve(
     code: Annotated[str, typer.Argument(help="The eight characters; without them, who is waiting.")] = "",
     owner: Annotated[bool, typer.Option("--owner", help="It is an account of your own: it sees what you see.")] = False,
 ) -> None:
-    """Let somebody in who showed you a code. At a terminal you are shown who it is and asked first."""
+    """Let somebody in who showed you a code."""
+    from gateway.commands.status import let_in
 
-    async def work(services: Services) -> None:
-        now = services.clock.now()
-        waiting = await services.people.pending(now)
-        if not code:
-            lines = [f"{on_one_line(one.name)} ({one.account.platform}, id {one.account.user_id})" for one in waiting]
-            tell("\n".join(lines) or texts.NOBODY_WAITS)
-            return
-        wanted = "".join(sign for sign in code.upper() if sign.isalnum())
-        for one in waiting:
-            if one.code == wanted and sys.stdin.isatty():
-                rights = " as yourself, with all your history" if owner else ""
-                typer.confirm(f"Let in {on_one_line(one.name)} ({one.account.key}){rights}?", abort=True)
-        approved = await services.people.approve(code, now, owner)
-        if approved is None:
-            fail(texts.WRONG_CODE)
-        tell(plain(texts.let_in(on_one_line(approved.name), approved.account, is_owner=owner)))
+    async def run(services: Services, context: CommandContext) -> Answer:
+        return await let_in(services, code, as_owner=owner)
 
-    visit(work)
+    answer_with(run, None)
 
 
 def _status(as_json: AsJson = False) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from core.agent.offline import MODEL as OFFLINE
 from core.errors import Refused
 from core.markup.text import escape
-from core.store.people import Pairing
+from core.text.sanitize import on_one_line
 from core.types import Answer, Command
 from gateway import texts
 from gateway.commands.context import CommandContext, announced
@@ -23,8 +23,7 @@ class StatusCommands:
     specs = announced("approve", "status", "whoami")
 
     def __init__(self, services: Services, report: StatusReport) -> None:
-        self._people = services.people
-        self._clock = services.clock
+        self._services = services
         self._report = report
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
@@ -32,7 +31,9 @@ class StatusCommands:
             raise Refused(texts.NOT_IN_A_ROOM)
         match command.name:
             case "approve":
-                return await self._approve(command.arguments.strip().upper(), context)
+                if not context.is_owner:
+                    raise Refused(texts.ONLY_THE_OWNER_LETS_IN)
+                return await let_in(self._services, command.arguments.strip())
             case "status":
                 lines = await self._report.lines() if context.is_owner else ["I am here and listening."]
                 return Answer(text="\n".join(f"- {line}" for line in lines))
@@ -47,22 +48,20 @@ class StatusCommands:
         )
         return Answer(text=text)
 
-    async def _approve(self, code: str, context: CommandContext) -> Answer:
-        if not context.is_owner:
-            raise Refused(texts.ONLY_THE_OWNER_LETS_IN)
-        now = self._clock.now()
-        if not code:
-            pending = await self._people.pending(now)
-            lines = "\n".join(f"- {waiting(pairing)}" for pairing in pending)
-            return Answer(text=f"Waiting to be let in:\n{lines}" if pending else texts.NOBODY_WAITS)
-        pairing = await self._people.approve(code, now)
-        if pairing is None:
-            raise Refused(texts.WRONG_CODE)
-        return Answer(text=texts.let_in(pairing.name, pairing.account))
 
-
-def waiting(pairing: Pairing) -> str:
-    return f"{escape(pairing.name)} ({pairing.account.platform}, id {pairing.account.user_id})"
+async def let_in(services: Services, code: str, *, as_owner: bool = False) -> Answer:
+    """Lets in whoever was shown this code, as the owner where `as_owner`; without one, lists who waits."""
+    now = services.clock.now()
+    if not code:
+        names = [
+            f"- {escape(on_one_line(one.name))} ({one.account.platform}, id {one.account.user_id})"
+            for one in await services.people.pending(now)
+        ]
+        return Answer(text="\n".join(["Waiting to be let in:", *names]) if names else texts.NOBODY_WAITS)
+    pairing = await services.people.approve(code, now, as_owner)
+    if pairing is None:
+        raise Refused(texts.WRONG_CODE)
+    return Answer(text=texts.let_in(on_one_line(pairing.name), pairing.account, is_owner=as_owner))
 
 
 class StatusReport:

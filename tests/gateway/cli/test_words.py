@@ -140,9 +140,8 @@ def test_a_reminder_goes_where_the_owner_last_wrote_on_a_connected_platform(mnem
     assert mneme(*add).endswith("(in the terminal)\n")
     assert mneme(*add, environ=telegram).endswith("(on Telegram)\n")
     assert mneme(*add, environ=discord).endswith("(on Discord)\n")
-    assert mneme(*add, "--to", "terminal", environ=telegram).endswith("(in the terminal)\n")
     jobs = json.loads(mneme("cron", "list", "--json"))
-    assert [job["target"] for job in jobs] == ["terminal:local", "telegram:42", "discord:700", "terminal:local"]
+    assert [job["target"] for job in jobs] == ["terminal:local", "telegram:42", "discord:700"]
     assert {job["scope"] for job in jobs} == {"account:terminal:local", "account:telegram:42", "account:discord:7"}
 
 
@@ -171,7 +170,7 @@ def test_nothing_that_others_wrote_drives_the_terminal(mneme: Mneme) -> None:
     shown = mneme("recall", "--session", str(number))
     assert f"{TAMED}: first [2J line {'long ' * 100}end\n" in shown
     assert TAMED in mneme("recall", "line")
-    assert mneme("approve") == f"{TAMED} (telegram, id 5)\n"
+    assert mneme("approve").endswith(f"{TAMED} (telegram, id 5)\n")
     mneme("cron", "add", "tomorrow", "at", "9", "call", EVIL)
     for command in (("cron",), ("recall",), ("recall", "--session", str(number))):
         out = mneme(*command)
@@ -216,10 +215,8 @@ def test_a_file_in_the_way_is_one_sentence(mneme: Mneme) -> None:
 
 def test_a_chat_s_words_are_the_shell_s_words(mneme: Mneme) -> None:
     assert mneme("remind", "2026-12-01", "10:00", "call", "Ana").startswith("Reminder 1 is set: ")
-    for more in ((), ("--json",)):
-        code, error = mneme.code("remind", "tomorrow at 5 feed the cat", *more)
-        assert code == 2
-        assert "17:00" in error.replace("\n", " "), "who is not there to answer reads what was understood"
+    doubt = mneme("remind", "tomorrow at 5 feed the cat", is_good=False)
+    assert "17:00" in doubt, "who is not there to answer reads what was understood"
     assert "1 active" in mneme("status")
     assert "17:00" in mneme("remind", "tomorrow at 5 feed the cat", "--yes")
     mneme("cron", "remove", "2")
