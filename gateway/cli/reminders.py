@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from config.settings import Settings
 from core.store.jobs import Job
-from core.types import Account, Address, Command, Scope
+from core.types import Address, Answer, Command, Scope
 from gateway.cli.runtime import (
     HERE,
     OWN,
@@ -19,15 +19,12 @@ from gateway.cli.runtime import (
     InScope,
     Yes,
     chat,
-    fail,
     is_running,
     joined,
     print_json,
     say,
-    say_json,
-    tell,
-    visit,
 )
+from gateway.commands.context import CommandContext
 from gateway.commands.reminders import ReminderCommands
 from gateway.services import Services
 
@@ -36,13 +33,6 @@ When = Annotated[
     list[str],
     typer.Argument(
         metavar="TEXT", help="When and what: tomorrow at 9 call Ana, every monday at 8 stand-up.", show_default=False
-    ),
-]
-To = Annotated[
-    str | None,
-    typer.Option(
-        help="Where to deliver it: telegram:42, or terminal. If not given, where you last wrote to me on a platform "
-        "that is connected, else in the terminal."
     ),
 ]
 Ask = Annotated[bool, typer.Option("--ask", help="Ask the assistant this each time, and deliver its answer.")]
@@ -71,27 +61,23 @@ def _list(scope: InScope = None, as_json: AsJson = False) -> None:
     print_json(objects, scope) if as_json else chat(ReminderCommands, Command(name="cron"), scope)
 
 
-def _add(words: When, ask: Ask = False, to: To = None, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Remind you of something at a time."""
+def _add(words: When, ask: Ask = False, yes: Yes = False) -> None:
+    """Remind you of something at a time, where you last wrote to me on a platform that is connected, else here."""
+    line = joined(words)
+    command = Command(name="cron", arguments=f"add {line}") if ask else Command(name="remind", arguments=line)
+    chat(_Planning, command, None, yes=yes)
 
-    async def work(services: Services) -> None:
-        appointments = services.appointments
-        reading = await appointments.read(joined(words), is_prompt=ask)
-        if not reading.is_certain and not yes:
-            meant = f"{appointments.when(reading)}, “{reading.text}”"
-            if as_json or not sys.stdin.isatty():
-                raise typer.BadParameter(f"nothing was set: add --yes if you mean {meant}", param_hint="--yes")
-            typer.confirm(f"Do you mean {meant}?", abort=True)
-        target, scope = await _place(services, to)
-        account = Account(platform=HERE.platform, user_id=HERE.chat_id)
-        job = await appointments.add(reading, target=target, scope=scope, account=account, is_prompt=ask)
-        if as_json:
-            say_json(_object(services, job))
-            return
+
+class _Planning(ReminderCommands):
+    """Plans for the place where the owner last wrote, and says which that is."""
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        target, scope = await _usual(self._services)
+        answer = await super().run(command, replace(context, target=target, scope=scope))
+        if answer.confirm is not None:
+            return answer
         where = "in the terminal" if target == HERE else f"on {target.platform.capitalize()}"
-        tell(f"{appointments.receipt(job).removesuffix('.')} ({where})")
-
-    visit(work)
+        return Answer(text=f"{answer.text.removesuffix('.')} ({where})")
 
 
 def _run(job_id: ID, scope: InScope = None) -> None:
@@ -106,22 +92,6 @@ def _change(action: str) -> Callable[..., None]:
         chat(ReminderCommands, Command(name="cron", arguments=f"{action} {job_id}"), scope)
 
     return run
-
-
-async def _place(services: Services, to: str | None) -> tuple[Address, Scope]:
-    """Where a reminder goes and whose it is; a place is known by what was said there."""
-    if to is None:
-        return await _usual(services)
-    if to in (HERE.platform, HERE.key):
-        return HERE, OWN
-    try:
-        target = Address.parse(to)
-    except ValueError:
-        raise typer.BadParameter("write platform:chat or platform:chat/thread", param_hint="--to") from None
-    session = await services.conversations.current(target)
-    if session is None or session.scope not in await services.people.scopes(OWN):
-        fail(f"You have not talked to me at {to} yet. Say something there first; /whoami names the place.")
-    return target, session.scope
 
 
 async def _usual(services: Services) -> tuple[Address, Scope]:

@@ -9,13 +9,14 @@ from importlib.resources import files
 
 from core.store.erasure import ErasureRequest
 from core.store.notes import Author
-from core.types import Account, Button, Command, CommandSpec, Inbound, Option, Scope, Session
+from core.types import Account, Address, Button, Command, CommandSpec, Inbound, Option, Scope, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
     """`scopes` is all that may be seen, `scope` what is written to, `session` the open one; `is_stopped`: a turn was
-    running and has been stopped for this /stop. `is_shell`: typed as `mneme …`, not in a chat."""
+    running and has been stopped for this /stop. `is_shell`: typed as `mneme …`, not in a chat.
+    `target`: where a reminder is delivered, if not here."""
 
     inbound: Inbound
     scope: Scope
@@ -24,6 +25,7 @@ class CommandContext:
     is_owner: bool
     is_stopped: bool = False
     is_shell: bool = False
+    target: Address | None = None
 
     @property
     def account(self) -> Account:

@@ -19,6 +19,7 @@ class ReminderCommands:
     specs = announced("remind", "cron")
 
     def __init__(self, services: Services) -> None:
+        self._services = services
         self._appointments = services.appointments
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
@@ -51,7 +52,7 @@ class ReminderCommands:
             return Answer(text=texts.job_doubt(appointments.when(reading), reading.text), confirm=yes)
         job = await appointments.add(
             reading,
-            target=context.inbound.address,
+            target=context.target or context.inbound.address,
             scope=context.scope,
             account=context.account,
             origin=context.origin,

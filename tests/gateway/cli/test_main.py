@@ -135,7 +135,8 @@ def test_memory_is_noted_replaced_and_removed(home: Path) -> None:
 
 @pytest.mark.slow
 def test_reminders_are_planned_and_changed(home: Path) -> None:
-    job = json.loads(good(home, "cron", "add", "every monday at 8:30 stand-up", "--json"))
+    good(home, "cron", "add", "every monday at 8:30 stand-up")
+    (job,) = json.loads(good(home, "cron", "list", "--json"))
     number = str(job["job_id"])
     assert job["text"] == "stand-up"
     assert "paused" in good(home, "cron", "pause", number)
@@ -147,7 +148,6 @@ def test_reminders_are_planned_and_changed(home: Path) -> None:
     assert json.loads(good(home, "cron", "list", "--json")) == []
     assert mneme(home, "cron", "remove", number).returncode == 1
     assert mneme(home, "cron", "add", "no time in it").returncode == 1
-    assert mneme(home, "cron", "add", "tomorrow at 9 x", "--to", "telegram:42").returncode == 1
 
 
 @pytest.mark.slow
