@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from core.store import rows
 from core.store.engine import Connection, Row
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
-from core.types import CallKind, EndReason, Payer, Scope, Session, Usage
+from core.types import CallKind, Payer, Scope, Session, Usage
 
 MissCause = Literal[
     "first", "length", "rights", "resumed", "forget", "edit", "model", "system", "tools", "messages", "idle", "evicted"
@@ -39,47 +39,35 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviousCall:
-    """The last call of a session, what has happened to its prefix since (`disturbance`), or, before the first call, why
-    the session before it ended (`origin`)."""
+    """The last call for an answer in a session, and `cause`, what has happened to its prefix since. Before the first
+    call `cause` is why the session was begun."""
 
     call: ModelCall | None = None
-    disturbance: MissCause | None = None
-    origin: EndReason | None = None
+    cause: MissCause | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSum:
+    """The `calls` of one kind to one model that missed for the same cause, or did not miss."""
+
     kind: CallKind
     model: str
     calls: int
     usage: Usage
+    miss: MissCause | None = None
+    missed: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheMisses:
-    """`tokens` had to be sent anew."""
-
-    cause: MissCause
-    times: int
-    tokens: int
-
-
-_TOTALS = """
-COUNT(*) AS calls, SUM(calls.input_tokens) AS input_tokens, SUM(calls.output_tokens) AS output_tokens,
-SUM(calls.cache_read_tokens) AS cache_read_tokens, SUM(calls.cache_write_tokens) AS cache_write_tokens,
-SUM(calls.cache_write_hour_tokens) AS cache_write_hour_tokens
-"""
 _SPENT = f"""
 FROM calls WHERE {visible("calls.scope_id")} AND (:since IS NULL OR calls.at >= :since)
 AND (:until IS NULL OR calls.at < :until) AND (:session IS NULL OR calls.session_id = :session)
 """
-_BILLS = f"""
-SELECT calls.kind, calls.model, {_TOTALS} {_SPENT} GROUP BY calls.kind, calls.model
-ORDER BY SUM(calls.input_tokens + calls.cache_read_tokens + calls.cache_write_tokens) DESC, kind, model
-"""
-_MISSES = f"""
-SELECT calls.miss, COUNT(*) AS times, SUM(calls.missed_tokens) AS tokens {_SPENT}
-AND calls.miss IS NOT NULL GROUP BY calls.miss ORDER BY tokens DESC, calls.miss
+_SUMS = f"""
+SELECT calls.kind, calls.model, calls.miss, COUNT(*) AS calls, SUM(calls.missed_tokens) AS missed,
+    SUM(calls.input_tokens) AS input_tokens, SUM(calls.output_tokens) AS output_tokens,
+    SUM(calls.cache_read_tokens) AS cache_read_tokens, SUM(calls.cache_write_tokens) AS cache_write_tokens,
+    SUM(calls.cache_write_hour_tokens) AS cache_write_hour_tokens
+{_SPENT} GROUP BY calls.kind, calls.model, calls.miss ORDER BY calls.kind, calls.model, calls.miss
 """
 _LATEST_SESSIONS = f"""
 {rows.SESSIONS} JOIN (
@@ -94,6 +82,10 @@ INSERT INTO calls (scope_id, session_id, kind, model, at, input_tokens, output_t
 VALUES (:scope, :session, :kind, :model, :at, :input, :output, :cache_read, :cache_write, :cache_write_hour, :miss,
     :missed)
 """
+_LAST_CALL = """
+SELECT calls.*, disturbances.cause FROM calls LEFT JOIN disturbances ON disturbances.session_id = calls.session_id
+WHERE calls.session_id = :session AND calls.kind = 'chat' ORDER BY calls.id DESC LIMIT 1
+"""
 _ORIGIN = """
 SELECT earlier.end_reason AS reason FROM sessions JOIN sessions AS earlier
 ON earlier.address_id = sessions.address_id AND earlier.scope_id = sessions.scope_id AND earlier.id < sessions.id
@@ -106,37 +98,45 @@ class UsageLog:
         self._database = database
 
     async def previous(self, session_id: int) -> PreviousCall:
-        return await self._database.read(lambda connection: _previous(connection, {"session": session_id}))
+        row = await self._database.fetch_one(_LAST_CALL, {"session": session_id})
+        if row is not None:
+            call = ModelCall(
+                **rows.columns(row, "kind", "model", "miss"),
+                usage=_usage(row),
+                at=rows.moment(row["at"]),
+                payer=Payer(session_id=session_id),
+                missed=row["missed_tokens"],
+            )
+            return PreviousCall(call=call, cause=row["cause"])
+        origin = await self._database.fetch_one(_ORIGIN, {"session": session_id})
+        is_known = origin is not None and origin["reason"] in get_args(MissCause)
+        return PreviousCall(cause=origin["reason"] if origin is not None and is_known else "first")
 
     async def keep(self, call: ModelCall) -> None:
         await self._database.write(lambda connection: log_call(connection, call), has_words=False)
 
-    async def bills(
+    async def sums(
         self,
         scopes: frozenset[Scope],
+        *,
         since: datetime | None = None,
         until: datetime | None = None,
         session_id: int | None = None,
     ) -> list[UsageSum]:
-        """From `since` on and before `until`, by kind and model, most tokens first."""
-        found = await self._database.fetch_all(_BILLS, _values(scopes, session_id, since=since, until=until))
-        return [UsageSum(kind=row["kind"], model=row["model"], calls=row["calls"], usage=_usage(row)) for row in found]
-
-    async def misses(
-        self, scopes: frozenset[Scope], since: datetime | None = None, session_id: int | None = None
-    ) -> list[CacheMisses]:
-        """By cause, most tokens first."""
-        found = await self._database.fetch_all(_MISSES, _values(scopes, session_id, since=since))
-        return [CacheMisses(cause=row["miss"], times=row["times"], tokens=row["tokens"]) for row in found]
+        """From `since` on and before `until`."""
+        session = None if session_id is None else rows.bounded(session_id)
+        found = await self._database.fetch_all(_SUMS, _values(scopes, since=since, until=until, session=session))
+        names = ("kind", "model", "calls", "miss", "missed")
+        return [UsageSum(**rows.columns(row, *names), usage=_usage(row)) for row in found]
 
     async def sessions(self, scopes: frozenset[Scope], limit: int) -> list[Session]:
         """The sessions of the latest calls, latest first."""
-        values = {**_values(scopes), "limit": rows.bounded(max(0, limit))}
+        values = _values(scopes, limit=rows.bounded(max(0, limit)))
         return [rows.session_of(row) for row in await self._database.fetch_all(_LATEST_SESSIONS, values)]
 
-    async def began(self, scopes: frozenset[Scope]) -> datetime | None:
-        """When the first call was paid for."""
-        row = await self._database.fetch_one(f"SELECT MIN(calls.at) AS at {_SPENT}", _values(scopes))
+    async def latest(self, scopes: frozenset[Scope], until: datetime | None = None) -> datetime | None:
+        """When the last call before `until` was made."""
+        row = await self._database.fetch_one(f"SELECT MAX(calls.at) AS at {_SPENT}", _values(scopes, until=until))
         return None if row is None else rows.maybe_moment(row["at"])
 
 
@@ -145,16 +145,7 @@ def log_call(connection: Connection, call: ModelCall) -> None:
     scope_id, session_id = _payer(connection, call.payer)
     if scope_id is None:
         return
-    values = {
-        **asdict(call.usage),
-        "scope": scope_id,
-        "session": session_id,
-        "kind": call.kind,
-        "model": call.model,
-        "at": call.at,
-        "miss": call.miss,
-        "missed": call.missed,
-    }
+    values = {**rows.values_of(call), **asdict(call.usage), "scope": scope_id, "session": session_id}
     connection.execute(_INSERT, values)
     connection.execute(
         "DELETE FROM disturbances WHERE session_id = :session AND cause = :seen",
@@ -171,26 +162,6 @@ def disturb(connection: Connection, session_id: int, cause: MissCause) -> None:
     )
 
 
-def _previous(connection: Connection, values: dict[str, int]) -> PreviousCall:
-    row = connection.execute(
-        "SELECT * FROM calls WHERE session_id = :session AND kind = 'chat' ORDER BY id DESC LIMIT 1", values
-    ).fetchone()
-    if row is None:
-        origin = connection.execute(_ORIGIN, values).fetchone()
-        return PreviousCall(origin=None if origin is None else origin["reason"])
-    call = ModelCall(
-        kind=row["kind"],
-        model=row["model"],
-        usage=_usage(row),
-        at=rows.moment(row["at"]),
-        payer=Payer(session_id=row["session_id"]),
-        miss=row["miss"],
-        missed=row["missed_tokens"],
-    )
-    disturbance = connection.execute("SELECT cause FROM disturbances WHERE session_id = :session", values).fetchone()
-    return PreviousCall(call=call, disturbance=None if disturbance is None else disturbance["cause"])
-
-
 def _payer(connection: Connection, payer: Payer) -> tuple[int | None, int | None]:
     """Ids of scope and session; an incognito session is not named."""
     if payer.session_id is not None:
@@ -200,16 +171,9 @@ def _payer(connection: Connection, payer: Payer) -> tuple[int | None, int | None
     return None if payer.scope is None else rows.ensure_scope(connection, payer.scope), None
 
 
-def _values(scopes: frozenset[Scope], session_id: int | None = None, **span: datetime | None) -> dict[str, object]:
-    session = None if session_id is None else rows.bounded(session_id)
-    return {"scopes": scope_parameter(scopes), "session": session, "since": None, "until": None, **span}
+def _values(scopes: frozenset[Scope], **given: object) -> dict[str, object]:
+    return {"scopes": scope_parameter(scopes), "session": None, "since": None, "until": None, **given}
 
 
 def _usage(row: Row) -> Usage:
-    return Usage(
-        input=row["input_tokens"],
-        output=row["output_tokens"],
-        cache_read=row["cache_read_tokens"],
-        cache_write=row["cache_write_tokens"],
-        cache_write_hour=row["cache_write_hour_tokens"],
-    )
+    return Usage(**{field.name: row[f"{field.name}_tokens"] for field in fields(Usage)})

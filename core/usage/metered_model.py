@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import get_args
 
 import structlog
 
@@ -50,8 +49,7 @@ class MeteredModel:
         completion = await self._model.complete(request, on_text, on_wait)
         if not (completion.usage.sent or completion.usage.output):
             return completion, None
-        is_chat = request.kind == "chat" and request.payer.session_id is not None
-        cause, missed = self._miss(completion, before, asked_at) if is_chat else (None, 0)
+        cause, missed = self._miss(completion, before, asked_at)
         if cause not in (None, "first"):
             self._log.info("the prefix was not in the cache", cause=cause, tokens=missed)
         return completion, ModelCall(
@@ -62,7 +60,7 @@ class MeteredModel:
             payer=request.payer,
             miss=cause,
             missed=missed,
-            disturbance=before.disturbance,
+            disturbance=before.cause,
         )
 
     async def keep(self, call: ModelCall) -> None:
@@ -73,6 +71,7 @@ class MeteredModel:
             self._log.warning("a call was not logged", error=str(error))
 
     async def _previous(self, request: Request) -> PreviousCall:
+        """An empty one for what extends no request: all but the answers in a conversation."""
         if request.kind != "chat" or request.payer.session_id is None:
             return PreviousCall()
         try:
@@ -85,14 +84,12 @@ class MeteredModel:
         """Why not all of the previous request was read from the cache, and how many tokens were not."""
         used, last = completion.usage, before.call
         if last is None:
-            known: tuple[MissCause, ...] = get_args(MissCause)
-            cause: MissCause = next((one for one in known if one == before.origin), "first")
-            return (cause, used.sent - used.cache_read) if used.cache_write else (None, 0)
+            return (before.cause, used.sent - used.cache_read) if before.cause and used.cache_write else (None, 0)
         missed = last.usage.cache_read + last.usage.cache_write - used.cache_read
         if used.cache_read >= WHOLE * (missed + used.cache_read):
             return None, 0
-        if before.disturbance is not None:
-            return before.disturbance, missed
+        if before.cause is not None:
+            return before.cause, missed
         if completion.model != last.model:
             return "model", missed
         return "idle" if asked_at - last.at > self._lifetime else "evicted", missed

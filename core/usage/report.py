@@ -6,42 +6,21 @@ What tokens cost is what the settings say; a model without a price there has non
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from config.settings import Price
 from core.ports import Clock
-from core.store.usage import CacheMisses, UsageLog, UsageSum
+from core.store.usage import MissCause, UsageLog, UsageSum
 from core.types import CallKind, Scope, Session, Usage
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
-    """`cost` and `plain_cost` (without a cache) leave out the `unpriced` models; None: no call has a price. `kinds`
-    counts calls."""
-
-    usage: Usage
-    cost: float | None
-    plain_cost: float | None
-    kinds: tuple[tuple[CallKind, int], ...] = ()
-    unpriced: tuple[str, ...] = ()
-    bills: tuple[UsageSum, ...] = ()
-    misses: tuple[CacheMisses, ...] = ()
-
-    @property
-    def calls(self) -> int:
-        return sum(count for _, count in self.kinds)
-
-    @property
-    def cached(self) -> float:
-        """The part of the input that was read from the cache, 0 to 1."""
-        return self.usage.cache_read / self.usage.sent if self.usage.sent else 0.0
-
-
+Key = TypeVar("Key")
 MILLION = 1_000_000
+LATELY = timedelta(days=30)
+MONTHS = 12
 _DATE = re.compile(r"-(?:\d{8}|latest)\Z")
 
 
@@ -50,14 +29,11 @@ class Prices:
 
     def __init__(self, table: Mapping[str, Price], currency: str) -> None:
         self._table = table
-        self._currency = currency
-
-    def price(self, model: str) -> Price | None:
-        return self._table.get(model) or self._table.get(_DATE.sub("", model))
+        self.currency = currency
 
     def cost(self, model: str, usage: Usage) -> float | None:
         """None where the model has no price."""
-        price = self.price(model)
+        price = self._table.get(model) or self._table.get(_DATE.sub("", model))
         if price is None:
             return None
         hour = price.cache_write if price.cache_write_hour is None else price.cache_write_hour
@@ -69,80 +45,116 @@ class Prices:
             + usage.output * price.output
         ) / MILLION
 
-    def spending(self, bills: Sequence[UsageSum], misses: Sequence[CacheMisses] = ()) -> Spending:
-        priced = [bill for bill in bills if self.price(bill.model)]
-        costs = [self.cost(bill.model, bill.usage) or 0.0 for bill in priced]
-        plain = [
-            self.cost(bill.model, Usage(input=bill.usage.sent, output=bill.usage.output)) or 0.0 for bill in priced
-        ]
-        kinds: Counter[CallKind] = Counter()
-        for bill in bills:
-            kinds[bill.kind] += bill.calls
-        return Spending(
-            usage=sum((bill.usage for bill in bills), Usage()),
-            cost=sum(costs) if priced else None,
-            plain_cost=sum(plain) if priced else None,
-            kinds=tuple(kinds.most_common()),
-            unpriced=tuple(dict.fromkeys(bill.model for bill in bills if bill not in priced)),
-            bills=tuple(bills),
-            misses=tuple(misses),
-        )
-
     def amount(self, cost: float) -> str:
         """``$12.34``, ``$0.042``, ``under $0.0001``."""
         if 0 < cost < 0.0001:
-            return f"under {self._currency}0.0001"
+            return f"under {self.currency}0.0001"
         digits = 2 if cost >= 1 or not cost else 3 if cost >= 0.01 else 4
-        return f"{self._currency}{cost:,.{digits}f}"
+        return f"{self.currency}{cost:,.{digits}f}"
 
 
-LATELY = timedelta(days=30)
-MONTHS = 12
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """Some calls, at the `prices` of today."""
+
+    sums: Sequence[UsageSum]
+    prices: Prices
+
+    @property
+    def calls(self) -> int:
+        return sum(one.calls for one in self.sums)
+
+    @property
+    def usage(self) -> Usage:
+        return sum((one.usage for one in self.sums), Usage())
+
+    @property
+    def missed(self) -> int:
+        """The tokens that had to be sent anew."""
+        return sum(one.missed for one in self.sums)
+
+    @property
+    def cached(self) -> float:
+        """The part of the input that was read from the cache, 0 to 1."""
+        return self.usage.cache_read / self.usage.sent if self.usage.sent else 0.0
+
+    @property
+    def cost(self) -> float | None:
+        """Without the `unpriced` models; None: no call has a price."""
+        return _total(self.prices.cost(one.model, one.usage) for one in self.sums)
+
+    @property
+    def plain_cost(self) -> float | None:
+        """What it would have cost without a cache."""
+        plain = ((one.model, Usage(input=one.usage.sent, output=one.usage.output)) for one in self.sums)
+        return _total(self.prices.cost(model, usage) for model, usage in plain)
+
+    @property
+    def unpriced(self) -> list[str]:
+        return list(dict.fromkeys(model for (_, model), part in self.bills if part.cost is None))
+
+    @property
+    def kinds(self) -> list[tuple[CallKind, Spending]]:
+        """The most calls first."""
+        return self._parts(lambda one: one.kind, lambda part: part.calls)
+
+    @property
+    def bills(self) -> list[tuple[tuple[CallKind, str], Spending]]:
+        """By kind and model, the most tokens first."""
+        return self._parts(lambda one: (one.kind, one.model), lambda part: part.usage.sent)
+
+    @property
+    def misses(self) -> list[tuple[MissCause, Spending]]:
+        """By cause, the most missed tokens first."""
+        causes = self._parts(lambda one: one.miss, lambda part: part.missed)
+        return [(cause, part) for cause, part in causes if cause is not None]
+
+    def _parts(self, key: Callable[[UsageSum], Key], size: Callable[[Spending], int]) -> list[tuple[Key, Spending]]:
+        groups: dict[Key, list[UsageSum]] = {}
+        for one in self.sums:
+            groups.setdefault(key(one), []).append(one)
+        parts = [(name, replace(self, sums=group)) for name, group in groups.items()]
+        return sorted(parts, key=lambda part: size(part[1]), reverse=True)
 
 
 class UsageReport:
     """At the `prices` of today; months are those of `zone` (an IANA name)."""
 
     def __init__(self, usage_log: UsageLog, prices: Prices, clock: Clock, zone: str) -> None:
-        self.prices = prices
         self._usage_log = usage_log
+        self._prices = prices
         self._clock = clock
         self._zone = ZoneInfo(zone)
 
-    async def session(self, session_id: int, scopes: frozenset[Scope]) -> Spending:
-        bills = await self._usage_log.bills(scopes, session_id=session_id)
-        return self.prices.spending(bills, await self._usage_log.misses(scopes, session_id=session_id))
+    async def ever(self, scopes: frozenset[Scope]) -> Spending:
+        return Spending(sums=await self._usage_log.sums(scopes), prices=self._prices)
 
     async def lately(self, scopes: frozenset[Scope]) -> Spending:
         """The last 30 days."""
         since = self._clock.now() - LATELY
-        return self.prices.spending(
-            await self._usage_log.bills(scopes, since), await self._usage_log.misses(scopes, since)
-        )
+        return Spending(sums=await self._usage_log.sums(scopes, since=since), prices=self._prices)
 
-    async def months(self, scopes: frozenset[Scope]) -> list[tuple[date, Spending]]:
-        """The last twelve months with any spending, by first day, latest first."""
-        began = await self._usage_log.began(scopes)
-        start = _month(self._clock.now().astimezone(self._zone))
-        until: datetime | None = None
-        found: list[tuple[date, Spending]] = []
-        while began is not None and len(found) < MONTHS and (until is None or until > began):
-            bills = await self._usage_log.bills(scopes, start, until)
-            if bills:
-                found.append((start.date(), self.prices.spending(bills)))
-            until, start = start, _month(start - timedelta(days=1))
-        return found
-
-    async def bills(self, scopes: frozenset[Scope]) -> list[tuple[UsageSum, str | None]]:
-        """All that was ever spent, by kind and model, with its amount; None: the model has no price."""
-        costs = [(bill, self.prices.cost(bill.model, bill.usage)) for bill in await self._usage_log.bills(scopes)]
-        return [(bill, None if cost is None else self.prices.amount(cost)) for bill, cost in costs]
+    async def session(self, session_id: int, scopes: frozenset[Scope]) -> Spending:
+        return Spending(sums=await self._usage_log.sums(scopes, session_id=session_id), prices=self._prices)
 
     async def sessions(self, scopes: frozenset[Scope], limit: int) -> list[tuple[Session, Spending]]:
         """The sessions of the latest calls, latest first."""
         found = await self._usage_log.sessions(scopes, limit)
         return [(session, await self.session(session.id, scopes)) for session in found]
 
+    async def months(self, scopes: frozenset[Scope]) -> list[tuple[date, Spending]]:
+        """The last twelve months with any spending, by first day, latest first."""
+        until: datetime | None = None
+        found: list[tuple[date, Spending]] = []
+        while len(found) < MONTHS and (latest := await self._usage_log.latest(scopes, until)):
+            local = latest.astimezone(self._zone)
+            start = local.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+            sums = await self._usage_log.sums(scopes, since=start, until=until)
+            found.append((start.date(), Spending(sums=sums, prices=self._prices)))
+            until = start
+        return found
 
-def _month(local: datetime) -> datetime:
-    return local.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+def _total(costs: Iterable[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known else None

@@ -23,19 +23,18 @@ def _lately(scope: InScope = None, as_json: AsJson = False) -> None:
     """What the last 30 days have cost."""
 
     async def lately(services: Services, scopes: frozenset[Scope]) -> object:
-        return _object(await services.usage_report.lately(scopes), services)
+        return _object(await services.usage_report.lately(scopes))
 
-    print_json(lately, scope) if as_json else _table("", scope)
+    print_json(lately, scope) if as_json else chat(UsageCommands, Command(name="usage"), scope)
 
 
 def _months(scope: InScope = None, as_json: AsJson = False) -> None:
     """What each of the last twelve months has cost."""
 
     async def months(services: Services, scopes: frozenset[Scope]) -> object:
-        found = await services.usage_report.months(scopes)
-        return [{"month": f"{day:%Y-%m}", **_object(spending, services)} for day, spending in found]
+        return [_object(spent, month=f"{day:%Y-%m}") for day, spent in await services.usage_report.months(scopes)]
 
-    print_json(months, scope) if as_json else _table("months", scope)
+    print_json(months, scope) if as_json else chat(UsageCommands, Command(name="usage", arguments="months"), scope)
 
 
 def _sessions(limit: Limit = 20, scope: InScope = None, as_json: AsJson = False) -> None:
@@ -43,18 +42,16 @@ def _sessions(limit: Limit = 20, scope: InScope = None, as_json: AsJson = False)
 
     async def sessions(services: Services, scopes: frozenset[Scope]) -> object:
         found = await services.usage_report.sessions(scopes, limit)
-        return [{"session": one.id, "title": one.title, **_object(spent, services)} for one, spent in found]
+        return [_object(spent, session=one.id, title=one.title) for one, spent in found]
 
-    print_json(sessions, scope) if as_json else _table(f"sessions {limit}", scope)
-
-
-def _table(arguments: str, scope: str | None) -> None:
-    chat(UsageCommands, Command(name="usage", arguments=arguments), scope)
+    command = Command(name="usage", arguments=f"sessions {limit}")
+    print_json(sessions, scope) if as_json else chat(UsageCommands, command, scope)
 
 
-def _object(spending: Spending, services: Services) -> dict[str, object]:
+def _object(spending: Spending, **name: object) -> dict[str, object]:
     usage = spending.usage
     return {
+        **name,
         "calls": spending.calls,
         "input_tokens": usage.sent,
         "plain_tokens": usage.input,
@@ -65,8 +62,8 @@ def _object(spending: Spending, services: Services) -> dict[str, object]:
         "from_cache": round(spending.cached, 4),
         "cost": None if spending.cost is None else round(spending.cost, 6),
         "cost_uncached": None if spending.plain_cost is None else round(spending.plain_cost, 6),
-        "currency": services.settings.usage.currency,
-        "unpriced": list(spending.unpriced),
-        "kinds": dict(spending.kinds),
-        "misses": [{"cause": miss.cause, "times": miss.times, "tokens": miss.tokens} for miss in spending.misses],
+        "currency": spending.prices.currency,
+        "unpriced": spending.unpriced,
+        "kinds": {kind: part.calls for kind, part in spending.kinds},
+        "misses": [{"cause": cause, "times": part.calls, "tokens": part.missed} for cause, part in spending.misses],
     }

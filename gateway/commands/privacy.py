@@ -112,9 +112,10 @@ class ExportCommands:
                 yield _json_line({"kind": "note", "target": target, "text": note})
         for line in await asyncio.to_thread(lambda: list(services.home_files.held(scopes))):
             yield _json_line(line)
-        for total, cost in await services.usage_report.bills(scopes):
-            spent = {"calls": total.calls, "tokens": asdict(total.usage), "cost": cost}
-            yield _json_line({"kind": "spent on models", "for": total.kind, "model": total.model, **spent})
+        for (kind, model), bill in (await services.usage_report.ever(scopes)).bills:
+            cost = None if bill.cost is None else bill.prices.amount(bill.cost)
+            spent = {"calls": bill.calls, "tokens": asdict(bill.usage), "cost": cost}
+            yield _json_line({"kind": "spent on models", "for": kind, "model": model, **spent})
         async for row in services.personal_data.held(scopes, accounts):
             yield _json_line(row)
 

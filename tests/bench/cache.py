@@ -179,7 +179,7 @@ async def measure(home: Path) -> str:
         async with MessagesApi(key=KEY, clock=clock) as api:
             spending = await converse(place, api, files=place if is_naive else None, options=options, pausing=clock)
         anew = anew or parts([body for body in api.requests if body.get("tools")])
-        missed = ", ".join(f"{miss.cause} {miss.times}x {miss.tokens:,}" for miss in spending.misses)
+        missed = ", ".join(f"{cause} {part.calls}x {part.missed:,}" for cause, part in spending.misses)
         lines.append(
             f"| {name} | {len(api.usages)} | {sum(counts(api.usages)):,} | {100 * share(api.usages):.1f} % | "
             f"{price(api.usages):.3f}x | {missed} | {len(api.refusals)} |"

@@ -54,7 +54,7 @@ class _Desk:
         return await self.meter.complete(request, lambda _: None, lambda _: None)
 
     async def causes(self) -> dict[MissCause, int]:
-        return {miss.cause: miss.tokens for miss in await self.calls.misses(MINE)}
+        return {one.miss: one.missed for one in await self.calls.sums(MINE) if one.miss is not None}
 
 
 @pytest.fixture
@@ -69,8 +69,8 @@ async def test_a_prefix_that_is_read_is_no_miss(desk: _Desk) -> None:
     await desk.ask(desk.second, READ)
     await desk.ask(desk.second, replace(READ, cache_read=1045))
     assert await desk.causes() == {"first": 1000}
-    (bill,) = await desk.calls.bills(MINE)
-    assert (bill.kind, bill.model, bill.calls, bill.usage.output) == ("chat", "scripted", 3, 15)
+    sums = [(one.kind, one.model, one.miss, one.calls, one.usage.output) for one in await desk.calls.sums(MINE)]
+    assert sums == [("chat", "scripted", None, 2, 10), ("chat", "scripted", "first", 1, 5)]
 
 
 async def test_another_model_is_the_cause_and_else_the_server(desk: _Desk) -> None:
@@ -117,7 +117,7 @@ async def test_a_server_without_a_cache_misses_nothing(desk: _Desk) -> None:
 
 async def test_what_used_no_tokens_is_not_entered(desk: _Desk) -> None:
     await desk.ask(desk.first, Usage())
-    assert await desk.calls.bills(MINE) == []
+    assert await desk.calls.sums(MINE) == []
 
 
 async def test_other_kinds_are_entered_and_miss_nothing(desk: _Desk) -> None:
@@ -125,7 +125,7 @@ async def test_other_kinds_are_entered_and_miss_nothing(desk: _Desk) -> None:
     await desk.ask(replace(desk.second, kind="title"), NOTHING_READ)
     await desk.ask(Request(system=(), messages=_turns("x"), kind="expansion", payer=Payer(scope=ANA)), FULL)
     await desk.ask(Request(system=(), messages=_turns("x")), FULL)
-    assert sorted(bill.kind for bill in await desk.calls.bills(MINE)) == ["chat", "expansion", "title"]
+    assert sorted(one.kind for one in await desk.calls.sums(MINE)) == ["chat", "expansion", "title"]
     assert await desk.causes() == {"first": 1000}
 
 
@@ -133,7 +133,7 @@ async def test_a_model_that_fails_costs_nothing(desk: _Desk) -> None:
     desk.model.script.append(ModelError("overloaded"))
     with pytest.raises(ModelError):
         await desk.meter.complete(desk.first, lambda _: None, lambda _: None)
-    assert await desk.calls.bills(MINE) == []
+    assert await desk.calls.sums(MINE) == []
 
 
 class _ShutBooks(UsageLog):
