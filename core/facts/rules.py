@@ -310,11 +310,11 @@ def _birthday(value: str) -> str | None:
 def _since(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
     words = [_english(word) for word in (when or "").strip(" ,").split()]
     text = " ".join(word for word in words if word not in ("de", "do", "mês", "mes", "du"))
-    period = periods.read(text.removeprefix("since "), now, zone) if text else None
+    period = periods.read(text, now, zone) if text else None
     if period is None:
         return None, "day"
     start, end = period
-    length = (end or start + timedelta(days=1)) - start
+    length = end - start
     if length >= timedelta(days=360):
         return start, "year"
     return start, "month" if length >= timedelta(days=28) else "day"
