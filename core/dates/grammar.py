@@ -238,32 +238,31 @@ def _every(phrase: Phrase, when: When) -> bool:
         when.weekdays, when.is_certain = weekdays, len(weekdays) > 2
     elif (part := phrase.take(*words()["parts"])) or phrase.peek() in ("noon", "midday", "midnight"):
         when.span, when.part = Span(days=1), part or when.part
-    elif phrase.take("single day"):
-        when.span = Span(days=1)
-    elif phrase.take("other"):
-        return _every_nth(phrase, when, 2)
     elif month_day := phrase.month_day():
         when.span, (when.month, when.month_day) = Span(months=12), month_day
-    elif not _nth(phrase, when, is_every=True):
+    elif _nth(phrase, when, is_every=True):
+        pass
+    elif named := phrase.take("other", "second"):
+        when.is_certain = named == "other"
+        return _every_other(phrase, when)
+    else:
         when.weekdays = phrase.weekdays() or ()
         when.span = None if when.weekdays else phrase.span(is_bare_unit=True)
     return bool(when.weekdays or when.month_days or any(when.span or ()))
 
 
-def _every_nth(phrase: Phrase, when: When, number: int) -> bool:
-    """``every other monday``, ``every 3rd day``."""
-    if number == 2 and (weekday := phrase.weekday()) is not None:
+def _every_other(phrase: Phrase, when: When) -> bool:
+    """``every other monday``, ``every other day``."""
+    if (weekday := phrase.weekday()) is not None:
         when.span, when.weekdays = Span(days=14), (weekday,)
-        return True
-    if (span := phrase.span(is_bare_unit=True)) is None:
-        return False
-    when.span = Span(*(part * number for part in span))
-    return True
+    elif span := phrase.span(is_bare_unit=True):
+        when.span = Span(*(part * 2 for part in span))
+    return when.span is not None
 
 
 def _nth(phrase: Phrase, when: When, *, is_every: bool = False) -> bool:
     """``first monday of every month``, ``1st and 15th of the month``, ``last day of each month``; behind "every"
-    (`is_every`) also ``3rd``, ``3rd day`` and ``last friday``."""
+    (`is_every`) also ``3rd`` and ``last friday``."""
     start = phrase.at
     found = phrase.read("nth")
     days = ordinals(found["days"]) if found else ()
@@ -271,35 +270,15 @@ def _nth(phrase: Phrase, when: When, *, is_every: bool = False) -> bool:
         phrase.at = start
         return False
     is_monthly = bool(found["ending"] if is_every else found["each"])
-    if found["weekday"]:
-        weekday = words()["weekdays"][found["weekday"]]
-        return len(days) == 1 and (is_monthly or is_every) and _nth_weekday(when, days[0], weekday, is_monthly)
-    if is_monthly or (found["ending"] and len(days) > 1):
-        when.month_days, when.is_certain = days, when.is_certain and is_monthly
+    if found["weekday"] and len(days) == 1 and days[0] <= 5 and (is_monthly or (is_every and days[0] != 2)):
+        when.weekdays, when.nth = (words()["weekdays"][found["weekday"]],), days[0]
+        return True
+    is_sure = is_monthly or (is_every and found["days"][0].isdigit() and not found[0].endswith("day"))
+    if not found["weekday"] and (is_sure or (found["ending"] and len(days) > 1)):
+        when.month_days, when.is_certain = days, when.is_certain and is_sure
         return True
     phrase.at = start
-    return is_every and _every_ordinal(phrase, when, found, days)
-
-
-def _every_ordinal(phrase: Phrase, when: When, found: re.Match[str], days: tuple[int, ...]) -> bool:
-    """``every 3rd day``, ``every 1st and 15th``; "every third time" is no day of the month."""
-    start = phrase.at
-    phrase.at += 1 + found[0].startswith("the ")
-    if days[0] > 0 and _every_nth(phrase, when, days[0]):
-        return True
-    is_number = found["days"][0].isdigit()
-    when.month_days = days if is_number else ()
-    phrase.at = start + len(found[0].split()) * is_number
-    return is_number
-
-
-def _nth_weekday(when: When, number: int, weekday: int, is_monthly: bool) -> bool:
-    when.weekdays = (weekday,)
-    if number == 2 and not is_monthly:
-        when.span, when.is_certain = Span(days=14), False
-    else:
-        when.nth = number
-    return number <= 5
+    return False
 
 
 def _detail(phrase: Phrase, when: When, today: date) -> bool:
@@ -311,24 +290,10 @@ def _detail(phrase: Phrase, when: When, today: date) -> bool:
         found = phrase.month_day() if when.span.months == 12 else None
         when.month, when.month_day = found or (None, None)
         return found is not None or (is_led and _nth(phrase, when, is_every=True))
-    is_weekly = when.span.days % 7 == 0
-    if is_led or is_weekly:
-        when.weekdays = phrase.look_up_phrase("weekday_groups") or phrase.weekdays() or ()
-    return bool(when.weekdays) and (is_weekly or when.span.seconds > 0)
-
-
-def _hours(phrase: Phrase, when: When, today: date) -> bool:
-    """``from 9 to 17``, ``between 9am and 5pm`` behind a repetition within the day."""
-    if not when.is_repeated or when.hours or when.span is None or not when.span.seconds:
-        return False
-    if (found := phrase.read("hours")) is None:
-        return False
-    ends = ((int(found[name]), found[f"{name}_half"]) for name in ("first", "last"))
-    first, last = (hour % 12 + 12 * (half == "pm") if half else hour for hour, half in ends)
-    when.hours = (first, last)
-    return first < last <= 23
+    when.weekdays = phrase.weekdays() or ()
+    return bool(when.weekdays) and when.span.days > 0 and when.span.days % 7 == 0
 
 
 _STEPS: tuple[Step, ...] = (
-    _instant, _repeat, _in_span, _detail, _hours, _more_clocks, _part, _day, _clock, _zone,
+    _instant, _repeat, _in_span, _detail, _more_clocks, _part, _day, _clock, _zone,
 )  # fmt: skip

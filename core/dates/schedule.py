@@ -49,7 +49,7 @@ class When:
 
     moment: exactly then. span: "in 20 minutes", or the interval of what `is_repeated`. day: that day and no other.
     weekdays, month_day, month: what recurs, or the next such day; month_days: several, -1 the last. nth: the n-th such
-    weekday of a month, -1 the last. hours: of "every hour from 9 to 17". part: morning, afternoon, evening, night.
+    weekday of a month, -1 the last. part: morning, afternoon, evening, night.
     """
 
     moment: datetime | None = None
@@ -63,7 +63,6 @@ class When:
     month: int | None = None
     clocks: tuple[Clock, ...] = ()
     part: str | None = None
-    hours: tuple[int, int] | None = None
     zone: str | None = None
     is_certain: bool = True
 
@@ -84,7 +83,7 @@ class When:
     @property
     def lacks_clock(self) -> bool:
         """Whether a day is named and no hour for it."""
-        return self.has_day and not (self.has_clock or self.span or self.hours)
+        return self.has_day and not (self.has_clock or self.span)
 
     def schedule(self, now: datetime, zone: str) -> Schedule:
         """The schedule seen from `now` (aware) by a clock in `zone`. Raises Refused."""
@@ -177,7 +176,7 @@ class When:
         """A cron line, or the seconds between two times and the first of them."""
         months, days, seconds = self.span or Span()
         if seconds and not months:
-            return self._by_hours(days * 86400 + seconds, here)
+            return self._by_seconds(days * 86400 + seconds, here)
         clock = self._plain_clock()
         if months or self.month_day or self.month_days or self.nth:
             return f"{self._times(*clock)} {self._month_fields(months or (12 if self.month else 1), here)}"
@@ -202,22 +201,11 @@ class When:
         self.is_certain = self.is_certain and not any(clock.is_bare and clock.hour < 7 for clock in self.clocks[1:])
         return f"{minute} {_joined({hour} | {clock.hour for clock in self.clocks[1:]})}"
 
-    def _by_hours(self, every_s: int, here: datetime) -> str | tuple[int, datetime]:
+    def _by_seconds(self, every_s: int, here: datetime) -> tuple[int, datetime]:
         if every_s < 60:
             raise Refused("Once a minute is the shortest that can repeat. Write 'every minute' or longer.")
-        if self.hours is None and not self.weekdays:
-            is_timed = bool(self.clocks or self.part)
-            return every_s, _first_start(here, *self._plain_clock()) if is_timed else here.astimezone(UTC)
-        if every_s < 86400 and every_s % 3600 == 0:
-            fields = f"0 {_ranged(self.hours, every_s // 3600)}"
-        elif every_s < 3600 and 3600 % every_s == 0 and every_s % 60 == 0:
-            last_hour = (self.hours[0], self.hours[1] - 1) if self.hours else None
-            fields = f"{_ranged(None, every_s // 60)} {_ranged(last_hour, 1)}"
-        else:
-            raise Refused(
-                "That interval does not fit into these hours. Write for instance 'every 2 hours from 9 to 17'."
-            )
-        return f"{fields} * * {_cron_days(self.weekdays)}"
+        is_timed = bool(self.clocks or self.part)
+        return every_s, _first_start(here, *self._plain_clock()) if is_timed else here.astimezone(UTC)
 
     def _month_fields(self, months: int, here: datetime) -> str:
         """The three last fields of a cron line: days, months, weekdays."""
@@ -293,10 +281,6 @@ def _cron_days(weekdays: tuple[int, ...]) -> str:
     if len(weekdays) > 2 and weekdays[-1] - weekdays[0] == len(weekdays) - 1 and weekdays[-1] < 6:
         return f"{weekdays[0] + 1}-{weekdays[-1] + 1}"
     return ",".join(str((day + 1) % 7) for day in weekdays)
-
-
-def _ranged(span: tuple[int, int] | None, step: int) -> str:
-    return (f"{span[0]}-{span[1]}" if span else "*") + (f"/{step}" if step > 1 else "")
 
 
 def _joined(numbers: Iterable[int]) -> str:

@@ -98,11 +98,6 @@ CERTAIN = [
     ("hourly check", "every hour, next at 13:00 (Europe/Lisbon)", "check"),
     ("every minute x", "every minute, next at 12:01 (Europe/Lisbon)", "x"),
     (
-        "every 2 hours from 9 to 17 drink",
-        "at minute 0 past every second hour from 9 through 17 (Europe/Lisbon)",
-        "drink",
-    ),
-    (
         "every 3 days at 9 water",
         "every 3 days at 09:00, next Saturday 21 November 2026 at 09:00 (Europe/Lisbon)",
         "water",
@@ -147,6 +142,12 @@ CERTAIN = [
 ]
 
 UNCERTAIN = [
+    ("every 2 hours from 9 to 17 drink", "every 2 hours, next at 14:00 (Europe/Lisbon)", "from 9 to 17 drink"),
+    (
+        "every second monday bins",
+        "every 2 weeks on Monday at 09:00, next Monday 23 November 2026 at 09:00 (Europe/Lisbon)",
+        "bins",
+    ),
     ("at 5 call", "Friday 20 November 2026 at 17:00", "call"),
     ("today at 9 call", "Friday 20 November 2026 at 21:00", "call"),
     ("tomorrow at 5 call", "Saturday 21 November 2026 at 17:00", "call"),
@@ -205,7 +206,8 @@ REFUSED = [
     ("2020-01-01 10:00 call", "is past"),
     ("2020-01-01T10:00:00Z call", "is past"),
     ("every 30 seconds call", "Once a minute"),
-    ("every second x", "Once a minute"),
+    ("every second x", "cannot see when"),
+    ("every 3rd day x", "cannot see when"),
     ("every third time call", "cannot see when"),
     ("every 5 months call", "Only 1, 2, 3, 4, 6 or 12 months"),
     ("every day at 9:00 and 21:30 pills", "different minutes"),
