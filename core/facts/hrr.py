@@ -1,9 +1,9 @@
 """Holographic reduced representations: a fact as one vector of phases, from which its parts can be asked again. Pure.
 
 After T. A. Plate, "Holographic Reduced Representations" (IEEE Transactions on Neural Networks 6, 1995), in the circular
-form: a symbol is a vector of random phases, binding adds phases, unbinding subtracts them, bundling is the phase of the
-sum of unit phasors. Symbols come from a hash of their name, so that every process makes the same ones. A part of a
-fact is found only by a query bound to the same role; unbound it is noise.
+form: a symbol is a vector of random phases, binding adds phases, bundling is the phase of the sum of unit phasors.
+Symbols come from a hash of their name, so that every process makes the same ones. A part of a fact is found only by a
+query bound to the same role; unbound it is noise.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 PHASES = 1024
-MOST = 200
-"""So many facts are compared at most: vectors are made on the fly and kept nowhere."""
 TERM, NAME = "role:term", "role:name"
 
 Phasors: TypeAlias = npt.NDArray[np.complex64]
@@ -37,11 +35,6 @@ def symbol(name: str) -> Phasors:
 def bind(one: Phasors, other: Phasors) -> Phasors:
     """Like neither of the two."""
     return one * other
-
-
-def unbind(pair: Phasors, one: Phasors) -> Phasors:
-    """The other of the pair, with noise where the pair was bundled."""
-    return pair * np.conj(one)
 
 
 def bundle(parts: Iterable[Phasors]) -> Phasors | None:
@@ -70,15 +63,3 @@ def _in_role(role: str, name: str) -> Phasors:
 def encoded(terms: Sequence[str], names: Sequence[str]) -> Phasors | None:
     """A fact or a question: each of its terms and each of its names in its role, bundled."""
     return bundle([*(_in_role(TERM, term) for term in terms), *(_in_role(NAME, name) for name in names)])
-
-
-def similarities(
-    question: tuple[Sequence[str], Sequence[str]], facts: Sequence[tuple[Sequence[str], Sequence[str]]]
-) -> list[float]:
-    """Each from 0 to 1, all as (terms, names); 0 beyond the first `MOST`."""
-    asked = encoded(*question)
-    if asked is None:
-        return [0.0] * len(facts)
-    known = [encoded(*fact) for fact in facts[:MOST]]
-    near = [0.0 if fact is None else max(0.0, similarity(asked, fact)) for fact in known]
-    return [*near, *([0.0] * (len(facts) - len(near)))]

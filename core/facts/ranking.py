@@ -1,12 +1,12 @@
 """Puts candidates in order: how well they fit the question, times how sure they are, times how fresh.
 
 The weights are those of the evaluation in `tests/bench/knowing.py`, where the similarity of holographic vectors
-(`hrr.py`) added nothing to text and names: its weight is 0, and no vector is made.
+(`hrr.py`) added nothing to text and names: no vector is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -62,9 +62,6 @@ class Question:
         return is_named or (self.is_own and is_me)
 
 
-Similarity = Callable[[Sequence[Fact]], Sequence[float]]
-"""Gives each fact a number from 0 to 1 for one question."""
-
 DAY_S = 86_400
 CLOSED = 0.3
 """What is over counts so much."""
@@ -72,32 +69,29 @@ CLOSED = 0.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactRanking:
-    """Weights of bm25, shared words, shared names, `Question.aims_at` and similarity of vectors; `half_life_days` by
-    kind, for kinds that age (a pinned fact does not)."""
+    """Weights of bm25, shared words, shared names and `Question.aims_at`; `half_life_days` by kind, for kinds that age
+    (a pinned fact does not)."""
 
     text: float = 0.5
     jaccard: float = 0.15
     names: float = 0.15
     aim: float = 0.2
-    hrr: float = 0.0
     half_life_days: Mapping[FactKind, float] = field(default_factory=dict)
 
-    def ranked(
-        self,
-        found: Sequence[tuple[Fact, float, int]],
-        question: Question,
-        similarity: Similarity | None = None,
-    ) -> list[tuple[Fact, float]]:
-        """`FactSearch.candidates`, best first, with scores from 0 to 1; `similarity` is asked where it has a weight."""
+    def ranked(self, found: Sequence[tuple[Fact, float, int]], question: Question) -> list[tuple[Fact, float]]:
+        """`FactSearch.candidates`, best first, with scores from 0 to 1."""
         best = max((text for _, text, _ in found), default=0.0) or 1.0
         most = max((names for _, _, names in found), default=0) or 1
-        alike = similarity([fact for fact, _, _ in found]) if similarity and self.hrr else [0.0] * len(found)
         scored = []
-        for (fact, text, names), near in zip(found, alike, strict=True):
-            fit = self.text * text / best + self.names * names / most + self.hrr * near
-            fit += self.jaccard * shared(question.terms, fact) + self.aim * question.aims_at(fact)
+        for fact, text, names in found:
+            fit = self.fit(fact, text / best, names / most, question)
             scored.append((fact, fit * fact.trust * self.freshness(fact, question.now)))
         return sorted(scored, key=lambda item: (-item[1], -item[0].id))
+
+    def fit(self, fact: Fact, text: float, names: float, question: Question) -> float:
+        """How well a fact fits the question, where `text` and `names` are 1 for the best of all."""
+        fit = self.text * text + self.names * names
+        return fit + self.jaccard * shared(question.terms, fact) + self.aim * question.aims_at(fact)
 
     def freshness(self, fact: Fact, now: datetime) -> float:
         """From 1 to 0: halves with each half-life since it was last said; times `CLOSED` for what is over."""

@@ -142,7 +142,8 @@ INSERT = """
 INSERT INTO notes (
     scope_id, target, action, before, after, account, message_id, address_id, external_id, undoes, is_insisted, at
 ) VALUES (
-    :scope, :target, :action, :before, :after, :account, :message, :address, :external, :undoes, :insisted, :at
+    :scope_id, :target, :action, :before, :after, :account, :message_id, :address_id, :external_id, :undoes,
+    :is_insisted, :at
 )
 """
 PENDING = f"""
@@ -155,7 +156,7 @@ INSERT_PENDING = """
 INSERT INTO pending_notes (
     scope_id, target, operations, reason, account, message_id, address_id, external_id, began_at, at
 ) VALUES (
-    :scope, :target, :operations, :reason, :account, :message, :address, :external, :began, :at
+    :scope_id, :target, :operations, :reason, :account, :message_id, :address_id, :external_id, :began_at, :at
 )
 """
 
@@ -172,15 +173,8 @@ class Notes:
 
     async def log(self, change: NoteChange) -> None:
         """Stores one version, also when an erasure has begun meanwhile: it waits for the file and must find it here."""
-        values = {
-            "action": rows.clean(change.action),
-            "before": rows.maybe_clean(change.before),
-            "after": rows.maybe_clean(change.after),
-            "undoes": change.undoes,
-            "insisted": change.is_insisted,
-        }
         await self._database.write(
-            lambda connection: connection.execute(INSERT, _shared_values(connection, change) | values), has_words=False
+            lambda connection: connection.execute(INSERT, _values(connection, change)), has_words=False
         )
 
     async def changes(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
@@ -245,24 +239,20 @@ class PendingNotes:
     async def put(self, note: PendingNote) -> datetime | None:
         """Stores it, once for the same operations in a scope. Returns since when something has waited in the scope
         without a break; None when too many wait already."""
-        operations = [[one.action, rows.clean(one.content), rows.clean(one.old_text)] for one in note.operations]
+        operations = rows.dump([[one.action, one.content, one.old_text] for one in note.operations])
 
         def work(connection: Connection) -> datetime | None:
-            values = {
-                **_shared_values(connection, note),
-                "operations": json.dumps(operations, ensure_ascii=False),
-                "reason": rows.clean(note.reason),
-            }
+            values = _values(connection, note) | {"operations": operations}
             there = connection.execute(
-                "SELECT target, operations, began_at FROM pending_notes WHERE scope_id = :scope AND NOT is_written",
+                "SELECT target, operations, began_at FROM pending_notes WHERE scope_id = :scope_id AND NOT is_written",
                 values,
             ).fetchall()
-            values["began"] = there[0]["began_at"] if there else values["at"]
-            if (values["target"], values["operations"]) not in [(row["target"], row["operations"]) for row in there]:
+            began_at = there[0]["began_at"] if there else rows.timestamp(note.at)
+            if (note.target, operations) not in [(row["target"], row["operations"]) for row in there]:
                 if len(there) >= PENDING_LIMIT:
                     return None
-                connection.execute(INSERT_PENDING, values)
-            return rows.moment(values["began"])
+                connection.execute(INSERT_PENDING, values | {"began_at": began_at})
+            return rows.moment(began_at)
 
         return await self._database.write(work)
 
@@ -316,13 +306,9 @@ def _source(row: Row) -> dict[str, Any]:
     }
 
 
-def _shared_values(connection: Connection, note: NoteChange | PendingNote) -> dict[str, Any]:
+def _values(connection: Connection, note: NoteChange | PendingNote) -> dict[str, object]:
     return {
-        "scope": rows.ensure_scope(connection, note.scope),
-        "target": rows.clean(note.target),
-        "account": rows.account_key(note.account),
-        "message": note.message_id,
-        "address": None if note.address is None else rows.ensure_address(connection, note.address),
-        "external": rows.maybe_clean(note.external_id),
-        "at": rows.timestamp(note.at),
+        **rows.values_of(note),
+        "scope_id": rows.ensure_scope(connection, note.scope),
+        "address_id": None if note.address is None else rows.ensure_address(connection, note.address),
     }

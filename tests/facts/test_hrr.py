@@ -17,11 +17,11 @@ def test_a_symbol_is_the_same_for_ever_and_like_no_other() -> None:
     assert hrr.symbol("\ud800").shape == (hrr.PHASES,)
 
 
-def test_what_is_bound_is_given_back() -> None:
+def test_what_is_bound_is_like_neither() -> None:
     one, other = hrr.symbol("role"), hrr.symbol("porto")
     pair = hrr.bind(one, other)
+    assert abs(hrr.similarity(pair, one)) < 0.1
     assert abs(hrr.similarity(pair, other)) < 0.1
-    assert hrr.similarity(hrr.unbind(pair, one), other) == pytest.approx(1, abs=1e-5)
 
 
 def test_a_bundle_of_32_is_like_each_of_its_parts_and_no_other() -> None:
@@ -47,14 +47,10 @@ def test_a_question_must_be_bound_to_the_role_of_what_it_asks_for() -> None:
 
 
 def test_facts_are_told_apart() -> None:
-    facts = [(["live"], ["ana", "porto"]), (["like", "tea"], ["ana"]), (["like", "tea"], ["ben"]), ([], [])]
-    near = hrr.similarities((["like"], ["ana"]), facts)
+    facts = [hrr.encoded(["live"], ["ana", "porto"]), hrr.encoded(["like", "tea"], ["ana"])]
+    facts.append(hrr.encoded(["like", "tea"], ["ben"]))
+    asked = hrr.encoded(["like"], ["ana"])
+    assert asked is not None
+    near = [hrr.similarity(asked, fact) for fact in facts if fact is not None]
     assert near.index(max(near)) == 1
-    assert near[3] == 0
-    assert hrr.similarities(([], []), facts) == [0.0] * 4
-
-
-def test_no_more_than_200_are_compared() -> None:
-    near = hrr.similarities((["tea"], []), [(["tea"], [])] * (hrr.MOST + 5))
-    assert near[: hrr.MOST] == pytest.approx([1.0] * hrr.MOST, abs=1e-5)
-    assert near[hrr.MOST :] == [0.0] * 5
+    assert hrr.encoded([], []) is None
