@@ -85,7 +85,7 @@ class Skipped:
 class ImportReport:
     """What became of the records of an import. `known`: stored before; `sessions`: ids; `reasons`: of the first
     `refused` lines, as ``line 7: reason``; `skipped`: left out on purpose; `broken`: why the file could not be read to
-    its end; `scopes`: whose the messages are, taken or known."""
+    its end."""
 
     lines: int = 0
     taken: int = 0
@@ -95,7 +95,6 @@ class ImportReport:
     reasons: list[str] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     broken: str | None = None
-    scopes: Counter[Scope] = field(default_factory=Counter)
 
     def skip(self, record: Skipped) -> None:
         if record.line is None:
@@ -104,16 +103,6 @@ class ImportReport:
         self.refused += 1
         if len(self.reasons) < REASONS:
             self.reasons.append(f"line {record.line}: {record.reason}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """What became of the lines of one session in one transaction."""
-
-    session_id: int
-    scope: Scope
-    lines: int
-    taken: int
 
 
 class Archive:
@@ -133,12 +122,10 @@ class Archive:
         """
         report = ImportReport()
         for batch in _batches(_counted(records, report, progress)):
-            found = await write_text(self._database, partial(_store, lines=batch))
-            for session in found:
-                report.sessions.add(session.session_id)
-                report.taken += session.taken
-                report.known += session.lines - session.taken
-                report.scopes[session.scope] += session.lines
+            taken = await write_text(self._database, partial(_store, lines=batch))
+            report.sessions.update(taken)
+            report.taken += taken.total()
+            report.known += len(batch) - taken.total()
         progress(report.lines)
         return report
 
@@ -223,34 +210,29 @@ def _page(connection: Connection, store: str, values: Mapping[str, object]) -> l
     return found
 
 
-def _store(connection: Connection, lines: Sequence[TransferRecord]) -> list[_Stored]:
+def _store(connection: Connection, lines: Sequence[TransferRecord]) -> Counter[int]:
+    """The number of lines taken, by session, also where it is 0."""
     by_session: dict[tuple[Scope, str], list[TransferRecord]] = {}
     for line in lines:
         by_session.setdefault((line.scope, line.session), []).append(line)
     with indexed_at_once(connection):
-        return [
-            _store_session(connection, sorted(session, key=lambda line: line.at)) for session in by_session.values()
-        ]
+        return Counter(dict(_store_session(connection, session) for session in by_session.values()))
 
 
-def _store_session(connection: Connection, lines: Sequence[TransferRecord]) -> _Stored:
+def _store_session(connection: Connection, unsorted: Sequence[TransferRecord]) -> tuple[int, int]:
+    lines = sorted(unsorted, key=lambda line: line.at)
     session = _find(connection, lines[0].scope, lines[0].session) or _create(connection, lines)
     address = session.address
     if session.external_id is not None:
         # Ids of imported messages are unique in their session only, so they have an address of their own there.
         address = Address(platform="import", chat_id=str(session.id))
     address_id = rows.ensure_address(connection, address)
-    values = {
-        "session": session.id,
-        "address": address_id,
-        "first": lines[0].at,
-        "last": lines[-1].at,
-    }
+    values = {"session": session.id, "address": address_id, "first": lines[0].at, "last": lines[-1].at}
     taken = _new(connection, [_message(line, session.id) for line in lines], values)
     message_rows.add(connection, taken, address_id)
     if taken:
         connection.execute(_COUNT, {**values, "messages": sum(message.kind == "chat" for message in taken)})
-    return _Stored(session.id, lines[0].scope, len(lines), len(taken))
+    return session.id, len(taken)
 
 
 def _new(connection: Connection, messages: Sequence[Message], values: Mapping[str, object]) -> list[Message]:
@@ -287,11 +269,7 @@ def _find(connection: Connection, scope: Scope, name: str) -> Session | None:
     """The session of this name, of another system or as exported from here."""
     store, _, number = name.rpartition("-")
     is_own = store and store == rows.meta(connection, _STORE_NAME) and number.isdecimal()
-    values = {
-        "scope": scope,
-        "name": name,
-        "own": rows.bounded(int(number[:20])) if is_own else None,
-    }
+    values = {"scope": scope, "name": name, "own": rows.bounded(int(number[:20])) if is_own else None}
     row = connection.execute(_NAMED, values).fetchone()
     return None if row is None else rows.session_of(row)
 

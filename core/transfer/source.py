@@ -53,9 +53,6 @@ class Source:
         self._files = files
         self._parts = parts
         self._choices = choices
-        self._sizes = {name: files.paths[name].stat().st_size for _, name in parts}
-        self._read_bytes = 0
-        self._stream: BinaryIO | None = None
 
     @classmethod
     @contextlib.contextmanager
@@ -72,28 +69,17 @@ class Source:
         """The keys of KINDS that were recognised."""
         return tuple(dict.fromkeys(kind for kind, _ in self._parts))
 
-    @property
-    def size_bytes(self) -> int | None:
-        """The bytes to read; None where `done_bytes` says nothing."""
-        return None if "hermes" in self.kinds else sum(self._sizes.values())
-
-    @property
-    def done_bytes(self) -> int:
-        is_open = self._stream is not None and not self._stream.closed
-        return self._read_bytes + (self._stream.tell() if self._stream is not None and is_open else 0)
-
     def records(self) -> Iterator[TransferRecord | Skipped | None]:
         """Everything, file by file; None for a blank line. Raises HistoryError at the place where a file is broken."""
         for kind, name in self._parts:
             path, title = self._files.paths[name], self._files.title_of(name)
-            with readable(title), path.open("rb") as self._stream:
+            with readable(title), path.open("rb") as stream:
                 if kind == "hermes":
                     yield from hermes.read(path, title, self._choices)
                 elif kind == "discord":
-                    yield from discord.read(self._stream, self._files, name, self._choices)
+                    yield from discord.read(stream, self._files, name, self._choices)
                 else:
-                    yield from _READERS[kind](self._stream, title, self._choices)
-            self._read_bytes += self._sizes[name]
+                    yield from _READERS[kind](stream, title, self._choices)
 
     def notes(self) -> dict[str, list[str]]:
         """The notes beside it, by target ("memory", "user"); they are no records."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,22 +12,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from core.errors import Refused
 from core.store.archive import ImportReport
 from core.store.notes import Author
 from core.types import Scope
 from gateway import texts
-from gateway.cli.runtime import AsJson, InScope, fail, say, say_json, scope_of, seen, visit, zone_of
+from gateway.cli.runtime import AsJson, InScope, fail, say, say_json, scope_of, visit, zone_of
 from gateway.services import Services
 
 if TYPE_CHECKING:
     from core.transfer.source import Source
 
 STDIN = "-"
-SCOPES = 10
-"""So many scopes that the owner does not see are named."""
 
 
 def import_file(
@@ -76,8 +72,6 @@ def import_file(
             with _bar() as bar:
                 report = await _taken(services, source, bar)
             _show(report, source, as_json)
-            if not as_json:
-                _show_unseen(report, await seen(services, None))
             await _take_notes(services, choices.scope, source.notes(), say if not as_json else lambda _: None)
         if report.broken:
             fail(f"{report.broken} What comes before that was taken in; import it again once it is whole.")
@@ -89,14 +83,13 @@ def import_file(
 
 async def _taken(services: Services, source: Source, bar: Progress) -> ImportReport:
     """Takes the source in and indexes it, so that the first question need not wait."""
-    task = bar.add_task("reading", total=source.size_bytes, count="")
+    task = bar.add_task("reading")
 
     def progress(done: int) -> None:
-        bar.update(task, completed=source.done_bytes, count=f"{done:,}")
+        bar.update(task, description=f"reading, {done:,} entries")
 
     report = await services.archive.import_records(source.records(), progress)
-    bar.remove_task(task)
-    bar.add_task("indexing", total=None, count="")
+    bar.update(task, description="indexing")
     while await services.recall.tend():
         pass
     return report
@@ -108,7 +101,6 @@ def _show(report: ImportReport, source: Source, as_json: bool) -> None:
     if as_json:
         values = {name: getattr(report, name) for name in ImportReport.__slots__}
         values["sessions"] = len(report.sessions)
-        values["scopes"] = {scope.key: number for scope, number in report.scopes.most_common()}
         values["notes"] = {target: len(entries) for target, entries in source.notes().items()}
         say_json({"kinds": source.kinds, **values})
         return
@@ -122,14 +114,6 @@ def _show(report: ImportReport, source: Source, as_json: bool) -> None:
         more = report.refused - len(report.reasons)
         lines = [f"Refused {texts.counted(report.refused, 'line')}:", *(f"  {reason}" for reason in report.reasons)]
         typer.echo("\n".join([*lines, *([f"  and {more:,} more"] if more > 0 else [])]), err=True)
-
-
-def _show_unseen(report: ImportReport, own: frozenset[Scope]) -> None:
-    """Names the scopes of messages that the owner does not see, those of most messages."""
-    for scope, number in Counter({one: n for one, n in report.scopes.items() if one not in own}).most_common(SCOPES):
-        name = scope.key if scope.key.isprintable() else repr(scope.key)
-        belong = "message belongs" if number == 1 else "messages belong"
-        say(f"{number:,} {belong} to {name}, which `--scope {shlex.quote(name)}` shows.")
 
 
 async def _take_notes(
@@ -162,6 +146,5 @@ def _at(file: str) -> Iterator[tuple[Path, str]]:
 
 
 def _bar() -> Progress:
-    shown = Console(file=sys.stderr)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[count]}"))
-    return Progress(*columns, console=shown, transient=True, disable=not sys.stderr.isatty())
+    columns = (SpinnerColumn(), TextColumn("{task.description}"))
+    return Progress(*columns, console=Console(file=sys.stderr), transient=True, disable=not sys.stderr.isatty())

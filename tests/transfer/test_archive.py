@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -56,7 +55,7 @@ async def test_a_session_comes_in_ended_and_titled(database: Database) -> None:
             line("In Porto.", id="m2", role="assistant", at="2026-05-03T12:30:00+02:00"),
         ],
     )
-    assert report == ImportReport(lines=2, taken=2, sessions={1}, scopes=Counter({HOME: 2}))
+    assert report == ImportReport(lines=2, taken=2, sessions={1})
     (session,) = await sessions(database)
     assert session["external_id"] == "s1"
     assert session["end_reason"] == "import"
@@ -154,13 +153,6 @@ async def test_what_comes_late_stands_behind_what_a_model_has_seen(database: Dat
 async def test_the_title_is_what_was_said_first(database: Database) -> None:
     await take(database, [line("second", at="2026-05-03T11:00:00"), line("first")])
     assert (await sessions(database))[0]["title"] == "first"
-
-
-async def test_the_report_says_whose_the_messages_are(database: Database) -> None:
-    lines = [line("a", scope="room:discord:7"), line("b", session="s2"), line("c", session="s3")]
-    scopes = {HOME: 2, Scope.room("discord", "7"): 1}
-    assert (await take(database, lines)).scopes == scopes
-    assert (await take(database, lines)).scopes == scopes, "known messages are somebody's too"
 
 
 async def test_a_bad_line_is_refused_with_its_number_and_the_rest_is_kept(database: Database) -> None:
