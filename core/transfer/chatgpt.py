@@ -1,7 +1,8 @@
 """ChatGPT's data export (`conversations.json`): of each tree of messages, the path to its current node.
 
 OpenAI publishes no description; the shape is that of exports until 2026 (a mapping of nodes with parent, children and
-message). What the page does not show (system prompts, tools, thoughts, abandoned answers) is left out and counted.
+message). What the page does not show (system prompts, tools, thoughts) is left out and counted; what was edited away or
+answered anew is left out.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ from core.transfer.formats import (
     text_of,
 )
 from core.types import Address, Role
-
-ABANDONED = "messages that were edited away or answered anew"
 
 _READERS = ("all", "python")
 _DOCUMENTS = "canmore."
@@ -61,10 +60,6 @@ def _conversation(values: dict[str, Any], choices: Choices) -> Iterator[Transfer
             role: Role = "user" if _role(message) == "user" else "assistant"
             message_id = str(message.get("id") or key)
             yield text if isinstance(text, Skipped) else conversation.record(role, text, at, message_id)
-    for key in nodes.keys() - set(path):
-        text = _text(mapping(nodes[key].get("message")))
-        if text and isinstance(text, str):
-            yield Skipped(reason=ABANDONED)
 
 
 def _path(nodes: dict[str, Any], current: Any) -> list[str]:

@@ -4,7 +4,6 @@ itself hides them: what was undone, sessions of subagents, summaries."""
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from core.store.archive import Skipped, TransferRecord
-from core.store.sqlite.hermes import HermesStore
+from core.store.engine import Connection
+from core.store.sqlite.hermes import open_hermes
 from core.transfer.formats import HIDDEN, Choices, Conversation, from_seconds, mapping
 from core.types import Address, Role
 
@@ -25,21 +25,23 @@ _SUMMARY_STARTS = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]")
 _STRUCTURED = "\0json:"
 """In front of content that is a list of parts (`_CONTENT_JSON_PREFIX`)."""
 _PLATFORMS = {"cli": "terminal"}
+_SESSIONS = "SELECT * FROM sessions ORDER BY started_at, id"
+_MESSAGES = "SELECT * FROM messages WHERE session_id = :id ORDER BY id"
 
 
 def inspect(path: Path, title: str) -> None:
     """Raises HistoryError when the database at `path` is not one of Hermes."""
-    with HermesStore.open(path, title):
+    with open_hermes(path, title):
         pass
 
 
 def read(path: Path, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Every message, one in memory at a time; a session that continues another has it as its parent."""
-    with HermesStore.open(path, title) as store:
-        for session in store.sessions():
+    with open_hermes(path, title) as store:
+        for session in map(dict, store.execute(_SESSIONS)):
             conversation = _conversation(session, choices)
-            copies = _Copies(store, session["id"])
-            for row in store.messages(session["id"]):
+            copies = _Copies(store, session)
+            for row in map(dict, store.execute(_MESSAGES, session)):
                 at = from_seconds(row["timestamp"]) or from_seconds(session["started_at"])
                 role = _ROLES.get(row["role"], "user")
                 record = conversation.record(role, _text(row["content"]), at, str(row["id"]))
@@ -91,14 +93,14 @@ class _Copies:
     """Recognises what compression in place wrote again (`archive_and_compact`): what it archives stays in the table,
     what it keeps is written anew, with its old time or that of the summary."""
 
-    def __init__(self, store: HermesStore, session_id: object) -> None:
-        rows = store.messages(session_id)
+    def __init__(self, store: Connection, session: Mapping[str, Any]) -> None:
+        rows = store.execute(_MESSAGES, session)
         self._summarized = {row["timestamp"] for row in rows if str(row["content"]).startswith(_SUMMARY_STARTS)}
-        self._archived: dict[bytes, set[object]] = {}
+        self._archived: dict[int, set[object]] = {}
 
     def has(self, row: Mapping[str, Any]) -> bool:
         """Whether the row repeats an archived one; rows come by id."""
-        digest = hashlib.blake2b(f"{row['role']} {row['content']}".encode(errors="replace"), digest_size=12).digest()
+        digest = hash((row["role"], row["content"]))
         times = self._archived.get(digest)
         is_copy = times is not None and (row["timestamp"] in times or row["timestamp"] in self._summarized)
         if row.get("compacted"):

@@ -1,4 +1,4 @@
-"""Reads the state.db of Hermes Agent. Never writes: opened read-only, and immutable where nobody can be writing it.
+"""Opens the state.db of Hermes Agent. Never writes: opened read-only, and immutable where nobody can be writing it.
 
 The schema is that of hermes-agent 0.19.0 (`hermes_state.py`, SCHEMA_SQL); older ones lack some columns.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from core.errors import HistoryError
+from core.store.engine import Connection
 
 _NEEDED = {
     "sessions": {"id", "source", "started_at"},
@@ -19,46 +19,34 @@ _NEEDED = {
 }
 
 
-class HermesStore:
-    """One database, from `HermesStore.open`; `title` names it for people."""
+@contextlib.contextmanager
+def open_hermes(path: Path, title: str) -> Iterator[Connection]:
+    """`title` names it for people. Raises HistoryError when it is damaged or not of Hermes, also while it is read."""
+    # Immutable reading takes no lock and makes no file beside it, but what waits in a log would be missing.
+    logs = (path.with_name(path.name + end) for end in ("-wal", "-journal"))
+    is_at_rest = not any(log.exists() and log.stat().st_size for log in logs)
+    uri = f"{path.resolve().as_uri()}?mode=ro{'&immutable=1' if is_at_rest else ''}"
+    try:
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
+            connection.row_factory = sqlite3.Row
+            _check(connection, title)
+            yield connection
+    except (sqlite3.DatabaseError, OSError) as error:
+        raise HistoryError(
+            f"{title} cannot be read ({error}). Close Hermes, or copy its state.db and import the copy."
+        ) from error
 
-    def __init__(self, connection: sqlite3.Connection, title: str) -> None:
-        self._connection = connection
-        columns = {
-            table: {row[0] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
-            for table in _NEEDED
-        }
-        if {"scope_id", "address_id"} <= columns["sessions"]:
-            raise HistoryError(
-                f"{title} is a state.db of Mneme itself. Use `mneme export` in its own home and import that."
-            )
-        if not all(needed <= columns[table] for table, needed in _NEEDED.items()):
-            raise HistoryError(
-                f"{title} is a database, but not of Hermes: it has no sessions and messages as Hermes has them."
-            )
 
-    @classmethod
-    @contextlib.contextmanager
-    def open(cls, path: Path, title: str) -> Iterator[HermesStore]:
-        """Raises HistoryError when it is damaged or not of Hermes, also while it is read."""
-        # Immutable reading takes no lock and makes no file beside it, but what waits in a log would be missing.
-        logs = (path.with_name(path.name + end) for end in ("-wal", "-journal"))
-        is_at_rest = not any(log.exists() and log.stat().st_size for log in logs)
-        uri = f"{path.resolve().as_uri()}?mode=ro{'&immutable=1' if is_at_rest else ''}"
-        try:
-            with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
-                connection.row_factory = sqlite3.Row
-                yield cls(connection, title)
-        except (sqlite3.DatabaseError, OSError) as error:
-            raise HistoryError(
-                f"{title} cannot be read ({error}). Close Hermes, or copy its state.db and import the copy."
-            ) from error
-
-    def sessions(self) -> Iterator[Mapping[str, Any]]:
-        """All sessions, oldest first."""
-        return map(dict, self._connection.execute("SELECT * FROM sessions ORDER BY started_at, id"))
-
-    def messages(self, session_id: object) -> Iterator[Mapping[str, Any]]:
-        """All messages of a session by id, one in memory at a time."""
-        statement = "SELECT * FROM messages WHERE session_id = :session ORDER BY id"
-        return map(dict, self._connection.execute(statement, {"session": session_id}))
+def _check(connection: Connection, title: str) -> None:
+    columns = {
+        table: {row[0] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+        for table in _NEEDED
+    }
+    if {"scope_id", "address_id"} <= columns["sessions"]:
+        raise HistoryError(
+            f"{title} is a state.db of Mneme itself. Use `mneme export` in its own home and import that."
+        )
+    if not all(needed <= columns[table] for table, needed in _NEEDED.items()):
+        raise HistoryError(
+            f"{title} is a database, but not of Hermes: it has no sessions and messages as Hermes has them."
+        )
