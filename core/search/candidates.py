@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -25,26 +25,18 @@ SINGLE = 0.6
 two would count for three. +0.5 / +0 at hit@1 / hit@5 of tests/corpus; other ways to write it: +1.3 / +0.9."""
 FARTHEST = 100
 """Pages beyond so many lineages are not asked for."""
-JUDGED_CHUNKS = 16
-"""In a smaller store the weights of words say too little to call anything weak."""
-WEAK_BELOW = 0.6
-"""A session's score, as a share of the weight of all words asked for, below which it is called weak. On LoCoMo (dev)
-the first session is wrong in 52 % of the questions below it (47 % where each conversation is a store of its own); 4 %
-(16 %) of all questions are below it, and 76 % of those asked of a store without the conversation they are about."""
 
 Correction = dict[str, tuple[tuple[str, ...], float]]
 """What is taken for a word: each with its terms and how much it counts, the best first."""
 
 
 class RankedMatches(NamedTuple):
-    """Scores of lineages and messages, best first; `corrected` is word typed -> word taken; `is_weak`: do not trust the
-    best."""
+    """Scores of lineages and messages, best first; `corrected` is word typed -> word taken."""
 
     scores: Mapping[int, float]
     matches: list[MessageMatch]
     text: str
     corrected: Mapping[str, str]
-    is_weak: bool
 
 
 def any_words(index: TextIndex, query: SearchQuery) -> RankedMatches:
@@ -52,20 +44,21 @@ def any_words(index: TextIndex, query: SearchQuery) -> RankedMatches:
     typed = clean(query.text)
     terms = query_terms(query.text)
     counted, latest, said = _counted(index, typed, terms)
-    unsaid = [term for term in terms if not counted.frequencies[term] and not _is_within(term, said)]
-    words = {term: word for word in spaced_words_of(typed) for term in terms_of(word)}
-    corrections = _corrections(index, words, unsaid, counted, latest)
+    unsaid = {
+        term: word
+        for word in spaced_words_of(typed)
+        for term in terms_of(word)
+        if counted.frequencies.get(term) == 0 and term not in latest and not _is_within(term, said)
+    }
+    corrections = _corrections(index, unsaid, counted.scopes[:SCOPES_TRIED], latest)
     shares = _shares(terms, corrections, said)
     counted.frequencies.update(index.counts(term for term in shares if term not in counted.frequencies).frequencies)
     scores, matches = _ranked_parts(index, query, counted, shares)
-    # What was never said as typed, but was perhaps in another way, tells nothing against what has that one.
-    judged = [term for term in terms if term not in corrections and (not said or counted.frequencies[term])]
     return RankedMatches(
         scores=scores,
         matches=matches,
         text=" ".join(dict.fromkeys([*shares, query.text])) if corrections or said else query.text,
-        corrected={words[term]: "”, “".join(taken) for term, taken in corrections.items()},
-        is_weak=_is_weak(next(iter(scores.values()), None), counted, shares, judged, corrections),
+        corrected={unsaid[term]: "”, “".join(taken) for term, taken in corrections.items()},
     )
 
 
@@ -92,21 +85,6 @@ def _ranked_parts(
         matches += [match for match in found if match.root_id not in scores]
         scores |= {root: score for root, score in more_scores.items() if root not in scores}
     return scores, matches
-
-
-def _is_weak(
-    best: float | None,
-    counted: TermCounts,
-    shares: Mapping[str, float],
-    judged: Iterable[str],
-    corrections: Mapping[str, Correction],
-) -> bool:
-    if best is None or counted.chunks < JUDGED_CHUNKS:
-        return False
-    weighed = weights({term: counted.frequencies[term] for term in shares}, counted.chunks)
-    total = sum(shares[term] * weighed[term] for term in judged)
-    total += sum(weighed[term] for taken in corrections.values() for term in next(iter(taken.values()))[0])
-    return best < WEAK_BELOW * total
 
 
 def leading_terms(frequencies: Mapping[str, int], count: int) -> tuple[list[str], list[str]]:
@@ -176,31 +154,16 @@ TAKEN = 3
 UNLIKELY = 0.2
 """As a share of the most likely; less is not asked for."""
 SHORTEST_PART = 3
-SHORTEST_BEGINNING = 6
-"""Signs of an identifier or a number of which the rest is left out."""
 
 
 def _corrections(
-    index: TextIndex, words: Mapping[str, str], unsaid: Iterable[str], counted: TermCounts, latest: Counter[str]
+    index: TextIndex, unsaid: Mapping[str, str], scopes: Sequence[int], latest: Counter[str]
 ) -> dict[str, Correction]:
-    """For each term that was never said what is taken for it, where something is near: "Lisbno" is Lisbon, "icecream"
-    ice cream, and the first seven signs of a commit the whole. `words`: what was typed, by its terms; `latest`: the
-    terms of what is in no chunk yet."""
-    unknown = [term for term in unsaid if term not in latest and term in words and _is_telling(term, words[term])]
-    scopes = counted.scopes[:SCOPES_TRIED]
-    found: dict[str, Correction] = {}
-    for term in unknown[:WORDS_TRIED]:
-        if words[term].isalpha():
-            found[term] = _one_slip_away(index, words[term].casefold(), scopes, latest)
-        elif not term.isalpha():
-            longer = [known for known in latest if known.startswith(term)]
-            longer += [known for known, _ in index.words_near(term, scopes, TAKEN)]
-            found[term] = {known: ((known,), 1.0) for known in longer[:TAKEN]}
+    """For each term that was never said (with its word as typed) what is taken for it, where something is near:
+    "Lisbno" is Lisbon, "icecream" ice cream. `latest`: the terms of what is in no chunk yet."""
+    mended = [term for term, word in unsaid.items() if word.isalpha() and SHORTEST <= len(word) + 1 <= LONGEST]
+    found = {term: _one_slip_away(index, unsaid[term].casefold(), scopes, latest) for term in mended[:WORDS_TRIED]}
     return {term: taken for term, taken in found.items() if taken}
-
-
-def _is_telling(term: str, word: str) -> bool:
-    return SHORTEST <= len(word) + 1 <= LONGEST and (term.isalpha() or len(term) >= SHORTEST_BEGINNING)
 
 
 def _joined_words(text: str) -> list[tuple[str, ...]]:

@@ -187,8 +187,8 @@ def _discovered(connection: Connection, query: SearchQuery, may_wait: bool) -> S
         plan = replace(plan, terms=(*plan.terms, *marks_of(query_terms(found.text))))
     else:
         matches = _enough(index.find(plan), query)
-    notes = [note, rendering.respelled(found.corrected), rendering.WEAK if found.is_weak else None]
-    return results.discovery(passages, query, matches, plan, rendering.joined(notes) if matches else None, found.scores)
+    note = rendering.joined([note, rendering.respelled(found.corrected)]) if matches else None
+    return results.discovery(passages, query, matches, plan, note, found.scores)
 
 
 def _latest(connection: Connection, query: SearchQuery) -> SearchResults:

@@ -225,7 +225,6 @@ PAGE_EMPTY = "There is nothing more on page {page}."
 LAST_PAGE = "There are more, but this is the last page: add words or filters."
 WORDLESS = "There is no word, number or emoji in that to search for."
 DAMAGED = "The search index is damaged or being rebuilt. Ask again in a minute; `mneme check` tells more."
-WEAK = "Even the best of them matches weakly, so it may be about something else."
 _WORDS_SHOWN, _CHARS_SHOWN = 6, 60
 
 

@@ -107,18 +107,16 @@ async def test_other_ways_to_write_it_are_found(annals: Annals, recall: Recall, 
     sight, *_ = await annals.session(["左眼四百五十度"])
     price, *_ = await annals.session(["房租3000块"])
     commit, *_ = await annals.session(["since f861fbd0c3dd24916e4ec7cf77d3db5294cc9fd4"])
-    await annals.session(["f861fbd99"], scope=BEN)
     for _ in range(20 * is_chunked):
         await annals.session(["about something else", "and nothing"])
     if is_chunked:
         await _chunked(recall)
     for text, expected in (
         ("912345678", number), ("abc1234", name), ("ABC 1234", name), ("get user by id", name),
-        ("タマゴ", egg), ("450度", sight), ("三千块", price), ("f861fbd", commit),
+        ("タマゴ", egg), ("450度", sight), ("三千块", price), ("f861fbd*", commit),
     ):  # fmt: skip
         findings = await _ask(recall, text)
         assert [found.session.id for found in findings.sessions][:1] == [expected], text
-        assert not (findings.note or "").endswith(rendering.WEAK), text
     assert ">>>たまご<<<" in (await _ask(recall, "タマゴ")).sessions[0].matches[0].snippet
 
 
@@ -222,18 +220,6 @@ async def test_nothing_found_says_what_was_tried(annals: Annals, recall: Recall)
         assert (findings.sessions, findings.note) == ((), note)
         assert to_markdown(findings, UTC).startswith("Nothing found. ")
     assert (await recall.recall(SearchQuery(scopes=frozenset({BEN})))).note is None
-
-
-async def test_a_weak_match_is_called_weak(annals: Annals, recall: Recall) -> None:
-    await annals.session(["The ferry to Lisbon leaves at noon", "Noted"])
-    for n in range(40):
-        await annals.session([f"report {n} on the weather of region {n * 7}", f"thanks {n}"])
-    await _chunked(recall)
-    weak = await _ask(recall, "What did the dragon say to the unicorn about the elephants and the weather?")
-    assert rendering.WEAK in (weak.note or "")
-    assert weak.sessions
-    strong = await _ask(recall, "When does the ferry to Lisbon leave?")
-    assert (strong.note, strong.sessions[0].session.id) == (None, 1)
 
 
 async def test_prose_is_only_words(annals: Annals, recall: Recall) -> None:

@@ -139,16 +139,6 @@ class TextIndex:
             found[known[term]] += number
         return found
 
-    def words_near(self, start: str, scopes: Sequence[int], most: int) -> Iterator[tuple[str, int]]:
-        """Of each scope so many terms that begin with `start`, and in how many chunks each stands."""
-        for scope in scopes:
-            beginning, low = len(scoped(scope, "")), scoped(scope, start)
-            rows = self._connection.execute(
-                "SELECT term, doc FROM chunk_vocabulary WHERE term >= :low AND term < :high LIMIT :most",
-                {"low": low, "high": low[:-1] + chr(ord(low[-1]) + 1), "most": most},
-            )
-            yield from ((row[0][beginning:], row[1]) for row in rows)
-
     def latest_terms(self) -> Counter[str]:
         """The terms of what is in no chunk yet, of who said it and when, and how often each was said."""
         return Counter(
