@@ -1,5 +1,5 @@
-"""Recall with the help of a cheap model: more searches for one question, and summaries. Without the model a note says
-why."""
+"""Recall with the help of a cheap model: more searches for one question, and summaries. Where it fails, a note says
+why beside the plain result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -22,11 +22,12 @@ from core.ports import Clock, Model
 from core.search import filters, rendering
 from core.search.ranking import fused
 from core.search.recall import Recall
-from core.search.results import MATCHES_SHOWN, SESSIONS_MAX, excerpt, page_of, within
+from core.search.results import MATCHES_SHOWN, SESSIONS_MAX, page_of, within
 from core.store.query import FoundSession, SearchQuery, SearchResults
 from core.store.sessions import Transcripts
-from core.types import NOBODY, Message, Payer, Request
+from core.types import Completion, Message, Payer, Request
 
+NO_MODEL = "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own: this needs a model."
 QUESTION_CHARS = 2_000
 SEARCHES = 5
 EXPANSION_S = 10.0
@@ -37,10 +38,6 @@ QUESTION_WEIGHT = 1.5
 searches written by hand for 72 LoCoMo questions (dev), that finds 16 more of 36 that had nothing right among the first
 five sessions (equal weight 17, thrice the weight 13), and loses none of the 36 others (equal weight one)."""
 NOT_EXPANDED = "The question could not be expanded; it was searched as it stands."
-NO_EXPANSION = (
-    "Expanding a question needs a model: set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own. It was "
-    "searched as it stands."
-)
 _EXPANSION_ORDER = (
     "Somebody searches the history of their own conversations by words, without any understanding of meaning. Turn "
     "their question into at most five short searches that together find the messages with the answer. Use the words "
@@ -63,10 +60,6 @@ SUMMARY_CHARS = (400, 2_000)
 """The shortest and the longest that is asked for; between them, what two thirds of the caller's budget allow."""
 SUMMARY_TOKENS = 2_000
 EARLIER, LATER = "[… earlier messages left out]\n", "\n[… later messages left out]"
-NO_SUMMARY = (
-    "Summaries need a model: set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own. This is what was "
-    "found as it stands."
-)
 _SUMMARY_ORDER = (
     "You summarise one earlier conversation for somebody who looks for something in it. Write about what they look "
     "for and leave out the rest: what was discussed, then what was decided, then what came of it; where nothing was "
@@ -82,14 +75,20 @@ class ExpandedRecall:
     """Recall whose queries may be expanded and summarised; `name` is the cheap model, None for `model`: there is
     none."""
 
+    expansion_s = EXPANSION_S
+    summaries_s = SUMMARIES_S
+
     def __init__(
         self, recall: Recall, transcripts: Transcripts, model: Model | None, name: str, clock: Clock, zone: str = "UTC"
     ) -> None:
         self._recall = recall
+        self._transcripts = transcripts
+        self._model = model
+        self._name = name
         self._clock = clock
         self._zone = ZoneInfo(zone)
-        self._expansion = None if model is None else Expansion(model, name, clock, self._zone)
-        self._summaries = None if model is None else Summaries(transcripts, model, name, self._zone)
+        self._calls = asyncio.Semaphore(CALLS_AT_ONCE)
+        self._log = structlog.get_logger("expansion")
 
     async def recall(self, query: SearchQuery) -> SearchResults:
         """Expands and summarises only where the query says so; filters in its text hold for every search made of it."""
@@ -98,31 +97,134 @@ class ExpandedRecall:
         started = time.perf_counter()
         asked = filters.read(query, self._clock.now(), self._zone)
         # The filters are taken out: what is left must not be read as filters once more.
-        plain = replace(asked.query, is_prose=True, is_expanded=False, is_summarized=False)
-        if query.is_expanded and plain.text.strip() and plain.around is None:
-            found = await self._expanded(plain)
-        else:
-            found = await self._recall.recall(plain)
+        plain = replace(asked.query, is_prose=True, is_expanded=False, is_summarized=False, budget_chars=None)
+        is_expanded = query.is_expanded and bool(plain.text.strip()) and plain.around is None
+        found = await (self._expanded(plain) if is_expanded else self._recall.recall(plain))
         if query.is_summarized and found.sessions:
-            found = await self._summaries.added(found, plain) if self._summaries else _noted(found, NO_SUMMARY)
+            found = await self._summarized(found, plain, query.budget_chars)
+        if query.budget_chars is not None:
+            spent_chars = sum(len(one.summary or "") for one in found.sessions)
+            found = within(found, max(query.budget_chars // 6, query.budget_chars - spent_chars))
         took_ms = round((time.perf_counter() - started) * 1000, 3)
         return replace(found, query=query.text, note=rendering.joined([*asked.notes, found.note]), took_ms=took_ms)
 
     async def _expanded(self, query: SearchQuery) -> SearchResults:
-        searches = None if self._expansion is None else await self._expansion.searches(query.text, query.payer)
+        try:
+            async with asyncio.timeout(self.expansion_s):
+                searches = await self._searches(query.text, query.payer)
+        except (ModelError, TimeoutError, ValidationError) as error:
+            why = str(error) if isinstance(error, ModelError) else "The model gave no searches."
+            return _noted(await self._recall.recall(query), f"{NOT_EXPANDED} {why}")
         if not searches:
-            found = await self._recall.recall(query)
-            return _noted(
-                found, NO_EXPANSION if self._expansion is None else NOT_EXPANDED if searches is None else None
-            )
-        each = replace(query, limit=SESSIONS_MAX, page=1, budget_chars=None)
-        found = _merged(
-            [await self._recall.recall(replace(each, text=text)) for text in (query.text, *searches)], query
-        )
-        if query.budget_chars is not None:
-            found = within(found, query.budget_chars)
+            return await self._recall.recall(query)
+        each = replace(query, limit=SESSIONS_MAX, page=1)
+        results = [await self._recall.recall(replace(each, text=text)) for text in (query.text, *searches)]
         listed = ", ".join(f"“{search}”" for search in searches)
-        return _noted(found, f"I also searched for {listed}.")
+        return _noted(_merged(results, query), f"I also searched for {listed}.")
+
+    async def _searches(self, question: str, payer: Payer) -> list[str]:
+        """At most five searches besides the question; raises ModelError, ValidationError."""
+        question = " ".join(question.split())
+        today = self._clock.now().astimezone(self._zone)
+        asked = neutralise(question[:QUESTION_CHARS])
+        text = f"Today is {today:%A} {today.day} {today:%B %Y}. The question:\n\n{asked}"
+        completion = await self._complete("expansion", (_EXPANSION_ORDER, text), EXPANSION_TOKENS, payer)
+        # Also where a model has put the list into a code block.
+        start, end = completion.text.find("["), completion.text.rfind("]")
+        read = _SEARCHES.validate_json(completion.text[start : end + 1], strict=True)
+        read_once = dict.fromkeys(" ".join(search.split()) for search in read)
+        return [search for search in read_once if search.casefold() != question.casefold()][:SEARCHES]
+
+    async def _complete(
+        self, kind: Literal["expansion", "summary"], texts: Sequence[str], max_tokens: int, payer: Payer
+    ) -> Completion:
+        """One call with an order and what it is about."""
+        if self._model is None:
+            raise ModelError(NO_MODEL)
+        order, *parts = texts
+        request = Request(
+            system=({"type": "text", "text": order},),
+            messages=({"role": "user", "content": [{"type": "text", "text": part} for part in parts]},),
+            model=self._name,
+            max_tokens=max_tokens,
+            kind=kind,
+            payer=payer,
+        )
+        completion = await self._model.complete(request, lambda _: None, lambda _: None)
+        self._log.info("the model has helped", kind=kind, tokens=completion.usage.sent + completion.usage.output)
+        return completion
+
+    async def _summarized(self, results: SearchResults, query: SearchQuery, budget_chars: int | None) -> SearchResults:
+        """The results with summaries, made three at once; a note says why one is missing."""
+        made: dict[int, str] = {}
+        problems: list[str] = []
+        shortest, length_chars = SUMMARY_CHARS
+        if budget_chars is not None:
+            length_chars = max(shortest, min(budget_chars * 2 // 3 // len(results.sessions), length_chars))
+
+        async def make(found: FoundSession) -> None:
+            try:
+                made[found.session.id] = await self._summary(found, query, length_chars)
+            except (ModelError, StoreError) as error:
+                is_too_long = isinstance(error, ModelError) and error.status == TOO_LONG
+                problems.append("It is too long for the model." if is_too_long else str(error))
+
+        try:
+            async with asyncio.timeout(self.summaries_s), asyncio.TaskGroup() as group:
+                for found in results.sessions[:SESSIONS_MAX]:
+                    group.create_task(make(found))
+        except TimeoutError:
+            problems.append(f"The model took longer than {self.summaries_s:g} s.")
+        sessions = tuple(replace(found, summary=made.get(found.session.id)) for found in results.sessions)
+        if problems:
+            missing, all_ = len(sessions) - len(made), len(sessions)
+            whole = f"{missing} of {all_} conversations have no summary" if made else "No summary could be made"
+            results = _noted(results, f"{whole}: {rendering.joined(problems)}")
+        return replace(results, sessions=sessions)
+
+    async def _summary(self, found: FoundSession, query: SearchQuery, length_chars: int) -> str:
+        """Raises ModelError, StoreError."""
+        async with self._calls:
+            # Not before its turn: at most three conversations are in memory.
+            text = self._transcript(found, await self._messages(found, query))
+            texts = (_SUMMARY_ORDER, fence(text), _wish(query.text, length_chars))
+            completion = await self._complete("summary", texts, SUMMARY_TOKENS, query.payer)
+        summary = scrub(completion.text).strip()
+        if not summary or completion.stop_reason == "refusal":
+            raise ModelError("The model gave no summary.")
+        # Models cannot count characters: a quarter more is let pass.
+        kept = summary[: length_chars * 5 // 4]
+        is_cut = kept != summary or completion.stop_reason == "max_tokens"
+        return f"{kept.rpartition(' ')[0] or kept} {rendering.CUT}" if is_cut else summary
+
+    async def _messages(self, found: FoundSession, query: SearchQuery) -> list[Message]:
+        """What people may see of the session and of its lineage's matches, outside the model's window."""
+        spans = query.hidden.spans if query.hidden else ()
+        ids = dict.fromkeys([found.session.id, *(hit.session_id for hit in found.matches)])
+        rows = [row for id_ in ids for row in await self._transcripts.transcript(id_, query.scopes)]
+        return sorted(
+            (
+                row
+                for row in rows
+                if row.kind == "chat"
+                and row.role != "tool"
+                and not any(id_ == row.session_id and first <= row.id <= last for id_, first, last in spans)
+            ),
+            key=lambda row: row.id,
+        )
+
+    def _transcript(self, found: FoundSession, messages: Sequence[Message]) -> str:
+        matched = {hit.message_id for hit in found.matches}
+        matched |= {item.message_id for item in found.window if item.is_anchor}
+        lines = []
+        for row in messages:
+            who = " ".join(row.sender.name.split()) if row.sender else "Person"
+            at = row.created_at.astimezone(self._zone)
+            head = f"({wall_time(at)}) {'Assistant' if row.role == 'assistant' else who}: "
+            lines.append(head + row.text)
+        places = [number for number, row in enumerate(messages) if row.id in matched]
+        title = f"Title: {' '.join(found.session.title.split())}\n\n" if found.session.title else ""
+        return title + part_around(lines, places, TRANSCRIPT_CHARS - len(title))
 
 
 def _noted(found: SearchResults, note: str | None) -> SearchResults:
@@ -157,142 +259,6 @@ def _joined_sessions(results: Sequence[SearchResults], root: int) -> FoundSessio
     return replace(ordered[0], matches=tuple(matches.values())[:MATCHES_SHOWN])
 
 
-class Expansion:
-    """Asks `model` for at most `limit_s` seconds, and sends it the question and today's date only."""
-
-    def __init__(self, model: Model, name: str, clock: Clock, zone: ZoneInfo, limit_s: float = EXPANSION_S) -> None:
-        self._model = model
-        self._name = name
-        self._clock = clock
-        self._zone = zone
-        self._limit_s = limit_s
-        self._log = structlog.get_logger("expansion")
-
-    async def searches(self, question: str, payer: Payer = NOBODY) -> tuple[str, ...] | None:
-        """At most five searches besides the question; None where the model gave no list of them in time."""
-        question = " ".join(question.split())
-        try:
-            async with asyncio.timeout(self._limit_s):
-                completion = await self._model.complete(self._request(question, payer), lambda _: None, lambda _: None)
-            # Also where a model has put the list into a code block.
-            start, end = completion.text.find("["), completion.text.rfind("]")
-            read = _SEARCHES.validate_json(completion.text[start : end + 1], strict=True)
-        except (ModelError, TimeoutError, ValidationError) as error:
-            self._log.info("the question is searched as it stands", why=type(error).__name__)
-            return None
-        self._log.info("a question was expanded", tokens=completion.usage.sent + completion.usage.output)
-        read_once = dict.fromkeys(" ".join(search.split()) for search in read)
-        return tuple(search for search in read_once if search.casefold() != question.casefold())[:SEARCHES]
-
-    def _request(self, question: str, payer: Payer) -> Request:
-        today = self._clock.now().astimezone(self._zone)
-        asked = neutralise(question[:QUESTION_CHARS])
-        text = f"Today is {today:%A} {today.day} {today:%B %Y}. The question:\n\n{asked}"
-        return Request(
-            system=({"type": "text", "text": _EXPANSION_ORDER},),
-            messages=({"role": "user", "content": [{"type": "text", "text": text}]},),
-            model=self._name,
-            max_tokens=EXPANSION_TOKENS,
-            kind="expansion",
-            payer=payer,
-        )
-
-
-class Summaries:
-    """One model call a session, three at once, `limit_s` seconds for all; reads only within the scopes of the query."""
-
-    def __init__(
-        self, transcripts: Transcripts, model: Model, name: str, zone: ZoneInfo, limit_s: float = SUMMARIES_S
-    ) -> None:
-        self._transcripts = transcripts
-        self._model = model
-        self._name = name
-        self._zone = zone
-        self._limit_s = limit_s
-        self._calls = asyncio.Semaphore(CALLS_AT_ONCE)
-        self._log = structlog.get_logger("summaries")
-
-    async def added(self, results: SearchResults, query: SearchQuery) -> SearchResults:
-        """The results with summaries for at most ten sessions, within the query's budget; a note says why one is
-        missing."""
-        chosen = results.sessions[:SESSIONS_MAX]
-        made: dict[int, str] = {}
-        problems: list[str] = []
-        shortest, length_chars = SUMMARY_CHARS
-        if query.budget_chars is not None:
-            length_chars = max(shortest, min(query.budget_chars * 2 // 3 // len(chosen), length_chars))
-
-        async def make(found: FoundSession) -> None:
-            try:
-                made[found.session.id] = await self._summary(found, query, length_chars)
-            except (ModelError, StoreError) as error:
-                is_too_long = isinstance(error, ModelError) and error.status == TOO_LONG
-                problems.append("It is too long for the model." if is_too_long else str(error))
-
-        try:
-            async with asyncio.timeout(self._limit_s), asyncio.TaskGroup() as group:
-                for found in chosen:
-                    group.create_task(make(found))
-        except TimeoutError:
-            problems.append(f"The model took longer than {self._limit_s:g} s.")
-        results = replace(
-            results,
-            sessions=tuple(replace(found, summary=made.get(found.session.id)) for found in results.sessions),
-        )
-        if missing := len(chosen) - len(made):
-            whole = f"{missing} of {len(chosen)} conversations have no summary" if made else "No summary could be made"
-            results = _noted(results, f"{whole}: {rendering.joined(problems)}")
-        if query.budget_chars is None or not made:
-            return results
-        spent_chars = sum(map(len, made.values()))
-        return within(results, max(query.budget_chars // 6, query.budget_chars - spent_chars))
-
-    async def _summary(self, found: FoundSession, query: SearchQuery, length_chars: int) -> str:
-        """Raises ModelError, StoreError."""
-        async with self._calls:
-            # Not before its turn: at most three conversations are in memory.
-            text = self._transcript(found, await self._messages(found, query))
-            request = replace(_request(self._name, text, query.text, length_chars), payer=query.payer)
-            completion = await self._model.complete(request, lambda _: None, lambda _: None)
-        self._log.info("a session was summarised", tokens=completion.usage.sent + completion.usage.output)
-        summary = scrub(completion.text).strip()
-        if not summary or completion.stop_reason == "refusal":
-            raise ModelError("The model gave no summary.")
-        # Models cannot count characters: a quarter more is let pass.
-        end = excerpt(summary, (), length_chars * 5 // 4)[1]
-        is_cut = end < len(summary) or completion.stop_reason == "max_tokens"
-        return f"{summary[:end].rpartition(' ')[0] or summary[:end]} {rendering.CUT}" if is_cut else summary
-
-    async def _messages(self, found: FoundSession, query: SearchQuery) -> list[Message]:
-        """What people may see of the session and of its lineage's matches, outside the model's window."""
-        spans = query.hidden.spans if query.hidden else ()
-        ids = dict.fromkeys([found.session.id, *(hit.session_id for hit in found.matches)])
-        rows = [row for id_ in ids for row in await self._transcripts.transcript(id_, query.scopes)]
-        return sorted(
-            (
-                row
-                for row in rows
-                if row.kind == "chat"
-                and row.role != "tool"
-                and not any(id_ == row.session_id and first <= row.id <= last for id_, first, last in spans)
-            ),
-            key=lambda row: row.id,
-        )
-
-    def _transcript(self, found: FoundSession, messages: Sequence[Message]) -> str:
-        matched = {hit.message_id for hit in found.matches}
-        matched |= {item.message_id for item in found.window if item.is_anchor}
-        lines = []
-        for row in messages:
-            who = " ".join(row.sender.name.split()) if row.sender else "Person"
-            at = row.created_at.astimezone(self._zone)
-            head = f"({wall_time(at)}) {'Assistant' if row.role == 'assistant' else who}: "
-            lines.append(head + row.text)
-        places = [number for number, row in enumerate(messages) if row.id in matched]
-        title = f"Title: {' '.join(found.session.title.split())}\n\n" if found.session.title else ""
-        return title + part_around(lines, places, TRANSCRIPT_CHARS - len(title))
-
-
 def part_around(lines: Sequence[str], matched: Sequence[int], limit_chars: int) -> str:
     """The lines, or about `limit_chars` of them, a quarter of it before the first of the `matched`; marks show cuts."""
     whole = "\n".join(lines)
@@ -304,14 +270,7 @@ def part_around(lines: Sequence[str], matched: Sequence[int], limit_chars: int) 
     return (EARLIER if start > 0 else "") + whole[start:end] + (LATER if end < len(whole) else "")
 
 
-def _request(name: str, text: str, asked: str, length_chars: int) -> Request:
+def _wish(asked: str, length_chars: int) -> str:
     asked = neutralise(" ".join(asked[:QUESTION_CHARS].split()))
     wish = f"What they look for: {asked}" if asked else "They look for nothing in particular: tell what it was about."
-    wish += f"\n\nSummarise the conversation above, in at most {length_chars:,} characters."
-    return Request(
-        system=({"type": "text", "text": _SUMMARY_ORDER},),
-        messages=({"role": "user", "content": [{"type": "text", "text": part} for part in (fence(text), wish)]},),
-        model=name,
-        max_tokens=SUMMARY_TOKENS,
-        kind="summary",
-    )
+    return f"{wish}\n\nSummarise the conversation above, in at most {length_chars:,} characters."

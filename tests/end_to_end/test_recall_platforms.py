@@ -99,7 +99,7 @@ async def test_on_discord(home: Path) -> None:
             assert "Mneme: A heron told me so." in around["content"]
             call = await api.slash(channel, ana, "recall", query="ferry", summary="true", **{"from": "me"})
             (summed,) = await api.wait_for(lambda: api.answers(call))
-            assert summed["content"].startswith("*Summaries need a model")
+            assert summed["content"].startswith("*No summary could be made: Set ")
 
 
 def _room(chat_id: object, platform: str = "telegram") -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import ModelError
 from core.ports import Model
-from core.search.expansion import NO_EXPANSION, NOT_EXPANDED, ExpandedRecall
+from core.search.expansion import NO_MODEL, NOT_EXPANDED, ExpandedRecall
 from core.search.recall import Recall
 from core.store.query import SearchQuery, SearchResults
 from core.store.sessions import Transcripts
@@ -128,10 +128,10 @@ async def test_where_expanding_fails_the_question_is_searched_alone(annals: Anna
     ferry, *_ = await annals.session(["the ferry"])
     query = replace(MINE, text="ferry on:telegram")
     for model, note in (
-        (ScriptedModel(ModelError("The model is overloaded.")), NOT_EXPANDED),
-        (ScriptedModel(says("No.")), NOT_EXPANDED),
+        (ScriptedModel(ModelError("The model is overloaded.")), f"{NOT_EXPANDED} The model is overloaded."),
+        (ScriptedModel(says("No.")), f"{NOT_EXPANDED} The model gave no searches."),
         (ScriptedModel(says("[]")), None),
-        (None, NO_EXPANSION),
+        (None, f"{NOT_EXPANDED} {NO_MODEL}"),
     ):
         findings = await _research(database, model).recall(query)
         assert (_sessions(findings), findings.note, findings.query) == ([ferry], note, query.text)

@@ -16,10 +16,9 @@ from core.search.expansion import (
     CALLS_AT_ONCE,
     EARLIER,
     LATER,
-    NO_SUMMARY,
+    NO_MODEL,
     TRANSCRIPT_CHARS,
     ExpandedRecall,
-    Summaries,
     part_around,
 )
 from core.search.recall import Recall
@@ -46,8 +45,14 @@ def annals(database: Database) -> Annals:
 
 
 async def _told(database: Database, model: Model, query: SearchQuery = MINE, limit_s: float = 30.0) -> SearchResults:
-    findings = await Recall(database, SteadyClock()).recall(query)
-    return await Summaries(Transcripts(database), model, "small", ZONE, limit_s).added(findings, query)
+    recall = _expanded(database, model)
+    recall.summaries_s = limit_s
+    return await recall.recall(replace(query, is_summarized=True))
+
+
+def _expanded(database: Database, model: Model | None, name: str = "small") -> ExpandedRecall:
+    clock = SteadyClock()
+    return ExpandedRecall(Recall(database, clock), Transcripts(database), model, name, clock, ZONE.key)
 
 
 async def test_what_the_model_is_sent(annals: Annals, database: Database) -> None:
@@ -125,15 +130,13 @@ async def test_no_text_and_a_refusal_are_no_summary(annals: Annals, database: Da
 
 async def test_without_a_model_the_note_says_what_to_do(annals: Annals, database: Database) -> None:
     await annals.session(["ferry"])
-    recall = ExpandedRecall(
-        Recall(database, SteadyClock()), Transcripts(database), None, "small", SteadyClock(), ZONE.key
-    )
+    recall = _expanded(database, None)
     found = await recall.recall(replace(MINE, is_summarized=True))
-    assert found.note == NO_SUMMARY
+    assert found.note == f"No summary could be made: {NO_MODEL}"
     assert found.sessions[0].summary is None
     nothing = await recall.recall(replace(MINE, text="zeppelin", is_summarized=True))
     assert nothing.note is not None
-    assert NO_SUMMARY not in nothing.note
+    assert NO_MODEL not in nothing.note
 
 
 async def test_only_what_the_query_may_see_is_read(annals: Annals, database: Database) -> None:
@@ -149,7 +152,7 @@ async def test_only_what_the_query_may_see_is_read(annals: Annals, database: Dat
     foreign = ScriptedModel()
     found = await Recall(database, SteadyClock()).recall(MINE)
     other = replace(MINE, scopes=frozenset({BEN}))
-    await Summaries(Transcripts(database), foreign, "small", ZONE).added(found, other)
+    await _expanded(database, foreign)._summarized(found, other, None)
     assert "asked" not in foreign.sent(), "findings of others do not open their transcripts"
 
 
@@ -215,8 +218,7 @@ async def test_with_the_real_client(annals: Annals, database: Database, clock: S
     async with MessagesApi(brain, key="k") as api:
         claude = Claude(api_key="k", base_url=api.url, clock=clock)
         try:
-            findings = await Recall(database, clock).recall(MINE)
-            told = await Summaries(Transcripts(database), claude, "claude-haiku-5-5", ZONE).added(findings, MINE)
+            told = await _expanded(database, claude, "claude-haiku-5-5").recall(replace(MINE, is_summarized=True))
         finally:
             await claude.close()
     assert {found.summary for found in told.sessions} == {"They took it at noon.", None}

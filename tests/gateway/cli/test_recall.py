@@ -86,12 +86,12 @@ def test_without_a_model_what_is_found_is_shown_as_it_stands(home: Path) -> None
     imported(home, LINES)
     out = good(home, "recall", "ferry", "--summary", "--expand")
     assert "eat soup" in out
-    assert "Summaries need a model: set ANTHROPIC_API_KEY" in out
-    assert "Expanding a question needs a model" in out
+    assert "No summary could be made: Set ANTHROPIC_API_KEY" in out
+    assert "The question could not be expanded; it was searched as it stands. Set ANTHROPIC_API_KEY" in out
     stream = good(home, "recall", "-", "--summary", stdin="ferry\nzeppelin\n")
     ferry, zeppelin = (json.loads(line) for line in stream.splitlines())
     assert ferry["sessions"]
-    assert ferry["note"].startswith("Summaries need a model")
+    assert ferry["note"].startswith("No summary could be made")
     assert zeppelin["note"] == "I looked for “zeppelin”.", "there is nothing to summarise"
 
 

@@ -148,13 +148,13 @@ async def test_switches_stand_before_or_behind_the_words(home: Path) -> None:
         plain = await corridor.say("/recall ferry leaves")
         for line in ("--summary ferry leaves", "ferry leaves —summary", "–SUMMARY ferry leaves --summary"):
             reply = await corridor.say(f"/recall {line}")
-            assert "need a model" in reply.text, line
+            assert "needs a model" in reply.text, line
             assert plain.text.splitlines()[0].partition(" ·")[0] in reply.text
             assert button(reply.answer, "More").command.arguments == "--summary page:2 ferry leaves"
         both = await corridor.say("/recall --expand ferry leaves --summary")
         assert button(both.answer, "More").command.arguments == "--expand --summary page:2 ferry leaves"
         for line in ('"--summary" ferry', "ferry --summary leaves", "ferry--summary"):
-            assert "need a model" not in (await corridor.say(f"/recall {line}")).text, line
+            assert "needs a model" not in (await corridor.say(f"/recall {line}")).text, line
 
 
 async def test_the_terminal_shows_a_table(home: Path) -> None:
