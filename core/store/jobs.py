@@ -8,7 +8,7 @@ from datetime import datetime
 from core.dates.schedule import Schedule
 from core.errors import Refused
 from core.store import rows
-from core.store.engine import Connection, Row
+from core.store.engine import Connection, Row, Values
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
@@ -47,6 +47,35 @@ FROM jobs
 JOIN addresses ON addresses.id = jobs.address_id
 JOIN scopes ON scopes.id = jobs.scope_id
 """
+JOB = f"{JOBS} WHERE jobs.id = :id"
+VISIBLE_JOB = f"{JOB} AND {visible('jobs.scope_id')}"
+OF_ORIGIN = f"{JOBS} WHERE jobs.origin = :origin AND scopes.key = :scope"
+OF_SCOPES = f"""
+{JOBS} WHERE jobs.ended_at IS NULL AND {visible("jobs.scope_id")} ORDER BY jobs.next_at NULLS LAST, jobs.id
+"""
+ACTIVE = f"{JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL ORDER BY jobs.id"
+INSERT = """
+INSERT INTO jobs (scope_id, address_id, account, origin, text, is_prompt, zone, cron, every_s,
+    start_at, at, created_at, next_at, paused_at, ended_at)
+VALUES (:scope, :address, :account, :origin, :text, :is_prompt, :zone, :cron, :every_s,
+    :start_at, :at, :created_at, :next_at, :paused_at, :ended_at)
+RETURNING id
+"""
+PAUSE = "UPDATE jobs SET paused_at = COALESCE(paused_at, :at) WHERE id = :id AND ended_at IS NULL"
+RESUME = "UPDATE jobs SET paused_at = NULL, next_at = :next_at WHERE id = :id AND ended_at IS NULL"
+REMOVE = "UPDATE jobs SET ended_at = :at, next_at = NULL WHERE id = :id AND ended_at IS NULL"
+FINISH = """
+UPDATE jobs SET next_at = :next_at,
+    ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL THEN :now END
+WHERE id = :id AND ended_at IS NULL
+"""
+SCOPE_SPOKEN = """
+SELECT scopes.key FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+WHERE sessions.address_id = :address AND sessions.end_reason IS NOT 'import'
+ORDER BY sessions.ended_at IS NULL DESC, sessions.id DESC LIMIT 1
+"""
+SCOPE_MOVED = "SELECT scope_key AS key FROM rooms WHERE key = :room"
+"""A room that has moved keeps its scope, also before anybody has spoken at its new id."""
 
 
 class Jobs:
@@ -58,79 +87,51 @@ class Jobs:
 
         def work(connection: Connection) -> Job:
             _check(connection, job.target, job.scope)
-            job_id = connection.execute(
-                """
-                INSERT INTO jobs (scope_id, address_id, account, origin, text, is_prompt, zone, cron, every_s,
-                    start_at, at, created_at, next_at, paused_at, ended_at)
-                VALUES (:scope, :address, :account, :origin, :text, :is_prompt, :zone, :cron, :every_s,
-                    :start_at, :at, :created_at, :next_at, :paused_at, :ended_at)
-                RETURNING id
-                """,
-                {
-                    **rows.values_of(job.schedule),
-                    **rows.values_of(job),
-                    "scope": rows.ensure_scope(connection, job.scope),
-                    "address": rows.ensure_address(connection, job.target),
-                },
-            ).fetchall()[0]["id"]
-            return _job(connection.execute(f"{JOBS} WHERE jobs.id = :id", {"id": job_id}).fetchone())
+            values = {
+                **rows.values_of(job.schedule),
+                **rows.values_of(job),
+                "scope": rows.ensure_scope(connection, job.scope),
+                "address": rows.ensure_address(connection, job.target),
+            }
+            job_id = rows.insert(connection, INSERT, values)
+            return _job(connection.execute(JOB, {"id": job_id}).fetchone())
 
         return await self._database.write(work)
 
     async def of_origin(self, origin: str, scope: Scope) -> Job | None:
         """What a request has made already, ended or not."""
-        row = await self._database.fetch_one(
-            f"{JOBS} WHERE jobs.origin = :origin AND scopes.key = :scope",
-            {"origin": origin, "scope": scope},
-        )
-        return _job(row) if row is not None else None
+        return await self._one(OF_ORIGIN, {"origin": origin, "scope": scope})
 
     async def of(self, scopes: frozenset[Scope]) -> list[Job]:
         """Jobs of these scopes that have not ended, by next time."""
-        found = await self._database.fetch_all(
-            f"{JOBS} WHERE jobs.ended_at IS NULL AND {visible('jobs.scope_id')}"
-            " ORDER BY jobs.next_at NULLS LAST, jobs.id",
-            {"scopes": scope_parameter(scopes)},
-        )
-        return list(map(_job, found))
+        return list(map(_job, await self._database.fetch_all(OF_SCOPES, {"scopes": scope_parameter(scopes)})))
 
     async def find(self, job_id: int, scopes: frozenset[Scope]) -> Job | None:
         """A job by id, ended or not; None when it is not of these scopes."""
-        row = await self._database.fetch_one(
-            f"{JOBS} WHERE jobs.id = :id AND {visible('jobs.scope_id')}",
-            {"id": rows.bounded(job_id), "scopes": scope_parameter(scopes)},
-        )
-        return _job(row) if row is not None else None
+        return await self._one(VISIBLE_JOB, {"id": rows.bounded(job_id), "scopes": scope_parameter(scopes)})
 
     async def get(self, job_id: int) -> Job | None:
         """A job by id, of any scope, ended or not: to run it and to deliver its result, never to show it."""
-        row = await self._database.fetch_one(f"{JOBS} WHERE jobs.id = :id", {"id": rows.bounded(job_id)})
-        return _job(row) if row is not None else None
+        return await self._one(JOB, {"id": job_id})
+
+    async def _one(self, statement: str, values: Values) -> Job | None:
+        row = await self._database.fetch_one(statement, values)
+        return None if row is None else _job(row)
 
     async def active(self) -> list[Job]:
         """All jobs of all scopes that are neither paused nor ended, for the scheduler."""
-        statement = f"{JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL ORDER BY jobs.id"
-        return list(map(_job, await self._database.fetch_all(statement)))
+        return list(map(_job, await self._database.fetch_all(ACTIVE)))
 
     async def pause(self, job_id: int, at: datetime) -> None:
-        await self._database.execute(
-            "UPDATE jobs SET paused_at = COALESCE(paused_at, :at) WHERE id = :id AND ended_at IS NULL",
-            {"id": job_id, "at": at},
-        )
+        await self._database.execute(PAUSE, {"id": job_id, "at": at})
 
     async def resume(self, job_id: int, next_at: datetime | None) -> None:
         """Lets a paused job go on, next due at `next_at`. One that has ended stays so."""
-        await self._database.execute(
-            "UPDATE jobs SET paused_at = NULL, next_at = :next_at WHERE id = :id AND ended_at IS NULL",
-            {"id": job_id, "next_at": next_at},
-        )
+        await self._database.execute(RESUME, {"id": job_id, "next_at": next_at})
 
     async def remove(self, job_id: int, at: datetime) -> None:
         """Ends a job; its row stays as history."""
-        await self._database.execute(
-            "UPDATE jobs SET ended_at = :at, next_at = NULL WHERE id = :id AND ended_at IS NULL",
-            {"id": job_id, "at": at},
-        )
+        await self._database.execute(REMOVE, {"id": job_id, "at": at})
 
     async def check(self, job: Job) -> None:
         """Raises Refused when the scope of a job is not, or no longer, its target's: what is due would be said to
@@ -140,33 +141,14 @@ class Jobs:
     async def finish(self, job_id: int, now: datetime, next_at: datetime | None) -> None:
         """The run was handed over for delivery; the job is next due at `next_at`. A job of one moment has ended then,
         unless there is a next one."""
-        await self._database.execute(
-            """
-            UPDATE jobs SET next_at = :next_at,
-                ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL THEN :now END
-            WHERE id = :id AND ended_at IS NULL
-            """,
-            {"id": job_id, "now": now, "next_at": next_at},
-        )
+        await self._database.execute(FINISH, {"id": job_id, "now": now, "next_at": next_at})
 
 
 def _check(connection: Connection, target: Address, scope: Scope) -> None:
     """The scope of a target is that of its open session, or of the last one. Imported ones say nothing about it: their
     scope was chosen by whoever imported."""
-    row = connection.execute(
-        """
-        SELECT scopes.key FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
-        WHERE sessions.address_id = :address AND sessions.end_reason IS NOT 'import'
-        ORDER BY sessions.ended_at IS NULL DESC, sessions.id DESC LIMIT 1
-        """,
-        {"address": rows.find_address(connection, target)},
-    ).fetchone()
-    if row is None:
-        # A room that has moved keeps its scope, also before anybody has spoken at its new id.
-        row = connection.execute(
-            "SELECT scope_key AS key FROM rooms WHERE key = :room",
-            {"room": Scope.room(target.platform, target.chat_id)},
-        ).fetchone()
+    values = {"address": rows.find_address(connection, target), "room": Scope.room(target.platform, target.chat_id)}
+    row = connection.execute(SCOPE_SPOKEN, values).fetchone() or connection.execute(SCOPE_MOVED, values).fetchone()
     if row is not None:
         actual = str(row["key"])
     elif target.platform in ("cron", "terminal"):
@@ -178,22 +160,19 @@ def _check(connection: Connection, target: Address, scope: Scope) -> None:
 
 
 def _job(row: Row) -> Job:
+    schedule = Schedule(
+        **rows.columns(row, "zone", "cron", "every_s"),
+        start_at=rows.maybe_moment(row["start_at"]),
+        at=rows.maybe_moment(row["at"]),
+    )
     return Job(
-        id=row["id"],
-        schedule=Schedule(
-            zone=row["zone"],
-            cron=row["cron"],
-            every_s=row["every_s"],
-            start_at=rows.maybe_moment(row["start_at"]),
-            at=rows.maybe_moment(row["at"]),
-        ),
-        text=row["text"],
+        **rows.columns(row, "id", "text", "origin"),
+        schedule=schedule,
         target=rows.address_of(row),
         scope=Scope(key=row["scope_key"]),
         created_at=rows.moment(row["created_at"]),
         is_prompt=bool(row["is_prompt"]),
         account=rows.account_of(row["account"]),
-        origin=row["origin"],
         next_at=rows.maybe_moment(row["next_at"]),
         paused_at=rows.maybe_moment(row["paused_at"]),
         ended_at=rows.maybe_moment(row["ended_at"]),
