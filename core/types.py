@@ -7,7 +7,7 @@ Nothing here knows a vendor, a database or a file.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -186,13 +186,7 @@ class Usage:
     cache_write_hour: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            input=self.input + other.input,
-            output=self.output + other.output,
-            cache_read=self.cache_read + other.cache_read,
-            cache_write=self.cache_write + other.cache_write,
-            cache_write_hour=self.cache_write_hour + other.cache_write_hour,
-        )
+        return Usage(**{name: count + getattr(other, name) for name, count in asdict(self).items()})
 
     @property
     def sent(self) -> int:

@@ -44,8 +44,6 @@ class Link:
 
 LIFE = timedelta(minutes=10)
 """Of a code (one of 27 ** 8), and then of each of the two questions."""
-PARTINGS = 10_000
-"""Far more than there can be while one answer is made."""
 OWNERS = (
     "That account is my owner's. Accounts become the owner's only by the settings (`[owner]` in mneme.toml) or, at the "
     "machine, by `mneme approve CODE --owner`; never from a chat."
@@ -166,7 +164,9 @@ class Links:
             if others:
                 people.move_account(connection, account, people.add_person(connection), None)
                 accounts = [named.account for named in (one, *others)]
-                _count_parting(connection, frozenset(Scope.account(it.platform, it.user_id) for it in accounts))
+                scopes = frozenset(Scope.account(it.platform, it.user_id) for it in accounts)
+                values = {"number": epoch.count(connection), "scopes": scope_parameter(scopes)}
+                connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
             return others
 
         others = await self._database.write(work)
@@ -186,13 +186,6 @@ def _refuse_owner(connection: Connection, account: Account) -> None:
 
 def _delete_old(connection: Connection, now: datetime) -> None:
     connection.execute("DELETE FROM links WHERE expires_at <= :now", {"now": now})
-
-
-def _count_parting(connection: Connection, scopes: frozenset[Scope]) -> None:
-    number = epoch.count(connection)
-    values = {"number": number, "scopes": scope_parameter(scopes), "old": number - PARTINGS}
-    connection.execute("DELETE FROM partings WHERE number <= :old", values)
-    connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
 
 
 def _join(connection: Connection, offered: Account, claimed: NamedAccount) -> None:

@@ -101,24 +101,18 @@ def _values(message: Message, address_id: int) -> dict[str, object]:
     text = rows.clean(message.text)
     blocks = None if message.blocks is None else rows.dump_blocks(message.blocks, rows.text_block(text))
     sender = message.sender
-    return {
-        "session_id": message.session_id,
+    values = {
+        **rows.values_of(message),
         "address_id": address_id,
-        "role": message.role,
-        "kind": message.kind,
-        "text": text,
         "blocks": blocks,
         "sent": None if message.sent is None else rows.dump_blocks(message.sent, _usual(text, blocks)),
-        "tools": rows.maybe_clean(message.tools),
-        "tool_name": rows.maybe_clean(message.tool_name),
-        "external_id": rows.maybe_clean(message.external_id),
-        "sender_id": None if sender is None else rows.clean(sender.id),
-        "sender_name": None if sender is None else rows.clean(sender.name),
+        "sender_id": sender and sender.id,
+        "sender_name": sender and sender.name,
         "sender_is_nobody": sender is not None and sender.is_nobody,
-        "origin": message.origin,
         "created_at": timestamp(message.created_at),
         "usage": rows.dump_usage(message.usage),
     }
+    return rows.cleaned(values)
 
 
 def _usual(text: str, blocks: str | None) -> Sequence[Json]:

@@ -164,9 +164,6 @@ def test_the_predicate_is_made_of_constants_only() -> None:
         "sessions.scope_id IN (SELECT id FROM scopes WHERE key IN (SELECT value FROM json_each(:scopes)))"
     )
     assert visible("jobs.scope_id").startswith("jobs.scope_id IN (")
-    for column in ("", "1", "a b", "a.", "scope_id OR 1=1", "a;b"):
-        with pytest.raises(ValueError, match="not a column"):
-            visible(column)
 
 
 def test_the_parameter_is_a_list_of_keys() -> None:

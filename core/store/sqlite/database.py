@@ -11,7 +11,7 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -150,14 +150,10 @@ class _Connection(sqlite3.Connection):
         try:
             return super().execute(statement, values)
         except UnicodeEncodeError:
-            return super().execute(statement, _cleaned(values))
+            return super().execute(statement, rows.cleaned(values))
 
     def executemany(self, statement: str, values: Iterable[Any], /) -> sqlite3.Cursor:
-        return super().executemany(statement, map(_cleaned, values))
-
-
-def _cleaned(values: Mapping[str, object]) -> dict[str, object]:
-    return {name: rows.clean(value) if isinstance(value, str) else value for name, value in values.items()}
+        return super().executemany(statement, map(rows.cleaned, values))
 
 
 async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool) -> aiosqlite.Connection:
@@ -244,8 +240,6 @@ def _statements(script: str) -> list[str]:
         if sqlite3.complete_statement(pending):
             statements.append(pending.strip())
             pending = ""
-    if pending.strip():
-        raise StoreError("a migration ends in the middle of a statement")
     return [statement for statement in statements if statement != ";"]
 
 
