@@ -55,6 +55,11 @@ class OptionForm:
             raise ConfigError("its options are no dataclass")
         self.fields = {} if options is None else {field.name: field for field in dataclasses.fields(options)}
         self._kinds: dict[str, type[Any]] = {} if options is None else get_type_hints(options)
+        self.required = [
+            name
+            for name, field in self.fields.items()
+            if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        ]
         for name in self.fields:
             if self._kinds[name] not in _KINDS or name in RESERVED:
                 raise ConfigError(f"its option {name} is reserved, or neither str, int, float, bool nor Secret")
@@ -62,13 +67,6 @@ class OptionForm:
     def question(self, name: str) -> str:
         about = str(self.fields[name].metadata.get("help", "")).rstrip(".")
         return f"{name}: {about + ', ' if about else ''}{_KINDS[self._kinds[name]][0]}"
-
-    def default(self, name: str) -> str | None:
-        """As it would be written; None when the option must be given."""
-        default = self.fields[name].default
-        if default is dataclasses.MISSING or isinstance(default, Secret):
-            return None if default is dataclasses.MISSING else ""
-        return str(default).lower() if isinstance(default, bool) else str(default)
 
     def read(self, name: str, given: object) -> str | int | float | bool:
         """The value for mneme.toml, of what a person wrote or what stands there. Raises ConfigError with what to write
@@ -89,12 +87,9 @@ class OptionForm:
     def filled(self, table: Mapping[str, Any], variables: Mapping[str, str]) -> Any:
         """Options from a table of mneme.toml, secrets from `variables`. Raises ConfigError with all that is wrong."""
         wrong = [f"{name} is not one of its options" for name in table if name not in self.fields]
+        wrong += [f"{name} is missing" for name in self.required if name not in table]
         values: dict[str, Any] = {}
-        for name, field in self.fields.items():
-            if name not in table:
-                if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-                    wrong.append(f"{name} is missing")
-                continue
+        for name in (name for name in self.fields if name in table):
             try:
                 value = self.read(name, table[name])
             except ConfigError as error:

@@ -52,8 +52,8 @@ class MemoryProvider(ABC):
     mode: Mode = "hybrid"
     """Set from the settings before `initialize`."""
     options: ClassVar[type[Any] | None] = None
-    """A frozen dataclass of str, int, float, bool and `Secret`; `mneme memory setup NAME` asks for its fields, whose
-    metadata may have a ``help``."""
+    """A frozen dataclass of str, int, float, bool and `Secret`; `mneme memory setup NAME` asks for those without
+    a default; the metadata of a field may have a ``help``."""
     is_searching: bool = True
     """Whether `prefetch` searches for the text, so that small talk can be skipped."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
@@ -92,7 +93,9 @@ def _setup(
     name: Annotated[str, typer.Argument(help="The provider, as `mneme memory providers` lists it.")],
     options: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option, instead of being asked for it; repeatable."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="An option, instead of being asked for it, or to change it; repeatable."
+        ),
     ] = None,
     mode: Annotated[
         Mode | None,
@@ -100,7 +103,7 @@ def _setup(
     ] = None,
     is_off: Annotated[bool, typer.Option("--off", help="Switch it off; its options stay.")] = False,
 ) -> None:
-    """Switch a memory service on: asks for its options and writes them to mneme.toml."""
+    """Switch a memory service on: asks for the options that it needs and writes them to mneme.toml."""
     with leaving():
         settings = Settings.load()
         table = ("memory", "providers", name)
@@ -111,8 +114,8 @@ def _setup(
             say(f"The memory {name} is off, from the next start on. What it was told stays with it.")
             return
         form = Plugins(settings.home).form(name)
-        values = _answers(form, dict(_pair(option) for option in options or ()), settings, name)
         present = settings.memory.providers.get(name, ProviderOptions())
+        values = _answers(form, dict(_pair(option) for option in options or ()), present.model_extra or {})
         _keep(settings, table, {"enabled": True, "mode": mode or present.mode, **values})
         _, wrong = chosen(Settings.load())
         if name in wrong:
@@ -126,36 +129,21 @@ def _setup(
             tell(warning)
 
 
-def _answers(form: OptionForm, given: dict[str, str], settings: Settings, name: str) -> dict[str, Value]:
-    """The options as given, else as they stand, else as a person at the terminal says; all are checked."""
-    for key in given:
-        if key in RESERVED:
-            raise ConfigError(f"{key} has an option of its own: see mneme memory setup --help.")
-        form.read(key, given[key])
-    table = settings.memory.providers.get(name)
-    known = {} if table is None else dict(table.model_extra or {})
-    values: dict[str, Value] = {}
-    missing = []
-    for key in form.fields:
-        default = str(known[key]) if key in known else form.default(key)
-        if key in given:
-            values[key] = form.read(key, given[key])
-        elif sys.stdin.isatty() and not given:
-            values[key] = _asked(form, key, default)
-        elif default is None:
-            missing.append(form.question(key))
-        elif key in known:
-            values[key] = known[key]
-    if missing:
-        raise ConfigError("Give what is missing with --set KEY=VALUE:\n" + "\n".join(missing))
-    return values
+def _answers(form: OptionForm, given: dict[str, str], known: Mapping[str, object]) -> dict[str, Value]:
+    """The options as given, and what else must be known as a person at the terminal says."""
+    if wrong := next((key for key in given if key in RESERVED), None):
+        raise ConfigError(f"{wrong} has an option of its own: see mneme memory setup --help.")
+    values = {key: form.read(key, written) for key, written in given.items()}
+    missing = [key for key in form.required if key not in values and key not in known]
+    if missing and not sys.stdin.isatty():
+        raise ConfigError("Give what is missing with --set KEY=VALUE:\n" + "\n".join(map(form.question, missing)))
+    return values | {key: _asked(form, key) for key in missing}
 
 
-def _asked(form: OptionForm, key: str, default: str | None) -> Value:
+def _asked(form: OptionForm, key: str) -> Value:
     while True:
-        written = typer.prompt(form.question(key), default=default, show_default=bool(default))
         try:
-            return form.read(key, str(written))
+            return form.read(key, typer.prompt(form.question(key)))
         except ConfigError as error:
             tell(str(error))
 

@@ -20,11 +20,11 @@ class Options:
     is_brief: bool = False
 
 
-def test_it_asks_in_words_and_knows_the_defaults() -> None:
+def test_it_asks_in_words_and_knows_what_it_needs() -> None:
     form = OptionForm(Options)
     assert form.question("url") == "url: where it listens, a text"
     assert form.question("is_brief") == "is_brief: true or false"
-    assert [form.default(name) for name in form.fields] == [None, None, "3", "0.5", "false"]
+    assert form.required == ["url", "key"]
     assert list(OptionForm(None).fields) == []
     assert OptionForm(None).filled({}, {}) is None
 
