@@ -38,8 +38,6 @@ DOUBTED = 0.5
 """The part of its trust that a fact called wrong keeps."""
 SURE = 0.95
 """The trust in a fact that a person has corrected."""
-LAST = (1 << 63) - 1
-"""The largest id."""
 _NOBODY = Author()
 _SHORTEST: Mapping[Grain, timedelta] = {
     "day": timedelta(hours=20),
@@ -127,11 +125,10 @@ _MOMENTS = ("last_at", "valid_from", "valid_to", "closed_at", "created_at")
 _STATE = (*_PLAIN[:-1], *_MOMENTS[:-1], "folded", "is_pinned")
 """What is stored of a fact before and after a change, for undo."""
 
+_VISIBLE = f"SELECT {COLUMNS} FROM facts WHERE {visible('facts.scope_id')}"
 _PAGE = f"""
-SELECT {COLUMNS} FROM facts WHERE {visible("facts.scope_id")}
-ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit OFFSET :offset
+{_VISIBLE} ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit OFFSET :offset
 """
-_VISIBLE = f"SELECT {COLUMNS} FROM facts WHERE id = :id AND {visible('facts.scope_id')}"
 _VISIBLE_CHANGES = f"""
 SELECT fact_changes.*, scopes.key AS scope_key FROM fact_changes JOIN scopes ON scopes.id = fact_changes.scope_id
 WHERE {visible("fact_changes.scope_id")}
@@ -152,38 +149,30 @@ INSERT INTO fact_changes (scope_id, fact_id, action, before, after, reason, at, 
 SELECT scope_id, id, :action, :before, :after, :reason, :at, :account, :message_id FROM facts WHERE id = :fact_id
 """
 
+_SAME_PERSON = f"SELECT {COLUMNS} FROM facts WHERE scope_id = :scope_id AND account = :account"
 _FROM_SAME_MESSAGE = f"""
-SELECT {COLUMNS} FROM facts
-WHERE message_id = :message_id AND scope_id = :scope_id AND account = :account
+{_SAME_PERSON} AND message_id = :message_id
     AND (folded = :folded OR (attribute = :attribute AND value = :value AND value <> ''))
 ORDER BY folded = :folded DESC, id LIMIT 1
 """
 """What was learned from the same message, in these words or with this value, open or closed."""
-
 _SAID_BEFORE = f"""
-SELECT {COLUMNS} FROM facts
-WHERE scope_id = :scope_id AND account = :account AND closed_at IS NULL AND folded = :folded
+{_SAME_PERSON} AND closed_at IS NULL AND folded = :folded
 UNION ALL
-SELECT {COLUMNS} FROM facts
-WHERE scope_id = :scope_id AND account = :account AND closed_at IS NULL AND attribute = :attribute
+{_SAME_PERSON} AND closed_at IS NULL AND attribute = :attribute
     AND :attribute LIKE '%|birthday' AND value LIKE :value || '._%'
 LIMIT 1
 """
-"""The open fact in which the same person said the same, or the same birthday with its year."""
-
+"""The open fact in which the same was said, or the same birthday with its year."""
 _OTHER_VALUES = f"""
-SELECT {COLUMNS} FROM facts
-WHERE scope_id = :scope_id AND attribute = :attribute AND account = :account AND value <> :value
-    AND (closed_at IS NULL OR valid_to IS NOT NULL)
+{_SAME_PERSON} AND attribute = :attribute AND value <> :value AND (closed_at IS NULL OR valid_to IS NOT NULL)
 """
-"""Other values of the attribute by the same person, open or over."""
-
+"""Other values of the attribute, open or over."""
 _OTHER_WORDS = f"""
-SELECT {COLUMNS} FROM facts
-WHERE scope_id = :scope_id AND account = :account AND closed_at IS NULL AND attribute = :attribute AND value = :value
-    AND value <> '' AND (valid_from IS NULL OR :valid_from IS NULL OR valid_from = :valid_from)
+{_SAME_PERSON} AND closed_at IS NULL AND attribute = :attribute AND value = :value AND value <> ''
+    AND (valid_from IS NULL OR :valid_from IS NULL OR valid_from = :valid_from)
 """
-"""The open facts in which the same person said the same in other words."""
+"""The open facts in which the same was said in other words."""
 
 
 def fact_of(row: Row) -> Fact:
@@ -207,7 +196,7 @@ def folded(content: str) -> str:
 
 def insert(connection: Connection, fact: Fact, scope_id: int) -> int:
     """Writes a new fact with its names and index terms; returns its id."""
-    fact_id = int(connection.execute(_INSERT, _values(fact) | {"scope_id": scope_id}).fetchall()[0]["id"])
+    fact_id = rows.insert(connection, _INSERT, _values(fact) | {"scope_id": scope_id})
     index_fact(connection, fact_id)
     keep_names(connection, fact_id, scope_id, fact.entities)
     return fact_id
@@ -239,12 +228,12 @@ class Facts:
 
     async def history(self, fact_id: int, scopes: Scopes) -> list[FactChange]:
         """The changes of a fact, oldest first."""
-        return await self._changes("fact_changes.fact_id = :id ORDER BY fact_changes.id", scopes, fact_id, -1)
+        return await self._changes("fact_id = :id ORDER BY fact_changes.id", scopes, fact_id, -1)
 
     async def changes(self, scopes: Scopes, limit: int = 20, until: int | None = None) -> list[FactChange]:
         """The latest changes of all facts up to the change `until`, newest first."""
-        last = LAST if until is None else until
-        return await self._changes("fact_changes.id <= :id ORDER BY fact_changes.id DESC", scopes, last, max(0, limit))
+        condition = "(:id IS NULL OR fact_changes.id <= :id) ORDER BY fact_changes.id DESC"
+        return await self._changes(condition, scopes, until, max(0, limit))
 
     async def feedback(self, fact_id: int, scopes: Scopes, is_right: bool, by: Author = _NOBODY) -> Fact | None:
         """Raises or lowers the trust in a fact; None: there is none in these scopes."""
@@ -364,8 +353,8 @@ class Facts:
             # Without the words of the fact, which would outlive it in another's history.
             self._update(connection, rival, closed, "close", by, f"fact {fact.id}")
 
-    async def _changes(self, condition: str, scopes: Scopes, fact_id: int, limit: int) -> list[FactChange]:
-        values = {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes), "limit": rows.bounded(limit)}
+    async def _changes(self, condition: str, scopes: Scopes, id: int | None, limit: int) -> list[FactChange]:
+        values = {"id": id, "scopes": scope_parameter(scopes), "limit": limit}
         found = await self._database.fetch_all(f"{_VISIBLE_CHANGES} AND {condition} LIMIT :limit", values)
         return [_change_of(row) for row in found]
 
@@ -416,18 +405,9 @@ class Facts:
         reason: str = "",
         at: datetime | None = None,
     ) -> None:
-        before, after = (None if state is None else json.dumps(state, ensure_ascii=False) for state in states)
-        values = {
-            "fact_id": fact.id,
-            "action": action,
-            "before": before,
-            "after": after,
-            "reason": rows.clean(reason),
-            "at": rows.timestamp(at or self._clock.now()),
-            "account": rows.account_key(by.account),
-            "message_id": by.message_id,
-        }
-        connection.execute(_LOG, values)
+        before, after = (None if state is None else rows.dump(state) for state in states)
+        values = {"fact_id": fact.id, "action": action, "before": before, "after": after, "reason": reason}
+        connection.execute(_LOG, values | by.source | {"at": at or self._clock.now()})
 
 
 _IS_TAKEN = """
@@ -438,15 +418,13 @@ WHERE facts.scope_id = own.scope_id AND facts.account = own.account AND facts.fo
 
 
 def _values(fact: Fact) -> dict[str, Any]:
-    given = {name: getattr(fact, name) for name in _PLAIN}
-    values = {name: rows.clean(value) if isinstance(value, str) else value for name, value in given.items()}
+    """With its moments as numbers, as they are kept in the history."""
     return {
-        **values,
+        **rows.values_of(fact),
         **{name: rows.maybe_timestamp(getattr(fact, name)) for name in _MOMENTS},
         "last_at": rows.timestamp(fact.said_at),
-        "folded": folded(values["content"]),
+        "folded": folded(rows.clean(fact.content)),
         "account": rows.account_key(fact.account) or "",
-        "is_pinned": int(fact.is_pinned),
     }
 
 
@@ -457,7 +435,7 @@ def _state(fact: Fact) -> dict[str, Any]:
 
 def _find(connection: Connection, fact_id: int, scopes: Scopes) -> Fact | None:
     values = {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes)}
-    row = connection.execute(_VISIBLE, values).fetchone()
+    row = connection.execute(f"{_VISIBLE} AND id = :id", values).fetchone()
     return None if row is None else fact_of(row)
 
 
