@@ -41,6 +41,11 @@ Target = Literal["memory", "user"]
 _TARGETS: tuple[Target, ...] = ("memory", "user")
 InTarget = Annotated[Target | None, typer.Option("--target", help="memory: what I learned; user: who you are.")]
 Anyway = Annotated[bool, typer.Option("--anyway", help="Keep it although it looks like a secret or the like.")]
+_EDITS = {
+    "add": "Add a note.",
+    "replace": 'Replace a note: a part of it that no other note has, then the new text; or "likes tea => likes mate".',
+    "remove": "Remove a note: a part of it that no other note has.",
+}
 _ACTIONS = {
     "undo": "Take back the last change of a note, or one by its number; a fact's by f3 or c7.",
     "why": "Tell where a note or a fact (f3) comes from.",
@@ -61,9 +66,8 @@ _ACTIONS = {
 def add_memory(app: typer.Typer) -> None:
     memory = typer.Typer(cls=Group, help="What is noted and known for good, and what became of it.")
     memory.command("list")(_list)
-    memory.command("add")(_add)
-    memory.command("replace")(_replace)
-    memory.command("remove")(_remove)
+    for action, help_text in _EDITS.items():
+        memory.command(action, help=help_text)(_editing(action))
     memory.command("history")(_history)
     for action, help_text in _ACTIONS.items():
         memory.command(action, help=help_text)(_same_as_chat(action))
@@ -94,6 +98,17 @@ def _same_as_chat(action: str) -> Callable[..., None]:
     return run
 
 
+def _editing(action: str) -> Callable[..., None]:
+    def run(words: Words = None, target: InTarget = None, scope: InScope = None, anyway: Anyway = False) -> None:
+        text = joined(words)
+        if action == "replace" and words and "=>" not in text:
+            text = f"{words[0]} => {joined(words[1:])}"
+        said = [action, *([ANYWAY] if anyway else []), *([f"{target}:"] if target else []), text]
+        chat(notes_of, Command(name="memory", arguments=" ".join(said)), scope, is_writing=True)
+
+    return run
+
+
 def _list(target: InTarget = None, scope: InScope = None, as_json: AsJson = False) -> None:
     """List the notes."""
     targets = _TARGETS if target is None else (target,)
@@ -105,43 +120,6 @@ def _list(target: InTarget = None, scope: InScope = None, as_json: AsJson = Fals
         return Answer(text=await notes_of(services).list(context, targets))
 
     print_json(objects, scope) if as_json else answer_with(listed, scope)
-
-
-def _add(
-    text: Annotated[list[str], typer.Argument(help="The note.")],
-    target: InTarget = None,
-    scope: InScope = None,
-    anyway: Anyway = False,
-) -> None:
-    """Add a note."""
-    _edit("add", joined(text), target, scope, anyway=anyway)
-
-
-def _replace(
-    old: Annotated[str, typer.Argument(help="A part of the note that no other note has.")],
-    text: Annotated[list[str] | None, typer.Argument(help="What to note instead.")] = None,
-    target: InTarget = None,
-    scope: InScope = None,
-    anyway: Anyway = False,
-) -> None:
-    """Replace a note; also in a chat's words: "likes tea => likes mate"."""
-    if text is None and "=>" not in old:
-        raise typer.BadParameter("say what to note instead", param_hint="TEXT")
-    _edit("replace", old if text is None else f"{old} => {joined(text)}", target, scope, anyway=anyway)
-
-
-def _remove(
-    part: Annotated[list[str], typer.Argument(help="A part of the note that no other note has.")],
-    target: InTarget = None,
-    scope: InScope = None,
-) -> None:
-    """Remove a note."""
-    _edit("remove", joined(part), target, scope)
-
-
-def _edit(action: str, text: str, target: Target | None, scope: str | None, *, anyway: bool = False) -> None:
-    words = [action, *([ANYWAY] if anyway else []), *([f"{target}:"] if target else []), text]
-    chat(notes_of, Command(name="memory", arguments=" ".join(words)), scope, is_writing=True)
 
 
 def _history(
