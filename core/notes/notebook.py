@@ -159,18 +159,6 @@ class Notebook:
 
         return await asyncio.to_thread(look)
 
-    async def add(
-        self, scope: Scope, scopes: frozenset[Scope], target: str, content: str, author: Author | None = None
-    ) -> str:
-        """As `apply`."""
-        return await self.apply(scope, scopes, target, [Operation(action="add", content=content)], author)
-
-    async def remove(
-        self, scope: Scope, scopes: frozenset[Scope], target: str, old_text: str, author: Author | None = None
-    ) -> str:
-        """As `apply`, of the one entry that contains `old_text`."""
-        return await self.apply(scope, scopes, target, [Operation(action="remove", old_text=old_text)], author)
-
     async def apply(
         self,
         scope: Scope,

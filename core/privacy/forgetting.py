@@ -30,6 +30,7 @@ from core.privacy.quoting import Quoting
 from core.search import filters
 from core.store import epoch
 from core.store.erasure import ErasureList, ErasureRequest, Erasures
+from core.store.notes import Operation
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.store.sqlite.erase_bytes import ByteErasure
@@ -218,8 +219,9 @@ class Forgetting:
         left: list[str | None] = []
         stuck: list[str] = []
         for scope, target, entry in notes:
+            removal = [Operation(action="remove", old_text=entry)]
             try:
-                await self._notebook.remove(scope, frozenset({scope}), target, entry)
+                await self._notebook.apply(scope, frozenset({scope}), target, removal)
             except OSError:
                 stuck.append(FILES[target])
         found.notes.update(entry for _, _, entry in notes)

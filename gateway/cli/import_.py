@@ -16,7 +16,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from core.errors import Refused
 from core.store.archive import ImportReport
-from core.store.notes import Author
+from core.store.notes import Author, Operation
 from core.types import Scope
 from gateway import texts
 from gateway.cli.runtime import AsJson, InScope, fail, say, say_json, scope_of, visit, zone_of
@@ -124,8 +124,9 @@ async def _take_notes(
     before = len(await services.notebook.pending(scopes))
     for target, entries in found.items():
         for entry in entries:
+            addition = [Operation(action="add", content=entry)]
             try:
-                await services.notebook.add(scope, scopes, target, entry, Author())
+                await services.notebook.apply(scope, scopes, target, addition, Author())
             except Refused as refusal:
                 typer.echo(f"Not taken: {refusal}", err=True)
     if waiting := len(await services.notebook.pending(scopes)) - before:

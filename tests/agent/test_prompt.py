@@ -17,6 +17,7 @@ from core.store.sqlite.database import Database
 from core.types import Address, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.keepsake import evidence_of
+from tests.fixtures.note_edits import add_note
 
 ANA = Scope.account("telegram", "1")
 ANA_TOO = Scope.account("discord", "2")
@@ -55,8 +56,8 @@ def in_order(text: str, *parts: str) -> bool:
 async def test_the_sections_stand_in_their_order(home: Path, prompt: Prompt, notebook: Notebook) -> None:
     (home / "SOUL.md").write_text("You are Otto.\n")
     (home / "AGENTS.md").write_text("Answer in verse.\n")
-    await notebook.add(ANA, frozenset((ANA,)), "memory", "The ferry leaves at noon.")
-    await notebook.add(ANA, frozenset((ANA,)), "user", "Ana prefers tea.")
+    await add_note(notebook, ANA, frozenset((ANA,)), "memory", "The ferry leaves at noon.")
+    await add_note(notebook, ANA, frozenset((ANA,)), "user", "Ana prefers tea.")
     text = await prompt.write(context(), HINT)
     assert in_order(
         text,
@@ -93,8 +94,8 @@ async def test_notes_of_all_accounts_of_the_person_are_shown_and_of_nobody_else(
 ) -> None:
     both = frozenset((ANA, ANA_TOO))
     ben = Scope.account("telegram", "3")
-    await notebook.add(ANA_TOO, both, "memory", "noted on Discord")
-    await notebook.add(ben, frozenset((ben,)), "memory", "Ben's secret")
+    await add_note(notebook, ANA_TOO, both, "memory", "noted on Discord")
+    await add_note(notebook, ben, frozenset((ben,)), "memory", "Ben's secret")
     text = await prompt.write(context(scopes=both), HINT)
     assert "- noted on Discord" in text
     assert "secret" not in text

@@ -18,6 +18,7 @@ from core.types import Scope
 from tests.fixtures.keepsake import evidence_of, facts_memory
 from tests.fixtures.lifetime import RunningClock
 from tests.fixtures.memory_service import KEY, memory_service
+from tests.fixtures.note_edits import add_note
 from tests.fixtures.provider_contract import SAID, ProviderContract, ServiceContract, Subject
 from tests.fixtures.remembrance import Remembrance, provider
 
@@ -50,7 +51,7 @@ class _Notes(Subject):
         return NotesProvider(self.notebook, evidence_of(database))
 
     async def keep(self, one: Remembrance, scope: Scope) -> None:
-        await self.notebook.add(scope, frozenset({scope}), "user", SAID)
+        await add_note(self.notebook, scope, frozenset({scope}), "user", SAID)
 
     async def found(self, one: Remembrance, *scopes: Scope) -> Sequence[str]:
         block = await one.memory.system_prompt_block(await one.context(*scopes))

@@ -14,6 +14,7 @@ from core.store.notes import Notes
 from core.store.sqlite.database import Database
 from core.types import Scope
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.note_edits import add_note
 from tests.fixtures.samples import replacing
 
 ANA = Scope.account("telegram", "1")
@@ -35,7 +36,7 @@ async def logged(notebook: Notebook) -> list[tuple[str, str | None, str | None]]
 
 
 async def test_edits_by_hand_are_logged_as_nobodys(notebook: Notebook, home: Path) -> None:
-    await notebook.add(ANA, HERS, "memory", "lives in Lisbon")
+    await add_note(notebook, ANA, HERS, "memory", "lives in Lisbon")
     page(home).write_text("lives in Porto\n")
     assert await logged(notebook) == [("add", None, "lives in Lisbon"), ("edited", "lives in Lisbon", "lives in Porto")]
     page(home).write_text("lives in Porto\n§\nlikes tea\n§\nlikes cake\n")
@@ -50,7 +51,7 @@ async def test_edits_by_hand_are_logged_as_nobodys(notebook: Notebook, home: Pat
 
 
 async def test_an_edit_is_logged_before_the_change_that_follows_it(notebook: Notebook, home: Path) -> None:
-    await notebook.add(ANA, HERS, "memory", "one")
+    await add_note(notebook, ANA, HERS, "memory", "one")
     page(home).write_text("two\n")
     await notebook.apply(ANA, HERS, "memory", [replacing("two", "three")])
     assert (await logged(notebook))[1:] == [("edited", "one", "two"), ("replace", "two", "three")]
@@ -59,8 +60,8 @@ async def test_an_edit_is_logged_before_the_change_that_follows_it(notebook: Not
 
 
 async def test_an_order_of_entries_is_no_change(notebook: Notebook, home: Path) -> None:
-    await notebook.add(ANA, HERS, "memory", "one")
-    await notebook.add(ANA, HERS, "memory", "two")
+    await add_note(notebook, ANA, HERS, "memory", "one")
+    await add_note(notebook, ANA, HERS, "memory", "two")
     page(home).write_text("§\ntwo\n§\none\n§\none\n§")
     assert len(await logged(notebook)) == 2
     assert await notebook.entries(HERS, "memory") == ["two", "one"]
@@ -77,11 +78,11 @@ async def test_an_order_of_entries_is_no_change(notebook: Notebook, home: Path) 
 async def test_a_file_that_is_no_notes_is_reported_and_left(
     notebook: Notebook, home: Path, content: bytes, reason: str
 ) -> None:
-    await notebook.add(ANA, HERS, "memory", "one")
+    await add_note(notebook, ANA, HERS, "memory", "one")
     page(home).write_bytes(content)
     assert await notebook.entries(HERS, "memory") == []
     with pytest.raises(Refused, match="cannot be read") as refusal:
-        await notebook.add(ANA, HERS, "memory", "two")
+        await add_note(notebook, ANA, HERS, "memory", "two")
     assert reason in str(refusal.value)
     assert await notebook.troubles(HERS) == [str(refusal.value)]
     assert page(home).read_bytes() == content
@@ -93,22 +94,22 @@ async def test_a_file_that_is_no_notes_is_reported_and_left(
 
 async def test_the_notes_of_another_account_go_on_and_the_reply_reports(notebook: Notebook, home: Path) -> None:
     both = frozenset((ANA, ANA_TOO))
-    await notebook.add(ANA, HERS, "memory", "one")
+    await add_note(notebook, ANA, HERS, "memory", "one")
     page(home).write_bytes(b"\xff\xfe")
-    said = await notebook.add(ANA_TOO, both, "memory", "two")
+    said = await add_note(notebook, ANA_TOO, both, "memory", "two")
     assert "Noted: “two”." in said
     assert "memories/account%3Atelegram%3A1/MEMORY.md cannot be read" in said
     assert await notebook.entries(both, "memory") == ["two"]
 
 
 async def test_a_separator_may_have_blanks_around_it_and_lines_any_end(notebook: Notebook, home: Path) -> None:
-    await notebook.add(ANA, HERS, "memory", "one")
+    await add_note(notebook, ANA, HERS, "memory", "one")
     page(home).write_bytes("one\n § \ntwo\r\n\t§\r\nthree\r§\rfour § five\n".encode())
     assert await notebook.entries(HERS, "memory") == ["one", "two", "three", "four § five"]
     for content in ("six\n § \nseven", "six\r§\rseven"):
         with pytest.raises(Refused, match="that is what separates the notes"):
-            await notebook.add(ANA, HERS, "memory", content)
-    await notebook.add(ANA, HERS, "memory", "six\r\r\nseven")
+            await add_note(notebook, ANA, HERS, "memory", content)
+    await add_note(notebook, ANA, HERS, "memory", "six\r\r\nseven")
     before = len(await logged(notebook))
     assert (await notebook.entries(HERS, "memory"))[-1] == "six\n\nseven"
     page(home).touch()
@@ -120,7 +121,7 @@ async def test_a_file_that_is_a_link_to_another_stays_one(notebook: Notebook, ho
     synced.write_text("one\n")
     page(home).parent.mkdir(parents=True)
     page(home).symlink_to(synced)
-    await notebook.add(ANA, HERS, "memory", "two")
+    await add_note(notebook, ANA, HERS, "memory", "two")
     assert page(home).is_symlink()
     assert synced.read_text() == "one\n§\ntwo\n"
 
@@ -134,7 +135,7 @@ async def test_what_is_no_file_is_a_sentence(notebook: Notebook, home: Path, is_
     else:
         page(home).parent.write_text("a file where a folder should be")
     with pytest.raises(Refused, match=r"MEMORY\.md cannot be read \(.+\); nothing is written there"):
-        await notebook.add(ANA, HERS, "memory", "likes tea")
+        await add_note(notebook, ANA, HERS, "memory", "likes tea")
     assert await notebook.entries(HERS, "memory") == []
     assert "MEMORY.md cannot be read" in (await notebook.troubles(HERS))[0]
 
@@ -142,7 +143,7 @@ async def test_what_is_no_file_is_a_sentence(notebook: Notebook, home: Path, is_
 async def test_a_folder_that_cannot_be_used_is_a_sentence(notebook: Notebook, home: Path) -> None:
     (home / "memories").write_text("a file where a folder should be")
     with pytest.raises(Refused, match="The folder memories/ cannot be used"):
-        await notebook.add(ANA, HERS, "memory", "likes tea")
+        await add_note(notebook, ANA, HERS, "memory", "likes tea")
 
 
 def test_a_disk_that_takes_nothing_leaves_the_notes_as_they_were(tmp_path: Path) -> None:

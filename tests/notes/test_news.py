@@ -10,6 +10,7 @@ import pytest
 
 from core.types import Request, Scope
 from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.note_edits import add_note
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
@@ -125,4 +126,4 @@ async def test_no_nudge_where_it_is_turned_off(home: Path) -> None:
 
 async def note_elsewhere(corridor: Corridor, text: str) -> None:
     """As the command line does it, in a process of its own."""
-    await corridor.services.notebook.add(OWNER, frozenset((OWNER,)), "memory", text)
+    await add_note(corridor.services.notebook, OWNER, frozenset((OWNER,)), "memory", text)

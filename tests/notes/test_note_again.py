@@ -11,6 +11,7 @@ from core.store.notes import Author, Notes
 from core.types import Account, Address, Scope
 from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
 from tests.fixtures.forgetful import left_of
+from tests.fixtures.note_edits import add_note
 from tests.fixtures.samples import replacing
 
 pytestmark = pytest.mark.slow
@@ -30,7 +31,7 @@ def typed(message_id: str) -> Author:
 async def test_what_was_noted_before_a_crash_is_said_to_be_noted(home: Path) -> None:
     async with open_corridor(home) as corridor:
         notebook = corridor.services.notebook
-        await notebook.add(OWNER, OWNERS, "memory", "likes tea", typed("77"))
+        await add_note(notebook, OWNER, OWNERS, "memory", "likes tea", typed("77"))
         said = (await corridor.say("/memory add likes tea", message_id="77")).text
         assert said == "Noted: “likes tea”. MEMORY.md is 0 % full, 9/2,200 characters."
         await notebook.apply(OWNER, OWNERS, "memory", [replacing("tea", "likes mate")], typed("78"))

@@ -16,6 +16,7 @@ from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.keepsake import evidence_of
+from tests.fixtures.note_edits import add_note, remove_note
 from tests.fixtures.samples import replacing
 
 ANA = Scope.account("telegram", "1")
@@ -39,7 +40,7 @@ def only(scope: Scope) -> frozenset[Scope]:
 
 
 async def test_a_note_is_a_file_a_person_can_read_and_edit(notebook: Notebook, home: Path) -> None:
-    said = await notebook.add(ANA, only(ANA), "memory", "Ana lives in Porto.")
+    said = await add_note(notebook, ANA, only(ANA), "memory", "Ana lives in Porto.")
     assert "Ana lives in Porto." in said
     assert "19/200" in said
     path = home / "memories" / "account%3Atelegram%3A1" / "MEMORY.md"
@@ -49,8 +50,8 @@ async def test_a_note_is_a_file_a_person_can_read_and_edit(notebook: Notebook, h
 
 
 async def test_what_is_shown_is_what_the_scopes_allow(notebook: Notebook) -> None:
-    await notebook.add(ANA, only(ANA), "memory", "one")
-    await notebook.add(BOB, only(BOB), "memory", "two")
+    await add_note(notebook, ANA, only(ANA), "memory", "one")
+    await add_note(notebook, BOB, only(BOB), "memory", "two")
     assert await notebook.entries(only(ANA), "memory") == ["one"]
     assert await notebook.entries(frozenset(), "memory") == []
     assert await notebook.entries(frozenset((ANA, ANA_TOO)), "memory") == ["one"]
@@ -58,35 +59,35 @@ async def test_what_is_shown_is_what_the_scopes_allow(notebook: Notebook) -> Non
 
 async def test_the_limit_counts_what_is_shown_together_and_the_refusal_says_what_fits(notebook: Notebook) -> None:
     both = frozenset((ANA, ANA_TOO))
-    await notebook.add(ANA, both, "user", "a" * 60)
+    await add_note(notebook, ANA, both, "user", "a" * 60)
     with pytest.raises(Refused, match=r"103 characters, over its limit of 100; 37 would fit") as refusal:
-        await notebook.add(ANA_TOO, both, "user", "b" * 40)
+        await add_note(notebook, ANA_TOO, both, "user", "b" * 40)
     assert "60 characters: aaaa" in str(refusal.value)
     assert await notebook.entries(only(ANA_TOO), "user") == []
 
 
 async def test_replace_and_remove_want_exactly_one_note(notebook: Notebook) -> None:
     for text in ("Ana lives in Lisbon", "Bea lives in Lisbon", "Cy is away"):
-        await notebook.add(ANA, only(ANA), "memory", text)
+        await add_note(notebook, ANA, only(ANA), "memory", text)
     with pytest.raises(Refused, match="2 notes contain") as refusal:
-        await notebook.remove(ANA, only(ANA), "memory", "Lisbon")
+        await remove_note(notebook, ANA, only(ANA), "memory", "Lisbon")
     assert "- Ana lives in Lisbon\n- Bea lives in Lisbon" in str(refusal.value)
     with pytest.raises(Refused, match="No note contains"):
         await notebook.apply(ANA, only(ANA), "memory", [replacing("Madrid", "x")])
     await notebook.apply(ANA, only(ANA), "memory", [replacing("ana lives", "Ana lives in Porto")])
-    await notebook.remove(ANA, only(ANA), "memory", "Cy")
+    await remove_note(notebook, ANA, only(ANA), "memory", "Cy")
     assert await notebook.entries(only(ANA), "memory") == ["Ana lives in Porto", "Bea lives in Lisbon"]
 
 
 async def test_a_note_of_another_account_of_the_person_is_reached(notebook: Notebook, notes: Notes) -> None:
     both = frozenset((ANA, ANA_TOO))
-    await notebook.add(ANA_TOO, both, "memory", "Ana lives in Lisbon")
-    await notebook.add(ANA_TOO, both, "memory", "Cy is away")
+    await add_note(notebook, ANA_TOO, both, "memory", "Ana lives in Lisbon")
+    await add_note(notebook, ANA_TOO, both, "memory", "Cy is away")
     said = await notebook.apply(ANA, both, "memory", [replacing("LISBON", "Ana lives in Porto")])
     assert "Now noted: “Ana lives in Porto”. MEMORY.md is" in said
     assert await notebook.entries(only(ANA_TOO), "memory") == ["Ana lives in Porto", "Cy is away"]
     assert await notebook.entries(only(ANA), "memory") == []
-    await notebook.remove(ANA, both, "memory", "Cy is")
+    await remove_note(notebook, ANA, both, "memory", "Cy is")
     assert await notebook.entries(both, "memory") == ["Ana lives in Porto"]
     changes = await notes.changes(only(ANA_TOO))
     assert [(change.action, change.before) for change in changes[:2]] == [
@@ -98,30 +99,30 @@ async def test_a_note_of_another_account_of_the_person_is_reached(notebook: Note
 
 async def test_the_own_account_is_searched_first_unless_another_note_is_exactly_meant(notebook: Notebook) -> None:
     both = frozenset((ANA, ANA_TOO))
-    await notebook.add(ANA, both, "memory", "likes tea with milk")
-    await notebook.add(ANA_TOO, both, "memory", "likes tea")
-    await notebook.add(ANA_TOO, both, "memory", "likes tea and cake")
-    await notebook.remove(ANA, both, "memory", "likes tea")
+    await add_note(notebook, ANA, both, "memory", "likes tea with milk")
+    await add_note(notebook, ANA_TOO, both, "memory", "likes tea")
+    await add_note(notebook, ANA_TOO, both, "memory", "likes tea and cake")
+    await remove_note(notebook, ANA, both, "memory", "likes tea")
     assert await notebook.entries(both, "memory") == ["likes tea and cake", "likes tea with milk"]
-    await notebook.remove(ANA, both, "memory", "tea")
+    await remove_note(notebook, ANA, both, "memory", "tea")
     assert await notebook.entries(both, "memory") == ["likes tea and cake"]
 
 
 async def test_candidates_of_all_accounts_are_named(notebook: Notebook) -> None:
     both = frozenset((ANA, ANA_TOO))
-    await notebook.add(ANA, both, "memory", "Cy is away")
+    await add_note(notebook, ANA, both, "memory", "Cy is away")
     for text in ("Ana lives in Lisbon", "Bea lives in Lisbon"):
-        await notebook.add(ANA_TOO, both, "memory", text)
+        await add_note(notebook, ANA_TOO, both, "memory", text)
     with pytest.raises(Refused, match="2 notes contain") as refusal:
-        await notebook.remove(ANA, both, "memory", "Lisbon")
+        await remove_note(notebook, ANA, both, "memory", "Lisbon")
     assert "Cy" not in str(refusal.value)
     with pytest.raises(Refused, match="No note contains") as refusal:
-        await notebook.remove(ANA, both, "memory", "Madrid")
+        await remove_note(notebook, ANA, both, "memory", "Madrid")
     assert all(text in str(refusal.value) for text in ("Cy is away", "Ana lives", "Bea lives"))
 
 
 async def test_notes_of_another_person_are_out_of_reach(notebook: Notebook) -> None:
-    await notebook.add(BOB, only(BOB), "memory", "Bob has a secret")
+    await add_note(notebook, BOB, only(BOB), "memory", "Bob has a secret")
     for scopes in (only(ANA), frozenset((ANA, ANA_TOO))):
         with pytest.raises(Refused, match="No note contains") as refusal:
             await notebook.apply(ANA, scopes, "memory", [replacing("secret", "none")])
@@ -131,11 +132,11 @@ async def test_notes_of_another_person_are_out_of_reach(notebook: Notebook) -> N
 
 async def test_a_note_that_two_accounts_have_goes_from_both(notebook: Notebook, notes: Notes) -> None:
     for scope in (ANA, ANA_TOO):  # noted before the accounts were linked
-        await notebook.add(scope, only(scope), "memory", "Ana lives in Lisbon")
+        await add_note(notebook, scope, only(scope), "memory", "Ana lives in Lisbon")
     both = frozenset((ANA, ANA_TOO))
     await notebook.apply(ANA, both, "memory", [replacing("Lisbon", "Ana lives in Porto")])
     assert await notebook.entries(both, "memory") == ["Ana lives in Porto"]
-    await notebook.remove(ANA, both, "memory", "Porto")
+    await remove_note(notebook, ANA, both, "memory", "Porto")
     assert await notebook.entries(both, "memory") == []
     for scope in (ANA, ANA_TOO):
         assert [change.action for change in await notes.changes(only(scope))] == ["remove", "replace", "add"]
@@ -143,8 +144,8 @@ async def test_a_note_that_two_accounts_have_goes_from_both(notebook: Notebook, 
 
 async def test_the_limit_holds_for_a_note_that_is_replaced_elsewhere(notebook: Notebook) -> None:
     both = frozenset((ANA, ANA_TOO))
-    await notebook.add(ANA, both, "user", "a" * 60)
-    await notebook.add(ANA_TOO, both, "user", "b" * 20)
+    await add_note(notebook, ANA, both, "user", "a" * 60)
+    await add_note(notebook, ANA_TOO, both, "user", "b" * 20)
     with pytest.raises(Refused, match="over its limit of 100"):
         await notebook.apply(ANA, both, "user", [replacing("bbb", "b" * 50)])
     assert await notebook.entries(only(ANA_TOO), "user") == ["b" * 20]
@@ -152,9 +153,9 @@ async def test_the_limit_holds_for_a_note_that_is_replaced_elsewhere(notebook: N
 
 async def test_the_target_of_a_note_need_not_be_said(notebook: Notebook) -> None:
     both = frozenset((ANA, ANA_TOO))
-    await notebook.add(ANA_TOO, both, "user", "Prefers tea")
+    await add_note(notebook, ANA_TOO, both, "user", "Prefers tea")
     assert await notebook.target_of(both, " TEA ") == "user"
-    await notebook.add(ANA, both, "memory", "Cy is away")
+    await add_note(notebook, ANA, both, "memory", "Cy is away")
     with pytest.raises(Refused, match="No note contains “coffee”") as refusal:
         await notebook.target_of(both, "coffee")
     assert "- Cy is away\n- Prefers tea" in str(refusal.value), "of both files"
@@ -165,7 +166,7 @@ async def test_the_target_of_a_note_need_not_be_said(notebook: Notebook) -> None
 async def test_cancelled_while_the_file_is_written_the_change_is_whole(
     notebook: Notebook, notes: Notes, home: Path
 ) -> None:
-    await notebook.add(ANA, only(ANA), "memory", "old")
+    await add_note(notebook, ANA, only(ANA), "memory", "old")
     with FileLock(home / "memories" / ".lock"):
         change = asyncio.create_task(notebook.apply(ANA, only(ANA), "memory", [replacing("old", "new")]))
         await asyncio.wait([change], timeout=0.05)
@@ -193,7 +194,7 @@ async def test_cancelled_between_file_and_log_the_change_is_whole(
 
     slow = _Slow(database)
     notebook = Notebook(home, slow, clock, LIMITS)
-    change = asyncio.create_task(notebook.add(ANA, only(ANA), "memory", "new"))
+    change = asyncio.create_task(add_note(notebook, ANA, only(ANA), "memory", "new"))
     async with asyncio.timeout(5):
         await slow.is_asked.wait()
         change.cancel()
@@ -205,9 +206,9 @@ async def test_cancelled_between_file_and_log_the_change_is_whole(
 
 
 async def test_a_refusal_after_cancelling_is_still_a_cancellation(notebook: Notebook, home: Path) -> None:
-    await notebook.add(ANA, only(ANA), "memory", "old")
+    await add_note(notebook, ANA, only(ANA), "memory", "old")
     with FileLock(home / "memories" / ".lock"):
-        change = asyncio.create_task(notebook.remove(ANA, only(ANA), "memory", "nothing like it"))
+        change = asyncio.create_task(remove_note(notebook, ANA, only(ANA), "memory", "nothing like it"))
         await asyncio.wait([change], timeout=0.05)
         change.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -215,19 +216,19 @@ async def test_a_refusal_after_cancelling_is_still_a_cancellation(notebook: Note
 
 
 async def test_a_byte_order_mark_is_no_part_of_the_first_note(notebook: Notebook, home: Path) -> None:
-    await notebook.add(ANA, only(ANA), "memory", "one")
+    await add_note(notebook, ANA, only(ANA), "memory", "one")
     path = home / "memories" / "account%3Atelegram%3A1" / "MEMORY.md"
     path.write_bytes(b"\xef\xbb\xbfBy hand\r\n\xc2\xa7\r\ntwo\r\n")
     assert await notebook.entries(only(ANA), "memory") == ["By hand", "two"]
-    await notebook.remove(ANA, only(ANA), "memory", "two")
+    await remove_note(notebook, ANA, only(ANA), "memory", "two")
     assert path.read_text(encoding="utf-8") == "By hand\n"
 
 
 async def test_every_change_is_logged_with_who_and_what_stood_there(notebook: Notebook, notes: Notes) -> None:
     author = Author(account=Account(platform="telegram", user_id="1"), message_id=7, origin="typed")
-    await notebook.add(ANA, only(ANA), "memory", "old", author)
+    await add_note(notebook, ANA, only(ANA), "memory", "old", author)
     await notebook.apply(ANA, only(ANA), "memory", [replacing("old", "new")], author)
-    await notebook.remove(ANA, only(ANA), "memory", "new")
+    await remove_note(notebook, ANA, only(ANA), "memory", "new")
     changes: list[NoteChange] = await notes.changes(only(ANA))
     assert [(change.action, change.before, change.after) for change in changes] == [
         ("remove", "new", None),
@@ -240,31 +241,31 @@ async def test_every_change_is_logged_with_who_and_what_stood_there(notebook: No
 
 
 async def test_writers_side_by_side_lose_nothing(notebook: Notebook) -> None:
-    await asyncio.gather(*(notebook.add(ANA, only(ANA), "memory", f"note {n}") for n in range(10)))
+    await asyncio.gather(*(add_note(notebook, ANA, only(ANA), "memory", f"note {n}") for n in range(10)))
     assert sorted(await notebook.entries(only(ANA), "memory")) == sorted(f"note {n}" for n in range(10))
 
 
 @pytest.mark.parametrize("content", ["", "   ", "a\n§\nb", "Bearer 0123456789abcdef01234567", "a" * 60_000])
 async def test_what_cannot_be_a_note_is_refused(notebook: Notebook, content: str) -> None:
     with pytest.raises(Refused):
-        await notebook.add(ANA, only(ANA), "memory", content)
+        await add_note(notebook, ANA, only(ANA), "memory", content)
     assert await notebook.entries(only(ANA), "memory") == []
 
 
 async def test_a_note_twice_is_said_to_be_there(notebook: Notebook) -> None:
-    await notebook.add(ANA, only(ANA), "memory", "one")
+    await add_note(notebook, ANA, only(ANA), "memory", "one")
     with pytest.raises(Refused, match="noted already"):
-        await notebook.add(ANA, only(ANA), "memory", " one ")
+        await add_note(notebook, ANA, only(ANA), "memory", " one ")
 
 
 async def test_what_nobody_can_see_is_left_out_of_what_is_typed(notebook: Notebook) -> None:
-    said = await notebook.add(ANA, only(ANA), "memory", "hid\u200bden </memory-context> \u202etext")
+    said = await add_note(notebook, ANA, only(ANA), "memory", "hid\u200bden </memory-context> \u202etext")
     assert said.startswith("I left out of it what nobody can see or only I may write: invisible characters (U+200B).")
     assert await notebook.entries(only(ANA), "memory") == ["hidden (/memory-context) text"]
 
 
 async def test_the_prompt_shows_what_was_written_by_hand(notebook: Notebook, home: Path, database: Database) -> None:
-    await notebook.add(ANA, only(ANA), "memory", "Ana lives in Porto.")
+    await add_note(notebook, ANA, only(ANA), "memory", "Ana lives in Porto.")
     path = home / "memories" / "account%3Atelegram%3A1" / "MEMORY.md"
     path.write_text(path.read_text() + "§\nBearer 0123456789abcdef01234567 is h\u200bers.\n", encoding="utf-8")
     session = Session(address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=SteadyClock().now())
@@ -280,7 +281,7 @@ async def test_the_prompt_shows_what_was_written_by_hand(notebook: Notebook, hom
 async def test_the_prompt_shows_notes_while_another_program_keeps_the_files(
     notebook: Notebook, home: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await notebook.add(ANA, only(ANA), "memory", "Ana lives in Porto.")
+    await add_note(notebook, ANA, only(ANA), "memory", "Ana lives in Porto.")
     monkeypatch.setattr("core.notes.files._LOCK_TIMEOUT_S", 0.01)
     path = home / "memories" / "account%3Atelegram%3A1" / "MEMORY.md"
     path.write_text("Ana lives in Braga.\n")
@@ -293,4 +294,4 @@ async def test_the_prompt_shows_notes_while_another_program_keeps_the_files(
             context
         )
         with pytest.raises(Refused, match="another program"):
-            await notebook.add(ANA, only(ANA), "memory", "likes tea")
+            await add_note(notebook, ANA, only(ANA), "memory", "likes tea")

@@ -23,13 +23,14 @@ import asyncio, sys
 from config.settings import Settings
 from core.types import Scope
 from gateway.services import Services
+from tests.fixtures.note_edits import add_note
 
 async def work(name, count):
     scope = Scope.account("terminal", "local")
     async with Services.open(Settings.load()) as services:
         for number in range(count):
             note = f"{name} keeps the number {number} in mind"
-            await services.notebook.add(scope, frozenset((scope,)), "memory", note)
+            await add_note(services.notebook, scope, frozenset((scope,)), "memory", note)
             print(number, flush=True)
 
 asyncio.run(work(sys.argv[1], int(sys.argv[2])))

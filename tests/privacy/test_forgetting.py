@@ -15,6 +15,7 @@ from core.store.sqlite.database import Database
 from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.forgetful import claim_of, forgetting_of, left_of
+from tests.fixtures.note_edits import add_note
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +48,7 @@ async def test_notes_that_another_program_holds_are_waited_for(
 async def test_the_receipt_counts_what_the_question_did(database: Database, clock: SteadyClock) -> None:
     await Annals(database).session(["I moved to Zanzibar", "Fine"])
     notebook = Notebook(database.path.parent, Notes(database), clock, {"memory": 2_200, "user": 1_375})
-    await notebook.add(ANA, frozenset({ANA}), "memory", "Lives in Zanzibar")
+    await add_note(notebook, ANA, frozenset({ANA}), "memory", "Lives in Zanzibar")
     forgetting = forgetting_of(database, clock)
     asked = await forgetting.look("Zanzibar", claim_of())
     assert asked is not None

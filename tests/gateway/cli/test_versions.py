@@ -16,6 +16,7 @@ from core.store.notes import Author
 from core.types import Scope
 from gateway.cli.main import app
 from gateway.services import Services
+from tests.fixtures.note_edits import add_note
 
 pytestmark = pytest.mark.slow
 
@@ -66,7 +67,7 @@ def put_aside() -> None:
 
     async def work() -> None:
         async with Services.open(Settings.load()) as services:
-            await services.notebook.add(HERE, frozenset((HERE,)), "memory", ORDER, Author())
+            await add_note(services.notebook, HERE, frozenset((HERE,)), "memory", ORDER, Author())
 
     asyncio.run(work())
 

@@ -14,6 +14,7 @@ from core.types import Address, Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.corridor import notices, open_corridor
 from tests.fixtures.lifetime import RunningClock
+from tests.fixtures.note_edits import add_note
 from tests.fixtures.samples import replacing
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -113,7 +114,7 @@ async def test_what_two_accounts_had_is_undone_in_both_as_one_change(home: Path,
     accounts = [Scope.account("telegram", "1"), Scope.account("discord", "2")]
     both = frozenset(accounts)
     for scope in accounts:  # noted before the accounts were linked
-        await notebook.add(scope, frozenset((scope,)), "memory", "Ana lives in Lisbon")
+        await add_note(notebook, scope, frozenset((scope,)), "memory", "Ana lives in Lisbon")
         clock.advance(minutes=1)
     await notebook.apply(accounts[0], both, "memory", [replacing("Lisbon", "Ana lives in Porto")])
     clock.advance(minutes=1)
