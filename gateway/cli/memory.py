@@ -104,7 +104,7 @@ def _editing(action: str) -> Callable[..., None]:
         if action == "replace" and words and "=>" not in text:
             text = f"{words[0]} => {joined(words[1:])}"
         said = [action, *([ANYWAY] if anyway else []), *([f"{target}:"] if target else []), text]
-        chat(notes_of, Command(name="memory", arguments=" ".join(said)), scope, is_writing=True)
+        chat(notes_of, Command(name="memory", arguments=" ".join(said)), scope)
 
     return run
 
@@ -144,7 +144,7 @@ def _remember(
     what: Annotated[list[str], typer.Argument(help="A sentence: Ana's birthday is on 3 May.")], scope: InScope = None
 ) -> None:
     """Remember a fact for good."""
-    chat(facts_of, Command(name="remember", arguments=joined(what)), scope, is_writing=True)
+    chat(facts_of, Command(name="remember", arguments=joined(what)), scope)
 
 
 def _list_facts(

@@ -26,7 +26,7 @@ from config.settings import Settings, SettingsError
 from core.errors import MnemeError, Refused
 from core.markup.render import to_plain
 from core.text.sanitize import legible
-from core.types import Account, Address, Answer, Command, Inbound, Scope, Sender, Session
+from core.types import Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
 from gateway.commands.context import CommandContext
 from gateway.services import Services
@@ -89,16 +89,9 @@ def visit(work: Callable[[Services], Awaitable[None]]) -> None:
     finish(inside())
 
 
-def chat(
-    group: Callable[[Services], CommandGroup],
-    command: Command,
-    scope: str | None,
-    *,
-    yes: bool = False,
-    is_writing: bool = False,
-) -> None:
+def chat(group: Callable[[Services], CommandGroup], command: Command, scope: str | None, *, yes: bool = False) -> None:
     """Runs a chat command as the owner and prints its answer. Where it asks for a yes, that is read from standard
-    input unless `yes` was said at once. `is_writing` fails where nobody has the scope."""
+    input unless `yes` was said at once."""
 
     async def run(services: Services, context: CommandContext) -> Answer:
         commands = group(services)
@@ -115,17 +108,13 @@ def chat(
                 ) from None
         return await commands.run(answer.confirm, context)
 
-    answer_with(run, scope, is_writing=is_writing)
+    answer_with(run, scope)
 
 
-def answer_with(
-    run: Callable[[Services, CommandContext], Awaitable[Answer]], scope: str | None, *, is_writing: bool = False
-) -> None:
+def answer_with(run: Callable[[Services, CommandContext], Awaitable[Answer]], scope: str | None) -> None:
     """Prints what `run` answers the owner; a refusal ends with 1."""
 
     async def work(services: Services) -> None:
-        if is_writing:
-            await assert_somebodys(services, scope)
         try:
             answer = await run(services, await context_of(services, scope))
         except Refused as refusal:
@@ -248,22 +237,6 @@ async def seen(services: Services, scope: str | None) -> frozenset[Scope]:
 def scope_of(key: str | None) -> Scope:
     """The scope of an option; the terminal's own without one."""
     return OWN if key is None else Scope(key=key)
-
-
-async def assert_somebodys(services: Services, key: str | None) -> None:
-    """Fails where nobody has this scope: not the owner, nobody who was let in, nobody who has said something there."""
-    scope = scope_of(key)
-    access = services.settings.access
-    _, platform, number = scope.key.split(":", 2)
-    account = Account(platform=platform, user_id=number)
-    is_known = (
-        scope in await services.people.scopes(OWN)
-        or account.key in (*access.rooms, *access.people)
-        or (not scope.is_room and (await services.people.standing(account, scope)).is_admitted)
-        or bool(await services.transcripts.recent(frozenset({scope}), 1))
-    )
-    if not is_known:
-        fail(f"Nobody has the scope {key}: everybody who was let in or has written to me has one; /whoami names it.")
 
 
 def is_running(home: Path) -> bool:

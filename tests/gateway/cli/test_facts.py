@@ -30,10 +30,7 @@ def test_what_is_remembered_is_listed_and_closed_by_what_is_newer(mneme: CliRunn
     assert lines[0]["scope"] == "account:terminal:local"
 
 
-def test_nothing_is_kept_for_nobody_and_no_order(mneme: CliRunner) -> None:
-    nobody = mneme.invoke(app(), ["remember", "--scope", "account:telegram:99", "x is y"])
-    assert nobody.exit_code == 1
-    assert "Nobody has the scope" in nobody.stderr
+def test_no_order_is_kept(mneme: CliRunner) -> None:
     order = mneme.invoke(app(), ["remember", "Bearer 0123456789abcdef01234567 opens the lake house"])
     assert order.exit_code == 1
     assert "Not kept yet: it contains a key" in order.stderr

@@ -113,16 +113,6 @@ def test_what_cannot_be_meant_is_wrong_usage(mneme: Mneme, arguments: tuple[str,
     assert not (mneme.home / "state.db").exists()
 
 
-def test_a_note_goes_only_to_somebody(mneme: Mneme) -> None:
-    strange = "account:telegram:42"
-    code, error = mneme.code("memory", "add", "x", "--scope", strange)
-    assert (code, strange in error) == (1, True)
-    assert not (mneme.home / "memories").exists()
-    (mneme.home / "mneme.toml").write_text('[access]\npeople = ["telegram:42"]\n')
-    assert "Noted" in mneme("memory", "add", "x", "--scope", strange)
-    assert json.loads(mneme("memory", "list", "--json", "--scope", strange))["memory"] == ["x"]
-
-
 def test_a_reminder_goes_where_the_owner_last_wrote_on_a_connected_platform(mneme: Mneme) -> None:
     (mneme.home / "mneme.toml").write_text('[owner]\ntelegram = [42]\ndiscord = [7]\nrooms = ["telegram:-5"]\n')
     line = {"session": "old", "role": "user", "text": "mum", "at": "2026-06-01", "platform": "telegram", "chat": "99"}
