@@ -242,17 +242,10 @@ class Settings(_Section):
         return settings
 
     @property
-    def is_telegram_on(self) -> bool:
-        return self.telegram.enabled is not False and self.telegram_token is not None
-
-    @property
-    def is_discord_on(self) -> bool:
-        return self.discord.enabled is not False and self.discord_token is not None
-
-    @property
     def platforms(self) -> list[str]:
-        """The platforms to connect to."""
-        return [*["telegram"] * self.is_telegram_on, *["discord"] * self.is_discord_on]
+        """The platforms to connect to: those that have a token, unless they are switched off."""
+        tokens = {"telegram": self.telegram_token, "discord": self.discord_token}
+        return [name for name in PLATFORMS if tokens[name] and getattr(self, name).enabled is not False]
 
     def secrets(self) -> tuple[str, ...]:
         """The secrets in clear, to keep them out of the log."""

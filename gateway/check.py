@@ -138,13 +138,13 @@ def _model(settings: Settings) -> Probe | None:
 
 
 def _telegram(settings: Settings) -> Probe | None:
-    if settings.telegram_token is None or not settings.is_telegram_on:
+    if settings.telegram_token is None or "telegram" not in settings.platforms:
         return None
     return partial(check_telegram, settings.telegram_token.get_secret_value(), settings.telegram_api_url)
 
 
 def _discord(settings: Settings) -> Probe | None:
-    if settings.discord_token is None or not settings.is_discord_on:
+    if settings.discord_token is None or "discord" not in settings.platforms:
         return None
     return Discord(
         token=settings.discord_token.get_secret_value(),

@@ -39,8 +39,7 @@ def test_nothing_set_gives_the_defaults(home: Path) -> None:
     assert (settings.memory.memory_chars, settings.memory.user_chars) == (2200, 1375)
     assert settings.owner.accounts == ()
     assert settings.anthropic_api_key is None
-    assert not settings.is_telegram_on
-    assert not settings.is_discord_on
+    assert settings.platforms == []
     assert settings.secrets() == ()
 
 
@@ -115,8 +114,7 @@ def test_the_environment_fills_secrets_and_addresses_only(home: Path) -> None:
     assert settings.anthropic_api_key.get_secret_value() == "sk-secret"
     assert settings.anthropic_base_url == "http://127.0.0.1:11434"
     assert settings.discord_gateway_url == "ws://127.0.0.1:8082"
-    assert settings.is_telegram_on
-    assert not settings.is_discord_on, "an empty variable is no token"
+    assert settings.platforms == ["telegram"], "an empty variable is no token"
     assert settings.model.tries == 5
     assert settings.secrets() == ("sk-secret", "1:secret")
 
@@ -136,7 +134,7 @@ def test_settings_are_frozen(home: Path) -> None:
 
 def test_a_platform_can_be_switched_off_in_spite_of_its_token(home: Path) -> None:
     settings = load(home, "telegram.enabled = false", TELEGRAM_BOT_TOKEN="1:x")
-    assert not settings.is_telegram_on
+    assert "telegram" not in settings.platforms
 
 
 def test_everything_wrong_is_said_at_once_with_its_path(home: Path) -> None:
