@@ -50,7 +50,7 @@ def app() -> typer.Typer:
     from gateway.cli.reminders import add_reminders
     from gateway.cli.run import add_run
     from gateway.cli.sessions import add_sessions
-    from gateway.cli.usage import add_usage
+    from gateway.cli.usage import usage
 
     root = typer.Typer(
         help="Mneme, a persistent assistant. Settings are in mneme.toml in $MNEME_HOME (~/.mneme).",
@@ -65,7 +65,7 @@ def app() -> typer.Typer:
     root.command("import")(import_file)
     add_memory(root)
     add_reminders(root)
-    add_usage(root)
+    root.command("usage")(usage)
     return root
 
 

@@ -2,50 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import typer
 
 from core.types import Command, Scope
 from core.usage.report import Spending
-from gateway.cli.runtime import AsJson, Group, InScope, Limit, chat, print_json
+from gateway.cli.runtime import AsJson, InScope, Limit, chat, print_json
 from gateway.commands.usage import UsageCommands
 from gateway.services import Services
 
 
-def add_usage(app: typer.Typer) -> None:
-    usage = typer.Typer(cls=Group, help="What the model has cost, and how much came from the cache.")
-    usage.command("lately")(_lately)
-    usage.command("months")(_months)
-    usage.command("sessions")(_sessions)
-    app.add_typer(usage, name="usage")
+def usage(
+    what: Annotated[
+        Literal["lately", "months", "sessions"],
+        typer.Argument(help="The last 30 days, each of the last twelve months, or each of the latest conversations."),
+    ] = "lately",
+    limit: Limit = 20,
+    scope: InScope = None,
+    as_json: AsJson = False,
+) -> None:
+    """What the model has cost, and how much came from the cache."""
 
+    async def objects(services: Services, scopes: frozenset[Scope]) -> object:
+        report = services.usage_report
+        if what == "months":
+            months = await report.months(scopes)
+            return [_object(spent, month=f"{day:%Y-%m}") for day, spent in months]
+        if what == "sessions":
+            sessions = await report.sessions(scopes, limit)
+            return [_object(spent, session=one.id, title=one.title) for one, spent in sessions]
+        return _object(await report.lately(scopes))
 
-def _lately(scope: InScope = None, as_json: AsJson = False) -> None:
-    """What the last 30 days have cost."""
-
-    async def lately(services: Services, scopes: frozenset[Scope]) -> object:
-        return _object(await services.usage_report.lately(scopes))
-
-    print_json(lately, scope) if as_json else chat(UsageCommands, Command(name="usage"), scope)
-
-
-def _months(scope: InScope = None, as_json: AsJson = False) -> None:
-    """What each of the last twelve months has cost."""
-
-    async def months(services: Services, scopes: frozenset[Scope]) -> object:
-        return [_object(spent, month=f"{day:%Y-%m}") for day, spent in await services.usage_report.months(scopes)]
-
-    print_json(months, scope) if as_json else chat(UsageCommands, Command(name="usage", arguments="months"), scope)
-
-
-def _sessions(limit: Limit = 20, scope: InScope = None, as_json: AsJson = False) -> None:
-    """What each of the latest conversations has cost."""
-
-    async def sessions(services: Services, scopes: frozenset[Scope]) -> object:
-        found = await services.usage_report.sessions(scopes, limit)
-        return [_object(spent, session=one.id, title=one.title) for one, spent in found]
-
-    command = Command(name="usage", arguments=f"sessions {limit}")
-    print_json(sessions, scope) if as_json else chat(UsageCommands, command, scope)
+    if as_json:
+        print_json(objects, scope)
+    else:
+        arguments = {"lately": "", "months": "months", "sessions": f"sessions {limit}"}[what]
+        chat(UsageCommands, Command(name="usage", arguments=arguments), scope)
 
 
 def _object(spending: Spending, **name: object) -> dict[str, object]:
