@@ -60,7 +60,7 @@ from gateway.commands.usage import UsageCommands
 from gateway.delivery import Delivery
 from gateway.maintenance import Maintenance
 from gateway.outbox_worker import OutboxWorker, ProviderReply, ReplyFactory
-from gateway.owner_notices import OwnerNotices, ReviewNotices
+from gateway.owner_notices import OwnerNotices
 from gateway.router import Router
 from gateway.scheduler import Scheduler
 from gateway.services import Services, chosen, client
@@ -84,7 +84,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
             await services.forgetting.resume()
             adapters = _platforms(services, chat_only=chat_only, has_terminal=has_terminal)
             supervisor = await _Process(services, adapters, changed, stack).live()
-    if not chat_only and not (settings.is_telegram_on or settings.is_discord_on):
+    if not chat_only and not settings.platforms:
         return CONNECT
     if refusals := [state for state in supervisor.states.values() if state.startswith("given up")]:
         raise ConfigError("\n".join(refusals))
@@ -261,10 +261,9 @@ def _memory(
     memory = MemoryManager(builtins, services.clock, settings.memory.prefetch_timeout_s, externals)
     for problem in wrong.values():
         memory.warn(problem)
-    review_notices = ReviewNotices(owner_notices)
     services.notebook.connect(memory.on_memory_write)
-    services.notebook.review.connect(review_notices.call, review_notices.warn_of_note)
-    services.owner_files.connect(review_notices.warn_of_file)
+    services.notebook.review.connect(owner_notices.tell_of_pending, owner_notices.warn_of_note)
+    services.owner_files.connect(owner_notices.warn_of_file)
     return memory
 
 
@@ -306,7 +305,7 @@ def _models(services: Services, stack: AsyncExitStack) -> tuple[Model, Model | N
 def _platforms(services: Services, *, chat_only: bool, has_terminal: bool) -> list[Adapter]:
     settings = services.settings
     adapters: list[Adapter] = []
-    if not chat_only and settings.is_telegram_on and settings.telegram_token:
+    if not chat_only and "telegram" in settings.platforms and settings.telegram_token:
         from adapters.telegram.adapter import Telegram
 
         adapters.append(
@@ -317,7 +316,7 @@ def _platforms(services: Services, *, chat_only: bool, has_terminal: bool) -> li
                 clock=services.clock,
             )
         )
-    if not chat_only and settings.is_discord_on and settings.discord_token:
+    if not chat_only and "discord" in settings.platforms and settings.discord_token:
         from adapters.discord.adapter import Discord
 
         adapters.append(

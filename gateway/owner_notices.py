@@ -53,26 +53,19 @@ class OwnerNotices:
             if await self._outbox.put(notice):
                 self._on_wake()
 
-
-class ReviewNotices:
-    """Tells of what waits for a yes and of notes written by hand: the owner for a room, otherwise the person."""
-
-    def __init__(self, owner_notices: OwnerNotices) -> None:
-        self._owner_notices = owner_notices
-
-    async def call(self, note: PendingNote, began_at: datetime) -> None:
-        """Leaves a notice; nothing new where one was left since `began_at`."""
+    async def tell_of_pending(self, note: PendingNote, began_at: datetime) -> None:
+        """Tells of what waits for a yes, the owner for a room; nothing new where a notice was left since `began_at`."""
         scope = note.scope
         text = texts.waits_for_yes(scope, note.reason, note.target)
         key = f"aside:{scope.key}:{began_at.isoformat()}"
-        await self._owner_notices.tell(key, text, LOCAL if scope.is_room else scope)
+        await self.tell(key, text, LOCAL if scope.is_room else scope)
 
     async def warn_of_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
         """A note written by hand that looks wrong; it stands all the same."""
         digest = sha256(entry.encode("utf-8", "replace")).hexdigest()
         text = texts.note_by_hand(FILES[target], scope, reason)
-        await self._owner_notices.tell(f"warned:{scope.key}:{digest}", text, LOCAL if scope.is_room else scope)
+        await self.tell(f"warned:{scope.key}:{digest}", text, LOCAL if scope.is_room else scope)
 
     async def warn_of_file(self, name: str, reason: str, digest: str) -> None:
         """The same for a file of the owner's own, once for what it says."""
-        await self._owner_notices.tell(f"warned:{name}:{digest}", texts.OWNER_FILE.format(name=name, reason=reason))
+        await self.tell(f"warned:{name}:{digest}", texts.OWNER_FILE.format(name=name, reason=reason))

@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import secrets
 import unicodedata
-from dataclasses import replace
 from datetime import timedelta
 
 from core.ports import Clock
 from core.store.actions import Actions, ButtonAction
 from core.types import Account, Address, Button, Command, Inbound, Scope
-from gateway.commands.context import CommandContext
 
 LIFETIME = timedelta(minutes=10)
 YES = Command(name="yes")
@@ -40,25 +38,19 @@ class Confirmations:
         self._actions = actions
         self._clock = clock
 
-    async def ask(self, command: Command, context: CommandContext) -> Button:
-        """Lets `command` wait for the person's yes, given by message or with the button."""
-        return await self._add(
-            self._action(command, context.account, context.scope, context.inbound.address, context.origin)
-        )
-
-    async def ask_elsewhere(
-        self, command: Command, account: Account, scope: Scope, address: Address, key: str
+    async def ask(
+        self,
+        command: Command,
+        account: Account,
+        scope: Scope,
+        address: Address,
+        origin: str,
+        outbox_item: str | None = None,
     ) -> Button:
-        """A question that leaves in the outbox item of that `key` for an account at `address`: until it has arrived, no
-        message there says yes to it, and none cancels it."""
-        return await self._add(replace(self._action(command, account, scope, address, key), outbox_item=key))
-
-    async def _add(self, action: ButtonAction) -> Button:
-        await self._actions.add([action])
-        return Button(label="Yes", command=YES, id=action.id)
-
-    def _action(self, command: Command, account: Account, scope: Scope, address: Address, origin: str) -> ButtonAction:
-        return ButtonAction(
+        """Lets `command` wait for a yes of the account at `address`, given by message or with the button. Where an
+        outbox item carries the question there: until that has arrived, no message says yes to it, and none cancels
+        it."""
+        action = ButtonAction(
             id=secrets.token_urlsafe(12),
             scope=scope,
             account=account,
@@ -66,7 +58,10 @@ class Confirmations:
             expires_at=self._clock.now() + LIFETIME,
             address=address,
             origin=origin,
+            outbox_item=outbox_item,
         )
+        await self._actions.add([action])
+        return Button(label="Yes", command=YES, id=action.id)
 
     async def taken(self, inbound: Inbound) -> Command | None:
         """The command that an event confirms; None when nothing waited, or the event is no yes and what waited is over.

@@ -77,7 +77,7 @@ class LinkCommands:
             return
         if asking is not None:
             account = asking.offered[0].account
-            button = await self._confirmations.ask_elsewhere(_yes(asking), account, asking.scope, address, key)
+            button = await self._confirmations.ask(_yes(asking), account, asking.scope, address, key, key)
             answer = Answer(text=answer.text, buttons=(button,))
         await self._outbox.put(replace(item, answer=answer, next_at=self._clock.now()))
         self._on_wake()

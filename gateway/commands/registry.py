@@ -116,7 +116,9 @@ class Commands:
             ]
         )
         if answer.confirm is not None:
-            buttons = (await self._confirmations.ask(answer.confirm, context), *buttons)
+            place = context.inbound.address
+            yes = await self._confirmations.ask(answer.confirm, context.account, scope, place, context.origin)
+            buttons = (yes, *buttons)
         # A yes or a sentence said where others read it is answered there: there is no other way to that person.
         is_open = context.is_public and context.inbound.kind == "message" and context.inbound.command is None
         is_private = not is_open and (answer.is_private or spec is None or spec.is_private)

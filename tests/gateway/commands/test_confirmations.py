@@ -10,12 +10,12 @@ import pytest
 
 from core.store.actions import Actions
 from core.store.sqlite.database import Database
-from core.types import Address, Answer, Attachment, Command, CommandSpec, Origin, Scope
+from core.types import Account, Address, Answer, Attachment, Command, CommandSpec, Origin, Scope
 from gateway.commands.confirmations import Confirmations, is_yes
 from gateway.commands.context import CommandContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.corridor import Corridor, open_corridor
-from tests.fixtures.samples import ANA, inbound, session
+from tests.fixtures.samples import ANA, CHAT, inbound
 from tests.fixtures.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.slow
@@ -130,17 +130,15 @@ async def test_in_a_room_only_the_next_message_of_the_same_account_counts(home: 
 
 async def test_a_question_waits_ten_minutes_and_survives_a_restart(database: Database, clock: SteadyClock) -> None:
     command = Command(name="bomb", arguments="now 7")
+    ana = Account(platform="telegram", user_id="42")
     first = Confirmations(Actions(database, clock), clock)
-    caller = CommandContext(
-        inbound=inbound("1", text="/bomb"), scope=ANA, scopes=frozenset({ANA}), session=session(), is_owner=False
-    )
-    await first.ask(command, caller)
+    await first.ask(command, ana, ANA, CHAT, "1")
     second = Confirmations(Actions(database, clock), clock)
     yes = inbound("2", text="yes")
     assert await second.taken(yes) == command
     assert await second.taken(yes) == command, "the same message again, after a crash"
     assert await second.taken(replace(yes, message_id="3")) is None
-    await first.ask(command, caller)
+    await first.ask(command, ana, ANA, CHAT, "1")
     clock.advance(minutes=10)
     assert await second.taken(replace(yes, message_id="4")) is None
 
