@@ -64,20 +64,12 @@ class MessageApi(Protocol):
 
 class StreamedReply:
     """Every new message is recorded once the platform has answered, and those an earlier process recorded are edited,
-    not posted again. With ``drafts=False`` only typing and the final answer are shown."""
+    not posted again."""
 
-    def __init__(
-        self,
-        api: MessageApi,
-        *,
-        drafts: bool = True,
-        typing_every_s: float = 4.0,
-        first_words_s: float = _FIRST_WORDS_S,
-    ) -> None:
+    def __init__(self, api: MessageApi, *, typing_every_s: float = 4.0, first_words_s: float = _FIRST_WORDS_S) -> None:
         self._api = api
         self._first_words_s = first_words_s
         self._typing_every_s = typing_every_s
-        self._has_drafts = drafts
         self._record: DeliveryRecord | None = None
         self._posted: list[tuple[str, StyledText | None]] = []
         """Message ids, each with the part it shows; None where an earlier process made them."""
@@ -87,7 +79,6 @@ class StreamedReply:
         self._news = asyncio.Event()
         self._ending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._refusal: DeliveryError | None = None
         # Drafts of one growing text measure the same beginnings again and again.
         self._measure = lru_cache(_MEASURED_PARTS)(api.measure)
         self._log = structlog.get_logger("streaming")
@@ -117,9 +108,6 @@ class StreamedReply:
         if self._record is None:
             raise RuntimeError("a reply has to begin before it can finish")
         await self._stop()
-        if self._refusal is not None:
-            refusal, self._refusal = self._refusal, None
-            raise refusal
         await self._api.prepare(answer)
         parts = self._parts(answer.text)
         # A message whose id is known is edited; one of which it is not known whether it was made may be there twice.
@@ -169,33 +157,29 @@ class StreamedReply:
             self._log.warning("drafts ended", error=str(error))
 
     async def _stream(self) -> None:
-        is_shown = False
-        is_first = True
+        await self._guarded(self._api.typing)
+        wait_s = self._first_words_s
         while not self._ending.is_set():
-            is_shown = is_shown or any(part is not None for _, part in self._posted)
-            if not is_shown:
-                await self._guarded(self._api.typing)
+            is_shown = any(part is not None for _, part in self._posted)
             try:
                 async with asyncio.timeout(None if is_shown else self._typing_every_s):
                     await self._news.wait()
             except TimeoutError:
+                await self._guarded(self._api.typing)
                 continue
-            if is_first and self._has_drafts:
-                await self._pause(self._first_words_s)
-            is_first = False
+            await self._pause(wait_s)
             self._news.clear()
-            if self._has_drafts and not self._ending.is_set():
+            if not self._ending.is_set():
                 await self._guarded(self._show_draft)
-                await self._pause(self._api.pace_s)
+                wait_s = self._api.pace_s
 
     async def _guarded(self, call: Callable[[], Awaitable[None]]) -> None:
-        """A draft may be dropped; a permanent refusal ends them and is raised by `finish`."""
+        """A draft may be dropped; a permanent refusal ends them."""
         try:
             await call()
         except DeliveryError as error:
             self._log.info("draft dropped", error=str(error), retry_after_s=error.retry_after_s)
             if error.is_permanent:
-                self._refusal = error
                 self._end_soon()
             elif error.retry_after_s is not None:
                 self._news.set()

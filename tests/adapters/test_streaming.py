@@ -38,8 +38,8 @@ async def _no_task_remains() -> AsyncIterator[None]:
     await until_no_task()
 
 
-def begun(canvas: ChatCanvas, receipt: ListRecord | None = None, *, frames: bool = True) -> StreamedReply:
-    painter = StreamedReply(canvas, drafts=frames, first_words_s=0)
+def begun(canvas: ChatCanvas, receipt: ListRecord | None = None) -> StreamedReply:
+    painter = StreamedReply(canvas, first_words_s=0)
     painter.begin(receipt or ListRecord())
     return painter
 
@@ -99,15 +99,6 @@ async def test_only_the_latest_text_is_painted() -> None:
     assert canvas.calls == painted
     await painter.finish(Answer(text="a" * 199))
     assert canvas.calls == painted, "an equal frame is not painted again"
-
-
-async def test_frames_can_be_left_out() -> None:
-    canvas = ChatCanvas()
-    painter = begun(canvas, frames=False)
-    await canvas.until_typed(1)
-    painter.show("Hel")
-    await painter.finish(Answer(text="Hello"))
-    assert canvas.calls == ["post Hello"]
 
 
 async def test_a_long_stream_grows_into_further_messages() -> None:
@@ -245,14 +236,14 @@ async def test_long_delays_are_for_the_outbox() -> None:
 async def test_a_refusal_for_good_stops_painting_and_is_told_at_the_end() -> None:
     canvas = ChatCanvas()
     painter = begun(canvas)
-    canvas.refusals.append(BLOCKED)
+    canvas.refusals.extend([BLOCKED, BLOCKED])
     painter.show("one")
     await canvas.until_calls(1)
     painter.show("one two")
     with pytest.raises(DeliveryError) as caught:
         await painter.finish(Answer(text="one two three"))
     assert caught.value.is_permanent
-    assert canvas.calls == ["post one"]
+    assert canvas.calls == ["post one", "post one two three"]
 
 
 async def test_the_end_lets_a_call_in_flight_come_home() -> None:
