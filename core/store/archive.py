@@ -297,7 +297,4 @@ def _title(lines: Sequence[TransferRecord]) -> str:
         return title
     text = next((line.text for line in lines if line.role == "user"), lines[0].session)
     words = " ".join(text[: TITLE_CHARS * 2].split())
-    if len(words) <= TITLE_FROM_TEXT_CHARS:
-        return words
-    beginning = words[:TITLE_FROM_TEXT_CHARS]
-    return (beginning.rpartition(" ")[0] or beginning) + " …"
+    return words if len(words) <= TITLE_FROM_TEXT_CHARS else words[:TITLE_FROM_TEXT_CHARS].rsplit(" ", 1)[0] + " …"

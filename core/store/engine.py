@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -16,10 +16,7 @@ Values = Mapping[str, object]
 class Row(Protocol):
     """One row of a result: `row["name"]`, `row[0]`, `row[:3]`."""
 
-    @overload
-    def __getitem__(self, key: int | str, /) -> Any: ...
-    @overload
-    def __getitem__(self, key: slice, /) -> tuple[Any, ...]: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
     def keys(self) -> list[str]: ...
     def __iter__(self) -> Iterator[Any]: ...
     def __len__(self) -> int: ...

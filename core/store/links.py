@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from core.errors import Refused
 from core.store import epoch, people, rows
 from core.store.engine import Connection, Row, Values
-from core.store.people import account_values, new_code, typed_code
+from core.store.people import new_code, typed_code
 from core.store.rows import scope_parameter
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
@@ -91,7 +91,7 @@ class Links:
             _delete_old(connection, now)
             people.add_account(connection, account, None)
             values = {
-                **account_values(account),
+                **rows.values_of(account),
                 "digest": _digest(code),
                 "scope": rows.ensure_scope(connection, scope),
                 "address": address,
@@ -107,7 +107,7 @@ class Links:
         """The account behind a typed code is to be one person with `by`; the same account may claim again. Refused for
         a wrong, used or old code, and when either side is the owner's."""
         values = {
-            **account_values(by.account),
+            **rows.values_of(by.account),
             "name": by.name,
             "address": address,
             "digest": _digest(code),
@@ -140,8 +140,8 @@ class Links:
             if row is None:
                 raise Refused(NOTHING)
             offered, claimed = rows.account_in(row), _claimed(row)
-            is_last = account_values(account) == account_values(offered) and row["agreed_at"] is not None
-            if not is_last and account_values(account) != account_values(claimed.account):
+            is_last = account == offered and row["agreed_at"] is not None
+            if not is_last and account != claimed.account:
                 raise Refused(NOTHING)
             if row["joined_at"] is None:
                 _refuse_owner(connection, offered)
@@ -198,7 +198,7 @@ def _join(connection: Connection, offered: Account, claimed: NamedAccount) -> No
 def _accounts(connection: Connection, account: Account) -> list[NamedAccount]:
     return [
         NamedAccount(account=rows.account_in(row), name=row["name"])
-        for row in connection.execute(people.LINKED, account_values(account))
+        for row in connection.execute(people.LINKED, rows.values_of(account))
     ]
 
 

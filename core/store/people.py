@@ -96,11 +96,6 @@ def typed_code(code: str) -> str:
     return "".join(sign for sign in code[:100].upper() if sign.isalnum())
 
 
-def account_values(account: Account) -> dict[str, str]:
-    """The parameters of an account."""
-    return {"platform": account.platform, "user_id": account.user_id}
-
-
 def add_person(connection: Connection, is_owner: bool = False) -> int:
     statement = "INSERT INTO people (is_owner) VALUES (:is_owner) RETURNING id"
     return rows.insert(connection, statement, {"is_owner": is_owner})
@@ -108,10 +103,10 @@ def add_person(connection: Connection, is_owner: bool = False) -> int:
 
 def add_account(connection: Connection, account: Account, name: str | None) -> int:
     """Makes the account a person of its own when it is new; sets its name when one is given. The person's id."""
-    values = {**account_values(account), "name": name}
-    person = person_of(connection, account)
-    if person is None:
-        person = add_person(connection)
+    values = {**rows.values_of(account), "name": name}
+    row = connection.execute(PERSON, values).fetchone()
+    person = add_person(connection) if row is None else int(row["id"])
+    if row is None:
         connection.execute(INSERT_ACCOUNT, {**values, "person": person})
     elif name is not None:
         connection.execute(f"UPDATE accounts SET name = :name {_OF_ACCOUNT}", values)
@@ -120,18 +115,13 @@ def add_account(connection: Connection, account: Account, name: str | None) -> i
 
 def move_account(connection: Connection, account: Account, person_id: int, owner_by: str | None) -> None:
     """Moves an account to a person; `owner_by`: what made it the owner's, settings, cli or nothing."""
-    values = {**account_values(account), "person": person_id, "owner_by": owner_by}
+    values = {**rows.values_of(account), "person": person_id, "owner_by": owner_by}
     connection.execute(f"UPDATE accounts SET person_id = :person, owner_by = :owner_by {_OF_ACCOUNT}", values)
     connection.execute("DELETE FROM people WHERE is_owner = 0 AND id NOT IN (SELECT person_id FROM accounts)")
 
 
-def person_of(connection: Connection, account: Account) -> int | None:
-    row = connection.execute(PERSON, account_values(account)).fetchone()
-    return None if row is None else int(row["id"])
-
-
 def is_owners(connection: Connection, account: Account) -> bool:
-    row = connection.execute(PERSON, account_values(account)).fetchone()
+    row = connection.execute(PERSON, rows.values_of(account)).fetchone()
     return account == TERMINAL or (row is not None and bool(row["is_owner"]))
 
 
@@ -183,7 +173,7 @@ class People:
         """What decides whether an account is served in the place of `scope`."""
 
         def work(connection: Connection) -> Standing:
-            linked = connection.execute(LINKED, account_values(account)).fetchall()
+            linked = connection.execute(LINKED, rows.values_of(account)).fetchall()
             return Standing(
                 scope=_first_scope(connection, scope),
                 scopes=scopes_in(connection, scope),
@@ -200,7 +190,7 @@ class People:
     async def ask(self, account: Account, name: str, now: datetime) -> Pairing | None:
         """A pairing code for a stranger; None when one was given within the hour or 20 are pending."""
         pairing = Pairing(code=new_code(), account=account, name=rows.clean(name), expires_at=now + CODE_LIFE)
-        values = {**rows.values_of(pairing), **account_values(account), "now": now, "pending": PENDING}
+        values = {**rows.values_of(pairing), **rows.values_of(account), "now": now, "pending": PENDING}
 
         def work(connection: Connection) -> Pairing | None:
             connection.execute("DELETE FROM pairings WHERE expires_at <= :now", values)
@@ -227,7 +217,7 @@ class People:
             pairing = _pairing(row)
             connection.execute("UPDATE pairings SET used_at = :now WHERE code = :code", values)
             add_account(connection, pairing.account, pairing.name)
-            admitted = {**account_values(pairing.account), "now": values["now"]}
+            admitted = {**rows.values_of(pairing.account), "now": values["now"]}
             connection.execute(f"UPDATE accounts SET admitted_at = :now {_OF_ACCOUNT}", admitted)
             if is_owner:
                 move_account(connection, pairing.account, _owner(connection), "cli")

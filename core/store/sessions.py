@@ -61,6 +61,7 @@ UPDATE sessions SET root_id = COALESCE((SELECT root_id FROM sessions WHERE id = 
 """
 END = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE id = :id AND ended_at IS NULL"
 END_OPEN = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE address_id = :address AND ended_at IS NULL"
+REOPEN = "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id"
 SET_PROMPT = "UPDATE sessions SET system_prompt = :prompt, sight = :sight WHERE id = :id AND system_prompt = ''"
 COUNT_MESSAGE = """
 UPDATE sessions SET messages = messages + :messages, started_at = MIN(started_at, :at), last_at = MAX(last_at, :at)
@@ -94,29 +95,22 @@ class Conversations:
         self._clock = clock
 
     async def current(self, address: Address) -> Session | None:
-        row = await self._database.fetch_one(OPEN_SESSION, rows.place(address))
-        return None if row is None else rows.session_of(row)
+        return await self._database.read(lambda connection: _open(connection, address))
 
     async def opened(self, address: Address, scopes: frozenset[Scope]) -> tuple[Session, list[Message]] | None:
         """The open session of the address with its `history`."""
 
         def work(connection: Connection) -> tuple[Session, list[Message]] | None:
-            row = connection.execute(OPEN_SESSION, rows.place(address)).fetchone()
-            if row is None:
-                return None
-            session = rows.session_of(row)
-            return session, _history(connection, session, scopes)
+            session = _open(connection, address)
+            return (session, _history(connection, session, scopes)) if session else None
 
         return await self._database.read(work)
 
     async def ensure(self, session: Session) -> Session:
         """The open session of the address; `session`, created, when there is none."""
-
-        def work(connection: Connection) -> Session:
-            row = connection.execute(OPEN_SESSION, rows.place(session.address)).fetchone()
-            return create(connection, session) if row is None else rows.session_of(row)
-
-        return await self._database.write(work)
+        return await self._database.write(
+            lambda connection: _open(connection, session.address) or create(connection, session)
+        )
 
     async def create(self, session: Session, ending: EndReason = "new") -> Session:
         """See the function `create`."""
@@ -135,9 +129,7 @@ class Conversations:
             if session.ended_at is None:
                 return session
             _end_open(connection, session.address, "resumed", at)
-            connection.execute(
-                "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id", {"id": session_id}
-            )
+            connection.execute(REOPEN, {"id": session_id})
             return _load(connection, session_id)
 
         return await self._database.write(work)
@@ -242,6 +234,11 @@ class Transcripts:
 
 def _visible_values(session_id: int, scopes: frozenset[Scope]) -> dict[str, object]:
     return {"id": rows.bounded(session_id), "scopes": scope_parameter(scopes)}
+
+
+def _open(connection: Connection, address: Address) -> Session | None:
+    row = connection.execute(OPEN_SESSION, rows.place(address)).fetchone()
+    return None if row is None else rows.session_of(row)
 
 
 def _history(connection: Connection, session: Session, scopes: frozenset[Scope]) -> list[Message]:

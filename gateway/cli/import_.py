@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.status import Status
 
 from core.errors import Refused
 from core.store.archive import ImportReport
@@ -69,8 +69,8 @@ def import_file(
             own=frozenset(me or ()),
         )
         with _at(file) as (path, title), Source.open(path, choices, title) as source:
-            with _bar() as bar:
-                report = await _taken(services, source, bar)
+            with Console(stderr=True).status("reading") as status:
+                report = await _taken(services, source, status)
             _show(report, source, as_json)
             await _take_notes(services, choices.scope, source.notes(), say if not as_json else lambda _: None)
         if report.broken:
@@ -81,15 +81,12 @@ def import_file(
     visit(work)
 
 
-async def _taken(services: Services, source: Source, bar: Progress) -> ImportReport:
+async def _taken(services: Services, source: Source, status: Status) -> ImportReport:
     """Takes the source in and indexes it, so that the first question need not wait."""
-    task = bar.add_task("reading")
-
-    def progress(done: int) -> None:
-        bar.update(task, description=f"reading, {done:,} entries")
-
-    report = await services.archive.import_records(source.records(), progress)
-    bar.update(task, description="indexing")
+    report = await services.archive.import_records(
+        source.records(), lambda done: status.update(f"reading, {done:,} entries")
+    )
+    status.update("indexing")
     while await services.recall.tend():
         pass
     return report
@@ -144,8 +141,3 @@ def _at(file: str) -> Iterator[tuple[Path, str]]:
         with path.open("wb") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
         yield path, "What came on stdin"
-
-
-def _bar() -> Progress:
-    columns = (SpinnerColumn(), TextColumn("{task.description}"))
-    return Progress(*columns, console=Console(file=sys.stderr), transient=True, disable=not sys.stderr.isatty())
