@@ -19,10 +19,6 @@ from core.store.inbox import InboxEntry
 from core.store.outbox import OutboxItem
 from core.types import Account, Address, Attachment, Json, Message, Scope, Sender, ToolContext
 
-SURE_CHARS = 12  # less is in every longer text somewhere
-_SENTENCE_END = re.compile(r"[.!?;:…\n。！？；：]+")
-_WORD = re.compile(r"\w+")
-_SPEAKERS = frozenset(("user", "assistant", "human", "ai", "bot", "person", "you", "me"))
 _TOKEN = re.compile(r"^- (\S+) ", re.MULTILINE)
 
 
@@ -68,7 +64,7 @@ class UserMessages:
         text = "\n".join(row.text for row in rows)
         lines = await self._memory.prefetch(text, context) if text.strip() else ()
         *others, last = self.dated(rows, context)
-        if passages := self._chosen(lines, earlier, context.session.system_prompt):
+        if passages := self._chosen(lines, earlier):
             last = replace(last, sent=(*(last.sent or ()), _text(fence(passages))))
         return [*others, last]
 
@@ -79,20 +75,15 @@ class UserMessages:
             for row in rows
         ]
 
-    def _chosen(self, lines: Sequence[str], earlier: Sequence[Message], prompt: str) -> str:
+    def _chosen(self, lines: Sequence[str], earlier: Sequence[Message]) -> str:
         known = {token for row in earlier for block in (row.sent or ())[2:] for token in _TOKEN.findall(block["text"])}
-        # Only a service does not know what the prefix says; its tokens have its name before them.
-        is_foreign = any(":" in line.partition(" ")[0] for line in lines)
-        said = "\n".join(_folded(text) for text in (prompt, *(row.text for row in earlier))) if is_foreign else ""
         chosen: list[str] = []
         left = self._budget_chars
         for line in lines:
-            token, _, content = line.partition(" ")
             line = "- " + neutralise(" ".join(line.split()))
-            if line.split(" ", 2)[1] in known or len(line) > left or (":" in token and is_repeated(content, said)):
-                continue
-            left -= len(line)
-            chosen.append(line)
+            if line.split(" ", 2)[1] not in known and len(line) <= left:
+                left -= len(line)
+                chosen.append(line)
         return "\n".join(chosen)
 
     def _time_line(self, row: Message, context: ToolContext) -> str:
@@ -103,12 +94,6 @@ class UserMessages:
         return f"[{', '.join([*parts, *filter(None, [told(row)])])}]"
 
 
-def is_repeated(text: str, said: str) -> bool:
-    """Whether each sentence of `text` stands in `said`, which is folded."""
-    parts = [part for part in map(_folded, _SENTENCE_END.split(text)) if part and part not in _SPEAKERS]
-    return sum(map(len, parts)) >= SURE_CHARS and all(part in said for part in parts)
-
-
 def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
     """The text followed by one line for each attachment."""
     lines = []
@@ -117,10 +102,6 @@ def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
         details = ", ".join(filter(None, (item.mime, size)))
         lines.append(f"[attached {item.kind}: {_one_line(item.name)}{f' ({details})' if details else ''}]")
     return "\n".join([text, *lines] if text else lines)
-
-
-def _folded(text: str) -> str:
-    return " ".join(_WORD.findall(text.casefold()))
 
 
 def _text(text: str) -> Json:

@@ -156,12 +156,6 @@ class Claude:
             failure = self._translated(error, request.model)
             failure.is_break = "content_block_start" in seen
             raise failure from _origin(error)
-        except UnicodeEncodeError:
-            # Half a character, as some platforms let people send, has no UTF-8 form.
-            repaired = content_blocks.sound_request(request)
-            if repaired == request:
-                raise
-            return await self._stream(repaired, on_text)
 
     def _opened(self, request: Request) -> AsyncMessageStreamManager[None]:
         optional: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -43,11 +43,9 @@ def joined(blocks: Sequence[Json]) -> str:
 
 
 def unmarked(request: Request) -> Request:
-    return _mapped(request, _without_marks)
-
-
-def sound_request(request: Request) -> Request:
-    return _mapped(request, sound)
+    parts = (request.system, request.messages, request.tools)
+    system, messages, tools = (tuple(map(_without_marks, part)) for part in parts)
+    return replace(request, system=system, messages=messages, tools=tools)
 
 
 def sound(value: Any) -> Any:
@@ -88,11 +86,6 @@ def _form(block: Json) -> dict[str, Any] | None:
             raise failures.of_kind("unreadable")
         return call
     raise failures.ModelFailure(f"The model answered with content of an unknown kind ({kind[:40]})", "Update Mneme.")
-
-
-def _mapped(request: Request, change: Callable[[Any], Any]) -> Request:
-    system, messages, tools = (tuple(map(change, part)) for part in (request.system, request.messages, request.tools))
-    return replace(request, system=system, messages=messages, tools=tools)
 
 
 def _without_marks(value: Any) -> Any:

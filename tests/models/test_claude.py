@@ -115,7 +115,7 @@ async def test_the_text_so_far_only_grows(cut: dict[str, Any]) -> None:
 
 async def test_half_a_character_that_never_gets_its_other_half_is_replaced() -> None:
     async with calling([ModelReply.say("well \ud83d then", is_utf16=True)]) as (_, caller):
-        completion = await caller.ask("what \udc00?")
+        completion = await caller.ask("what?")
         sent = caller.texts[-1]
     assert completion.text == sent == "well \ufffd then"
 
