@@ -145,7 +145,7 @@ class _Process:
             ]
             if self._memory.externals:
                 self._opened[MEMORY] = lambda address, reply_to: ProviderReply(self._memory)
-                self._delivery.on_give_up(f"{MEMORY}:", self._memory.given_up)
+                self._delivery.on_memory_given_up = self._memory.given_up
             intake = [tasks.create_task(self._listen(adapter)) for adapter in self._adapters.values()]
             await self._stop.wait()
             for task in intake:

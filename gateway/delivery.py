@@ -70,15 +70,12 @@ class Delivery:
         self._records: WeakValueDictionary[str, _Record] = WeakValueDictionary()
         """By key of what is being delivered: what was posted is stored as the delivery ends, at the latest."""
         self._unwritten: deque[Write] = deque()
-        self._give_up_handlers: dict[str, Callable[[str], Awaitable[None]]] = {}
+        self.on_memory_given_up: Callable[[str], Awaitable[None]] | None = None
+        """Gets the key of what a memory service is never told before that is marked dead; again after a crash in
+        between."""
         self.on_due: Callable[[], None] = lambda: None
         """Called when something in the outbox may be due."""
         self._log = structlog.get_logger("delivery")
-
-    def on_give_up(self, prefix: str, handler: Callable[[str], Awaitable[None]]) -> None:
-        """`handler` gets the key of every item with this prefix before it is marked dead; again after a crash in
-        between."""
-        self._give_up_handlers[prefix] = handler
 
     async def accept(self, inbound: Inbound, written: Inbound) -> InboxEntry | None:
         """Stores an event as `written`, without what may not be kept. None when it is known already."""
@@ -134,12 +131,12 @@ class Delivery:
     async def fail(self, outbox_item: OutboxItem, error: MnemeError, *, is_once: bool = False) -> None:
         """Postpones a delivery that failed, or marks it dead when that is hopeless."""
         is_permanent = isinstance(error, DeliveryError) and error.is_permanent
-        tries = TRIES_OF_MEMORY if outbox_item.kind == "memory" else TRIES
+        is_memory = outbox_item.kind == "memory"
+        tries = TRIES_OF_MEMORY if is_memory else TRIES
         if is_permanent or is_once or outbox_item.attempts + 1 >= tries:
             self._log.warning("undeliverable", key=outbox_item.key, error=str(error))
-            for prefix, handler in self._give_up_handlers.items():
-                if outbox_item.key.startswith(prefix):
-                    await self._write(partial(handler, outbox_item.key))
+            if is_memory and self.on_memory_given_up is not None:
+                await self._write(partial(self.on_memory_given_up, outbox_item.key))
             await self._write(partial(self._outbox.mark_dead, outbox_item.key, str(error)))
             return
         asked_s = error.retry_after_s if isinstance(error, DeliveryError) else None

@@ -21,29 +21,19 @@ MissCause = Literal[
 """Why a request was not read from the cache as far as it might have been; `system`, `tools` and `messages` stand in
 older rows only."""
 
+WHOLE = 0.99  # a prefix of which this part was read counts as read: servers round
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """`missed`: tokens that might have been read from the cache and were not, for the cause `miss`. The call accounts
-    for the `disturbance` of its session."""
+    """`cached_from`: what the server was sent before then it does not keep any more."""
 
     kind: CallKind
     model: str
     usage: Usage
     at: datetime
     payer: Payer
-    miss: MissCause | None = None
-    missed: int = 0
-    disturbance: MissCause | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreviousCall:
-    """The last call for an answer in a session, and `cause`, what has happened to its prefix since. Before the first
-    call `cause` is why the session was begun."""
-
-    call: ModelCall | None = None
-    cause: MissCause | None = None
+    cached_from: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,21 +87,6 @@ class UsageLog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def previous(self, session_id: int) -> PreviousCall:
-        row = await self._database.fetch_one(_LAST_CALL, {"session": session_id})
-        if row is not None:
-            call = ModelCall(
-                **rows.columns(row, "kind", "model", "miss"),
-                usage=_usage(row),
-                at=rows.moment(row["at"]),
-                payer=Payer(session_id=session_id),
-                missed=row["missed_tokens"],
-            )
-            return PreviousCall(call=call, cause=row["cause"])
-        origin = await self._database.fetch_one(_ORIGIN, {"session": session_id})
-        is_known = origin is not None and origin["reason"] in get_args(MissCause)
-        return PreviousCall(cause=origin["reason"] if origin is not None and is_known else "first")
-
     async def keep(self, call: ModelCall) -> None:
         await self._database.write(lambda connection: log_call(connection, call), has_words=False)
 
@@ -141,16 +116,36 @@ class UsageLog:
 
 
 def log_call(connection: Connection, call: ModelCall) -> None:
-    """Stores a call; one of no known scope is left out."""
+    """Stores a call, with why its prefix was not in the cache; one of no known scope is left out."""
     scope_id, session_id = _payer(connection, call.payer)
     if scope_id is None:
         return
+    is_chat = call.kind == "chat" and session_id is not None
+    miss, missed = _miss(connection, call, {"session": session_id}) if is_chat else (None, 0)
     values = {**rows.values_of(call), **asdict(call.usage), "scope": scope_id, "session": session_id}
-    connection.execute(_INSERT, values)
-    connection.execute(
-        "DELETE FROM disturbances WHERE session_id = :session AND cause = :seen",
-        {"session": call.payer.session_id, "seen": call.disturbance},
-    )
+    connection.execute(_INSERT, {**values, "miss": miss, "missed": missed})
+    if is_chat:
+        connection.execute("DELETE FROM disturbances WHERE session_id = :session", {"session": session_id})
+
+
+def _miss(connection: Connection, call: ModelCall, values: dict[str, int | None]) -> tuple[MissCause | None, int]:
+    """Why not all of the session's previous request was read from the cache, and how many tokens were not."""
+    used, last = call.usage, connection.execute(_LAST_CALL, values).fetchone()
+    if last is None:
+        origin = connection.execute(_ORIGIN, values).fetchone()
+        is_known = origin is not None and origin["reason"] in get_args(MissCause)
+        return (
+            (origin["reason"] if is_known else "first", used.sent - used.cache_read) if used.cache_write else (None, 0)
+        )
+    missed = last["cache_read_tokens"] + last["cache_write_tokens"] - used.cache_read
+    if used.cache_read >= WHOLE * (missed + used.cache_read):
+        return None, 0
+    if last["cause"] is not None:
+        return last["cause"], missed
+    if last["model"] != call.model:
+        return "model", missed
+    is_idle = call.cached_from is not None and rows.moment(last["at"]) < call.cached_from
+    return "idle" if is_idle else "evicted", missed
 
 
 def disturb(connection: Connection, session_id: int, cause: MissCause) -> None:

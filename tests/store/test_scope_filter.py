@@ -55,8 +55,8 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
     session = await opened(conversations, "secret", title="secret title")
     await conversations.append([message(session.id, "more", usage=Usage(input=1))])
     calls = UsageLog(database)
-    used, payer = Usage(input=1), Payer(session_id=session.id)
-    await calls.keep(ModelCall(kind="chat", model="m", usage=used, at=NOON, payer=payer, miss="first", missed=1))
+    used, payer = Usage(input=1, cache_write=1), Payer(session_id=session.id)
+    await calls.keep(ModelCall(kind="chat", model="m", usage=used, at=NOON, payer=payer))
     schedule = Schedule(zone="UTC", at=NOON)
     job = await jobs.add(Job(schedule=schedule, text="x", target=CHAT, scope=ANA, created_at=NOON, next_at=NOON))
     for scope in (ANA, BOB):

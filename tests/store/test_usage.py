@@ -8,13 +8,14 @@ import pytest
 
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.store.usage import MissCause, ModelCall, PreviousCall, UsageLog, UsageSum, disturb
+from core.store.usage import MissCause, ModelCall, UsageLog, UsageSum, disturb
 from core.types import Address, CallKind, Payer, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, message, opened, session
 
 MINE = frozenset((ANA,))
-ONE = Usage(input=1, output=2, cache_read=3, cache_write=4, cache_write_hour=3)
+ONE = Usage(input=1, output=2, cache_read=3, cache_write_hour=3)
+MISS = Usage(input=1, output=2, cache_write=9)
 DAY = timedelta(days=1)
 
 
@@ -30,6 +31,15 @@ def calls(database: Database) -> UsageLog:
 
 def call(payer: Payer, kind: CallKind = "chat", at: datetime = NOON, **changes: object) -> ModelCall:
     return ModelCall(**{"kind": kind, "model": "sonnet", "usage": ONE, "at": at, "payer": payer, **changes})  # type: ignore[arg-type]
+
+
+async def next_miss(calls: UsageLog, session_id: int) -> MissCause | None:
+    """Why the next call, which reads nothing from the cache, missed."""
+    before = {(one.model, one.miss): one.calls for one in await calls.sums(MINE, session_id=session_id)}
+    await calls.keep(call(Payer(session_id=session_id), usage=MISS))
+    after = await calls.sums(MINE, session_id=session_id)
+    (cause,) = (one.miss for one in after if one.calls > before.get((one.model, one.miss), 0))
+    return cause
 
 
 async def test_sums_are_by_kind_model_and_cause(conversations: Conversations, calls: UsageLog) -> None:
@@ -68,7 +78,6 @@ async def test_a_call_goes_on_the_account_of_its_sessions_scope(conversations: C
     assert [one.calls for one in await calls.sums(MINE)] == [1]
     assert [one.calls for one in await calls.sums(frozenset((BOB,)))] == [1]
     assert await calls.sums(frozenset((BOB,)), session_id=-5) == [], "what is incognito has no name in the books"
-    assert await calls.previous(-5) == PreviousCall(cause="first")
     assert [one.calls for one in await calls.sums(frozenset((ANA, BOB)))] == [2], "nobody's are left out"
 
 
@@ -84,41 +93,39 @@ async def test_the_sessions_of_the_latest_calls_come_first(conversations: Conver
     assert await calls.sessions(frozenset((BOB,)), 10) == []
 
 
-async def test_misses_are_counted_by_cause(conversations: Conversations, calls: UsageLog) -> None:
-    payer = Payer(session_id=(await opened(conversations, "hello")).id)
-    seen: tuple[tuple[MissCause | None, int], ...] = (("idle", 10), (None, 0), ("idle", 20), ("forget", 7))
-    for cause, missed in seen:
-        await calls.keep(call(payer, miss=cause, missed=missed))
+async def test_misses_are_counted_by_cause(conversations: Conversations, calls: UsageLog, database: Database) -> None:
+    made = await opened(conversations, "hello")
+    payer = Payer(session_id=made.id)
+    await calls.keep(call(payer))
+    for usage, later in ((MISS, 1), (ONE, 2), (MISS, 3)):
+        await calls.keep(call(payer, at=NOON + later * DAY, usage=usage, cached_from=NOON + later * DAY))
+    await database.write(lambda connection: disturb(connection, made.id, "forget"))
+    await calls.keep(call(payer, at=NOON + 3 * DAY, usage=MISS))
     for found in (await calls.sums(MINE), await calls.sums(MINE, session_id=payer.session_id)):
-        assert [(one.miss, one.calls, one.missed) for one in found] == [(None, 1, 0), ("forget", 1, 7), ("idle", 2, 30)]
-    assert await calls.sums(MINE, since=NOON + DAY) == []
+        assert [(one.miss, one.calls, one.missed) for one in found] == [(None, 1, 0), ("forget", 1, 9), ("idle", 3, 12)]
+    assert await calls.sums(MINE, since=NOON + 4 * DAY) == []
 
 
-async def test_the_precedent_is_the_last_call_for_an_answer(conversations: Conversations, calls: UsageLog) -> None:
-    payer = Payer(session_id=(await opened(conversations, "hello")).id)
-    assert payer.session_id is not None
-    assert await calls.previous(payer.session_id) == PreviousCall(cause="first")
-    last = call(payer, miss="first", missed=9)
-    for kept in (call(payer), last, call(payer, "title")):
-        await calls.keep(kept)
-    assert await calls.previous(payer.session_id) == PreviousCall(call=last)
-    assert await calls.previous(999) == PreviousCall(cause="first")
+async def test_what_a_call_read_is_compared_with_the_last_one_for_an_answer(
+    conversations: Conversations, calls: UsageLog
+) -> None:
+    made = await opened(conversations, "hello")
+    assert await next_miss(calls, made.id) == "first"
+    await calls.keep(call(Payer(session_id=made.id), "title"))
+    assert await next_miss(calls, made.id) == "evicted"
+    await calls.keep(call(Payer(session_id=made.id), model="opus", usage=MISS))
+    assert await next_miss(calls, made.id) == "model"
 
 
 async def test_a_disturbance_waits_for_the_next_call_and_the_first_one_counts(
     conversations: Conversations, calls: UsageLog, database: Database
 ) -> None:
     made = await opened(conversations, "hello")
-    await calls.keep(call(Payer(session_id=made.id)))
+    await next_miss(calls, made.id)
     for cause in ("forget", "edit"):
         await database.write(lambda connection, cause=cause: disturb(connection, made.id, cause))  # type: ignore[misc]
-    before = await calls.previous(made.id)
-    assert before.cause == "forget"
-    assert before.call is not None
-    await calls.keep(call(Payer(session_id=made.id), disturbance="edit"))
-    assert (await calls.previous(made.id)).cause == "forget", "this call had not seen it"
-    await calls.keep(call(Payer(session_id=made.id), disturbance="forget"))
-    assert (await calls.previous(made.id)).cause is None
+    await calls.keep(call(Payer(session_id=made.id), "title"))
+    assert [await next_miss(calls, made.id) for _ in range(2)] == ["forget", "evicted"]
 
 
 async def test_a_message_that_is_edited_or_deleted_disturbs_its_session(
@@ -128,27 +135,26 @@ async def test_a_message_that_is_edited_or_deleted_disturbs_its_session(
     for number, text in enumerate(("hello", "bye", "/forget x")):
         kind = "command" if text.startswith("/") else "chat"
         await conversations.append([message(made.id, text, external_id=str(number), kind=kind)])
-        await calls.keep(call(Payer(session_id=made.id)))
+        await next_miss(calls, made.id)
     await conversations.amend(CHAT, "0", "hello")
     await conversations.amend(CHAT, "2", None)
-    assert (await calls.previous(made.id)).cause is None, "nothing that is sent has changed"
+    assert await next_miss(calls, made.id) == "evicted", "nothing that is sent has changed"
     await conversations.amend(CHAT, "0", "Hello!")
-    assert (await calls.previous(made.id)).cause == "edit"
-    await calls.keep(call(Payer(session_id=made.id), disturbance="edit"))
+    assert await next_miss(calls, made.id) == "edit"
     await conversations.amend(CHAT, "1", None)
-    assert (await calls.previous(made.id)).cause == "edit"
+    assert await next_miss(calls, made.id) == "edit"
 
 
 async def test_how_a_session_came_to_be(conversations: Conversations, calls: UsageLog) -> None:
     first = await opened(conversations, "hello")
     child = await conversations.create(session(parent_id=first.id), "length")
-    assert (await calls.previous(child.id)).cause == "length"
+    assert await next_miss(calls, child.id) == "length"
     fresh = await conversations.create(session(), "rights")
-    assert (await calls.previous(fresh.id)).cause == "rights"
+    assert await next_miss(calls, fresh.id) == "rights"
     elsewhere = await conversations.create(session(address=Address(platform="x", chat_id="1")))
-    assert (await calls.previous(elsewhere.id)).cause == "first"
+    assert await next_miss(calls, elsewhere.id) == "first"
     there = await conversations.create(session(address=Address(platform="x", chat_id="2"), parent_id=fresh.id))
-    assert (await calls.previous(there.id)).cause == "first", "nothing was said there before"
-    await calls.keep(call(Payer(session_id=first.id)))
+    assert await next_miss(calls, there.id) == "first", "nothing was said there before"
+    await next_miss(calls, first.id)
     await conversations.reopen(first.id, NOON + DAY)
-    assert (await calls.previous(first.id)).cause is None, "it is sent as it was before"
+    assert await next_miss(calls, first.id) == "evicted", "it is sent as it was before"

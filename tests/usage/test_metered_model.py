@@ -10,7 +10,7 @@ import pytest
 from core.errors import ModelError, StoreError
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.store.usage import MissCause, ModelCall, PreviousCall, UsageLog, disturb
+from core.store.usage import MissCause, ModelCall, UsageLog, disturb
 from core.types import Completion, Payer, Request, Usage
 from core.usage.metered_model import MeteredModel
 from tests.fixtures.clock import SteadyClock
@@ -138,9 +138,6 @@ async def test_a_model_that_fails_costs_nothing(desk: _Desk) -> None:
 
 class _ShutBooks(UsageLog):
     """Books on a disk that is out of order."""
-
-    async def previous(self, session_id: int) -> PreviousCall:
-        raise StoreError("the disk is full")
 
     async def keep(self, call: ModelCall) -> None:
         raise StoreError("the disk is full")
