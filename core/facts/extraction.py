@@ -146,8 +146,6 @@ class Candidate:
     doubt: str = ""
 
 
-MOST_ANSWERED = 40
-"""A longer list is no answer."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
 
 
@@ -229,11 +227,8 @@ class Extraction:
 def _read(answer: str) -> tuple[list[_Item], bool]:
     """The items of an answer, and whether that is all of it. A list that was cut off is read up to there."""
     begin, end = answer.find("["), answer.rfind("]")
-    texts = _OBJECT.findall(answer, max(begin, 0))
-    if len(texts) > MOST_ANSWERED:
-        return [], False
     found = []
-    for text in texts:
+    for text in _OBJECT.findall(answer, max(begin, 0)):
         with contextlib.suppress(ValidationError):
             found.append(_Item.model_validate_json(text))
     shape = "".join(_OBJECT.sub("#", answer[begin : end + 1]).split())

@@ -11,7 +11,6 @@ import asyncio
 import json
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -79,12 +78,6 @@ class FactsProvider(MemoryProvider):
         self._reader = reader
         self._evidence = evidence
         self._review = review
-
-    async def is_available(self) -> bool:
-        return True
-
-    async def initialize(self, folder: Path) -> None:
-        pass
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         found = await self._knowledge.search(_question(text, context), LINES)

@@ -179,15 +179,6 @@ def _staleness(fact: Fact, now: datetime) -> str:
 
 def _held(found: Sequence[tuple[Fact, float, int]]) -> list[tuple[Fact, float, int]]:
     """Without open facts that a later one of the same attribute contradicts in another scope of the same person."""
-    latest: dict[str, Fact] = {}
-    for fact, _, _ in found:
-        if fact.attribute and fact.is_open and not fact.scope.is_room:
-            other = latest.get(fact.attribute)
-            if other is None or fact.said_at > other.said_at:
-                latest[fact.attribute] = fact
-
-    def is_held(fact: Fact) -> bool:
-        other = latest.get(fact.attribute or "")
-        return other is None or fact.scope.is_room or not fact.is_open or fact.value == other.value
-
-    return [item for item in found if is_held(item[0])]
+    own = {fact.id: fact for fact, _, _ in found if fact.attribute and fact.is_open and not fact.scope.is_room}
+    latest = {fact.attribute: fact.value for fact in sorted(own.values(), key=lambda fact: fact.said_at)}
+    return [item for item in found if item[0].id not in own or item[0].value == latest[item[0].attribute]]

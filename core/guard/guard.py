@@ -33,14 +33,6 @@ REASONS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What was found: `name` is a key of REASONS, `reason` a noun phrase."""
-
-    name: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
     """Found where `then` matches behind a match of `first`: in the same line, or in the same word where `is_word`.
     Two searches that go on where the other ended keep the time linear. `needs`: without one of these (in small
@@ -67,36 +59,26 @@ class Pattern:
         return found is not None
 
 
-def inspect(text: str) -> Finding | None:
-    """The first thing in `text` that no honest text has; None when there is nothing."""
+def suspicion(text: str) -> str | None:
+    """The first thing in `text` that no honest text has, as a noun phrase; None when there is nothing."""
     if len(text) > LIMIT_CHARS:
-        return _finding("length")
+        return REASONS["length"]
     if found := hidden(text):
-        return _finding(*found)
+        return f"{REASONS[found[0]]} ({found[1]})"
     if neutralise(text) != text:
-        return _finding("forgery")
+        return REASONS["forgery"]
     if word := mixed_word(text):
-        return _finding("lookalike", f"“{word[:40]}”")
+        return f"{REASONS['lookalike']} (“{word[:40]}”)"
     lowered = text.lower()
     for pattern in _patterns():
         if any(one in lowered for one in pattern.needs) and pattern.is_in(text):
-            return _finding(pattern.name)
+            return REASONS[pattern.name]
     return None
-
-
-def suspicion(text: str) -> str | None:
-    """The reason of `inspect` alone."""
-    found = inspect(text)
-    return None if found is None else found.reason
 
 
 def cleaned(text: str) -> str:
     """`text` without hidden characters, and with round brackets around what looks like a fence of ours."""
     return neutralise(without_hidden(text))
-
-
-def _finding(name: str, detail: str = "") -> Finding:
-    return Finding(name=name, reason=f"{REASONS[name]} ({detail})" if detail else REASONS[name])
 
 
 @cache

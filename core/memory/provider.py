@@ -1,6 +1,6 @@
 """The interface of everything that remembers beyond the conversation.
 
-`name`, `is_available`, `initialize` and `prefetch` must be written; every other hook does nothing until it is needed.
+`name` and `prefetch` must be written; every other hook does nothing until it is needed.
 """
 
 from __future__ import annotations
@@ -62,11 +62,10 @@ class MemoryProvider(ABC):
     def name(self) -> str:
         """In settings and reports; a class attribute will do. Small letters, digits, ``_``."""
 
-    @abstractmethod
     async def is_available(self) -> bool:
         """Whether it has what it needs (options, a library), without asking a service."""
+        return True
 
-    @abstractmethod
     async def initialize(self, folder: Path) -> None:
         """Called before all other hooks but `tools`, again when it has failed. `folder`: its own, for its files."""
 

@@ -142,7 +142,6 @@ class Notebook:
 
     async def entries(self, scopes: frozenset[Scope], target: str) -> list[str]:
         """Each once, by the scopes' keys and in the order of the files."""
-        _check(target)
         return await asyncio.to_thread(lambda: _shown(self._read(scopes, target)))
 
     def heading(self, target: str, entries: Sequence[str]) -> str:
@@ -169,7 +168,6 @@ class Notebook:
     ) -> str:
         """Does all of `operations` in order or none; only the final size must fit. What the author has not typed waits
         for a yes. Returns what was done, with the live state; raises Refused with what to do."""
-        _check(target)
         author = author or _NOBODY
         longest = max((len(one.content) for one in operations), default=0)
         if author.origin != "typed" and longest > self._limits[target]:
@@ -416,11 +414,6 @@ def _differences(known: Sequence[str], there: Sequence[str], scope: Scope) -> li
 def _shown(held: dict[Scope, list[str]]) -> list[str]:
     """All entries, each once."""
     return list(dict.fromkeys(chain.from_iterable(held.values())))
-
-
-def _check(target: str) -> None:
-    if target not in FILES:
-        raise Refused(f"There is no “{target}” to note in; use memory (what was learned) or user (the person).")
 
 
 def _sentence(before: str | None, after: str | None) -> str:

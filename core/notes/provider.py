@@ -11,7 +11,6 @@ import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -79,12 +78,6 @@ class NotesProvider(MemoryProvider):
         self._notebook = notebook
         self._evidence = evidence
         self._nudge_after = nudge_after
-
-    async def is_available(self) -> bool:
-        return True
-
-    async def initialize(self, folder: Path) -> None:
-        pass
 
     async def on_start(self) -> None:
         # Loading the guard's patterns takes a second: not while somebody waits.

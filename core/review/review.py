@@ -99,8 +99,8 @@ def typed(content: str, limit_chars: int, *, is_insisting: bool) -> tuple[str, s
     text = guard.cleaned(content)
     if not is_insisting and (reason := guard.suspicion(text)):
         raise Refused(doubt(reason))
-    found = guard.inspect(content) if text != content else None
-    return text, f"I left out of it what nobody can see or only I may write: {found.reason}." if found else ""
+    found = guard.suspicion(content) if text != content else None
+    return text, f"I left out of it what nobody can see or only I may write: {found}." if found else ""
 
 
 def reason_to_wait(operations: Sequence[Operation]) -> str | None:

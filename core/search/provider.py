@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from core.memory.provider import MemoryProvider
@@ -26,13 +25,6 @@ class HistoryProvider(MemoryProvider):
     def __init__(self, recall: HistorySearch, zone: str) -> None:
         self._recall = recall
         self._zone = ZoneInfo(zone)
-
-    async def is_available(self) -> bool:
-        """Always."""
-        return True
-
-    async def initialize(self, folder: Path) -> None:
-        """History is there already."""
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         findings = await self._recall.recall(

@@ -17,7 +17,7 @@ from typing import cast
 
 from core.errors import Refused, ToolError
 from core.facts.evidence import Evidence, EvidenceSearch
-from core.guard.guard import inspect
+from core.guard.guard import suspicion
 from core.notes.files import OwnerFiles
 from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
@@ -160,7 +160,7 @@ async def _is_warned(folder: Path, text: str) -> bool:
 
 def _seconds(text: str) -> float:
     begun_s = time.perf_counter()
-    inspect(text)
+    suspicion(text)
     Evidence([_row(text), _row(text, origin="forwarded")]).bears_out(text)
     return time.perf_counter() - begun_s
 

@@ -61,7 +61,7 @@ async def test_a_list_in_a_code_block_is_read_too() -> None:
 @pytest.mark.parametrize(
     "answer",
     ["", "none", "[", "{}", "[1]", '[{"message": 1}]', [{**MOVED, "kind": "secret"}], [{**MOVED, "message": "1"}],
-     [{**MOVED, "content": "x" * 401}], [{**MOVED, "content": "!"}], [{**MOVED, "since": "in May"}], [MOVED] * 41,
+     [{**MOVED, "content": "x" * 401}], [{**MOVED, "content": "!"}], [{**MOVED, "since": "in May"}],
      "[" * 5000],
 )  # fmt: skip
 async def test_what_cannot_be_read_is_asked_once_more_and_then_read_by_rules(answer: object) -> None:

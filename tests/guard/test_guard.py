@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.guard.fence import fence
-from core.guard.guard import LIMIT_CHARS, REASONS, cleaned, inspect, suspicion
+from core.guard.guard import LIMIT_CHARS, REASONS, cleaned, suspicion
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parents[1] / "core" / "guard"
@@ -118,11 +118,10 @@ def test_what_people_note_passes(text: str) -> None:
     ],
 )
 def test_what_no_honest_text_has_is_named(text: str, name: str) -> None:
-    found = inspect(text)
+    found = suspicion(text)
     assert found is not None
-    assert found.name == name
-    assert found.reason.startswith(REASONS[name])
-    assert inspect(f"Ana lives in Porto.\n{text}\nShe likes tea.") is not None
+    assert found.startswith(REASONS[name])
+    assert suspicion(f"Ana lives in Porto.\n{text}\nShe likes tea.") is not None
 
 
 @pytest.mark.parametrize(
@@ -142,8 +141,8 @@ def test_what_is_cleaned_has_nothing_hidden_and_no_fence(text: str, left: str) -
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_cleaned(text: str) -> None:
-    found = inspect(cleaned(text))
-    assert found is None or found.name not in ("control", "direction", "invisible")
+    found = suspicion(cleaned(text)) or ""
+    assert not found.startswith((REASONS["control"], REASONS["direction"], REASONS["invisible"]))
     assert cleaned(cleaned(text)) == cleaned(text)
 
 

@@ -26,8 +26,8 @@ BROKEN = {
     "1 / 0": "ZeroDivisionError",
     "x = 1": "should have one class of MemoryProvider; it has 0",
     GOOD: "should be “broken”, like its file",
-    GOOD.replace('"diary"', '"broken"').replace("async def is_available", "async def is_there"): (
-        "TypeError Can't instantiate abstract class Diary .*is_available"
+    GOOD.replace('"diary"', '"broken"').replace("async def prefetch", "async def fetch"): (
+        "TypeError Can't instantiate abstract class Diary .*prefetch"
     ),
     GOOD.replace('"diary"', '"broken"').replace("    name", "    options = dict\n    name"): "its options are no data",
 }
