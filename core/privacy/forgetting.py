@@ -13,7 +13,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -161,27 +161,22 @@ class Forgetting:
         counts = tuple(found.counts.items())
         return ErasureReceipt(counts=counts, derived=found.derived, is_clean=is_clean, pending=pending)
 
-    async def resume(self) -> int:
-        """Finishes the lists of the process before; how many those were."""
-        begun = await self._erasures.begun()
-        for token in begun:
-            await self._take_up(token)
-        return len(begun)
+    async def resume(self, before: datetime | None = None) -> int:
+        """Finishes what other processes began (before a moment) and left; how many lists those were."""
+        left = [token for token in await self._erasures.begun(before) if token not in self._working]
+        for token in left:
+            try:
+                await self._work(token)
+            except (Refused, OSError) as error:
+                self._log.warning("something is not erased yet", reason=str(error))
+        return len(left)
 
     async def tend(self) -> bool:
         """One small step of erasing bytes; True while there is more to do now. Takes up the unfinished lists of other
         processes, since work waits for them."""
         await self._erasures.prune()
-        for token in await self._erasures.begun(self._clock.now() - ABANDONED):
-            if token not in self._working:
-                await self._take_up(token)
+        await self.resume(self._clock.now() - ABANDONED)
         return await self._bytes.step()
-
-    async def _take_up(self, token: str) -> None:
-        try:
-            await self._work(token)
-        except (Refused, OSError) as error:
-            self._log.warning("something is not erased yet", reason=str(error))
 
     async def _work(self, token: str) -> tuple[str, ...]:
         """Sentences about what is left to others. Copies outside go first, while the rows still say what to look for;
