@@ -14,7 +14,7 @@ from core.store.erasure import LANES, SENDER
 from core.store.rows import scope_parameter, visible
 from core.store.sessions import SAID
 from core.store.sqlite.database import Database
-from core.store.sqlite.dialect import in_list, is_within, list_value, overlaps
+from core.store.sqlite.dialect import in_list, is_within, list_value
 from core.types import Account, Scope
 
 PAGE_ROWS = 500
@@ -50,7 +50,6 @@ KINDS: Mapping[str, str] = {
         SELECT platform, user_id, claimed_platform, claimed_user_id, claimed_name, expires_at, agreed_at, joined_at
         FROM links WHERE {_mine(_ACCOUNT)} OR {_mine("claimed_platform || ':' || claimed_user_id")}
     """,
-    "parting": f"SELECT number, scopes FROM partings WHERE {overlaps('partings.scopes', 'scopes')}",
     "session": f"""
         SELECT sessions.id, scopes.key AS scope, addresses.platform, addresses.chat_id, addresses.thread_id, title,
             model, {_PROMPT}, started_at, last_at, ended_at, end_reason, messages
@@ -98,10 +97,6 @@ KINDS: Mapping[str, str] = {
         SELECT platform, chat_id, thread_id, at FROM veils JOIN addresses ON addresses.id = veils.address_id
         WHERE address_id IN (SELECT address_id FROM sessions WHERE {visible()})
     """,
-    "why a prefix was lost": f"""
-        SELECT session_id, cause FROM disturbances
-        WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()})
-    """,
     "to be delivered": f"""
         SELECT lane, kind, payload, created_at FROM outbox WHERE payload NOT NULL AND lane IN ({LANES})
     """,
@@ -112,7 +107,7 @@ KINDS: Mapping[str, str] = {
 
 _UNSAID = {"scope_id", "address_id", "folded", "reply_id"}
 """Digests, and columns that repeat others."""
-_JSON = {"blocks", "inbound", "names", "operations", "payload", "scopes"}
+_JSON = {"blocks", "inbound", "names", "operations", "payload"}
 
 
 class PersonalData:
