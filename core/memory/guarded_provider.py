@@ -43,8 +43,6 @@ OWN_BLOCK_TIMEOUTS = 5
 """A built-in block may take so many times longer: a whole session without its notes is worse than to wait."""
 CLOSING_S = 1.0
 REASON_CHARS = 120
-SESSIONS = 64
-"""What was found for the next turn is kept for so many of them."""
 LINES = 12
 LINE_CHARS = 600
 TEXT_CHARS = 4_000
@@ -244,8 +242,6 @@ class GuardedProvider:
         return [text for given in found if (text := service_text(self.provider.name, given))]
 
     def _search(self, call: Callable[[], Awaitable[Sequence[str]]], context: ToolContext) -> _Search:
-        if len(self._searches) >= SESSIONS:
-            del self._searches[next(iter(self._searches))]
         search = _Search(self._spawn(self._found(call)), context.scopes)
         self._searches[context.session.id] = search
         return search

@@ -36,13 +36,6 @@ _KINDS: Mapping[type[Any], tuple[str, TypeAdapter[Any]]] = {
     bool: ("true or false", TypeAdapter(bool)),
     Secret: ("the name of the environment variable that holds it", TypeAdapter(str)),
 }
-_OLD_MODULES = {
-    "core.memory.forgotten": "core.memory.provider",
-    "core.memory.secret": "core.memory.provider",
-    "core.memory.options": "core.memory.provider",
-    "core.records": "core.store.notes",
-}
-"""Modules that plugins of earlier versions import, and where their classes are now."""
 
 
 class OptionForm:
@@ -74,12 +67,11 @@ class OptionForm:
         if name not in self.fields:
             raise ConfigError(f"There is no option {name}; there are {', '.join(self.fields) or 'none'}.")
         kind = self._kinds[name]
-        is_written = isinstance(given, str) and kind not in (str, Secret)
         about, adapter = _KINDS[kind]
         if kind is Secret and not _VARIABLE.fullmatch(str(given).strip()):
             raise ConfigError(f"{name} should be {about}, such as MY_MEMORY_KEY; the secret itself stays there.")
         try:
-            value: str | int | float | bool = adapter.validate_python(given, strict=not is_written)
+            value: str | int | float | bool = adapter.validate_python(given)
         except ValidationError as error:
             raise ConfigError(f"{name} should be {about}.") from error
         return value.strip() if isinstance(value, str) else value
@@ -161,8 +153,6 @@ class Plugins:
 def _module(name: str, path: Path) -> ModuleType:
     if path.parent == PACKAGE:
         return importlib.import_module(f"core.memory.services.{name}")
-    for old, new in _OLD_MODULES.items():
-        sys.modules.setdefault(old, importlib.import_module(new))
     spec = importlib.util.spec_from_file_location(f"mneme_plugin_{name}", path)
     assert spec is not None, "it is a file of Python"
     assert spec.loader is not None, "it has that of Python"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 
 from config.settings import Settings
 from core.errors import ConfigError
 from core.memory.plugins import Plugins
-from core.memory.provider import Forgotten
-from core.types import Address, Scope
+from core.types import Address
 from gateway.services import chosen
 from tests.fixtures.corridor import open_corridor
 from tests.fixtures.remembrance import ANA, PLUGINS, plugged, remembrance
@@ -48,38 +45,6 @@ def test_what_is_broken_is_a_sentence(home: Path, text: str) -> None:
     (home / "plugins" / "broken.py").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=BROKEN[text]):
         plugins.made("broken", {}, {})
-
-
-@pytest.mark.parametrize(
-    ("name", "table", "imports"),
-    [
-        ("diary", {}, "from core.memory.forgotten import Forgotten\nfrom core.memory.provider import MemoryProvider"),
-        (
-            "jotter",
-            {"url": "http://x", "key": "JOT"},
-            "from core.memory.forgotten import Forgotten\nfrom core.memory.provider import MemoryProvider\n"
-            "from core.memory.secret import Secret\nfrom core.records import NoteChange",
-        ),
-    ],
-)
-async def test_a_plugin_of_the_version_before_still_loads_and_works(
-    home: Path, name: str, table: dict[str, str], imports: str
-) -> None:
-    plugged(home, name)
-    file = home / "plugins" / f"{name}.py"
-    text, count = re.subn(
-        r"^from core\.memory\.provider import .*$", imports, file.read_text("utf-8"), flags=re.MULTILINE
-    )
-    assert count == 1
-    file.write_text(text, encoding="utf-8")
-    made = Plugins(home).made(name, table, {"JOT": "k"})
-    assert await made.is_available()
-    if name == "diary":
-        await made.initialize(home)
-        scope = Scope.account("telegram", "1")
-        (home / f"{quote(scope.key, safe='')}.txt").write_text("d1 'sea'\nd2 'port'\n")
-        await made.on_forget(Forgotten(scope=scope, messages=(1,)))
-        assert (home / f"{quote(scope.key, safe='')}.txt").read_text() == "d2 'port'\n"
 
 
 @pytest.mark.parametrize("name", ["../diary", "Diary", "", "x" * 50, "a/b", "nobody"])
