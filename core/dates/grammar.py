@@ -123,8 +123,6 @@ def _day(phrase: Phrase, when: When, today: date) -> bool:
         when.part = "night" if named == "tonight" else when.part
     elif phrase.take("next"):
         return _next(phrase, when, today)
-    elif phrase.take("on the weekend", "at the weekend", "this weekend"):
-        when.day, when.is_certain = today + timedelta(days=(5 - today.weekday()) % 7), False
     else:
         return _written(phrase, when) or _weekday(phrase, when, today)
     return True
@@ -136,8 +134,6 @@ def _next(phrase: Phrase, when: When, today: date) -> bool:
         phrase.take("on")
         weekday = phrase.weekday()
         when.day, when.is_certain = monday + timedelta(days=weekday or 0), weekday is not None
-    elif phrase.take("weekend"):
-        when.day, when.is_certain = monday + timedelta(days=5), False
     elif phrase.take("month"):
         first = later(today.replace(day=1), 1)
         phrase.take("on")
@@ -266,19 +262,23 @@ def _nth(phrase: Phrase, when: When, *, is_every: bool = False) -> bool:
     start = phrase.at
     found = phrase.read("nth")
     days = ordinals(found["days"]) if found else ()
-    if found is None or max(days) > 31:
-        phrase.at = start
-        return False
-    is_monthly = bool(found["ending"] if is_every else found["each"])
-    if found["weekday"] and len(days) == 1 and days[0] <= 5 and (is_monthly or (is_every and days[0] != 2)):
-        when.weekdays, when.nth = (words()["weekdays"][found["weekday"]],), days[0]
-        return True
-    is_sure = is_monthly or (is_every and found["days"][0].isdigit() and not found[0].endswith("day"))
-    if not found["weekday"] and (is_sure or (found["ending"] and len(days) > 1)):
-        when.month_days, when.is_certain = days, when.is_certain and is_sure
-        return True
+    if found is not None and max(days) <= 31:
+        is_monthly = bool(found["ending"] if is_every else found["each"])
+        if found["weekday"] and len(days) == 1 and days[0] <= 5 and (is_monthly or (is_every and days[0] != 2)):
+            when.weekdays, when.nth = (words()["weekdays"][found["weekday"]],), days[0]
+            return True
+        if not found["weekday"] and _nth_days(when, found, days, is_monthly, is_every):
+            return True
     phrase.at = start
     return False
+
+
+def _nth_days(when: When, found: re.Match[str], days: tuple[int, ...], is_monthly: bool, is_every: bool) -> bool:
+    is_sure = is_monthly or (is_every and found["days"][0].isdigit() and not found[0].endswith("day"))
+    if not is_sure and (found["ending"] is None or len(days) == 1):
+        return False
+    when.month_days, when.is_certain = days, when.is_certain and is_sure
+    return True
 
 
 def _detail(phrase: Phrase, when: When, today: date) -> bool:

@@ -127,12 +127,13 @@ def _has_time(text: str, today: date) -> bool:
 
 
 def _leaves_time(when: When, text: str, today: date) -> bool:
-    """Whether what is left over looks like a time; where no hour was read, also what may be one in any language: "25
-    tea", "um 18 Uhr essen", "à 18h dîner"."""
+    """Whether what is left over looks like a time ("every third day", "this weekend"); where no hour was read, also
+    what may be one in any language: "25 tea", "um 18 Uhr essen", "à 18h dîner"."""
     may_be_hour = when.lacks_clock and any(_HOUR.fullmatch(word) for word in text.split()[:3])
-    return may_be_hour or _has_time(text, today)
+    return may_be_hour or not _UNREAD.isdisjoint(map(clean, text.split())) or _has_time(text, today)
 
 
+_UNREAD = frozenset(("every", "each", "weekend"))
 _HOUR = re.compile(r"\d{1,2}(?:[:.h]\d{2}|h)?", re.IGNORECASE)
 _MOST_WORDS = 8
 _MOST_SIGNS = 14

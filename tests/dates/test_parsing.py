@@ -327,7 +327,15 @@ def test_exact_words_in_the_hour_that_comes_twice() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["tomorrow um 18 Uhr essen", "24.12. à 18h dîner", "next friday 25 tea", "every monday um 18 Uhr essen"],
+    [
+        "call mum this weekend at 10",
+        "water every third day at 9",
+        "every 2 hours on weekdays drink",
+        "tomorrow um 18 Uhr essen",
+        "24.12. à 18h dîner",
+        "next friday 25 tea",
+        "every monday um 18 Uhr essen",
+    ],
 )
-def test_an_hour_that_is_not_understood_is_asked_about(line: str) -> None:
+def test_a_time_that_is_not_understood_is_asked_about(line: str) -> None:
     assert not parse(line, NOW, ZONE).is_certain
