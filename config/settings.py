@@ -51,23 +51,13 @@ class SettingsError(ValueError):
 
 
 def _zone(name: str) -> str:
-    if name == "auto":
-        return _local_zone()
+    """The name of a zone; for auto the machine's, or UTC where it has none, as in containers."""
     try:
-        ZoneInfo(name)
+        zone = (tzlocal.get_localzone_name() or "UTC") if name == "auto" else name
+        ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError(f"{name[:40]!r} is no time zone; write an IANA name like 'Europe/Lisbon', or 'auto'") from None
-    return name
-
-
-def _local_zone() -> str:
-    """The machine's zone; UTC where it has none, as in containers."""
-    try:
-        name = tzlocal.get_localzone_name()
-        ZoneInfo(name)
-    except (LookupError, ValueError, OSError):
-        return "UTC"
-    return str(name)
+    return zone
 
 
 UserIds = Annotated[tuple[Annotated[str, BeforeValidator(validation.user_id)], ...], Field(strict=False)]

@@ -46,6 +46,7 @@ from core.store.sync import SyncQueue
 from core.tools.reminder import reminder
 from core.tools.session_search import session_search
 from core.usage.metered_model import MeteredModel
+from gateway import maintenance, texts
 from gateway.access import Access
 from gateway.commands.facts import FactCommands
 from gateway.commands.links import LinkCommands
@@ -58,7 +59,6 @@ from gateway.commands.sessions import SessionCommands, tell_of_restart
 from gateway.commands.status import StatusCommands, StatusReport
 from gateway.commands.usage import UsageCommands
 from gateway.delivery import Delivery
-from gateway.maintenance import Maintenance
 from gateway.outbox_worker import OutboxWorker, ProviderReply, ReplyFactory
 from gateway.owner_notices import OwnerNotices
 from gateway.router import Router
@@ -67,10 +67,6 @@ from gateway.services import Services, chosen, client
 from gateway.supervisor import Supervisor
 
 DRAIN_S = 20.0
-CONNECT = (
-    "To talk to me elsewhere, set TELEGRAM_BOT_TOKEN (a token from @BotFather) or DISCORD_BOT_TOKEN (from the Discord "
-    "developer portal) and start again; with ANTHROPIC_API_KEY a model answers. `mneme check` says what is missing."
-)
 
 
 async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool) -> str | None:
@@ -85,7 +81,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
             adapters = _platforms(services, chat_only=chat_only, has_terminal=has_terminal)
             supervisor = await _Process(services, adapters, changed, stack).live()
     if not chat_only and not settings.platforms:
-        return CONNECT
+        return texts.CONNECT
     if refusals := [state for state in supervisor.states.values() if state.startswith("given up")]:
         raise ConfigError("\n".join(refusals))
     return None
@@ -112,10 +108,7 @@ class _Process:
             over=services.epoch_guard.over,
         )
         self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._scheduler)}
-        chores = (services.forgetting.tend, FactIndex(services.database).tend)
-        self._maintenance = Maintenance(
-            services.database.data_version, services.recall, changed, self._on_change, chores
-        )
+        self._changed = changed
         self._stop = asyncio.Event()
         self._log = structlog.get_logger("app")
 
@@ -131,6 +124,7 @@ class _Process:
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError):
                 loop.add_signal_handler(number, self._stop.set)
+        database, forgetting = self._services.database, self._services.forgetting
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             self._router.connect(self._adapters, tasks)
@@ -138,8 +132,8 @@ class _Process:
                 tasks.create_task(work)
                 for work in (
                     self._outbox_worker.run(),
-                    self._maintenance.watch(),
-                    self._maintenance.tend(),
+                    maintenance.watch(database.data_version, self._changed, self._on_change),
+                    maintenance.tend((self._services.recall.tend, forgetting.tend, FactIndex(database).tend)),
                     self._memory.start(),
                 )
             ]

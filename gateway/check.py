@@ -16,7 +16,6 @@ from adapters.telegram.adapter import check_telegram
 from config.settings import ENVIRONMENT, Settings
 from core.errors import ConfigError, MnemeError, StoreError
 from core.memory.guarded_provider import ProviderThread, foreign
-from core.memory.provider import MemoryProvider
 from core.store.sqlite import database as sqlite
 from core.store.sqlite.fact_index import FactIndex
 from gateway import texts
@@ -159,20 +158,17 @@ async def _provider(settings: Settings, name: str) -> str:
     found, wrong = await asyncio.to_thread(chosen, settings)
     if name in wrong:
         raise ConfigError(wrong[name])
-    await _assert_available(next(one for one in found if one.name == name))
+    provider = next(one for one in found if one.name == name)
+    thread = ProviderThread(name)
+    try:
+        with foreign(f"The memory {name}"):
+            is_available = await thread.run(provider.is_available)
+    finally:
+        await thread.close()
+    if not is_available:
+        raise ConfigError(f"It says that it is not available. `mneme memory setup {name}` sets it up.")
     async with Services.open(settings) as services:
         counts = await services.sync_queue.counts(name)
     if counts.dead:
         raise ConfigError(f"{texts.given_up(counts).capitalize()}. `mneme memory sync {name}` sends it again.")
     return f"It can be used; {texts.sync_state(counts) or 'it has taken all that it was told'}."
-
-
-async def _assert_available(provider: MemoryProvider) -> None:
-    thread = ProviderThread(provider.name)
-    try:
-        with foreign(f"The memory {provider.name}"):
-            is_available = await thread.run(provider.is_available)
-    finally:
-        await thread.close()
-    if not is_available:
-        raise ConfigError(f"It says that it is not available. `mneme memory setup {provider.name}` sets it up.")

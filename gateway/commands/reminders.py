@@ -25,7 +25,8 @@ class ReminderCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if command.name == "remind":
             return await self._add(command.arguments, context)
-        action, rest = _action(command)
+        word, _, rest = command.arguments.strip().partition(" ")
+        action = word.lower()
         if action == "add":
             return await self._add(rest, context, is_prompt=True)
         if action in ACTIONS:
@@ -66,8 +67,3 @@ class ReminderCommands:
             raise Refused(f"Say which by its number: `/cron {action} 3`. `/cron` lists them.")
         by = None if context.is_owner else context.account
         return Answer(text=escape(await self._appointments.change(action, int(number), context.scopes, by)))
-
-
-def _action(command: Command) -> tuple[str, str]:
-    word, _, rest = command.arguments.strip().partition(" ")
-    return word.lower(), rest.strip()

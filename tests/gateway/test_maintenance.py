@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from core.errors import StoreError
 from core.search.recall import Recall
 from core.store.sqlite.database import Database
-from gateway.maintenance import Maintenance
+from gateway.maintenance import tend, watch
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.lifetime import Watch
 
@@ -53,11 +53,8 @@ class Moody:
 
 
 @asynccontextmanager
-async def at_work(work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    async def run() -> None:
-        await work()
-
-    task = asyncio.create_task(run())
+async def at_work(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    task = asyncio.create_task(work)
     try:
         yield
         assert not task.done(), task.exception()
@@ -76,8 +73,7 @@ def write_beside(database: Database) -> None:
 
 async def test_what_another_process_wrote_is_noticed_within_a_second(database: Database) -> None:
     witness, changed = Witness(), asyncio.Event()
-    maintenance = Maintenance(database.data_version, Recall(database, SteadyClock()), changed, witness)
-    async with at_work(maintenance.watch):
+    async with at_work(watch(database.data_version, changed, witness)):
         changed.set()
         await witness.was_called(1)
         write_beside(database)
@@ -89,18 +85,14 @@ async def test_what_another_process_wrote_is_noticed_within_a_second(database: D
 
 async def test_a_change_that_was_not_heard_is_told_again(database: Database) -> None:
     witness, changed = Witness(StoreError("locked"), StoreError("locked")), asyncio.Event()
-    maintenance = Maintenance(database.data_version, Recall(database, SteadyClock()), changed, witness)
-    async with at_work(maintenance.watch):
+    async with at_work(watch(database.data_version, changed, witness)):
         changed.set()
         await witness.was_called(3)
 
 
 async def test_a_store_that_cannot_be_read_ends_nothing_and_hides_nothing(database: Database) -> None:
     witness = Witness()
-    maintenance = Maintenance(
-        Moody(database, 1).data_version, Recall(database, SteadyClock()), asyncio.Event(), witness
-    )
-    async with at_work(maintenance.watch):
+    async with at_work(watch(Moody(database, 1).data_version, asyncio.Event(), witness)):
         write_beside(database)
         await witness.was_called(1)
 
@@ -108,31 +100,28 @@ async def test_a_store_that_cannot_be_read_ends_nothing_and_hides_nothing(databa
 async def test_the_indexes_are_tended_until_there_is_nothing_to_do_and_a_failure_ends_nothing(
     database: Database,
 ) -> None:
-    watch, steps = Watch(), list[str]()
+    told, steps = Watch(), list[str]()
 
     class TendedRecall(Recall):
         async def tend(self) -> bool:
             has_more = await super().tend()
             steps.append("more" if has_more else "rest")
-            watch.tell()
+            told.tell()
             if len(steps) == 1:
                 return True
             raise StoreError("locked")
 
-    maintenance = Maintenance(database.data_version, TendedRecall(database, SteadyClock()), asyncio.Event(), Witness())
-    async with at_work(maintenance.tend):
-        await watch.until(lambda: len(steps) == 2)
+    async with at_work(tend((TendedRecall(database, SteadyClock()).tend,))):
+        await told.until(lambda: len(steps) == 2)
 
 
 async def test_other_chores_are_done_step_by_step_beside_the_indexes(database: Database) -> None:
-    watch, steps = Watch(), list[int]()
+    told, steps = Watch(), list[int]()
 
     async def chore() -> bool:
         steps.append(len(steps))
-        watch.tell()
+        told.tell()
         return len(steps) < 3
 
-    recall = Recall(database, SteadyClock())
-    maintenance = Maintenance(database.data_version, recall, asyncio.Event(), Witness(), (chore,))
-    async with at_work(maintenance.tend):
-        await watch.until(lambda: len(steps) == 3)
+    async with at_work(tend((Recall(database, SteadyClock()).tend, chore))):
+        await told.until(lambda: len(steps) == 3)
