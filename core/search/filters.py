@@ -31,7 +31,6 @@ _PLATFORMS = frozenset(
 """What ``on:`` takes for a platform without doubt; ``platform:`` takes any name."""
 _TIMES = frozenset({"before", "until", "after", "since", "during"})
 _NUMBERED = frozenset({"in", "page", "around"})
-_ONCE = _NUMBERED | {"title", "from"}
 _LIKE_ASCII = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\uff1a": ":"})
 """Each for one character, so that places in the text stay."""
 LOOK_CHARS = 10_000
@@ -60,15 +59,11 @@ def read(query: SearchQuery, now: datetime, zone: ZoneInfo) -> Filters:
     text = query.text[:LOOK_CHARS].translate(_LIKE_ASCII)
     if query.is_prose or ":" not in text:
         return Filters(query=query)
-    narrowed, notes, seen, kept = query, list[str](), set[str](), list[str]()
+    narrowed, notes, kept = query, list[str](), list[str]()
     position = 0
     while (found := _PIECE.search(text, position)) is not None:
-        taken: tuple[SearchQuery, int] | str | None = None
-        if found["key"] is not None:
-            key = found["key"].lower()
-            taken = _taken(narrowed, found, key, seen, now, zone)
+        taken = _taken(narrowed, found, found["key"].lower(), now, zone) if found["key"] else ""
         if isinstance(taken, tuple):
-            seen.add("platform" if key == "on" else key)
             kept.append(query.text[position : found.start()])
             narrowed, position = taken
         else:
@@ -91,11 +86,18 @@ def unlimited(query: SearchQuery) -> SearchQuery:
 
 def next_page(text: str) -> str:
     """The typed text for the page behind the one it asks for; the page stands in front, where nothing hides it."""
-    for found in _PIECE.finditer(text[:LOOK_CHARS].translate(_LIKE_ASCII)):
-        if (found["key"] or "").lower() == "page" and not found["minus"] and (number := _number(_value(found))):
-            rest = f"{text[: found.start()].rstrip()}{text[found.end() :]}".strip()
-            return f"page:{number + 1} {rest}".rstrip()
-    return f"page:2 {text.strip()}".rstrip()
+    page = 1
+
+    def kept(found: re.Match[str]) -> str:
+        nonlocal page
+        is_page = (found["key"] or "").lower() == "page" and not found["minus"]
+        if not is_page or not (number := _number(_value(found))):
+            return found[0]
+        page = number
+        return ""
+
+    rest = _PIECE.sub(kept, text[:LOOK_CHARS].translate(_LIKE_ASCII)) + text[LOOK_CHARS:]
+    return f"page:{page + 1} {rest.strip()}".rstrip()
 
 
 def by(query: SearchQuery, name: str) -> SearchQuery:
@@ -130,24 +132,19 @@ def timed(query: SearchQuery, key: str, value: str, now: datetime, zone: ZoneInf
 
 
 def _taken(
-    query: SearchQuery, found: re.Match[str], key: str, seen: set[str], now: datetime, zone: ZoneInfo
-) -> tuple[SearchQuery, int] | str | None:
-    """The query narrowed by a filter, and where that ends in the text; a note, or None, where it is words."""
+    query: SearchQuery, found: re.Match[str], key: str, now: datetime, zone: ZoneInfo
+) -> tuple[SearchQuery, int] | str:
+    """The query narrowed by a filter, and where that ends in the text; a note where it is words."""
     value, typed = _value(found), _shown(found[0])
     if found["minus"]:
         return f"Filters cannot be turned round with a minus; “{typed}” was taken as words."
     if not value:
-        behind = found.string[found.end() : found.end() + 1]
-        is_alone = found["quoted"] is not None or not behind.strip()
-        return f"There is nothing behind “{typed}”, so it was taken as a word." if is_alone else None
+        return f"There is nothing behind “{typed}”, so it was taken as a word."
     if key in _TIMES or key == "on" or (key == "in" and not _NUMBER.fullmatch(value)):
         for words, end in reversed(_words_behind(found, value)):
             if (narrowed := timed(query, key, words, now, zone)) is not None:
                 return narrowed, end
-    if key in _ONCE and key in seen:
-        result: SearchQuery | str = f"is the second {key}: and only one counts"
-    else:
-        result = _numbered(query, key, value) if key in _NUMBERED else _named(query, key, value, seen)
+    result = _numbered(query, key, value) if key in _NUMBERED else _named(query, key, value)
     if isinstance(result, str):
         return f"“{_shown(value)}” {result}; “{typed}” was taken as words."
     return result, found.end()
@@ -164,7 +161,7 @@ def _words_behind(found: re.Match[str], value: str) -> list[tuple[str, int]]:
     return pieces
 
 
-def _named(query: SearchQuery, key: str, value: str, seen: set[str]) -> SearchQuery | str:
+def _named(query: SearchQuery, key: str, value: str) -> SearchQuery | str:
     if key == "title":
         return replace(query, title=value)
     if key == "from":
@@ -176,17 +173,12 @@ def _named(query: SearchQuery, key: str, value: str, seen: set[str]) -> SearchQu
         if not names or not _ROLES.keys() >= set(names):
             return "is no role (there are user, assistant and tool)"
         roles = [role for name in names for role in _ROLES[name]]
-        return replace(query, roles=tuple(dict.fromkeys([*(query.roles if key in seen else ()), *roles])))
-    return _on_platforms(query, key, names, seen)
-
-
-def _on_platforms(query: SearchQuery, key: str, names: list[str], seen: set[str]) -> SearchQuery | str:
+        return replace(query, roles=tuple(dict.fromkeys(roles)))
     if key == "on" and not (names and _PLATFORMS.issuperset(names)):
         return "is neither a platform nor a date that I know (platform: takes any name)"
     if not names or not all(map(_NAME.fullmatch, names)):
         return "is no platform (telegram, discord, terminal, …)"
-    before = query.platforms if "platform" in seen else ()
-    return replace(query, platforms=tuple(dict.fromkeys([*before, *names])))
+    return replace(query, platforms=tuple(dict.fromkeys([*query.platforms, *names])))
 
 
 def _numbered(query: SearchQuery, key: str, value: str) -> SearchQuery | str:
