@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from typing import NamedTuple
 
 from core.search.ranking import rank, weights
 from core.store.query import MessageMatch, SearchQuery, TermCounts
 from core.store.sqlite.text_index import LINEAGES_READ, RANKED_CHUNKS, TextIndex
-from core.text.normalize import is_unspaced, spaced_words_of, words_of
+from core.text.normalize import is_unspaced, spaced_words_of
 from core.text.spelling import meant
-from core.text.terms import asks_when, clean, moment_terms, query_terms, stop_words, terms_of
-from core.text.variants import other_ways, other_writings
+from core.text.terms import asks_when, clean, moment_terms, query_terms, terms_of
+from core.text.variants import SHORTEST_PART, other_ways
 
 COMMON_SHARE = 0.25
 OTHER = 0.6
@@ -67,8 +67,7 @@ def _counted(
 ) -> tuple[TermCounts, Counter[str], list[tuple[str, ...]]]:
     """Term counts, the terms not in any chunk yet (read only when one is unknown), and the other ways that were
     said."""
-    ways = dict.fromkeys([*_joined_words(typed), *other_ways(typed), *other_writings(typed)])
-    others = [way for way in ways if not set(way) <= set(terms)]
+    others = [way for way in other_ways(typed) if not set(way) <= set(terms)]
     counted = index.counts(dict.fromkeys([*terms, *chain.from_iterable(others)]))
     latest = index.latest_terms() if 0 in counted.frequencies.values() else Counter[str]()
     said = [way for way in others if all(counted.frequencies[term] or term in latest for term in way)]
@@ -153,7 +152,6 @@ TAKEN = 3
 """So many of the likely ones are asked for: the other words of the question decide between them."""
 UNLIKELY = 0.2
 """As a share of the most likely; less is not asked for."""
-SHORTEST_PART = 3
 
 
 def _corrections(
@@ -164,16 +162,6 @@ def _corrections(
     mended = [term for term, word in unsaid.items() if word.isalpha() and SHORTEST <= len(word) + 1 <= LONGEST]
     found = {term: _one_slip_away(index, unsaid[term].casefold(), scopes, latest) for term in mended[:WORDS_TRIED]}
     return {term: taken for term, taken in found.items() if taken}
-
-
-def _joined_words(text: str) -> list[tuple[str, ...]]:
-    joined = [
-        one + other
-        for one, other in pairwise(words_of(text.casefold()))
-        if one.isalpha() and other.isalpha() and min(len(one), len(other)) >= SHORTEST_PART
-        and stop_words().isdisjoint((one, other))
-    ]  # fmt: skip
-    return [(term,) for word in joined[:LONGEST] for term in terms_of(word)]
 
 
 def _one_slip_away(index: TextIndex, word: str, scopes: Sequence[int], latest: Counter[str]) -> Correction:

@@ -13,7 +13,6 @@ from core.store.query import FoundSession, Hit, MessageMatch, SearchPlan, Search
 from core.store.rows import moment
 from core.store.sqlite.passages import BROWSE_MAX, Passages
 from core.text.normalize import LETTER, is_unspaced, plain
-from core.types import Session
 
 SESSIONS_MAX = 10
 PAGES_MAX = 10
@@ -90,19 +89,18 @@ def _hit(session_id: int, fields: Sequence[Any], score: float, marker: Highlight
 
 
 def scroll(passages: Passages, query: SearchQuery) -> SearchResults:
-    """The window around one message. Its session may be named by any session of the lineage, or not at all."""
+    """The window around one message, in whichever session that stands."""
     anchor = query.around or 0
     session = passages.session_of_message(anchor)
-    found: tuple[FoundSession, ...] = ()
-    if session is not None and _is_named(passages, session, query.session):
-        found = (passages.surroundings(session, anchor, bookend=0),)
+    found = () if session is None else (passages.surroundings(session, anchor, bookend=0),)
     return SearchResults(query=query.text, shape="scroll", sessions=found)
 
 
 def read(passages: Passages, query: SearchQuery) -> SearchResults:
     """How one session began and ended."""
-    known = passages.sessions([] if query.session is None else [query.session])
-    return SearchResults(query=query.text, shape="read", sessions=tuple(map(passages.reading, known.values())))
+    session = passages.session(query.session or 0)
+    found = () if session is None else (passages.reading(session),)
+    return SearchResults(query=query.text, shape="read", sessions=found)
 
 
 def browse(passages: Passages, query: SearchQuery) -> SearchResults:
@@ -115,13 +113,6 @@ def browse(passages: Passages, query: SearchQuery) -> SearchResults:
         note=_ending(has_more, query),
         has_more=has_more and query.page < PAGES_MAX,
     )
-
-
-def _is_named(passages: Passages, session: Session, wanted: int | None) -> bool:
-    if wanted is None or wanted == session.id:
-        return True
-    named = passages.sessions([wanted]).get(wanted)
-    return named is not None and (named.root_id or named.id) == (session.root_id or session.id)
 
 
 def _ending(has_more: bool, query: SearchQuery) -> str | None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import combinations, islice, pairwise
+from itertools import chain, combinations, islice, pairwise
 
 from core.text.normalize import words_of
-from core.text.terms import terms_of
+from core.text.terms import stop_words, terms_of
 
 Way = tuple[str, ...]
 """Terms that belong together."""
 
-MOST = 40
+MOST = 100
 """So many ways at most, of a text."""
 LOOK_CHARS = 300
+SHORTEST_PART = 3
+"""Letters of a word that may be a part of another."""
 PARTS = 5
 """An identifier of more parts is looked for as it was typed."""
 NUMBER_DIGITS = 9
@@ -38,28 +40,34 @@ SHORTEST, LONGEST = 4, 15
 """Digits of a number that may be written in groups."""
 GROUPS_MOST = 5
 PHONE = 7
-NUMBERS_MOST = 60
-"""So many ways at most, of a text."""
 
 
-def other_writings(text: str) -> list[Way]:
-    """Other ways to write the identifiers, Kana and East Asian numbers of a text as `terms.clean` leaves it."""
-    return [way for way in dict.fromkeys(islice(_ways(text[:LOOK_CHARS]), MOST)) if way]
+def other_ways(text: str) -> list[Way]:
+    """Other ways to write the words, numbers and times of a text as `terms.clean` leaves it."""
+    text = text[:LOOK_CHARS]
+    return [way for way in dict.fromkeys(islice(chain(_numbers(text), _writings(text)), MOST)) if way]
 
 
-def _ways(text: str) -> Iterator[Way]:
+def _writings(text: str) -> Iterator[Way]:
     tokens = _TOKEN.findall(text)
     for token in tokens:
         yield from _identifier(token)
     for one, other in pairwise(words_of(text)):
-        if one.isdecimal() != other.isdecimal() and (one + other).isascii():
-            yield tuple(terms_of(one + other))
+        if _are_joined(one.casefold(), other.casefold()):
+            yield from ((term,) for term in terms_of(one + other))
     if 2 < len(tokens) <= PARTS and all(token.isalnum() and token.isascii() for token in tokens):
         yield tuple(terms_of("".join(tokens)))
     if not text.isascii():
         yield from _kana(text)
         yield from _numerals(text)
     yield from _figures(text)
+
+
+def _are_joined(one: str, other: str) -> bool:
+    """Whether two words may be said as one: ``CA 1502``, ``ice cream``."""
+    if one.isalpha() and other.isalpha():
+        return min(len(one), len(other)) >= SHORTEST_PART and stop_words().isdisjoint((one, other))
+    return one.isdecimal() != other.isdecimal() and (one + other).isascii()
 
 
 def _identifier(token: str) -> Iterator[Way]:
@@ -147,11 +155,6 @@ def _value(written: str) -> int | None:
         else:
             digit = 2 if sign == "两" else _DIGITS.index(sign)
     return total + section + (digit * unit // 10 if unit >= 100 else digit)
-
-
-def other_ways(text: str) -> list[Way]:
-    """Other ways to write the numbers and times of a folded text; the words of one way belong together."""
-    return list(dict.fromkeys(islice(_numbers(text[:500]), NUMBERS_MOST)))
 
 
 def _numbers(text: str) -> Iterator[Way]:

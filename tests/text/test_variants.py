@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.text.terms import clean, terms_of
-from core.text.variants import MOST, other_writings
+from core.text.variants import MOST, other_ways
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ from core.text.variants import MOST, other_writings
     ],
 )
 def test_another_way_to_write_it(typed: str, written: str) -> None:
-    ways = other_writings(clean(typed))
+    ways = other_ways(clean(typed))
     assert any(set(way) >= set(terms_of(written)) for way in ways), ways
 
 
 @pytest.mark.parametrize("text", ["", "ferry", "the ferry", "7", "?", "一", "百万十三三", "ー", "x" * 5_000])
 def test_what_has_no_other_way(text: str) -> None:
-    assert other_writings(clean(text)) == []
+    assert other_ways(clean(text)) == []
 
 
 @given(st.text(alphabet="ab AB12._-'たまゴラー三十百千万点号度", max_size=400))
 def test_the_ways_are_few_and_have_terms(text: str) -> None:
-    ways = other_writings(clean(text))
+    ways = other_ways(clean(text))
     assert len(ways) <= MOST
     assert all(way and all(way) for way in ways)

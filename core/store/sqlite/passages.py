@@ -61,7 +61,6 @@ _AROUND = f"""
 """
 """By part: first messages, those before the anchor, the anchor, those after it, last messages; and how many there are
 before and after it. One statement, because each costs as much as reading ten rows."""
-_PREVIEW = f"SELECT substr(messages.text, 1, {PREVIEW_CHARS}) {_OF_SESSION} ORDER BY messages.id LIMIT 1"
 _OUTSIDE = """ AND NOT EXISTS (
     SELECT 1 FROM json_each(:hidden) AS span WHERE json_extract(span.value, '$[0]') = messages.session_id
     AND messages.id BETWEEN json_extract(span.value, '$[1]') AND json_extract(span.value, '$[2]')
@@ -74,13 +73,12 @@ _MATCHING = f"""
     WHERE {visible("sessions.scope_id")}
 """
 _CHILD = "SELECT 1 FROM sessions AS child WHERE child.parent_id = sessions.id"
-_SESSIONS = f"""
-    SELECT {_SESSION} FROM sessions {_PLACES}
-    WHERE sessions.id IN (SELECT value FROM json_each(:ids)) AND {visible("sessions.scope_id")}
+_SESSION_BY_ID = f"""
+    SELECT {_SESSION} FROM sessions {_PLACES} WHERE sessions.id = :id AND {visible("sessions.scope_id")}
 """
 _SESSION_OF_MESSAGE = f"""
     SELECT {_SESSION} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {_PLACES}
-    WHERE messages.id = :message AND messages.kind = 'chat' AND {visible("sessions.scope_id")}
+    WHERE messages.id = :id AND messages.kind = 'chat' AND {visible("sessions.scope_id")}
 """
 _BEGINNING = f"""
     SELECT substr(messages.text, 1, {PREVIEW_CHARS}) FROM messages
@@ -110,15 +108,16 @@ class Passages:
             messages.append((row[0], [*fields, link(link_base, platform_id)]))
         return messages, sessions
 
-    def sessions(self, ids: Iterable[int]) -> dict[int, Session]:
-        """The sessions of these ids."""
-        values = {"ids": json.dumps([bounded(id_) for id_ in ids]), "scopes": self._scopes}
-        return {row[0]: _session_of(row) for row in self._connection.execute(_SESSIONS, values)}
+    def session(self, session_id: int) -> Session | None:
+        """A session that may be shown; None for one of another scope as for one that is not there."""
+        return self._session(_SESSION_BY_ID, session_id)
 
     def session_of_message(self, message_id: int) -> Session | None:
-        """The session of a message that may be shown; None for one of another scope as for one that is not there."""
-        values = {"message": bounded(message_id), "scopes": self._scopes}
-        row = self._connection.execute(_SESSION_OF_MESSAGE, values).fetchone()
+        """The session of a message that may be shown; None as for `session`."""
+        return self._session(_SESSION_OF_MESSAGE, message_id)
+
+    def _session(self, statement: str, id_: int) -> Session | None:
+        row = self._connection.execute(statement, {"id": bounded(id_), "scopes": self._scopes}).fetchone()
         return None if row is None else _session_of(row)
 
     def surroundings(
@@ -143,8 +142,6 @@ class Passages:
             parts[row[0]].append(item)
         first, before, here, after, last = parts
         window = (*before[::-1], *here, *after)
-        if not window:
-            return FoundSession(session=session, matches=matches, score=score)
         return FoundSession(
             session=session,
             score=score,
@@ -158,18 +155,14 @@ class Passages:
 
     def reading(self, session: Session) -> FoundSession:
         """A session's first 20 and last 10 messages; `messages_after` counts what lies between."""
-        values = {"session": session.id, "anchor": 0, "window": 0, "bookend": READ_FIRST}
-        *rows, counts = self._connection.execute(_AROUND, {**values, **self._hidden(session)}).fetchall()
-        first = [_item(row, session) for row in rows if row[0] == 0]
-        last = [_item(row, session) for row in rows if row[0] == 4][:READ_LAST]
-        known = {item.message_id for item in first}
-        window = first + [item for item in last[::-1] if item.message_id not in known]
-        beginning = self._connection.execute(_PREVIEW, {"session": session.id}).fetchone()
+        whole = self.surroundings(session, 0, READ_FIRST)
+        first = whole.bookend_start
+        window = (*first, *(item for item in whole.bookend_end[-READ_LAST:] if item not in first))
         return FoundSession(
             session=session,
-            preview=None if beginning is None else _line(beginning[0]),
-            window=tuple(window),
-            messages_after=counts[2] - len(window),
+            preview=_line(first[0].text[:PREVIEW_CHARS]) if first else None,
+            window=window,
+            messages_after=len(whole.window) + whole.messages_after - len(window),
         )
 
     def recent(self, page: slice) -> tuple[list[FoundSession], bool]:
