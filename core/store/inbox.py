@@ -20,16 +20,16 @@ from core.types import Address, Inbound, RawUpdate
 if TYPE_CHECKING:
     from core.store.incognito import IncognitoRegistry
 
-ANSWERED_KEPT = timedelta(days=30)
-"""How long the id of an event that left no message is known; platforms redeliver for a day at most."""
-FAILED_KEPT = timedelta(days=30)
-"""How long an update that cannot be read is kept; it may be a stranger's."""
+KEPT = timedelta(days=30)
+"""How long the id of an event that left no message is known (platforms redeliver for a day at most), an update that
+cannot be read (it may be a stranger's), and the key of a delivered item of the outbox (no turn is redone later)."""
 
 SET_ASIDE = """
 INSERT INTO raw_updates (platform, update_id, raw, error, failed_at)
 VALUES (:platform, :update_id, :raw, :error, :now)
 ON CONFLICT (platform, update_id) DO UPDATE SET error = excluded.error, failed_at = excluded.failed_at
 """
+DELETE_FAILED = "DELETE FROM raw_updates WHERE failed_at < :before"
 LEFT_RAW = """
 SELECT update_id, raw FROM raw_updates WHERE platform = :platform AND error IS NULL ORDER BY update_id
 """
@@ -87,7 +87,7 @@ class Inbox:
         values = {**rows.values_of(update), "error": error, "now": now}
 
         def work(connection: Connection) -> None:
-            delete_failed(connection, now)
+            connection.execute(DELETE_FAILED, {"before": now - KEPT})
             connection.execute(SET_ASIDE, values)
 
         await self._database.write(work)
@@ -165,7 +165,7 @@ def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetim
     """Deletes entries; of those that left no message the id is kept, for a redelivery after a crash."""
     values = {"ids": list_value(entry_ids), "now": now}
     if connection.execute(REMEMBER, values).rowcount:
-        connection.execute("DELETE FROM answered WHERE at < :before", {"before": now - ANSWERED_KEPT})
+        connection.execute("DELETE FROM answered WHERE at < :before", {"before": now - KEPT})
     connection.execute(f"DELETE FROM inbox WHERE {in_list('id', 'ids')}", values)
 
 
@@ -177,10 +177,6 @@ def withdraw(connection: Connection, address: Address, external_id: str, now: da
     ).fetchall()
     if found:
         close_entries(connection, [row["id"] for row in found], now)
-
-
-def delete_failed(connection: Connection, now: datetime) -> None:
-    connection.execute("DELETE FROM raw_updates WHERE failed_at < :before", {"before": now - FAILED_KEPT})
 
 
 def _external_id(inbound: Inbound) -> str:

@@ -8,21 +8,19 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 from core.ports import Clock
 from core.store import rows
 from core.store.engine import Connection, Row
-from core.store.inbox import delete_failed
+from core.store.inbox import DELETE_FAILED, KEPT
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
 from core.types import Address, Answer
 
 OutboxKind = Literal["answer", "reminder", "notice", "memory"]
 
-DONE_KEPT = timedelta(days=30)
-"""How long the key of a delivered item is kept; no turn is redone later."""
 INTENDED = "?"
 """Stands in `posted` for a message that a process began to make, and of which it is not known whether it was made."""
 EXPIRED = "expired: the process ended before it was answered"
@@ -185,10 +183,9 @@ class Outbox:
         """
 
         def work(connection: Connection) -> None:
-            values = {"now": now, "error": EXPIRED, "before": now - DONE_KEPT}
-            for statement in (EXPIRE, RELEASE, DELETE_DONE):
+            values = {"now": now, "error": EXPIRED, "before": now - KEPT}
+            for statement in (EXPIRE, RELEASE, DELETE_DONE, DELETE_FAILED):
                 connection.execute(statement, values)
-            delete_failed(connection, now)
 
         await self._database.write(work)
 

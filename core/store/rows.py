@@ -220,7 +220,7 @@ def set_meta(connection: Connection, key: str, value: str) -> None:
     connection.execute("REPLACE INTO state_meta (key, value) VALUES (:key, :value)", {"key": key, "value": value})
 
 
-def columns(row: Row, *names: str) -> dict[str, Any]:
+def columns(row: Row | dict[str, Any], *names: str) -> dict[str, Any]:
     """The columns that are fields of the same name and value."""
     return {name: row[name] for name in names}
 
@@ -236,27 +236,16 @@ def address_of(row: Row) -> Address:
 
 
 def session_of(row: Row) -> Session:
-    """A row that begins with the columns of `SESSIONS`, read by place, which is faster than by name."""
-    session_id, platform, chat_id, thread_id, scope_key, started_at, last_at, ended_at, end_reason = row[:9]
-    title, external_id, parent_id, root_id, opens_at, messages, model, system_prompt, sight = row[9:18]
+    """A row that begins with the columns of `SESSIONS`."""
+    plain = ("id", "system_prompt", "model", "title", "parent_id", "root_id", "opens_at", "external_id", "end_reason")
     return Session(
-        id=session_id,
-        address=Address(platform=platform, chat_id=chat_id, thread_id=thread_id or None),
-        scope=Scope(key=scope_key),
-        started_at=moment(started_at),
-        system_prompt=system_prompt,
-        sight=frozenset(Scope(key=key) for key in json.loads(sight)),
-        model=model,
-        title=title,
-        parent_id=parent_id,
-        root_id=root_id,
-        opens_at=opens_at,
-        external_id=external_id,
-        last_at=moment(last_at),
-        ended_at=maybe_moment(ended_at),
-        end_reason=end_reason,
-        messages=messages,
-        link_base=row[18],
+        **columns(row, *plain, "messages", "link_base"),
+        address=address_of(row),
+        scope=Scope(key=row["scope_key"]),
+        started_at=moment(row["started_at"]),
+        sight=frozenset(Scope(key=key) for key in json.loads(row["sight"])),
+        last_at=moment(row["last_at"]),
+        ended_at=maybe_moment(row["ended_at"]),
     )
 
 
@@ -266,18 +255,10 @@ def message_of(row: Row | dict[str, Any]) -> Message:
     if row["sender_id"] is not None:
         sender = Sender(id=row["sender_id"], name=row["sender_name"], is_nobody=bool(row["sender_is_nobody"]))
     return Message(
-        id=row["id"],
-        session_id=row["session_id"],
-        role=row["role"],
-        kind=row["kind"],
-        text=row["text"],
+        **columns(row, "id", "session_id", "role", "kind", "text", "tools", "tool_name", "external_id", "origin"),
         blocks=load_blocks(row["blocks"]),
         sent=load_blocks(row["sent"]) if "sent" in row.keys() else None,  # noqa: SIM118 (a Row iterates values)
-        tools=row["tools"],
-        tool_name=row["tool_name"],
-        external_id=row["external_id"],
         sender=sender,
-        origin=row["origin"],
         created_at=moment(row["created_at"]),
         usage=load_usage(row["usage"]),
     )

@@ -231,16 +231,14 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
                 connection.execute("ROLLBACK")
 
 
-def _statements(script: str) -> list[str]:
+def _statements(script: str) -> Iterator[str]:
     """Splits a script into statements, so that they can run inside one transaction (executescript commits)."""
-    statements: list[str] = []
     pending = ""
     for line in script.splitlines(keepends=True):
         pending += line
         if sqlite3.complete_statement(pending):
-            statements.append(pending.strip())
+            yield pending
             pending = ""
-    return [statement for statement in statements if statement != ";"]
 
 
 @contextlib.contextmanager
