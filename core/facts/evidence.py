@@ -485,11 +485,8 @@ class EvidenceSearch:
     async def unsaid(self, contents: Sequence[str], context: ToolContext, beside: Sequence[str] = ()) -> str | None:
         """Why people have not typed `contents`, as a clause; None where they have, or notes `beside` say so."""
         evidence = await self.evidence(context, beside)
-
-        def weigh() -> str | None:
-            return next((evidence.missing(one) for one in contents if not evidence.bears_out(one)), None)
-
-        return await asyncio.to_thread(weigh)
+        unsaid = (evidence.missing(one) for one in contents if not evidence.bears_out(one))
+        return await asyncio.to_thread(next, unsaid, None)
 
     async def place(self, source: Message, context: ToolContext) -> tuple[Scope, str]:
         """Whose a message of the conversation is, and its platform: a conversation that goes on here may have begun

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from core.store import rows
-from core.store.engine import Connection, Row, Values
+from core.store.engine import Connection, Row
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.passages import PLATFORM_ID, link
@@ -97,8 +97,7 @@ SELECT notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, 
 FROM notes JOIN scopes ON scopes.id = notes.scope_id LEFT JOIN addresses ON addresses.id = notes.address_id
 """
 """For `change_of`."""
-VISIBLE = f"{VERSIONS} WHERE {visible('notes.scope_id')}"
-WITH_MESSAGE = f"""
+VISIBLE = f"""
 SELECT notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id,
     messages.text, messages.sender_name, places.link_base, {PLATFORM_ID} AS platform_id
 FROM notes JOIN scopes ON scopes.id = notes.scope_id LEFT JOIN addresses ON addresses.id = notes.address_id
@@ -109,22 +108,21 @@ LEFT JOIN messages ON messages.id = COALESCE(notes.message_id, (
 LEFT JOIN addresses AS places ON places.id = messages.address_id
 WHERE {visible("notes.scope_id")}
 """
-LATEST = f"{WITH_MESSAGE} ORDER BY notes.id DESC LIMIT :limit OFFSET :offset"
-LAST_WITH_ENTRY = f"{WITH_MESSAGE} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1"
+"""With the message behind each, where it may be seen."""
 SINCE = f"""
-{VERSIONS} LEFT JOIN messages ON messages.id = notes.message_id
-WHERE {visible("notes.scope_id")} AND notes.at >= :at AND (messages.session_id IS NOT :session OR notes.is_insisted)
-ORDER BY notes.id
+{VISIBLE} AND notes.at >= :at
+AND (notes.message_id IS NULL OR messages.session_id IS NOT :session OR notes.is_insisted) ORDER BY notes.id
 """
 MADE_BY = f"""
 {VISIBLE} AND notes.external_id = :external
-AND platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id ORDER BY notes.id
+AND addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
+ORDER BY notes.id
 """
 NOT_UNDONE = f"""
 {VISIBLE} AND notes.action <> 'undo' AND NOT EXISTS (SELECT 1 FROM notes AS undoing WHERE undoing.undoes = notes.id)
 ORDER BY notes.id DESC LIMIT :limit
 """
-OF_FILE = f"{VERSIONS} WHERE scopes.key = :scope AND notes.target = :target ORDER BY notes.id"
+OF_FILE = f"{VISIBLE} AND notes.target = :target ORDER BY notes.id"
 IDLE = f"""
 WITH written AS (
     SELECT id, at FROM notes WHERE {visible("notes.scope_id")}
@@ -180,34 +178,32 @@ class Notes:
     async def changes(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
         """The latest versions with their messages, newest first, without the first `offset` of them."""
         limit, offset = (rows.bounded(max(0, number)) for number in (limit, offset))
-        values = {"scopes": scope_parameter(scopes), "limit": limit, "offset": offset}
-        return [_with_message(row) for row in await self._database.fetch_all(LATEST, values)]
+        latest = f"{VISIBLE} ORDER BY notes.id DESC LIMIT :limit OFFSET :offset"
+        return await self._read(latest, scopes, limit=limit, offset=offset)
 
     async def since(self, scopes: frozenset[Scope], session_id: int, at: datetime) -> list[NoteChange]:
         """What was changed since, oldest first, by other sessions, or by this one after a person's yes."""
-        values = {"scopes": scope_parameter(scopes), "session": session_id, "at": rows.timestamp(at)}
-        return await self._read(SINCE, values)
+        return await self._read(SINCE, scopes, session=session_id, at=at)
 
     async def find(self, scopes: frozenset[Scope], number: int) -> NoteChange | None:
         """The change with this id; None when it is not theirs or not there."""
-        values = {"scopes": scope_parameter(scopes), "id": rows.bounded(number)}
-        return next(iter(await self._read(f"{VISIBLE} AND notes.id = :id", values)), None)
+        found = await self._read(f"{VISIBLE} AND notes.id = :id", scopes, id=rows.bounded(number))
+        return found[0] if found else None
 
     async def made(self, scopes: frozenset[Scope], author: Author) -> list[NoteChange]:
         """What the command of `author` has changed, oldest first; nothing for one without an external id."""
         if author.address is None or author.external_id is None:
             return []
-        values = {"scopes": scope_parameter(scopes), "external": rows.clean(author.external_id)}
-        return await self._read(MADE_BY, values | rows.place(author.address))
+        return await self._read(MADE_BY, scopes, external=author.external_id, **rows.place(author.address))
 
     async def undoable(self, scopes: frozenset[Scope]) -> list[NoteChange]:
         """The latest changes that are no undo and were not undone, newest first."""
-        return await self._read(NOT_UNDONE, {"scopes": scope_parameter(scopes), "limit": UNDOABLE})
+        return await self._read(NOT_UNDONE, scopes, limit=UNDOABLE)
 
     async def standing(self, scope: Scope, target: str) -> list[str]:
         """The entries of a file, as its changes leave them."""
         entries: dict[str, None] = {}
-        for change in await self._read(OF_FILE, {"scope": scope.key, "target": rows.clean(target)}):
+        for change in await self._read(OF_FILE, frozenset((scope,)), target=target):
             if change.before is not None:
                 entries.pop(change.before, None)
             if change.after is not None:
@@ -216,9 +212,9 @@ class Notes:
 
     async def origin(self, scopes: frozenset[Scope], entry: str) -> NoteChange | None:
         """The last change that made an entry, with its message."""
-        values = {"scopes": scope_parameter(scopes), "entry": rows.clean(entry)}
-        row = await self._database.fetch_one(LAST_WITH_ENTRY, values)
-        return None if row is None else _with_message(row)
+        last = f"{VISIBLE} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1"
+        found = await self._read(last, scopes, entry=entry)
+        return found[0] if found else None
 
     async def idle(self, scopes: frozenset[Scope], session_id: int) -> tuple[int, int]:
         """How many turns of a session are stored since anything was noted or remembered on purpose in these scopes,
@@ -226,8 +222,9 @@ class Notes:
         row = await self._database.fetch_one(IDLE, {"scopes": scope_parameter(scopes), "session": session_id})
         return (row["turns"], row["latest"]) if row else (0, 0)
 
-    async def _read(self, statement: str, values: Values) -> list[NoteChange]:
-        return [change_of(row) for row in await self._database.fetch_all(statement, values)]
+    async def _read(self, statement: str, scopes: frozenset[Scope], **values: object) -> list[NoteChange]:
+        found = await self._database.fetch_all(statement, {"scopes": scope_parameter(scopes), **values})
+        return [_with_message(row) for row in found]
 
 
 class PendingNotes:
@@ -278,7 +275,7 @@ def change_of(row: Row) -> NoteChange:
 
 
 def _with_message(row: Row) -> NoteChange:
-    """A row of `WITH_MESSAGE`."""
+    """A row of `VISIBLE`."""
     if not row["text"]:
         return change_of(row)
     link_to = link(row["link_base"], row["platform_id"])
