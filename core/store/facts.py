@@ -49,9 +49,9 @@ _SHORTEST: Mapping[Grain, timedelta] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
     """Something that a person has said to be so. `attribute`: what can have one value only, such as ``me|home``, with
-    its folded `value`; None where several are true side by side. `trust`: 0 to 1. `said`: how often. It holds from
-    `valid_from` (known to the `grain`; None: unknown) until before `valid_to`; since `closed_at` it is known not to
-    hold, because of fact `closed_by`. `account` and `speaker`: who said it; `message_id`: where last."""
+    its folded `value`; None where several are true side by side. `trust`: 0 to 1. `said`: how often, in these words. It
+    holds from `valid_from` (known to the `grain`; None: unknown) until before `valid_to`; since `closed_at` it is known
+    not to hold, because of fact `closed_by`. `account` and `speaker`: who said it; `message_id`: where last."""
 
     scope: Scope
     content: str
@@ -293,8 +293,6 @@ class Facts:
                 connection.execute("DELETE FROM facts WHERE id = :id", {"id": fact.id})
                 return fact
             was = json.loads(row["before"])
-            if row["action"] == "merge" and fact.closed_by is not None:
-                _count(connection, fact.closed_by, -fact.said)
             state = now | {name: was[name] for name in was if was[name] != after[name]}
             self._write(connection, fact, state, names_in(state["content"]))
             self._log(connection, fact, (now, state), "undo", by, f"change {row['id']}")
@@ -329,7 +327,6 @@ class Facts:
             fact = replace(fact, valid_to=until, closed_at=self._clock.now(), closed_by=following.id)
         elif better := next((one for one in same if _is_better(one, fact)), None):
             fact = replace(fact, closed_at=self._clock.now(), closed_by=better.id)
-            _count(connection, better.id, fact.said)
         fact = replace(fact, id=insert(connection, fact, scope_id), last_at=fact.said_at)
         by = Author(account=fact.account, message_id=fact.message_id)
         self._log(connection, fact, (None, _state(fact)), "learn", by, at=fact.said_at)
@@ -344,7 +341,6 @@ class Facts:
             if one.origin != "person" and not one.is_pinned:
                 closed = replace(one, closed_at=self._clock.now(), closed_by=fact.id)
                 self._update(connection, one, closed, "merge", by, f"says the same as f{fact.id}")
-                _count(connection, fact.id, one.said)
 
     def _close(self, connection: Connection, rivals: Sequence[Fact], fact: Fact, by: Author) -> None:
         for rival in rivals:
@@ -451,10 +447,6 @@ def _change_of(row: Row) -> FactChange:
         at=rows.moment(row["at"]),
         account=rows.account_of(row["account"]),
     )
-
-
-def _count(connection: Connection, fact_id: int, times: int) -> None:
-    connection.execute("UPDATE facts SET said = MAX(1, said + :times) WHERE id = :id", {"id": fact_id, "times": times})
 
 
 def _is_source_gone(connection: Connection, fact: Fact, heard: str | None) -> bool:

@@ -160,7 +160,7 @@ class FactCommands:
         speaker = fact.speaker if author == fact.account and fact.speaker else "Somebody here"
         who = "You" if author in (None, asker) else escape(speaker)
         did = "corrected it" if is_fixed else texts.FACT_SOURCES[fact.origin]
-        times = "" if fact.said == 1 else f", {fact.said} times in all"
+        times = "" if fact.said == 1 else f", {fact.said} times in these words"
         return f"{who} {did}, last on {self.known.day(fact.last_at or fact.created_at)}{times}."
 
     async def _correct(self, fact: Fact, text: str, context: CommandContext) -> Answer:
