@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from config.settings import Settings
 from core.ports import Clock
 from core.store.people import Pairing, People, Standing
 from core.types import Account, Inbound, Scope
@@ -18,23 +19,15 @@ Verdict = Literal["served", "overheard", "stranger", "ignored"]
 
 
 class Access:
-    """`people` and `rooms` are the access lists of the settings: ``"telegram:42"``, ``"discord:77"``."""
+    """By the access lists of the settings and by what the owner approved."""
 
-    def __init__(
-        self,
-        directory: People,
-        clock: Clock,
-        people: frozenset[str],
-        rooms: frozenset[str],
-        is_listening: bool,
-        owner_notices: OwnerNotices,
-    ) -> None:
+    def __init__(self, directory: People, clock: Clock, settings: Settings, owner_notices: OwnerNotices) -> None:
         self._directory = directory
         self._owner_notices = owner_notices
         self._clock = clock
-        self._people = people
-        self._rooms = rooms
-        self._is_listening = is_listening
+        self._people = frozenset(settings.access.people)
+        self._rooms = frozenset(settings.access.rooms)
+        self._is_listening = settings.room.listen
         self._greeted: dict[Account, str] = {}
 
     async def judge(self, inbound: Inbound) -> tuple[Verdict, Scope]:

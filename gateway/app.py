@@ -230,9 +230,8 @@ async def build_router(
         UsageCommands(services),
     ]
     commands = Commands(groups, services.actions, services.clock)
-    people, rooms = frozenset(settings.access.people), frozenset(settings.access.rooms)
     router = Router(
-        access=Access(services.people, services.clock, people, rooms, settings.room.listen, owner_notices),
+        access=Access(services.people, services.clock, settings, owner_notices),
         delivery=delivery,
         agent=agent,
         post_turn=PostTurn(services.conversations, memory, helper, settings.model.helper),

@@ -1,4 +1,4 @@
-"""What `mneme check` finds out: what is right, what is wrong, and what to do about it. Repairs nothing.
+"""What `mneme check` finds out: what is right, what is wrong, and what to do about it.
 
 Besides the composition root the only place that names the clients of platforms and of the model.
 """
@@ -67,6 +67,20 @@ async def ask(subject: str, probe: Probe | None) -> CheckResult:
         return CheckResult(subject=subject, state="wrong", text=text, advice="Check the network and the address.")
     except MnemeError as error:
         return CheckResult(subject=subject, state="wrong", text=str(error))
+
+
+async def repaired(settings: Settings) -> CheckResult:
+    """Builds the text indexes anew."""
+    try:
+        async with Services.open(settings) as services:
+            messages = await services.recall.rebuild()
+            while await services.recall.tend():
+                pass
+            facts = await FactIndex(services.database).rebuild()
+    except MnemeError as error:
+        return CheckResult(subject="repair", state="wrong", text=str(error).partition(" Run `mneme check`")[0])
+    held = texts.counted(messages, "message") + (f" and {texts.counted(facts, 'fact')}" if facts else "")
+    return CheckResult(subject="repair", state="right", text=f"The text indexes were built anew from {held}.")
 
 
 def _remedy(problem: str) -> str:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import version
-from typing import Annotated, Literal
+from typing import Annotated
 
 import structlog
 import typer
 
 from config.settings import Settings, SettingsError
-from core.errors import MnemeError
-from core.store.sqlite.fact_index import FactIndex
 from core.text.sanitize import legible
 from core.types import Answer
-from gateway import logs, texts
+from gateway import logs
 from gateway.cli.runtime import (
     LOG,
     AsJson,
@@ -133,7 +131,7 @@ def _check(
     as_json: AsJson = False,
 ) -> None:
     """Check settings, SQLite, state.db, model and tokens: what is wrong, what to do."""
-    from gateway.check import CheckResult, check
+    from gateway.check import CheckResult, check, repaired
 
     async def work() -> None:
         problems: tuple[str, ...] = ()
@@ -145,8 +143,9 @@ def _check(
             problems = error.problems
         results = []
         if repair and settings is not None:
-            state, text = await _repaired(settings)
-            results.append(CheckResult(subject="repair", state=state, text=text))
+            if sys.stderr.isatty():
+                typer.echo("The text indexes are being built anew; with a long history that takes minutes.", err=True)
+            results.append(await repaired(settings))
         results += await check(settings, problems)
         if as_json:
             say_json([{name: getattr(result, name) for name in CheckResult.__slots__} for result in results])
@@ -161,19 +160,3 @@ def _check(
             raise typer.Exit(1)
 
     finish(work())
-
-
-async def _repaired(settings: Settings) -> tuple[Literal["right", "wrong"], str]:
-    """Builds the text indexes anew."""
-    if sys.stderr.isatty():
-        typer.echo("The text indexes are being built anew; with a long history that takes minutes.", err=True)
-    try:
-        async with Services.open(settings) as services:
-            messages = await services.recall.rebuild()
-            while await services.recall.tend():
-                pass
-            facts = await FactIndex(services.database).rebuild()
-    except MnemeError as error:
-        return "wrong", str(error).partition(" Run `mneme check`")[0]
-    held = texts.counted(messages, "message") + (f" and {texts.counted(facts, 'fact')}" if facts else "")
-    return "right", f"The text indexes were built anew from {held}."
