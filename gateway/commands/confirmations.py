@@ -29,6 +29,11 @@ _OK = frozenset(
     "certo isso daccord exact bien esatto ок окей хорошо верно ладно добре 可以 行 没错 嗯 オーケー "
     "お願いします そうです 좋아 좋아요 그래 ตกลง โอเค ठीक حسنا تمام בסדר".casefold().split()
 )
+_BESIDE = frozenset(
+    "please thanks thank you do it that so go ahead bitte danke schön por favor gracias claro merci obrigado grazie "
+    "спасибо пожалуйста 谢谢 ありがとう".casefold().split()
+)
+"""What may stand behind a yes."""
 
 
 class Confirmations:
@@ -79,7 +84,8 @@ class Confirmations:
 
 
 def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
-    """Whether a person says yes and nothing else, in any language, case and punctuation; "ok" where that is enough."""
+    """Whether a person says yes, with a please or thanks at most, in any language, case and punctuation; "ok" or a
+    thumb up where that is enough."""
     if inbound.attachments or inbound.origin != "typed":
         return False
     if inbound.command is not None:
@@ -87,5 +93,8 @@ def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
     if len(inbound.text) > _LONGEST_CHARS:
         return False
     folded = unicodedata.normalize("NFKC", inbound.text).casefold()
-    said = "".join(sign for sign in folded if unicodedata.category(sign)[0] in "LM" or sign.isspace()).strip()
-    return said in _YES or (is_ok_enough and said in _OK)
+    said = "".join(sign for sign in folded if unicodedata.category(sign)[0] in "LM" or sign.isspace()).split()
+    if not said:
+        return is_ok_enough and "👍" in folded
+    answers = _YES | _OK if is_ok_enough else _YES
+    return " ".join(said) in answers or (said[0] in answers and _BESIDE.issuperset(said[1:]))

@@ -117,6 +117,11 @@ class MemoryCommands:
             if noted is None or noted.account != context.account:
                 raise Refused(texts.AUTHOR_CHANGES)
         target = edit.target or await _legible(self._notebook.target_of(context.scopes, old))
+        if action == "replace":
+            entries = await self._notebook.entries(context.scopes, target)
+            wanted = [
+                replace(edit.operation, content=_with(new, old, next((one for one in entries if old in one), old)))
+            ]
         if action == "remove":
             author = replace(author, origin="typed")  # whoever noted it takes it back
         elif context.is_member:
@@ -215,6 +220,12 @@ async def _legible(work: Awaitable[T]) -> T:
         return await work
     except Refused as refusal:
         raise Refused(_plainly(str(refusal))) from refusal
+
+
+def _with(new: str, old: str, entry: str) -> str:
+    """The note with `new` in the place of `old`; `new` alone where it says the beginning of the note again."""
+    before, _, after = entry.partition(old)
+    return new if before.strip() and new.startswith(before.strip()) else f"{before}{new}{after}"
 
 
 def _plainly(sentences: str) -> str:

@@ -96,7 +96,12 @@ async def test_what_can_be_done_is_told_once() -> None:
     assert second.text == "I have kept that."
 
 
-@pytest.mark.parametrize("text", ["ok", "no", "hi", "👍", "ja", "谢谢"])
+@pytest.mark.parametrize("text", ["yes", "Yes please!", "ja", "sí", "да", "好"])
+async def test_a_yes_that_nothing_waits_for_is_told_so(text: str) -> None:
+    assert (await complete(turn(text))).text == "Nothing is waiting for a yes, or not any more."
+
+
+@pytest.mark.parametrize("text", ["ok", "no", "hi", "👍", "thanks", "谢谢"])
 async def test_of_small_talk_it_is_not_said_that_it_was_kept(text: str) -> None:
     first = await complete(turn(text))
     assert first.text.startswith("All right. No model is configured, so I cannot talk about it, but I can find again")

@@ -164,7 +164,27 @@ async def test_what_fails_after_a_yes_is_told(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["yes", "Yes.", " YES!! ", "y", "ja", "sim", "Oui", "sí", "SI", "да", "はい。", "是", "예", "نعم", "yes 👍"]
+    "text",
+    [
+        "yes",
+        "Yes.",
+        " YES!! ",
+        "y",
+        "ja",
+        "sim",
+        "Oui",
+        "sí",
+        "SI",
+        "да",
+        "はい。",
+        "是",
+        "예",
+        "نعم",
+        "yes 👍",
+        "yes please",
+        "Yes, do that.",
+        "sí, claro",
+    ],
 )
 def test_a_yes_is_understood(text: str) -> None:
     assert is_yes(inbound(text=text))
@@ -179,7 +199,9 @@ def test_all_else_is_no_yes(text: str) -> None:
     assert not is_yes(inbound(text="yes", command=Command(name="yes", arguments="or no")))
 
 
-@pytest.mark.parametrize("text", ["yes", "Yes!", "ok", "OK.", "ja", "sí", "да", "好", "d'accord", "オーケー"])
+@pytest.mark.parametrize(
+    "text", ["yes", "Yes!", "ok", "OK.", "ok thanks", "👍", "ja", "sí", "да", "好", "d'accord", "オーケー"]
+)
 async def test_a_yes_to_a_suggested_time_sets_the_reminder(home: Path, text: str) -> None:
     async with open_corridor(home) as corridor:
         asked = await corridor.say("/remind tomorrow at 5 feed the cat")

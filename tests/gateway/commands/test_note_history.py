@@ -141,3 +141,17 @@ async def test_what_was_overtaken_bars_no_undoing(home: Path, database: Database
     for expected in ("Removed: “likes tea”", "Removed: “has a dog”"):
         assert expected in await notebook.undo(await notebook.change(hers), ana, hers)
     assert await notebook.entries(hers, "memory") == []
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        ("likes tea => likes mate", "Ana likes mate"),
+        ("tea => black tea, no sugar", "Ana likes black tea, no sugar"),
+        ("likes tea => Ana drinks water", "Ana drinks water"),
+    ],
+)
+async def test_only_the_named_part_of_a_note_is_replaced(home: Path, change: str, note: str) -> None:
+    async with open_corridor(home) as corridor:
+        await corridor.say("/memory add Ana likes tea")
+        assert f"“{note}”" in (await corridor.say(f"/memory replace {change}")).text
