@@ -9,12 +9,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
-from zoneinfo import available_timezones
 
 from core.dates.scanner import WEEKDAYS, Clock, Phrase, Span, ordinals, words
 from core.dates.schedule import When, calendar_day, later
 
-_ZONE = re.compile(r"\(?([A-Z][A-Za-z_]{1,20}/[A-Za-z_/+-]{2,40})\)?")
 _PLURALS = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days")
 
 Step = Callable[[Phrase, When, date], bool]
@@ -102,17 +100,6 @@ def _part(phrase: Phrase, when: When, today: date) -> bool:
     if lead == "this" and not when.has_day:
         when.day = today
     return when.part is not None
-
-
-def _zone(phrase: Phrase, when: When, today: date) -> bool:
-    """``Europe/Paris``, ``UTC`` behind a clock time."""
-    found = _ZONE.fullmatch(phrase.raw())
-    name = "UTC" if phrase.peek() in ("utc", "gmt") else found[1] if found else ""
-    if when.zone or not (when.clocks and name) or name not in available_timezones():
-        return False
-    when.zone = name
-    phrase.at += 1
-    return True
 
 
 def _day(phrase: Phrase, when: When, today: date) -> bool:
@@ -295,5 +282,5 @@ def _detail(phrase: Phrase, when: When, today: date) -> bool:
 
 
 _STEPS: tuple[Step, ...] = (
-    _instant, _repeat, _in_span, _detail, _more_clocks, _part, _day, _clock, _zone,
+    _instant, _repeat, _in_span, _detail, _more_clocks, _part, _day, _clock,
 )  # fmt: skip

@@ -84,9 +84,9 @@ def _completed(when: When, other: When) -> When | None:
     """A day and a clock time together; None where the two are no such halves."""
     is_certain = when.is_certain and other.is_certain
     if when.has_day and not other.has_day and not when.has_clock:
-        return replace(when, clocks=other.clocks, part=other.part, zone=other.zone, is_certain=is_certain)
+        return replace(when, clocks=other.clocks, part=other.part, is_certain=is_certain)
     if not when.has_day and other.has_day and not other.clocks and (other.is_repeated or not other.span):
-        return replace(other, clocks=when.clocks, part=other.part or when.part, zone=when.zone, is_certain=is_certain)
+        return replace(other, clocks=when.clocks, part=other.part or when.part, is_certain=is_certain)
     return None
 
 
@@ -127,13 +127,15 @@ def _has_time(text: str, today: date) -> bool:
 
 
 def _leaves_time(when: When, text: str, today: date) -> bool:
-    """Whether what is left over looks like a time ("every third day", "this weekend"); where no hour was read, also
-    what may be one in any language: "25 tea", "um 18 Uhr essen", "à 18h dîner"."""
+    """Whether what is left over looks like a time ("every third day", "UTC"); where no hour was read, also what may be
+    one in any language: "25 tea", "um 18 Uhr essen", "à 18h dîner"."""
     may_be_hour = when.lacks_clock and any(_HOUR.fullmatch(word) for word in text.split()[:3])
-    return may_be_hour or not _UNREAD.isdisjoint(map(clean, text.split())) or _has_time(text, today)
+    return may_be_hour or _UNREAD.search(text) is not None or _has_time(text, today)
 
 
-_UNREAD = frozenset(("every", "each", "weekend"))
+_UNREAD = re.compile(
+    r"\b(?:every|each|weekend|utc|gmt|(?:africa|america|asia|atlantic|australia|europe|pacific)/\w+)\b", re.IGNORECASE
+)
 _HOUR = re.compile(r"\d{1,2}(?:[:.h]\d{2}|h)?", re.IGNORECASE)
 _MOST_WORDS = 8
 _MOST_SIGNS = 14

@@ -63,7 +63,6 @@ class When:
     month: int | None = None
     clocks: tuple[Clock, ...] = ()
     part: str | None = None
-    zone: str | None = None
     is_certain: bool = True
 
     @property
@@ -87,7 +86,6 @@ class When:
 
     def schedule(self, now: datetime, zone: str) -> Schedule:
         """The schedule seen from `now` (aware) by a clock in `zone`. Raises Refused."""
-        zone = self.zone or zone
         here = now.astimezone(ZoneInfo(zone)).replace(microsecond=0)
         try:
             if not self.is_repeated:

@@ -6,7 +6,7 @@ Every refusal is a sentence for the person. What belongs to somebody else answer
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -103,39 +103,31 @@ class Appointments:
         """What has not ended, the next one first."""
         return await self._jobs.of(scopes)
 
-    async def pause(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
-        """Stops a job until `resume`. `by`, here and below: who wants it, None for the owner, who may with every job.
-        Raises Refused when there is none such here, and when it is another's in a room."""
-        job = await self._mine(job_id, scopes, by)
-        return job if job.paused_at else await self._changed(job, scopes, self._jobs.pause(job.id, self._clock.now()))
-
-    async def resume(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
-        """Lets a paused job go on with its next time; what it would have said meanwhile stays unsaid."""
-        job = await self._mine(job_id, scopes, by)
-        next_at = next_after(job.schedule, self._clock.now())
-        if job.paused_at is None:
+    async def change(self, action: Action, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
+        """`pause` stops a job until `resume`, which goes on with its next time; `run` makes it due now, besides its
+        schedule. `by`: who wants it, None for the owner, who may with every job. Raises Refused when there is none such
+        here, and when it is another's in a room."""
+        job, now = await self._mine(job_id, scopes, by), self._clock.now()
+        if action == "remove":
+            await self._jobs.remove(job.id, now)
+        elif action == "run":
+            if job.paused_at is not None:
+                raise Refused(f"Reminder {job.id} is paused. Resume it first.")
+            await self._jobs.resume(job.id, now.replace(microsecond=0))
+        elif (action == "pause") == (job.paused_at is not None):
             return job
-        if next_at is None:
-            raise Refused(f"The time of reminder {job.id} passed while it was paused. Remove it and set a new one.")
-        return await self._changed(job, scopes, self._jobs.resume(job.id, next_at))
-
-    async def run(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
-        """Makes a job due now, besides its schedule."""
-        job = await self._mine(job_id, scopes, by)
-        if job.paused_at is not None:
-            raise Refused(f"Reminder {job.id} is paused. Resume it first.")
-        return await self._changed(job, scopes, self._jobs.resume(job.id, self._clock.now().replace(microsecond=0)))
-
-    async def remove(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
-        job = await self._mine(job_id, scopes, by)
-        await self._jobs.remove(job.id, self._clock.now())
+        elif action == "pause":
+            await self._jobs.pause(job.id, now)
+        else:
+            if (next_at := next_after(job.schedule, now)) is None:
+                raise Refused(f"The time of reminder {job.id} passed while it was paused. Remove it and set a new one.")
+            await self._jobs.resume(job.id, next_at)
         self._on_change()
-        return job
+        return job if action == "remove" else await self._mine(job.id, scopes)
 
-    async def change(self, action: Action, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> str:
-        """Does one of `pause`, `resume`, `run` and `remove`; returns a line that says so."""
-        change = {"pause": self.pause, "resume": self.resume, "run": self.run, "remove": self.remove}[action]
-        return f"{_DONE[action]}: {self.describe(await change(job_id, scopes, by))}"
+    def changed(self, action: Action, job: Job) -> str:
+        """What was done, in one line."""
+        return f"{_DONE[action]}: {self.describe(job)}"
 
     def when(self, planned: Job | Reading) -> str:
         return read_back(planned.schedule, self._zone, self._clock.now())
@@ -158,11 +150,6 @@ class Appointments:
         state = " [paused]" if job.paused_at else " [over]" if job.ended_at else ""
         ask = "asks me: " if job.is_prompt else ""
         return f"{job.id}: {self.schedule_of(job)}{state}: {ask}{_shortened(job.text)}"
-
-    async def _changed(self, job: Job, scopes: frozenset[Scope], change: Awaitable[None]) -> Job:
-        await change
-        self._on_change()
-        return await self._mine(job.id, scopes)
 
     async def _mine(self, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:
         job = await self._jobs.find(job_id, scopes)

@@ -104,7 +104,7 @@ async def _change(
     if job_id is None:
         raise ToolError(f"{action} needs job_id, the number of the reminder; action 'list' shows them.")
     by = Account(platform=context.session.address.platform, user_id=context.sender.id)
-    return await appointments.change(action, job_id, context.scopes, by)
+    return appointments.changed(action, await appointments.change(action, job_id, context.scopes, by))
 
 
 async def _read(appointments: Appointments, asked: _Arguments, context: ToolContext) -> Reading:

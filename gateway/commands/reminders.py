@@ -66,4 +66,5 @@ class ReminderCommands:
         if not (number.isascii() and number.isdigit() and len(number) < 18):
             raise Refused(f"Say which by its number: `/cron {action} 3`. `/cron` lists them.")
         by = None if context.is_owner else context.account
-        return Answer(text=escape(await self._appointments.change(action, int(number), context.scopes, by)))
+        job = await self._appointments.change(action, int(number), context.scopes, by)
+        return Answer(text=escape(self._appointments.changed(action, job)))

@@ -117,8 +117,8 @@ async def test_paused_and_removed_ones_never_come(life: Lifetime) -> None:
     kept = await life.add(text="kept", due_at=life.clock.now() + timedelta(milliseconds=240))
     mine = frozenset((ANA,))
     async with life.listening() as cron:
-        await life.appointments.pause(paused.id, mine)
-        await life.appointments.remove(removed.id, mine)
+        await life.appointments.change("pause", paused.id, mine)
+        await life.appointments.change("remove", removed.id, mine)
         await cron.reload()
         await life.jobs.pause(beside.id, NOON)
         (outbox_item,) = await life.woken()
@@ -130,7 +130,7 @@ async def test_paused_and_removed_ones_never_come(life: Lifetime) -> None:
 async def test_one_that_is_moved_comes_at_its_new_time(life: Lifetime) -> None:
     job = await life.add(due_at=NOON + timedelta(hours=1))
     async with life.listening() as cron:
-        moved = await life.appointments.run(job.id, frozenset((ANA,)))
+        moved = await life.appointments.change("run", job.id, frozenset((ANA,)))
         await cron.reload()
         (outbox_item,) = await life.woken()
         row = await life.settled(moved)
