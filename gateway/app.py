@@ -31,7 +31,7 @@ from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import Extraction, FactReader
 from core.facts.provider import FactsProvider
 from core.facts.ranking import FactRanking, KnownFacts
-from core.memory.manager import ExternalProviders, MemoryManager
+from core.memory.manager import MemoryManager
 from core.memory.provider import MemoryProvider
 from core.memory.sync import Sync
 from core.models.fallback import FallbackModel
@@ -250,8 +250,8 @@ def _memory(
     found, wrong = chosen(settings)
     queue = SyncQueue(services.database, services.clock, on_wake)
     sync = Sync(queue, services.clock, found)
-    externals = ExternalProviders(sync=sync, home=settings.home, notify=owner_notices.tell)
-    memory = MemoryManager(builtins, services.clock, settings.memory.prefetch_timeout_s, externals)
+    timeout_s = settings.memory.prefetch_timeout_s
+    memory = MemoryManager(builtins, services.clock, timeout_s, sync, settings.home, owner_notices.tell)
     for problem in wrong.values():
         memory.warn(problem)
     services.notebook.connect(memory.on_memory_write)

@@ -13,7 +13,6 @@ import threading
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -97,17 +96,6 @@ class CircuitBreaker:
         return self.is_open and not was_open
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
-    task: asyncio.Task[list[str]]
-    scopes: frozenset[Scope]
-
-    def lines(self, scopes: frozenset[Scope]) -> list[str]:
-        """None before it is over, or for who may see something else than who asked."""
-        is_over = self.task.done() and not self.task.cancelled()
-        return self.task.result() if is_over and self.scopes == scopes else []
-
-
 class GuardedProvider:
     """`provider`, external where it has a `folder`. `spawn` starts a task that is cancelled at the end; `on_open` is
     called with name and reason when the circuit breaker opens."""
@@ -123,21 +111,17 @@ class GuardedProvider:
     ) -> None:
         self.provider = provider
         self.is_external = folder is not None
-        self._breaker = CircuitBreaker(clock)
+        self.breaker = CircuitBreaker(clock)
         self._timeout_s = timeout_s
         self._folder = folder
         self._thread = ProviderThread(provider.name) if self.is_external else None
         self._spawn = spawn
         self._on_open = on_open
-        self._searches: dict[int, _Search] = {}
-        """By session: those for its next turn, and one that its last turn did not wait for."""
+        self._searches: dict[tuple[int, frozenset[Scope]], asyncio.Task[list[str]]] = {}
+        """By session and what may be seen: those for its next turn, and one that its last turn did not wait for."""
         self._starting = asyncio.Lock()
         self._is_ready = False
         self._log = structlog.get_logger("memory").bind(provider=provider.name)
-
-    @property
-    def state(self) -> str:
-        return self._breaker.state
 
     def is_asked(self, session: Session) -> bool:
         """Whether a turn of this session may ask it; incognito is nothing for an external one."""
@@ -151,27 +135,30 @@ class GuardedProvider:
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         """Lines for the turn about `text`, and those found for this session since the last one."""
-        earlier = self._searches.pop(context.session.id, None)
-        search = self._search(lambda: self.provider.prefetch(text, context), context)
-        await asyncio.wait({search.task}, timeout=self._timeout_s)
-        if search.task.cancelled():
+        key = context.session.id, context.scopes
+        earlier = self._searches.pop(key, None)
+        search = self._searches[key] = self._spawn(self._found(lambda: self.provider.prefetch(text, context)))
+        await asyncio.wait({search}, timeout=self._timeout_s)
+        if search.cancelled():
             # Something was erased meanwhile.
             return ()
-        if search.task.done():
-            self._searches.pop(context.session.id, None)
+        if search.done():
+            self._searches.pop(key, None)
         else:
             self._log.warning("a memory took too long and was skipped")
-        return [*search.lines(context.scopes), *(earlier.lines(context.scopes) if earlier else ())]
+        ended = [task for task in (search, earlier) if task is not None and task.done() and not task.cancelled()]
+        return [line for task in ended for line in task.result()]
 
     def queue(self, text: str, context: ToolContext) -> None:
         """Searches for the next turn while nobody waits."""
-        if implements(self.provider, "queue_prefetch") and context.session.id not in self._searches:
-            self._search(lambda: self.provider.queue_prefetch(text, context), context)
+        key = context.session.id, context.scopes
+        if implements(self.provider, "queue_prefetch") and key not in self._searches:
+            self._searches[key] = self._spawn(self._found(lambda: self.provider.queue_prefetch(text, context)))
 
     def invalidate(self) -> None:
         """Drops what was or is being found for turns to come."""
         for search in self._searches.values():
-            search.task.cancel()
+            search.cancel()
         self._searches = {}
 
     async def block(self, context: ToolContext) -> Sequence[str]:
@@ -187,7 +174,7 @@ class GuardedProvider:
 
     async def ask(self, hook: str, *arguments: object, timeout_s: float | None = None) -> list[Any]:
         """What a hook returns, none or one. Success does not close the breaker: most hooks never ask the service."""
-        if not implements(self.provider, hook) or self._breaker.is_open:
+        if not implements(self.provider, hook) or self.breaker.is_open:
             return []
         try:
             return [await self._call(partial(getattr(self.provider, hook), *arguments), timeout_s or self._timeout_s)]
@@ -241,13 +228,8 @@ class GuardedProvider:
         found = await self.ask(hook, *arguments)
         return [text for given in found if (text := service_text(self.provider.name, given))]
 
-    def _search(self, call: Callable[[], Awaitable[Sequence[str]]], context: ToolContext) -> _Search:
-        search = _Search(self._spawn(self._found(call)), context.scopes)
-        self._searches[context.session.id] = search
-        return search
-
     async def _found(self, call: Callable[[], Awaitable[Sequence[str]]]) -> list[str]:
-        if self._breaker.rest_s > 0:
+        if self.breaker.rest_s > 0:
             return []
         try:
             found = await self._call(call, SEARCH_S, is_proof=True)
@@ -261,9 +243,9 @@ class GuardedProvider:
     ) -> T:
         """`is_proof`: not while the breaker rests, and success closes the breaker. Raises Refused, ToolError and
         StoreError as they are, DeliveryError for everything else."""
-        if is_proof and self._breaker.rest_s > 0:
-            reason = f"{self.provider.name} is out of order: {self._breaker.reason}"
-            raise DeliveryError(reason, retry_after_s=self._breaker.rest_s)
+        if is_proof and self.breaker.rest_s > 0:
+            reason = f"{self.provider.name} is out of order: {self.breaker.reason}"
+            raise DeliveryError(reason, retry_after_s=self.breaker.rest_s)
         try:
             async with asyncio.timeout(timeout_s) as limit:
                 if is_started:
@@ -273,7 +255,7 @@ class GuardedProvider:
             raise
         except (Refused, ToolError):
             # It works, it says no.
-            self._breaker.succeed()
+            self.breaker.succeed()
             raise
         except Exception as error:
             reason = f"{type(error).__name__} {on_one_line(str(error))[:REASON_CHARS]}".strip()
@@ -281,13 +263,13 @@ class GuardedProvider:
                 reason = str(error)
             elif limit.expired():
                 reason = f"no answer within {timeout_s:g} s"
-            if self._breaker.fail(reason):
+            if self.breaker.fail(reason):
                 self._on_open(self.provider.name, reason)
             if isinstance(error, DeliveryError):
                 raise
             raise DeliveryError(f"{self.provider.name} failed: {reason}") from error
         if is_proof:
-            self._breaker.succeed()
+            self.breaker.succeed()
         return answer
 
     async def _assert_ready(self) -> None:

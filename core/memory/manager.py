@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -34,18 +34,9 @@ CATCH_UP_S = 600.0
 """Limit of the work after the start, which may be that of some days."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExternalProviders:
-    """The providers of `sync`, with mode and rhythm set, with folders under `home`; `notify` takes a key that is never
-    used again and a sentence for the owner."""
-
-    sync: Sync
-    home: Path
-    notify: Callable[[str, str], Awaitable[None]]
-
-
 class MemoryManager:
-    """Over `builtins`, then `services`. `timeout_s`: of each call that a turn waits for. Its methods are hooks of
+    """Over `builtins`, then the providers of `sync`, with folders under `home`. `timeout_s`: of each call that a turn
+    waits for. `notify` takes a key that is never used again and a sentence for the owner. Its methods are hooks of
     `MemoryProvider`, or say what they are."""
 
     def __init__(
@@ -53,34 +44,29 @@ class MemoryManager:
         builtins: Sequence[MemoryProvider],
         clock: Clock,
         timeout_s: float = 2.0,
-        services: ExternalProviders | None = None,
+        sync: Sync | None = None,
+        home: Path = Path(),
+        notify: Callable[[str, str], Awaitable[None]] | None = None,
     ) -> None:
         self._clock = clock
-        self._services = services
+        self._sync = sync
+        self._notify_owner = notify
         self._tasks: set[asyncio.Task[Any]] = set()
 
         def guarded(provider: MemoryProvider, folder: Path | None) -> GuardedProvider:
             return GuardedProvider(provider, folder, clock, timeout_s, self._spawn, self._opened)
 
         self._own = [guarded(one, None) for one in builtins]
-        self._external = (
-            [guarded(one, services.home / "providers" / one.name) for one in services.sync.providers]
-            if services
-            else []
-        )
+        self._external = [guarded(one, home / "providers" / one.name) for one in (sync.providers if sync else ())]
         self._all = [*self._own, *self._external]
-        self._warnings: list[str] = []
+        self.warnings: list[str] = []
+        """What is wrong with the settings, as sentences for the owner."""
         self._log = structlog.get_logger("memory")
 
     @property
     def states(self) -> Mapping[str, str]:
         """By provider, as `CircuitBreaker.state`."""
-        return {one.provider.name: one.state for one in self._all}
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        """What is wrong with the settings, as sentences for the owner."""
-        return self._warnings
+        return {one.provider.name: one.breaker.state for one in self._all}
 
     @property
     def externals(self) -> Sequence[str]:
@@ -89,7 +75,7 @@ class MemoryManager:
     async def start(self) -> None:
         """Queues what an earlier process did not come to sync, and initializes the external providers; built-in ones
         catch up."""
-        await self._sync(lambda sync: sync.catch_up())
+        await self._tell(lambda sync: sync.catch_up())
         starts = [one.start() for one in self._external]
         await asyncio.gather(self._ask(self._own, "on_start", timeout_s=CATCH_UP_S), *starts)
 
@@ -116,7 +102,7 @@ class MemoryManager:
         """`rows`: those of the whole session, with those that it carries on."""
         if not is_remembered(session):
             return
-        await self._sync(lambda sync: sync.tell(SessionRange(session_id=session.id)))
+        await self._tell(lambda sync: sync.tell(SessionRange(session_id=session.id)))
         if turn := last_turn([row for row in rows if row.session_id == session.id]):
             key = f"turn:{session.id}:{turn[0].id}"
             await self._ask(self._own, "sync_turn", session, turn, key, timeout_s=SETTLE_S)
@@ -128,12 +114,12 @@ class MemoryManager:
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
         if is_remembered(session):
             own = [row for row in messages if row.session_id == session.id]
-            await self._sync(lambda sync: sync.tell(SessionRange(session_id=session.id)))
+            await self._tell(lambda sync: sync.tell(SessionRange(session_id=session.id)))
             # A new session does not wait for this.
             self._spawn(self._ask(self._own, "on_session_end", session, own, timeout_s=SETTLE_S))
 
     async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
-        await self._sync(lambda sync: sync.tell_switch(new_id, parent_id, reason))
+        await self._tell(lambda sync: sync.tell_switch(new_id, parent_id, reason))
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
         if not is_remembered(session):
@@ -142,7 +128,7 @@ class MemoryManager:
 
     async def on_memory_write(self, change: NoteChange | None = None) -> None:
         """None: notes may have been changed by another process."""
-        await self._sync(lambda sync: sync.tell_notes())
+        await self._tell(lambda sync: sync.tell_notes())
 
     async def tools(self, reserved: Collection[str] = ()) -> Sequence[Tool]:
         """The tools of all providers, but external ones that are malformed (a model server would refuse every request)
@@ -167,16 +153,16 @@ class MemoryManager:
         return tools
 
     def warn(self, sentence: str) -> None:
-        if sentence not in self._warnings:
+        if sentence not in self.warnings:
             self._log.warning("a memory is not as the settings want it", problem=sentence)
-            self._warnings.append(sentence)
+            self.warnings.append(sentence)
 
     async def deliver(self, task: SyncTask) -> None:
         """Raises DeliveryError, permanent when the provider refuses for good or is gone; StoreError."""
         one = next((one for one in self._external if one.provider.name == task.provider), None)
-        if one is None or self._services is None:
+        if one is None or self._sync is None:
             raise DeliveryError(f"there is no memory {task.provider} any more", is_permanent=True)
-        call = await self._services.sync.call_of(task, one.provider)
+        call = await self._sync.call_of(task, one.provider)
         if call is not None:
             await one.deliver(call)
 
@@ -192,7 +178,7 @@ class MemoryManager:
 
     async def amended(self, message_id: int) -> None:
         """As `Sync.amended`."""
-        await self._sync(lambda sync: sync.amended(message_id))
+        await self._tell(lambda sync: sync.amended(message_id))
 
     def invalidate(self) -> None:
         """Drops what was found for turns to come."""
@@ -225,17 +211,17 @@ class MemoryManager:
     async def _notify(self, key: str, sentence: str) -> None:
         """Once a day at most, also over restarts."""
         try:
-            if self._services is not None:
-                await self._services.notify(f"{key}:{self._clock.now().date()}", sentence)
+            if self._notify_owner is not None:
+                await self._notify_owner(f"{key}:{self._clock.now().date()}", sentence)
         except MnemeError as error:
             self._log.error("the owner was not told", error=str(error))
 
-    async def _sync(self, work: Callable[[Sync], Awaitable[object]]) -> None:
+    async def _tell(self, work: Callable[[Sync], Awaitable[object]]) -> None:
         """What cannot be queued now is found missing, and queued, by a later catch-up."""
-        if self._services is None or not self._external:
+        if self._sync is None or not self._external:
             return
         try:
-            await work(self._services.sync)
+            await work(self._sync)
         except MnemeError as error:
             self._log.error("a memory cannot be told now", error=str(error))
 

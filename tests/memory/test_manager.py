@@ -99,10 +99,8 @@ async def test_a_late_result_goes_along_with_the_next_turn_of_who_may_see_it(
         await one.turn("The key is under the mat.")
         await one.carried(1)
         own = await one.context(ANA)
-        for after, found in (
-            (await one.context(BEN, session=own.session), []),
-            (own, ["jotter:j1 user: The key is under the mat. assistant: Noted."]),
-        ):
+        late = ["jotter:j1 user: The key is under the mat. assistant: Noted."]
+        for after, found in ((own, late), (await one.context(BEN, session=own.session), [])):
             service.mood = "hanging"
             service.may_go.clear()
             assert await one.recalled("where is the key?") == []
@@ -111,6 +109,7 @@ async def test_a_late_result_goes_along_with_the_next_turn_of_who_may_see_it(
             service.may_go.set()
             await asyncio.gather(*search)
             assert await one.memory.prefetch("something else entirely", after) == found
+        assert await one.recalled("something else entirely") == late
         assert await one.recalled("something else entirely") == []
 
 
