@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, partial
+from itertools import islice
 
 from core.errors import HistoryError
 from core.store import messages as message_rows
@@ -21,8 +22,8 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.index_maintenance import indexed_at_once, write_text
 from core.types import Address, Message, MessageKind, Origin, Role, Scope, Sender, Session
 
-BATCH_LINES, BATCH_CHARS = 500, 500_000
-"""A transaction ends with the record that reaches one of these; it takes some 30 ms."""
+BATCH_LINES = 500
+"""Of one transaction, which takes some 30 ms with messages of usual length."""
 PROGRESS_LINES = 1000
 REASONS = 100  # refused lines that are reported with their reason
 PAGE_MESSAGES = 500
@@ -121,7 +122,8 @@ class Archive:
         times; what is older than the messages that a session has stands behind them.
         """
         report = ImportReport()
-        for batch in _batches(_counted(records, report, progress)):
+        lines = _counted(records, report, progress)
+        while batch := list(islice(lines, BATCH_LINES)):
             taken = await write_text(self._database, partial(_store, lines=batch))
             report.sessions.update(taken)
             report.taken += taken.total()
@@ -158,19 +160,6 @@ def _counted(
                 progress(report.lines)
     except HistoryError as error:
         report.broken = str(error)
-
-
-def _batches(lines: Iterable[TransferRecord]) -> Iterator[list[TransferRecord]]:
-    batch: list[TransferRecord] = []
-    chars = 0
-    for line in lines:
-        batch.append(line)
-        chars += len(line.text)
-        if len(batch) == BATCH_LINES or chars >= BATCH_CHARS:
-            yield batch
-            batch, chars = [], 0
-    if batch:
-        yield batch
 
 
 def _store_name(connection: Connection) -> str:

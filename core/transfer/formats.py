@@ -212,10 +212,7 @@ def _address(platform: str, chat: str, session: str) -> Address:
     """`chat` as in `Address.key`, with its thread after a slash."""
     if ":" in platform:
         raise ValueError('"platform" cannot contain a colon')
-    try:
-        return Address.parse(f"{platform}:{chat}") if chat else Address(platform=platform, chat_id=session)
-    except ValueError:
-        return Address(platform=platform, chat_id=chat)
+    return Address.parse(f"{platform}:{chat}") if chat else Address(platform=platform, chat_id=session)
 
 
 def _scope(key: str) -> Scope:

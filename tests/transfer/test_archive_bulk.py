@@ -1,13 +1,10 @@
-"""Much history at once: few transactions, none of them long, indexes that stay small, and odd ids known again."""
+"""Much history at once: few transactions, indexes that stay small, and odd ids known again."""
 
 from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
 
-import pytest
-
-from core.store import archive as archive_module
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
 from tests.transfer.test_archive import exported, line, sessions, take
@@ -21,13 +18,6 @@ async def test_many_sessions_share_a_transaction(database: Database) -> None:
     await take(database, [line(f"ferry {number}", session=f"s{number // 10}") for number in range(1200)])
     assert await database.read(_segments) == 3, "one for each transaction: 500, 500 and 200"
     assert [one["messages"] for one in await sessions(database)] == [10] * 120
-
-
-async def test_long_messages_do_not_wait_for_each_other(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_module, "BATCH_CHARS", 100)
-    await take(database, [line("x" * 60, session=f"s{number}") for number in range(5)])
-    assert await database.read(_segments) == 3, "one for each two, and one for the rest"
-    assert len(await exported(database)) == 5
 
 
 async def test_a_damaged_index_takes_no_message_from_an_import(tmp_path: Path) -> None:
