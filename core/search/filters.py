@@ -17,12 +17,7 @@ from core.dates import periods
 from core.store.query import DEFAULT_ROLES, SearchQuery
 from core.types import Role
 
-_ROLES: Mapping[str, tuple[Role, ...]] = {
-    "user": ("user",), "me": ("user",), "person": ("user",), "people": ("user",), "human": ("user",),
-    "assistant": ("assistant",), "you": ("assistant",), "bot": ("assistant",), "mneme": ("assistant",),
-    "model": ("assistant",), "tool": ("tool",), "tools": ("tool",), "all": ("user", "assistant", "tool"),
-    "any": ("user", "assistant", "tool"),
-}  # fmt: skip
+_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
 _ME = frozenset({"me", "myself", "i", "user"})
 _YOU = frozenset({"you", "yourself", "assistant", "bot", "mneme"})
 _PLATFORMS = frozenset(
@@ -110,6 +105,12 @@ def by(query: SearchQuery, name: str) -> SearchQuery:
     return replace(query, sender=name.strip().removeprefix("@"), is_own=False)
 
 
+def roles_of(text: str) -> tuple[Role, ...]:
+    """The roles in a list with commas; none where it names anything else."""
+    names = dict.fromkeys(name.strip().casefold() for name in text.split(",") if name.strip())
+    return tuple(_ROLES[name] for name in names) if names.keys() <= _ROLES.keys() else ()
+
+
 def between(query: SearchQuery, after: datetime | None, before: datetime | None) -> SearchQuery:
     """The query for what was said in this time too, besides what it asks already."""
     latest = max((moment for moment in (query.after, after) if moment is not None), default=None)
@@ -168,12 +169,10 @@ def _named(query: SearchQuery, key: str, value: str) -> SearchQuery | str:
         return by(query, value)
     if key in _TIMES:
         return "is no date that I can read (2026-05-01, May, last week)"
-    names = [name.strip().casefold() for name in value.split(",") if name.strip()]
     if key == "role":
-        if not names or not _ROLES.keys() >= set(names):
-            return "is no role (there are user, assistant and tool)"
-        roles = [role for name in names for role in _ROLES[name]]
-        return replace(query, roles=tuple(dict.fromkeys(roles)))
+        roles = roles_of(value)
+        return replace(query, roles=roles) if roles else "is no role (there are user, assistant and tool)"
+    names = [name.strip().casefold() for name in value.split(",") if name.strip()]
     if key == "on" and not (names and _PLATFORMS.issuperset(names)):
         return "is neither a platform nor a date that I know (platform: takes any name)"
     if not names or not all(map(_NAME.fullmatch, names)):

@@ -4,7 +4,6 @@ scopes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from core.memory.provider import MemoryProvider
@@ -43,8 +42,5 @@ class HistoryProvider(MemoryProvider):
         if anchor.role == "user" and anchor.origin != "typed":
             who = f"{who} ({anchor.origin.replace('_', ' ')})"
         title = f", “{found.session.title}”" if found.session.title else ""
-        return f"m{anchor.message_id} {self._date(anchor.at)}{title}: {who}: {text}"
-
-    def _date(self, at: datetime) -> str:
-        local = at.astimezone(self._zone)
-        return f"{local.day} {local:%B %Y}"
+        local = anchor.at.astimezone(self._zone)
+        return f"m{anchor.message_id} {local.day} {local:%B %Y}{title}: {who}: {text}"

@@ -104,9 +104,10 @@ def _of_kind(cut: Iterable[tuple[str, str]], wanted: str) -> list[str]:
 
 def inflected(text: str) -> SearchPlan:
     """`parse`, but plain words match in any of their forms; `terms` has the forms of a word with bars between."""
-    plan, words = parse(text), clean(text).split()
+    plan, typed = parse(text), clean(text)
+    words = typed.split()
     routes = [clause.route for clauses in plan.alternatives for clause in clauses]
-    if has_operators(text) or routes != ["words"] or list(plan.terms) != words:
+    if _OPERATOR.search(typed) or routes != ["words"] or list(plan.terms) != words:
         return plan
     phrases = tuple(Phrase(forms_of(bare(word))) for word in words)
     return SearchPlan(
@@ -130,11 +131,6 @@ def asked_for(text: str) -> str:
         if not is_left and bare != "OR":
             kept.append(token[0])
     return " ".join(kept)
-
-
-def has_operators(text: str) -> bool:
-    """Whether anything in it is more than words."""
-    return _OPERATOR.search(clean(text)) is not None
 
 
 def is_question(text: str) -> bool:

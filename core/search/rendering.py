@@ -60,7 +60,9 @@ def no_results(findings: SearchResults) -> str:
     return nothing if findings.note is None else f"{nothing} {findings.note}"
 
 
-_OPTIONAL = frozenset({"external_session", "summary", "preview", "external_id", "link", "messages", "has_more", "note"})
+_OPTIONAL = frozenset(
+    {"external_session", "summary", "preview", "external_id", "link", "origin", "messages", "has_more", "note"}
+)
 
 
 def _present(**fields: Any) -> dict[str, Any]:
@@ -104,22 +106,19 @@ def _match(hit: Hit) -> dict[str, Any]:
 
 
 def _entries(items: Sequence[ShownMessage]) -> list[dict[str, Any]]:
-    entries = []
-    for item in items:
-        entry = {
-            "message_id": item.message_id,
-            "role": item.role,
-            "sender": item.sender,
-            "at": item.at.isoformat(),
-            "text": item.text,
-            "is_anchor": item.is_anchor,
-        }
-        if item.link is not None:
-            entry["link"] = item.link
-        if item.origin != "typed":
-            entry["origin"] = item.origin
-        entries.append(entry)
-    return entries
+    return [
+        _present(
+            message_id=item.message_id,
+            role=item.role,
+            sender=item.sender,
+            at=item.at.isoformat(),
+            text=item.text,
+            is_anchor=item.is_anchor,
+            link=item.link,
+            origin=None if item.origin == "typed" else item.origin,
+        )
+        for item in items
+    ]
 
 
 def _card(number: int, found: FoundSession, zone: tzinfo) -> str:

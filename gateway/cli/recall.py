@@ -6,7 +6,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Annotated, cast, get_args
+from typing import Annotated
 
 import typer
 
@@ -15,7 +15,7 @@ from core.search import filters
 from core.search.recall import HistorySearch
 from core.search.rendering import CLOSE, OPEN, no_results, to_json, to_markdown
 from core.store.query import SearchQuery
-from core.types import Payer, Role
+from core.types import Payer
 from gateway.cli.runtime import OWN, AsJson, InScope, joined, say_json, seen, show, tell, visit, zone_of
 from gateway.services import Services
 
@@ -56,10 +56,12 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
     Sessions with the best match and what stands around it; without a query, the latest ones.
     """
     text = joined(query)
+    if not (roles := filters.roles_of(role)):
+        raise typer.BadParameter("write user, assistant or tool, separated by commas", param_hint="--role")
     wanted = SearchQuery(
         scopes=frozenset(),
         text="" if text == STREAM else text,
-        roles=_roles(role),
+        roles=roles,
         platforms=tuple(name.strip().casefold() for name in (platform or "").split(",") if name.strip()),
         title=title,
         session=session,
@@ -131,10 +133,3 @@ async def _stream(search: HistorySearch, query: SearchQuery) -> None:
             say_json(to_json(await search.recall(replace(query, text=text))))
         except MnemeError as error:
             say_json({"query": text, "error": str(error)})
-
-
-def _roles(text: str) -> tuple[Role, ...]:
-    roles = tuple(dict.fromkeys(role.strip() for role in text.split(",") if role.strip()))
-    if not roles or not set(roles) <= set(get_args(Role)):
-        raise typer.BadParameter("write user, assistant or tool, separated by commas", param_hint="--role")
-    return cast(tuple[Role, ...], roles)

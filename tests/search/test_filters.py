@@ -35,7 +35,7 @@ def _read(text: str, **changes: Any) -> filters.Filters:
         ("ROLE:Assistant ferry", "ferry", {"roles": ("assistant",)}),
         ("role:user,tool ferry", "ferry", {"roles": ("user", "tool")}),
         ("role:user role:tool title:a title:b", "", {"roles": ("tool",), "title": "b"}),
-        ("role:all x", "x", {"roles": ("user", "assistant", "tool")}),
+        ("role:user,assistant,tool x", "x", {"roles": ("user", "assistant", "tool")}),
         ("platform:telegram ferry", "ferry", {"platforms": ("telegram",)}),
         ("platform:Matrix ferry", "ferry", {"platforms": ("matrix",)}),
         ("ferry on:telegram on:discord", "ferry", {"platforms": ("telegram", "discord")}),

@@ -82,7 +82,7 @@ async def test_filters_without_words_list_the_newest(annals: Annals, recall: Rec
     assert (by_role.shape, _messages(by_role)) == ("discovery", [b])
     assert by_role.sessions[0].matches[0].snippet == "ferry answered"
     assert _messages(await _ask(recall, "role:tool")) == [tool]
-    assert [found.session.id for found in (await _ask(recall, "role:all")).sessions] == [second, first]
+    assert [found.session.id for found in (await _ask(recall, "role:user,assistant,tool")).sessions] == [second, first]
     assert _messages(await _ask(recall, "from:ben")) == [c]
     assert _messages(await _ask(recall, "from:ana title:trip")) == [a]
     assert _messages(await _ask(recall, "from:ana on:discord")) == []
@@ -168,7 +168,7 @@ async def test_nobody_gets_through_a_filter_to_what_is_not_his(annals: Annals, r
     await _chunked(recall)
     for scopes in (frozenset({BEN}), frozenset({ROOM}), frozenset[Scope]()):
         for text in (
-            "from:ana", "role:assistant", "role:all", "title:trip", "on:telegram", f"in:{session}", "before:2030",
+            "from:ana", "role:assistant", "role:user,tool", "title:trip", "on:telegram", f"in:{session}", "before:2030",
             "ferry from:ana", "Lisbno", "What about Lisbno?", f"in:{session} ferry", "from:me", "lisbon title:trip",
         ):  # fmt: skip
             findings = await recall.recall(

@@ -228,8 +228,8 @@ def _session_of(row: Sequence[Any]) -> Session:
     end_reason, title, external_id, parent_id, root_id, messages = row[9:15]
     return Session(
         id=session_id,
-        address=_address(platform, chat_id, thread_id),
-        scope=_scope(scope_key),
+        address=Address(platform=platform, chat_id=chat_id, thread_id=thread_id or None),
+        scope=Scope(key=scope_key),
         started_at=moment(started_at),
         link_base=link_base,
         title=title,
@@ -241,16 +241,6 @@ def _session_of(row: Sequence[Any]) -> Session:
         end_reason=end_reason,
         messages=messages,
     )
-
-
-@lru_cache(maxsize=1024)
-def _address(platform: str, chat_id: str, thread_id: str) -> Address:
-    return Address(platform=platform, chat_id=chat_id, thread_id=thread_id or None)
-
-
-@lru_cache(maxsize=1024)
-def _scope(key: str) -> Scope:
-    return Scope(key=key)
 
 
 def _item(row: Sequence[Any], session: Session, anchor: int | None = None) -> ShownMessage:
