@@ -139,9 +139,8 @@ def chosen(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, str]]
             continue
         if len(found) >= limit:
             wrong[name] = (
-                f"The memory {name} is off: no more than {limit} may be on at a time, and "
-                f"{', '.join(one.name for one in found) or 'that is none'} comes first. Set enabled = false for one of "
-                "them, or raise memory.max_external."
+                f"The memory {name} is off: memory.max_external lets {limit} be on at a time. Set enabled = false for "
+                "another one, or raise it."
             )
             continue
         try:

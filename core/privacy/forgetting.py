@@ -221,7 +221,8 @@ class Forgetting:
                 stuck.append(FILES[target])
         found.notes.update(entry for _, _, entry in notes)
         if self._forget_copies is not None:
-            left.append(await self._forget_copies(scopes, found.messages, found.ids["note_changes"]))
+            messages = [*found.ids["messages"], *found.ids["repeats"]]
+            left.append(await self._forget_copies(scopes, messages, found.ids["note_changes"]))
         stuck += await asyncio.to_thread(self._files.erase, scopes, words.over([*found.texts, *found.notes]))
         # Waiting for a file that nobody can write would hold up every answer here for ever.
         left += [f"`{name}` cannot be written, so some of it still stands there." for name in dict.fromkeys(stuck)]

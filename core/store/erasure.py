@@ -85,11 +85,6 @@ class ErasureList:
             "facts": list_value(self.ids["facts"]),
         }
 
-    @property
-    def messages(self) -> list[int]:
-        """Every message that goes but the question itself."""
-        return [*self.ids["messages"], *self.ids["repeats"]]
-
     def count(self, *, messages: int, notes: int, typed: int) -> None:
         """Sets `counts`, without zeros, and `derived`."""
         numbers = {"message": messages, "fact": len(self.ids["facts"]), "note": notes, "job": len(self.ids["jobs"])}

@@ -13,7 +13,7 @@ from config.files import Value, keep_options
 from config.settings import ProviderOptions, Settings
 from core.dates.periods import read as read_period
 from core.errors import ConfigError
-from core.memory.plugins import BUILT_IN, RESERVED, OptionForm, Plugins
+from core.memory.plugins import BUILT_IN, OptionForm, Plugins
 from core.memory.sync import Sync
 from gateway import texts
 from gateway.cli.runtime import AsJson, fail, is_running, leaving, say, say_json, tell, visit, zone_of
@@ -131,8 +131,6 @@ def _setup(
 
 def _answers(form: OptionForm, given: dict[str, str], known: Mapping[str, object]) -> dict[str, Value]:
     """The options as given, and what else must be known as a person at the terminal says."""
-    if wrong := next((key for key in given if key in RESERVED), None):
-        raise ConfigError(f"{wrong} has an option of its own: see mneme memory setup --help.")
     values = {key: form.read(key, written) for key, written in given.items()}
     missing = [key for key in form.required if key not in values and key not in known]
     if missing and not sys.stdin.isatty():

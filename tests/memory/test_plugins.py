@@ -80,8 +80,8 @@ def test_one_may_be_on_and_a_second_is_refused_in_words(home: Path) -> None:
     found, warnings = chosen(settings(home, both, JOT="k"))
     assert [(one.name, one.mode) for one in found] == [("diary", "context")]
     assert list(warnings.values()) == [
-        "The memory jotter is off: no more than 1 may be on at a time, and diary comes first. Set enabled = false for "
-        "one of them, or raise memory.max_external."
+        "The memory jotter is off: memory.max_external lets 1 be on at a time. Set enabled = false for another one, or "
+        "raise it."
     ]
     found, warnings = chosen(settings(home, "[memory]\nmax_external = 2\n" + both, JOT="k"))
     assert [one.name for one in found] == ["diary", "jotter"]

@@ -55,7 +55,7 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
         (["nobody"], 1, "There is no memory provider nobody"),
         (["jotter", "--off"], 1, "is not set up, so it is off"),
         (["jotter", "--set", "colour=red"], 1, "There is no option colour; there are url, key"),
-        (["jotter", "--set", "mode=tools"], 1, "mode has an option of its own"),
+        (["jotter", "--set", "mode=tools"], 1, "There is no option mode; there are url, key"),
         (["jotter", "--set", "url"], 2, "write url=value"),
         (["jotter", "--set", "key=sk-1234"], 1, "the secret itself stays there"),
     ],
@@ -75,7 +75,7 @@ def test_a_second_one_is_set_up_and_refused_in_words(home: Path) -> None:
     second = mneme(home, "memory", "setup", "jotter", "--set", "url=http://x", "--set", "key=JOT_KEY", JOT_KEY="k")
     assert second.returncode == 0
     assert "is on" not in second.stdout
-    assert "The memory jotter is off: no more than 1 may be on at a time, and diary comes first." in second.stdout
+    assert "The memory jotter is off: memory.max_external lets 1 be on at a time." in second.stdout
 
 
 def test_the_past_is_sent_on_demand_and_the_check_tells_how_a_service_stands(home: Path) -> None:
