@@ -12,7 +12,7 @@ from core.errors import DeliveryError
 from core.memory.provider import Forgotten, MemoryProvider, implements, is_remembered
 from core.ports import Clock
 from core.store.sync import NOTES, SessionRange, SyncQueue, SyncTask
-from core.types import Message, Scope
+from core.types import Message
 
 LOOKS_BACK = timedelta(days=1)
 """What is older is only synced when somebody asks for a backfill."""
@@ -86,9 +86,7 @@ class Sync:
             return None
         return lambda: provider.sync_turn(session, told, task.key)
 
-    async def forget(
-        self, scopes: frozenset[Scope], message_ids: Sequence[int], note_ids: Sequence[int] = ()
-    ) -> str | None:
+    async def forget(self, message_ids: Sequence[int], note_ids: Sequence[int] = ()) -> str | None:
         """Asks every service that was told of any of it; again, with the same tasks. Raises StoreError."""
         tasks = await self._queue.forget_tasks(message_ids, note_ids)
         if not tasks:

@@ -52,7 +52,7 @@ _ENTRY = re.compile(r"(?m)^(?=\n# )")
 _TERMINAL = Scope.account("terminal", "local")
 
 
-ForgetCopies = Callable[[frozenset[Scope], Sequence[int], Sequence[int]], Awaitable[str | None]]
+ForgetCopies = Callable[[Sequence[int], Sequence[int]], Awaitable[str | None]]
 """Erases the copies of messages and changes of notes, by their ids, that memory services hold; returns a sentence about
 what is left, if any. Called again after a crash."""
 
@@ -222,7 +222,7 @@ class Forgetting:
         found.notes.update(entry for _, _, entry in notes)
         if self._forget_copies is not None:
             messages = [*found.ids["messages"], *found.ids["repeats"]]
-            left.append(await self._forget_copies(scopes, messages, found.ids["note_changes"]))
+            left.append(await self._forget_copies(messages, found.ids["note_changes"]))
         stuck += await asyncio.to_thread(self._files.erase, scopes, words.over([*found.texts, *found.notes]))
         # Waiting for a file that nobody can write would hold up every answer here for ever.
         left += [f"`{name}` cannot be written, so some of it still stands there." for name in dict.fromkeys(stuck)]

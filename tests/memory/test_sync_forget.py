@@ -42,7 +42,7 @@ async def ids(one: Remembrance, *texts: str) -> list[int]:
 async def erase(one: Remembrance, *texts: str) -> str | None:
     """As /forget does it: the services are asked, then the rows go."""
     gone = await ids(one, *texts)
-    said = await one.sync.forget(frozenset({ANA}), gone)
+    said = await one.sync.forget(gone)
     for number in gone:
         await Annals(one.database).execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=number)
     return said
@@ -184,7 +184,7 @@ async def test_changes_of_notes_are_forgotten_by_their_names(home: Path) -> None
             await one.notes.log(change)
         await one.memory.on_memory_write()
         await one.carried(2)
-        assert await one.sync.forget(frozenset({ANA, BEN}), [], scribe.noted)
+        assert await one.sync.forget([], scribe.noted)
         one.worker.wake()
         await one.carried(4)
     assert scribe.forgotten == [

@@ -15,7 +15,7 @@ from core.store.erasure import erase_messages
 from core.store.outbox import Outbox, OutboxItem
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
-from core.types import Address, Answer, File, Scope
+from core.types import Address, Answer, File
 from tests.fixtures.annals import ANA, BEN, ROOM, Annals
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.forgetful import claim_of, forget, forgetting_of, left_of
@@ -361,11 +361,11 @@ async def test_a_member_forgets_the_commands_he_gave_and_what_they_showed_of_his
 async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
     database: Database, clock: SteadyClock
 ) -> None:
-    told: list[tuple[frozenset[Scope], list[int]]] = []
+    told: list[list[int]] = []
     invalidated: list[str] = []
 
-    async def forget_copies(scopes: frozenset[Scope], message_ids: Sequence[int], _: Sequence[int]) -> str | None:
-        told.append((scopes, list(message_ids)))
+    async def forget_copies(message_ids: Sequence[int], _: Sequence[int]) -> str | None:
+        told.append(list(message_ids))
         return "honcho forgets it within a day."
 
     ids = await Annals(database).session(["I moved to Zanzibar", "Fine"])
@@ -376,7 +376,7 @@ async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
     assert told == [], "nobody has said yes yet"
     receipt = await forgetting.erase(traces.token, claim_of())
     assert receipt.pending == ("honcho forgets it within a day.",)
-    assert told == [(frozenset({ANA}), [ids[1]])]
+    assert told == [[ids[1]]]
     assert invalidated
 
 
