@@ -143,7 +143,7 @@ def _weekday(phrase: Phrase, when: When, today: date) -> bool:
     if phrase.take("next week"):
         when.day = today + timedelta(days=7 - today.weekday() + weekday)
     elif _written(phrase, when):
-        when.is_certain = when.is_certain and (when.day is None or when.day.weekday() == weekday)
+        when.said_weekday = weekday
     else:
         when.weekdays = (weekday,)
         when.is_certain = is_led or len(word) > 5 or phrase.is_done or bool(when.clocks) or phrase.peek() in ("at", "@")

@@ -39,11 +39,10 @@ def read(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
         return None
     when, spans = taken
     schedule = when.schedule(now, zone.key)
-    text = _remaining(line, found, [range(skipped), *(range(*span) for span in spans), range(len(typed), len(found))])
-    first, _, rest = text.partition(" ")
-    if rest and first.lower() in (_AFTER_LEAD if skipped else ("to",)):
-        text = rest.strip()
-    return Reading(schedule=schedule, text=text, is_certain=when.is_certain and not _leaves_time(when, text, today))
+    left = _remaining(line, found, [range(skipped), *(range(*span) for span in spans), range(len(typed), len(found))])
+    first, _, rest = left.partition(" ")
+    text = rest.strip() if rest and first.lower() in (_AFTER_LEAD if skipped else ("to",)) else left
+    return Reading(schedule=schedule, text=text, is_certain=when.is_certain and not _leaves_time(when, left, today))
 
 
 def _remaining(line: str, found: Sequence[re.Match[str]], taken: Sequence[range]) -> str:
@@ -130,12 +129,10 @@ def _leaves_time(when: When, text: str, today: date) -> bool:
     """Whether what is left over looks like a time ("every third day", "UTC"); where no hour was read, also what may be
     one in any language: "25 tea", "um 18 Uhr essen", "à 18h dîner"."""
     may_be_hour = when.lacks_clock and any(_HOUR.fullmatch(word) for word in text.split()[:3])
-    return may_be_hour or _UNREAD.search(text) is not None or _has_time(text, today)
+    is_unread = pattern("leftover").search(" ".join(map(clean, text.split())))
+    return may_be_hour or is_unread is not None or _has_time(text, today)
 
 
-_UNREAD = re.compile(
-    r"\b(?:every|each|weekend|utc|gmt|(?:africa|america|asia|atlantic|australia|europe|pacific)/\w+)\b", re.IGNORECASE
-)
 _HOUR = re.compile(r"\d{1,2}(?:[:.h]\d{2}|h)?", re.IGNORECASE)
 _MOST_WORDS = 8
 _MOST_SIGNS = 14

@@ -64,6 +64,8 @@ class When:
     clocks: tuple[Clock, ...] = ()
     part: str | None = None
     is_certain: bool = True
+    said_weekday: int | None = None
+    """Named beside a date, with which it should agree."""
 
     @property
     def has_day(self) -> bool:
@@ -89,7 +91,10 @@ class When:
         here = now.astimezone(ZoneInfo(zone)).replace(microsecond=0)
         try:
             if not self.is_repeated:
-                return Schedule(zone=zone, at=self._moment(here))
+                moment = self._moment(here)
+                if self.said_weekday not in (None, moment.astimezone(here.tzinfo).weekday()):
+                    self.is_certain = False
+                return Schedule(zone=zone, at=moment)
             found = self._repeated(here)
         except (OverflowError, ValueError) as error:
             raise Refused("That is too far away to be kept. Name a moment within the next hundred years.") from error

@@ -159,14 +159,14 @@ def describe(schedule: Schedule, zone: str, now: datetime) -> str:
         return f"{_cron_words(schedule.cron)} ({own.key})"
     every_s = schedule.every_s or 60
     if (following := next_after(schedule, now)) is None:
-        return f"every {spell(every_s)}"
+        return f"{_every(every_s)}"
     local = following.astimezone(own)
     if every_s % 86400:
         is_today = local.date() == now.astimezone(own).date()
         then = f"at {local:%H:%M}" if is_today else _moment(local)
-        return f"every {spell(every_s).removeprefix('1 ')}, next {then} ({own.key})"
+        return f"{_every(every_s)}, next {then} ({own.key})"
     weekday = f" on {local:%A}" if every_s % 604800 == 0 else ""
-    return f"every {spell(every_s).removeprefix('1 ')}{weekday} at {local:%H:%M}, next {_moment(local)} ({own.key})"
+    return f"{_every(every_s)}{weekday} at {local:%H:%M}, next {_moment(local)} ({own.key})"
 
 
 def read_back(schedule: Schedule, zone: str, now: datetime) -> str:
@@ -197,6 +197,12 @@ def exact(schedule: Schedule, zone: str) -> str:
     days = every_s // 86400
     count = f"every {days // 7} weeks on {WEEKDAYS[start.weekday()]}" if days % 7 == 0 else f"every {days} days"
     return f"{count} at {start:%H:%M}"
+
+
+def _every(seconds: int) -> str:
+    """``every day``, ``every 36 hours``, ``every 90 minutes``: in the largest unit that divides it."""
+    size, name = next((size, name) for size, name in _UNITS if seconds % size == 0)
+    return f"every {name}" if seconds == size else f"every {seconds // size} {name}s"
 
 
 def spell(seconds: float) -> str:

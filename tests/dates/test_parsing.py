@@ -339,3 +339,33 @@ def test_exact_words_in_the_hour_that_comes_twice() -> None:
 )
 def test_a_time_that_is_not_understood_is_asked_about(line: str) -> None:
     assert not parse(line, NOW, ZONE).is_certain
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tomorrow 7pm EST call New York",
+        "tomorrow at 9 UTC+1 call",
+        "tomorrow at 9 New York time call",
+        "Monday, November 24 to call",
+        "Wednesday 25 December at 9 call",
+        "on Sunday May 3rd at 18:00 call",
+        "on the 1st of each quarter pay",
+        "every first Monday of the quarter to review",
+        "Friday 3pm-4pm meeting",
+        "tomorrow 9-10 call",
+        "every 15 minutes during work hours stretch",
+        "tomorrow at 9, 12 and 18 take drops",
+        "remind me tomorrow at 9 for 3 days take antibiotics",
+        "tomorrow at 9 then daily pills",
+        "next Monday week call",
+    ],
+)
+def test_words_of_time_that_were_not_read_are_asked_about(line: str) -> None:
+    assert not parse(line, NOW, ZONE).is_certain
+
+
+def test_an_interval_is_said_in_the_largest_unit_that_divides_it() -> None:
+    for words in ("36 hours", "90 minutes", "25 hours", "10 days"):
+        reading = parse(f"every {words} drink", NOW, ZONE)
+        assert describe(reading.schedule, ZONE, NOW).startswith(f"every {words}")
