@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -72,7 +72,7 @@ def import_file(
             with Console(stderr=True).status("reading") as status:
                 report = await _taken(services, source, status)
             _show(report, source, as_json)
-            await _take_notes(services, choices.scope, source.notes(), say if not as_json else lambda _: None)
+            await _take_notes(services, choices.scope, source.notes(), as_json)
         if report.broken:
             fail(f"{report.broken} What comes before that was taken in; import it again once it is whole.")
         if report.refused and not report.taken and not report.known:
@@ -113,9 +113,7 @@ def _show(report: ImportReport, source: Source, as_json: bool) -> None:
         typer.echo("\n".join([*lines, *([f"  and {more:,} more"] if more > 0 else [])]), err=True)
 
 
-async def _take_notes(
-    services: Services, scope: Scope, found: dict[str, list[str]], tell: Callable[[str], None]
-) -> None:
+async def _take_notes(services: Services, scope: Scope, found: dict[str, list[str]], is_quiet: bool) -> None:
     """Takes the notes of Hermes; nobody typed them here, so they wait for a yes."""
     scopes = frozenset({scope})
     before = len(await services.notebook.pending(scopes))
@@ -126,8 +124,9 @@ async def _take_notes(
                 await services.notebook.apply(scope, scopes, target, addition, Author())
             except Refused as refusal:
                 typer.echo(f"Not taken: {refusal}", err=True)
-    if waiting := len(await services.notebook.pending(scopes)) - before:
-        tell(f"{texts.counted(waiting, 'note')} wait for your yes: `mneme memory pending` lists them.")
+    waiting = len(await services.notebook.pending(scopes)) - before
+    if waiting and not is_quiet:
+        say(f"{texts.counted(waiting, 'note')} wait for your yes: `mneme memory pending` lists them.")
 
 
 @contextmanager
