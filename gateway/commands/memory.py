@@ -119,9 +119,7 @@ class MemoryCommands:
         target = edit.target or await _legible(self._notebook.target_of(context.scopes, old))
         if action == "replace":
             entries = await self._notebook.entries(context.scopes, target)
-            wanted = [
-                replace(edit.operation, content=_with(new, old, next((one for one in entries if old in one), old)))
-            ]
+            wanted = [replace(edit.operation, content=_with(new, old, entries))]
         if action == "remove":
             author = replace(author, origin="typed")  # whoever noted it takes it back
         elif context.is_member:
@@ -222,9 +220,9 @@ async def _legible(work: Awaitable[T]) -> T:
         raise Refused(_plainly(str(refusal))) from refusal
 
 
-def _with(new: str, old: str, entry: str) -> str:
+def _with(new: str, old: str, entries: Sequence[str]) -> str:
     """The note with `new` in the place of `old`; `new` alone where it says the beginning of the note again."""
-    before, _, after = entry.partition(old)
+    before, _, after = next((entry for entry in entries if old in entry), old).partition(old)
     return new if before.strip() and new.startswith(before.strip()) else f"{before}{new}{after}"
 
 
