@@ -20,10 +20,10 @@ from core.search.query import any_of, asked_for, is_question, parse
 from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of, within
 from core.store.engine import Connection
 from core.store.query import DEFAULT_ROLES, MessageMatch, SearchPlan, SearchQuery, SearchResults
-from core.store.sqlite import chunk_index, index_maintenance
+from core.store.sqlite import chunk_index, index_maintenance, text_index
 from core.store.sqlite.database import Database
 from core.store.sqlite.passages import Passages
-from core.store.sqlite.text_index import TAIL_MESSAGES, TextIndex
+from core.store.sqlite.text_index import TextIndex
 from core.text.terms import marks_of, query_terms
 
 LOOK_AT = 20
@@ -111,7 +111,7 @@ class Recall:
         is_stale, is_behind = await self._database.read(
             lambda connection: (
                 index_maintenance.is_stale(connection),
-                chunk_index.is_behind(connection, TAIL_MESSAGES),
+                chunk_index.is_behind(connection, text_index.TAIL_MESSAGES),
             )
         )
         if not is_stale and not is_behind and await self.verify():
@@ -179,7 +179,7 @@ def _discovered(connection: Connection, query: SearchQuery, may_wait: bool) -> S
     index, passages = TextIndex(connection, query), Passages(connection, query)
     if not is_asked and (typed := _enough(index.find(plan), query)):
         return results.discovery(passages, query, typed, plan)
-    if may_wait and chunk_index.is_behind(connection, TAIL_MESSAGES):
+    if may_wait and chunk_index.is_behind(connection, text_index.TAIL_MESSAGES):
         return None
     note = None if is_asked else rendering.LOOSE if plan.is_typed else rendering.UNTYPED
     found = any_words(index, replace(query, text=asked_for(query.text)))
