@@ -65,7 +65,7 @@ WITH asked AS (
 )
 SELECT {COLUMNS} FROM fact_entities AS first CROSS JOIN facts ON facts.id = first.fact_id
 WHERE first.entity_id = (SELECT id FROM asked ORDER BY facts LIMIT 1) AND (facts.closed_at IS NULL) = :is_open AND (
-    SELECT COUNT(*) FROM fact_entities WHERE fact_id = facts.id AND entity_id IN (SELECT id FROM asked)
+    SELECT COUNT(*) FROM fact_entities WHERE fact_id = first.fact_id AND entity_id IN (SELECT id FROM asked)
 ) = :count
 ORDER BY first.fact_id DESC LIMIT :limit
 """
