@@ -15,7 +15,7 @@ from core.guard.fence import fence
 from core.memory.manager import MemoryManager
 from core.types import Address, Completion, Json, Message, Request, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.corridor import open_corridor
+from tests.fixtures.gateway_harness import open_gateway
 
 ZONE = "Europe/Lisbon"
 NOON = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
@@ -226,13 +226,13 @@ async def test_the_one_who_spoke_is_named(changes: dict[str, object], speaker: s
 
 
 async def test_other_peoples_words_are_not_put_into_the_persons_mouth(home: Path) -> None:
-    async with open_corridor(home, Offline(ZONE)) as corridor:
-        await corridor.say("I am allergic to shellfish", origin="forwarded")
-        await corridor.say("The ferry is blue")
-        await corridor.say("/new")
-        told = (await corridor.say("Who is allergic to shellfish?")).text
+    async with open_gateway(home, Offline(ZONE)) as harness:
+        await harness.say("I am allergic to shellfish", origin="forwarded")
+        await harness.say("The ferry is blue")
+        await harness.say("/new")
+        told = (await harness.say("Who is allergic to shellfish?")).text
         assert "> I am allergic to shellfish\n\n— forwarded by you, " in told
-        assert "> The ferry is blue\n\n— you, " in (await corridor.say("What colour is the ferry?")).text
+        assert "> The ferry is blue\n\n— you, " in (await harness.say("What colour is the ferry?")).text
 
 
 async def test_nothing_found_is_said() -> None:
@@ -323,19 +323,19 @@ async def test_the_time_line_of_the_envelope_is_known_as_such(zone: str, who: st
 
 
 async def test_through_the_house(home: Path) -> None:
-    async with open_corridor(home, Offline(ZONE)) as corridor:
-        assert (await corridor.say("My sister Ana lives in Porto.")).text.startswith("I have kept that.")
-        assert "> My sister Ana lives in Porto." in (await corridor.say("Where does my sister live?")).text
-        assert "Noted: “The code is 4711”." in (await corridor.say("Remember that the code is 4711")).text
+    async with open_gateway(home, Offline(ZONE)) as harness:
+        assert (await harness.say("My sister Ana lives in Porto.")).text.startswith("I have kept that.")
+        assert "> My sister Ana lives in Porto." in (await harness.say("Where does my sister live?")).text
+        assert "Noted: “The code is 4711”." in (await harness.say("Remember that the code is 4711")).text
         owner = frozenset((Scope.account("telegram", "42"),))
-        assert await corridor.services.notebook.entries(owner, "memory") == ["The code is 4711"]
-        certain = await corridor.say("Remind me tomorrow at 9 to call Bob")
+        assert await harness.services.notebook.entries(owner, "memory") == ["The code is 4711"]
+        certain = await harness.say("Remind me tomorrow at 9 to call Bob")
         assert certain.text.startswith("Reminder 1 is set:")
         assert certain.text.endswith("“call Bob”.")
-        uncertain = await corridor.say("Remind me tomorrow at 5 to call Bob")
+        uncertain = await harness.say("Remind me tomorrow at 5 to call Bob")
         assert uncertain.text.startswith("I could not do that:")
-        assert len(await corridor.services.jobs.of(owner)) == 1
-        await corridor.say("/new")
-        again = (await corridor.say("Where does my sister live?")).text
+        assert len(await harness.services.jobs.of(owner)) == 1
+        await harness.say("/new")
+        again = (await harness.say("Where does my sister live?")).text
         assert "> My sister Ana lives in Porto." in again
         assert "(session 1)" in again

@@ -16,7 +16,7 @@ from core.store.notes import Notes
 from core.store.sqlite.database import Database
 from core.types import Address, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.keepsake import evidence_of
+from tests.fixtures.facts_memory import evidence_of
 from tests.fixtures.note_edits import add_note
 
 ANA = Scope.account("telegram", "1")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.types import Usage
 from gateway.outbox_worker import OutboxWorker, ProviderReply
-from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
 WATCHER = """
@@ -46,12 +46,12 @@ def plugged(home: Path) -> None:
     (home / "plugins" / "watcher.py").write_text(WATCHER.replace(". <memory-context>", "."))
 
 
-async def carried(corridor: Corridor, many: int) -> list[tuple[object, ...]]:
+async def carried(harness: GatewayHarness, many: int) -> list[tuple[object, ...]]:
     """What the watcher has heard through the outbox, once it is so much."""
     watcher = sys.modules["mneme_plugin_watcher"]
-    services = corridor.services
-    replies = {"memory": lambda address, reply_to: ProviderReply(corridor.memory)}
-    worker = asyncio.create_task(OutboxWorker(services.outbox, corridor.delivery, replies, services.clock).run())
+    services = harness.services
+    replies = {"memory": lambda address, reply_to: ProviderReply(harness.memory)}
+    worker = asyncio.create_task(OutboxWorker(services.outbox, harness.delivery, replies, services.clock).run())
 
     def heard() -> list[tuple[object, ...]]:
         return [one for one in watcher.HEARD if one[0] != "turn"]
@@ -67,11 +67,11 @@ async def carried(corridor: Corridor, many: int) -> list[tuple[object, ...]]:
 
 async def test_a_new_conversation_ends_the_old_one(home: Path) -> None:
     plugged(home)
-    async with open_corridor(home, ScriptedModel(), ON) as corridor:
-        await corridor.say("one")
-        await corridor.say("/new")
-        await corridor.say("two")
-        assert sorted(await carried(corridor, 3), key=str) == [
+    async with open_gateway(home, ScriptedModel(), ON) as harness:
+        await harness.say("one")
+        await harness.say("/new")
+        await harness.say("two")
+        assert sorted(await carried(harness, 3), key=str) == [
             ("end", 1, "new", 2),
             ("switch", 1, None, "new"),
             ("switch", 2, None, "new"),
@@ -81,12 +81,12 @@ async def test_a_new_conversation_ends_the_old_one(home: Path) -> None:
 
 async def test_one_that_is_resumed_is_a_switch(home: Path) -> None:
     plugged(home)
-    async with open_corridor(home, ScriptedModel(), ON) as corridor:
-        await corridor.say("one")
-        await corridor.say("/new")
-        await corridor.say("two")
-        await corridor.say("/sessions 1")
-        heard = await carried(corridor, 5)
+    async with open_gateway(home, ScriptedModel(), ON) as harness:
+        await harness.say("one")
+        await harness.say("/new")
+        await harness.say("two")
+        await harness.say("/sessions 1")
+        heard = await carried(harness, 5)
         assert ("end", 2, "resumed", 2) in heard
         assert ("switch", 1, None, "resume") in heard
 
@@ -95,10 +95,10 @@ async def test_what_must_survive_a_session_that_grew_too_long_stands_in_the_prom
     plugged(home)
     full = says("long", usage=Usage(input=7000, output=10))
     model = ScriptedModel(full, says("on"))
-    async with open_corridor(home, model, "[model]\nwindow_tokens = 8000\n" + ON) as corridor:
-        await corridor.say("the harbour plans")
-        await corridor.say("go on with the plans")
-        heard = await carried(corridor, 3)
+    async with open_gateway(home, model, "[model]\nwindow_tokens = 8000\n" + ON) as harness:
+        await harness.say("the harbour plans")
+        await harness.say("go on with the plans")
+        heard = await carried(harness, 3)
         assert ("switch", 2, 1, "length") in heard
         assert ("end", 1, "length", 2) in heard
         system = str(model.requests[-1].system)

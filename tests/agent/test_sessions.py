@@ -8,7 +8,7 @@ from typing import Any
 
 from core.agent.sessions import ENDLESS, window_of
 from core.types import Address, Scope, Usage, Window
-from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.samples import message, session
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -33,14 +33,14 @@ async def test_what_is_said_later_at_the_old_address_is_found_from_the_new_one(h
     """Carried to the terminal, the session stays open in its chat: what is said there afterwards the model at the
     terminal has never seen."""
     model = ScriptedModel(says("Noted, the heron."), says("ok"), says("ok"), says("Noted, the quay."))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("The heron knows when the ferry leaves")
-        await corridor.say("/sessions 1", **DESK)
-        await corridor.say("Here I am", **DESK)
+    async with open_gateway(home, model) as harness:
+        await harness.say("The heron knows when the ferry leaves")
+        await harness.say("/sessions 1", **DESK)
+        await harness.say("Here I am", **DESK)
         assert "heron knows" in str(model.requests[-1].messages), "it was carried along"
-        await corridor.say("Thank you")
-        await corridor.say("The ferry leaves from the north quay")
-        found = await _searched(corridor, model, "ferry OR heron")
+        await harness.say("Thank you")
+        await harness.say("The ferry leaves from the north quay")
+        found = await _searched(harness, model, "ferry OR heron")
         assert [match["snippet"] for item in found for match in item["matches"]] == [
             "The >>>ferry<<< leaves from the north quay"
         ]
@@ -51,32 +51,32 @@ async def test_what_is_said_later_at_the_old_address_is_found_from_the_new_one(h
 
 async def test_a_resumed_session_and_its_parent_are_one_result(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("The ferry leaves at nine")
-        await corridor.say("/sessions 1", **DESK)
-        await corridor.say("Is it the ferry of nine?", **DESK)
-        await corridor.say("The ferry was late")
-        await corridor.say("/new", **DESK)
-        reply = await corridor.say("/recall ferry")
+    async with open_gateway(home, model) as harness:
+        await harness.say("The ferry leaves at nine")
+        await harness.say("/sessions 1", **DESK)
+        await harness.say("Is it the ferry of nine?", **DESK)
+        await harness.say("The ferry was late")
+        await harness.say("/new", **DESK)
+        reply = await harness.say("/recall ferry")
         assert reply.text.count("session ") == 1
-        found = await _searched(corridor, model, "ferry")
+        found = await _searched(harness, model, "ferry")
         assert len(found) == 1
         assert len(found[0]["matches"]) == 3
 
 
 async def test_a_resumed_session_is_sent_again_byte_for_byte(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("The ferry to Lisbon leaves at nine")
-        await corridor.say("/new")
-        await corridor.say("When does the ferry leave?")
-        await corridor.say("Thank you")
+    async with open_gateway(home, model) as harness:
+        await harness.say("The ferry to Lisbon leaves at nine")
+        await harness.say("/new")
+        await harness.say("When does the ferry leave?")
+        await harness.say("Thank you")
         before = _sent(model.requests[-1].messages)
         assert "memory-context" in str(before)
-        await corridor.say("/new")
-        await corridor.say("Something else")
-        await corridor.say("/sessions 2")
-        await corridor.say("And on Sundays?")
+        await harness.say("/new")
+        await harness.say("Something else")
+        await harness.say("/sessions 2")
+        await harness.say("And on Sundays?")
         assert _sent(model.requests[-1].messages)[: len(before)] == before
         assert model.requests[-1].system == model.requests[2].system
 
@@ -85,14 +85,14 @@ async def test_carried_turns_keep_the_form_in_which_they_were_sent(home: Path) -
     """After a length split the last turns go along with their time lines and what memory added to them."""
     full = Usage(input=10, cache_read=15_500, output=10)
     model = ScriptedModel(says("ok"), says("ok"), says("At nine.", usage=full), says("in the child"))
-    async with open_corridor(home, model, "[model]\nwindow_tokens = 20000\n") as corridor:
-        await corridor.say("The ferry to Lisbon leaves at nine")
-        await corridor.say("/new")
-        await corridor.say("first " + "x" * 40_000)
-        await corridor.say("When does the ferry leave?")
+    async with open_gateway(home, model, "[model]\nwindow_tokens = 20000\n") as harness:
+        await harness.say("The ferry to Lisbon leaves at nine")
+        await harness.say("/new")
+        await harness.say("first " + "x" * 40_000)
+        await harness.say("When does the ferry leave?")
         asked = _sent(model.requests[-1].messages)[-1]
         assert "memory-context" in str(asked)
-        assert (await corridor.say("third")).text == "in the child"
+        assert (await harness.say("third")).text == "in the child"
         assert _sent(model.requests[-1].messages)[0] == asked
 
 
@@ -109,10 +109,10 @@ def _sent(messages: Any) -> list[dict[str, Any]]:
     ]
 
 
-async def _searched(corridor: Corridor, model: ScriptedModel, query: str) -> list[dict[str, Any]]:
+async def _searched(harness: GatewayHarness, model: ScriptedModel, query: str) -> list[dict[str, Any]]:
     """What the model at the terminal gets for a search."""
     model.script[:] = [calls(("session_search", {"query": query, "limit": 10})), says("I see.")]
-    await corridor.say("Look it up", **DESK)
+    await harness.say("Look it up", **DESK)
     (block,) = (block for block in model.requests[-1].messages[-1]["content"] if block["type"] == "tool_result")
     content = block["content"]
     result = json.loads(content if isinstance(content, str) else content[0]["text"])

@@ -20,7 +20,7 @@ from core.ports import Model
 from core.types import Completion, Request
 from core.usage.report import Spending
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.corridor import open_corridor
+from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.prefix_cache import bare, blocks_of, tokens_of
 
@@ -58,13 +58,13 @@ def asked(number: int) -> str:
 
 async def remember(home: Path) -> None:
     """Gives the house a past that memory has something to say of: facts, and an earlier conversation. Asks no model."""
-    async with open_corridor(home) as corridor:
+    async with open_gateway(home) as harness:
         for number, subject in enumerate(SUBJECTS):
             text = f"The {subject} of Ana's village opens at {8 + number % 4} and costs {3 + number} euros."
-            await corridor.say(text, message_id=f"past{number}")
+            await harness.say(text, message_id=f"past{number}")
         for number, fact in enumerate(FACTS):
-            await corridor.say(fact, message_id=f"fact{number}")
-        await corridor.say("/new", message_id="new")
+            await harness.say(fact, message_id=f"fact{number}")
+        await harness.say("/new", message_id="new")
 
 
 async def converse(
@@ -82,15 +82,15 @@ async def converse(
     for first, last in ((0, turns // 2), (turns // 2, turns)):
         claude = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock())
         try:
-            async with open_corridor(home, claude if files is None else Naive(claude, files), options) as corridor:
+            async with open_gateway(home, claude if files is None else Naive(claude, files), options) as harness:
                 for number in range(first, last):
                     if pausing is not None and number and number % PAUSE_EVERY == 0:
                         pausing.advance(minutes=PAUSE.total_seconds() / 60)
-                    await corridor.say(asked(number), message_id=f"turn{number}")
-                address = corridor.inbound("").address
-                session = await corridor.services.conversations.current(address)
+                    await harness.say(asked(number), message_id=f"turn{number}")
+                address = harness.inbound("").address
+                session = await harness.services.conversations.current(address)
                 assert session is not None
-                spending = await corridor.services.usage_report.session(session.id, frozenset({session.scope}))
+                spending = await harness.services.usage_report.session(session.id, frozenset({session.scope}))
         finally:
             await claude.close()
     return spending

@@ -13,10 +13,10 @@ from core.search.recall import Recall
 from core.store.sqlite.database import Database
 from core.tools.session_search import session_search
 from core.types import Address, Sender, Session, Tool, ToolContext
-from tests.fixtures.annals import ANA, BEN, Annals
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.command_line import mneme
-from tests.fixtures.corridor import open_corridor
+from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.stored_history import ANA, BEN, StoredHistory
 from tests.gateway.cli.test_main import imported
 
 pytestmark = pytest.mark.slow
@@ -57,8 +57,8 @@ HUGE = (10**9, 10**30, -1, -(10**30), 0)
 
 
 @pytest.fixture
-def annals(database: Database) -> Annals:
-    return Annals(database)
+def stored(database: Database) -> StoredHistory:
+    return StoredHistory(database)
 
 
 @pytest.fixture
@@ -82,9 +82,9 @@ async def answered(tool: Tool, context: ToolContext, **arguments: Any) -> dict[s
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_the_tool_answers_anything(annals: Annals, tool: Tool, context: ToolContext, name: str) -> None:
-    await annals.session(["the ferry at noon 数据库", "a b, noted 👍"])
-    await annals.session(["secret ferry"], scope=BEN)
+async def test_the_tool_answers_anything(stored: StoredHistory, tool: Tool, context: ToolContext, name: str) -> None:
+    await stored.session(["the ferry at noon 数据库", "a b, noted 👍"])
+    await stored.session(["secret ferry"], scope=BEN)
     for arguments in ({"query": HOSTILE[name]}, {"query": "ferry", "title": HOSTILE[name], "sender": HOSTILE[name]}):
         found = await answered(tool, context, **arguments)
         assert found["shape"] == "discovery"
@@ -95,9 +95,11 @@ async def test_the_tool_answers_anything(annals: Annals, tool: Tool, context: To
 
 
 @pytest.mark.parametrize("number", HUGE)
-async def test_numbers_without_sense_are_bounded(annals: Annals, tool: Tool, context: ToolContext, number: int) -> None:
+async def test_numbers_without_sense_are_bounded(
+    stored: StoredHistory, tool: Tool, context: ToolContext, number: int
+) -> None:
     for _ in range(12):
-        session, first, *_ = await annals.session([f"the ferry {n}" for n in range(8)])
+        session, first, *_ = await stored.session([f"the ferry {n}" for n in range(8)])
     found = await answered(tool, context, query="ferry", limit=number, budget_chars=number)
     assert 1 <= len(found["sessions"]) <= 10
     scrolled = await answered(tool, context, session_id=session, around_message_id=first, window=number)
@@ -108,11 +110,11 @@ async def test_numbers_without_sense_are_bounded(annals: Annals, tool: Tool, con
 
 
 async def test_what_is_not_yours_answers_like_what_does_not_exist(
-    annals: Annals, tool: Tool, context: ToolContext
+    stored: StoredHistory, tool: Tool, context: ToolContext
 ) -> None:
-    mine, first = await annals.session(["my ferry"])
-    theirs, message = await annals.session(["their ferry"], scope=BEN, title="Theirs")
-    command = await annals.say(mine, "/recall", kind="command")
+    mine, first = await stored.session(["my ferry"])
+    theirs, message = await stored.session(["their ferry"], scope=BEN, title="Theirs")
+    command = await stored.say(mine, "/recall", kind="command")
     for place in ({}, {"session_id": mine}, {"session_id": theirs}, {"session_id": 10**6}):
         absent = await answered(tool, context, **place, around_message_id=10**6)
         for id_ in (message, command):
@@ -130,15 +132,15 @@ async def test_what_is_not_yours_answers_like_what_does_not_exist(
 
 
 async def test_a_chat_answers_anything_in_a_bubble(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("When does the ferry leave?")
-        await corridor.say("their secret", who="7")
+    async with open_gateway(home) as harness:
+        await harness.say("When does the ferry leave?")
+        await harness.say("their secret", who="7")
         for name, text in HOSTILE.items():
-            reply = await corridor.say("/recall " + text)
+            reply = await harness.say("/recall " + text)
             assert 0 < len(reply.text) < 5_000, name
             assert "secret" not in reply.text
         for typed in ("around:{}", "in:{}", "ferry in:{}"):
-            told = [(await corridor.say("/recall " + typed.format(id_))).text for id_ in (3, 10**6)]
+            told = [(await harness.say("/recall " + typed.format(id_))).text for id_ in (3, 10**6)]
             assert told[0].replace("3", "N") == told[1].replace(str(10**6), "N")
 
 

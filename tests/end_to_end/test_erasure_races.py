@@ -17,8 +17,8 @@ from core.notes import files as pages
 from core.privacy.forgetting import HomeFiles
 from core.privacy.quoting import Quoting
 from core.types import Address, Answer, Json, Scope, Session, Tool, ToolContext
-from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
-from tests.fixtures.forgetful import left_of
+from tests.fixtures.forgetting import left_of
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
@@ -27,48 +27,46 @@ ELSEWHERE: dict[str, Any] = {"address": Address(platform="telegram", chat_id="42
 """Another lane of the same person."""
 
 
-async def forgotten(corridor: Corridor, what: str) -> KeptReply:
-    await corridor.say(f"/forget {what}")
-    return await corridor.say("yes")
+async def forgotten(harness: GatewayHarness, what: str) -> KeptReply:
+    await harness.say(f"/forget {what}")
+    return await harness.say("yes")
 
 
-async def begun(corridor: Corridor, model: ScriptedModel, text: str, **changes: Any) -> asyncio.Task[KeptReply]:
+async def begun(harness: GatewayHarness, model: ScriptedModel, text: str, **changes: Any) -> asyncio.Task[KeptReply]:
     """A turn in the other lane whose model has spoken and holds its answer back."""
     model.began.clear()
     model.gate = asyncio.Event()
-    task = asyncio.create_task(corridor.say(text, **{**ELSEWHERE, **changes}))
+    task = asyncio.create_task(harness.say(text, **{**ELSEWHERE, **changes}))
     await model.began.wait()
     return task
 
 
 async def test_a_turn_that_is_stopped_is_not_begun_anew(home: Path) -> None:
     model = ScriptedModel(says("ok"), says("You live in Zanzibar."))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("I moved to Zanzibar in May.")
-        task = await begun(corridor, model, "Where do I live?")
-        await forgotten(corridor, "Zanzibar")
+    async with open_gateway(home, model) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        task = await begun(harness, model, "Where do I live?")
+        await forgotten(harness, "Zanzibar")
         model.gate = None
-        assert (await corridor.say("/stop", **ELSEWHERE)).text == "Stopped."
+        assert (await harness.say("/stop", **ELSEWHERE)).text == "Stopped."
         assert (await task).text == "[stopped]"
         assert len(model.requests) == 2, "nobody was asked again"
-        assert left_of("Zanzibar", corridor.services.database.path) == []
+        assert left_of("Zanzibar", harness.services.database.path) == []
 
 
 async def test_a_stop_does_not_wait_until_it_is_forgotten(home: Path) -> None:
-    async with open_corridor(home, model := ScriptedModel()) as corridor:
-        await corridor.say("I moved to Zanzibar in May.")
-        await corridor.say("/forget Zanzibar")
-        task = await begun(corridor, model, "How is Lisbon?")
+    async with open_gateway(home, model := ScriptedModel()) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        await harness.say("/forget Zanzibar")
+        task = await begun(harness, model, "How is Lisbon?")
         model.gate = None
-        await corridor.services.database.write(
-            lambda connection: connection.execute("UPDATE erasures SET begun_at = 1")
-        )
-        stop = asyncio.create_task(corridor.say("/stop", **ELSEWHERE))
-        lane = corridor.router._queues._queues["telegram:42/9"]
+        await harness.services.database.write(lambda connection: connection.execute("UPDATE erasures SET begun_at = 1"))
+        stop = asyncio.create_task(harness.say("/stop", **ELSEWHERE))
+        lane = harness.router._queues._queues["telegram:42/9"]
         while lane.running is not None:
             await asyncio.wait({stop}, timeout=0.01)
         assert not stop.done(), "what is said of it waits"
-        assert await corridor.services.forgetting.tend()
+        assert await harness.services.forgetting.tend()
         assert (await stop).text == "Stopped."
         assert "[stopped]" in (await task).text
 
@@ -86,30 +84,30 @@ async def test_a_tool_that_has_done_something_is_not_called_again(home: Path) ->
         return "She lives in Zanzibar."
 
     model = ScriptedModel(says("ok"), calls(("send", {"to": "Ana"}), ("look", {})), says("It is sent."))
-    async with open_corridor(home, model) as corridor:
-        tools = corridor.router._agent._tool_runner._tools
+    async with open_gateway(home, model) as harness:
+        tools = harness.router._agent._tool_runner._tools
         tools["send"] = Tool(name="send", description="Sends.", schema={"type": "object"}, run=send)
         tools["look"] = Tool(name="look", description="Looks.", schema={"type": "object"}, run=look, is_reading=True)
-        await corridor.say("I moved to Zanzibar in May.")
-        task = asyncio.create_task(corridor.say("Send it to Ana.", **ELSEWHERE))
+        await harness.say("I moved to Zanzibar in May.")
+        task = asyncio.create_task(harness.say("Send it to Ana.", **ELSEWHERE))
         await at_work.wait()
-        await forgotten(corridor, "Zanzibar")
+        await forgotten(harness, "Zanzibar")
         may_end.set()
         assert (await task).text == "It is sent."
         assert len(sent) == 1
         done, looked = model.requests[-1].messages[-1]["content"]
         assert "Do not do the same again" in done["content"]
         assert looked["is_error"], "what only reads may be asked again"
-        assert left_of("Zanzibar", corridor.services.database.path) == []
+        assert left_of("Zanzibar", harness.services.database.path) == []
 
 
 async def test_an_incognito_answer_made_of_it_is_held_no_more(home: Path) -> None:
     searching = calls(("session_search", {"query": "where I live"}))
     model = ScriptedModel(says("ok"), searching, says("You live in Zanzibar."), says("I do not know."), says("No."))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("I moved to Zanzibar in May, where I live now.")
-        await corridor.say("/incognito", **ELSEWHERE)
-        task = await begun(corridor, model, "Where do I live?")
+    async with open_gateway(home, model) as harness:
+        await harness.say("I moved to Zanzibar in May, where I live now.")
+        await harness.say("/incognito", **ELSEWHERE)
+        task = await begun(harness, model, "Where do I live?")
         asking, model.gate = model.gate, asyncio.Event()
         answering = model.gate
         assert asking is not None
@@ -118,24 +116,24 @@ async def test_an_incognito_answer_made_of_it_is_held_no_more(home: Path) -> Non
             await asyncio.wait({task}, timeout=0.01)
         assert "Zanzibar" in str(model.requests[-1].messages), "the tool has found it"
         model.gate = None
-        await forgotten(corridor, "Zanzibar")
+        await forgotten(harness, "Zanzibar")
         answering.set()
         assert "I do not know." in (await task).text
         assert "Zanzibar" not in str(model.requests[-1])
-        await corridor.say("And now?", **ELSEWHERE)
+        await harness.say("And now?", **ELSEWHERE)
         assert "Zanzibar" not in str(model.requests[-1])
         assert str(model.requests[-1].messages).count("I do not know.") == 1
 
 
 async def test_a_question_that_was_deleted_meanwhile_is_left_unanswered(home: Path) -> None:
     model = ScriptedModel(says("ok"), says("You live in Zanzibar."))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("I moved to Zanzibar in May.")
-        task = await begun(corridor, model, "Where do I live?", message_id="77")
+    async with open_gateway(home, model) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        task = await begun(harness, model, "Where do I live?", message_id="77")
         gate, model.gate = model.gate, None
-        await corridor.router.admit(corridor.inbound("", **ELSEWHERE, message_id="77", kind="delete"), KeptReply())
-        assert await corridor.services.inbox.waiting() == [], "nor after a crash"
-        await forgotten(corridor, "Zanzibar")
+        await harness.router.admit(harness.inbound("", **ELSEWHERE, message_id="77", kind="delete"), KeptReply())
+        assert await harness.services.inbox.waiting() == [], "nor after a crash"
+        await forgotten(harness, "Zanzibar")
         assert gate is not None
         gate.set()
         assert "leave it unanswered" in (await task).text
@@ -144,32 +142,32 @@ async def test_a_question_that_was_deleted_meanwhile_is_left_unanswered(home: Pa
 
 async def test_a_deleted_question_is_not_taken_up_after_a_crash(home: Path) -> None:
     model = ScriptedModel(says("A fine place."))
-    async with open_corridor(home, model) as corridor:
-        task = await begun(corridor, model, "How is Lisbon?", message_id="77")
-        await corridor.router.admit(corridor.inbound("", **ELSEWHERE, message_id="77", kind="delete"), KeptReply())
-        corridor.router.cancel()
+    async with open_gateway(home, model) as harness:
+        task = await begun(harness, model, "How is Lisbon?", message_id="77")
+        await harness.router.admit(harness.inbound("", **ELSEWHERE, message_id="77", kind="delete"), KeptReply())
+        harness.router.cancel()
         await asyncio.wait({task})
-    async with open_corridor(home, model) as corridor:
-        assert await corridor.router.resume(corridor.platforms["telegram"], timedelta(hours=1)) == []
-        assert await corridor.services.inbox.waiting() == []
+    async with open_gateway(home, model) as harness:
+        assert await harness.router.resume(harness.platforms["telegram"], timedelta(hours=1)) == []
+        assert await harness.services.inbox.waiting() == []
 
 
 async def test_who_waits_for_the_notes_is_told_so_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "_LOCK_TIMEOUT_S", 0.1)
-    async with open_corridor(home) as corridor:
-        await corridor.say("I moved to Zanzibar in May.")
-        await corridor.say("/forget Zanzibar")
+    async with open_gateway(home) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        await harness.say("/forget Zanzibar")
         with FileLock(home / "memories" / ".lock"):
-            told = (await corridor.say("yes")).text
+            told = (await harness.say("yes")).text
         assert "changed by another program" in told
         assert "I go on with it by myself" in told
-        assert await corridor.services.forgetting.resume() == 1
-        assert "nothing to forget" in (await corridor.say("/forget Zanzibar")).text
+        assert await harness.services.forgetting.resume() == 1
+        assert "nothing to forget" in (await harness.say("/forget Zanzibar")).text
 
 
 async def test_a_question_that_is_put_again_is_one_question(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        agent, times = corridor.router._agent, 0
+    async with open_gateway(home) as harness:
+        agent, times = harness.router._agent, 0
         keep = agent.keep
 
         async def interrupted(turn: Turn, session: Session, text: str, answer: Answer, **options: bool) -> None:
@@ -179,11 +177,11 @@ async def test_a_question_that_is_put_again_is_one_question(home: Path) -> None:
                 raise StaleReadError("between the question and its answer")
             await keep(turn, session, text, answer, **options)
 
-        await corridor.say("I moved to Zanzibar in May.")
+        await harness.say("I moved to Zanzibar in May.")
         agent.keep = interrupted  # type: ignore[method-assign]
-        await corridor.say("/forget Zanzibar")
+        await harness.say("/forget Zanzibar")
         assert times == 2
-        assert "Forgotten: 1 message" in (await corridor.say("yes")).text
+        assert "Forgotten: 1 message" in (await harness.say("yes")).text
 
 
 class Sealed(HomeFiles):
@@ -199,26 +197,26 @@ async def test_a_file_that_cannot_be_written_is_named_and_holds_up_nobody(
     def keep(*_: object) -> None:
         raise PermissionError("read-only")
 
-    async with open_corridor(home) as corridor:
-        await corridor.say("/memory add Lives in Zanzibar")
-        corridor.services.forgetting._files = Sealed(corridor.services.settings.home)
+    async with open_gateway(home) as harness:
+        await harness.say("/memory add Lives in Zanzibar")
+        harness.services.forgetting._files = Sealed(harness.services.settings.home)
         monkeypatch.setattr(pages.NoteFiles, "keep", keep)
-        receipt = (await forgotten(corridor, "Zanzibar")).text
+        receipt = (await forgotten(harness, "Zanzibar")).text
         assert "`mneme.log` cannot be written" in receipt
         assert "`MEMORY.md` cannot be written" in receipt or "`USER.md` cannot be written" in receipt
-        assert (await corridor.say("hello")).text == "ok"
+        assert (await harness.say("hello")).text == "ok"
 
 
 async def test_a_folder_that_cannot_be_used_ends_no_process(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def settle() -> None:
         raise PermissionError(13, "Permission denied")
 
-    async with open_corridor(home) as corridor:
-        await corridor.say("I moved to Zanzibar in May.")
-        await corridor.say("/forget Zanzibar")
+    async with open_gateway(home) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        await harness.say("/forget Zanzibar")
         with monkeypatch.context() as patched:
-            patched.setattr(corridor.services.notebook, "settle", settle)
-            assert "cannot be used (Permission denied)" in (await corridor.say("yes")).text
-            assert await corridor.services.forgetting.resume() == 1, "and nothing is raised"
-        assert await corridor.services.forgetting.resume() == 1
-        assert "nothing to forget" in (await corridor.say("/forget Zanzibar")).text
+            patched.setattr(harness.services.notebook, "settle", settle)
+            assert "cannot be used (Permission denied)" in (await harness.say("yes")).text
+            assert await harness.services.forgetting.resume() == 1, "and nothing is raised"
+        assert await harness.services.forgetting.resume() == 1
+        assert "nothing to forget" in (await harness.say("/forget Zanzibar")).text

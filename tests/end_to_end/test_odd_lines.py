@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from core.agent.offline import Offline
-from tests.fixtures.babble import line
-from tests.fixtures.corridor import open_corridor
+from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.odd_lines import line
 
 LINES = 120
 
@@ -17,15 +17,15 @@ LINES = 120
 async def babble(home: Path, lines: int, seed: int) -> None:
     """Types `lines` lines as three people; each must be answered without an apology."""
     chance = random.Random(seed)
-    async with open_corridor(home, Offline("Europe/Lisbon")) as corridor:
+    async with open_gateway(home, Offline("Europe/Lisbon")) as harness:
         for number in range(lines):
             typed = line(chance)
-            reply = await corridor.say(typed, chance.choice(("42", "7")), message_id=f"m{number}")
+            reply = await harness.say(typed, chance.choice(("42", "7")), message_id=f"m{number}")
             assert "went wrong" not in reply.text, f"seed {seed}, line {number}: {typed[:200]!r}"
             assert reply.text.strip(), f"seed {seed}, line {number}: {typed[:200]!r}"
-        assert await corridor.services.inbox.waiting() == []
-        assert (await corridor.services.outbox.counts()).get("due", 0) == 0
-        assert await corridor.services.recall.verify() == []
+        assert await harness.services.inbox.waiting() == []
+        assert (await harness.services.outbox.counts()).get("due", 0) == 0
+        assert await harness.services.recall.verify() == []
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
-from tests.fixtures.remembrance import plugged
+from tests.fixtures.provider_harness import plugged
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,28 +11,28 @@ from typing import Any
 from adapters.telegram.adapter import Telegram
 from core.ports import Adapter
 from tests.fixtures.bot_api import BotApi
-from tests.fixtures.corridor import Corridor, open_corridor
 from tests.fixtures.discord_api import DiscordApi
-from tests.fixtures.discord_stage import checked, make
+from tests.fixtures.discord_setup import checked, make
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
 FORUM = -1001234567890
 
 
 @contextlib.asynccontextmanager
-async def serving(corridor: Corridor, adapter: Adapter) -> AsyncIterator[None]:
-    """The corridor with one real platform."""
+async def serving(harness: GatewayHarness, adapter: Adapter) -> AsyncIterator[None]:
+    """The gateway with one real platform."""
     async with asyncio.TaskGroup() as tasks:
-        corridor.router.connect({**corridor.platforms, adapter.platform: adapter}, tasks)
+        harness.router.connect({**harness.platforms, adapter.platform: adapter}, tasks)
         await adapter.open()
-        listening = asyncio.create_task(adapter.listen(corridor.router, corridor.commands.specs))
+        listening = asyncio.create_task(adapter.listen(harness.router, harness.commands.specs))
         try:
             yield
         finally:
             listening.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await listening
-            await corridor.router.drained()
+            await harness.router.drained()
             await adapter.close()
 
 
@@ -43,7 +43,7 @@ def links(message: dict[str, Any]) -> list[str]:
 async def test_on_telegram(home: Path) -> None:
     async with (
         BotApi() as api,
-        open_corridor(home, ScriptedModel(says("A heron told me so.")), _room(FORUM)) as corridor,
+        open_gateway(home, ScriptedModel(says("A heron told me so.")), _room(FORUM)) as harness,
     ):
         api.person(42, "Ana", "ana")
         api.group(FORUM, "Flat", is_forum=True)
@@ -51,15 +51,15 @@ async def test_on_telegram(home: Path) -> None:
         adapter = Telegram(
             token=api.token,
             api_url=api.url,
-            inbox=corridor.services.inbox,
-            clock=corridor.services.clock,
+            inbox=harness.services.inbox,
+            clock=harness.services.clock,
             poll_timeout_s=5,
         )
 
         def shown() -> list[dict[str, Any]]:
             return api.messages(FORUM, topic)
 
-        async with serving(corridor, adapter):
+        async with serving(harness, adapter):
             asked = api.user_says(FORUM, "@mneme_bot when does the ferry leave?", user_id=42, thread_id=topic)
             await api.wait_for(lambda: "A heron told me so." in api.texts(FORUM, topic))
             api.user_says(FORUM, "/recall@mneme_bot ferry OR heron", user_id=42, thread_id=topic)
@@ -83,8 +83,8 @@ async def test_on_discord(home: Path) -> None:
         ana, bo = api.user("Ana"), api.user("Bo")
         channel = await api.channel("general")
         async with (
-            open_corridor(home, ScriptedModel(says("A heron told me so.")), _room(channel, "discord")) as corridor,
-            serving(corridor, make(api, corridor.services.clock)),
+            open_gateway(home, ScriptedModel(says("A heron told me so.")), _room(channel, "discord")) as harness,
+            serving(harness, make(api, harness.services.clock)),
         ):
             await api.wait_connected()
             asked = await api.user_says(channel, f"{api.mention()} when does the ferry leave?", ana)

@@ -10,7 +10,7 @@ from typing import Any
 
 from core.agent.user_message import Turn
 from core.types import Account, Address, Message, Scope, Session
-from tests.fixtures.corridor import KeptReply, open_corridor
+from tests.fixtures.gateway_harness import KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 ROOM = Scope.room("telegram", "-100")
@@ -21,163 +21,163 @@ LISTED = 'rooms = ["telegram:-100"]\n'
 
 async def test_a_room_that_is_the_owners_no_more_forgets_what_only_he_may_see(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model, LISTED) as corridor:
-        await corridor.services.people.set_owner([OWNER], [ROOM])
-        await corridor.say("/memory add the vault is green")
-        await corridor.say("My diary says quetzal.")
-        await corridor.say("What does my diary say?", **IN_ROOM)
+    async with open_gateway(home, model, LISTED) as harness:
+        await harness.services.people.set_owner([OWNER], [ROOM])
+        await harness.say("/memory add the vault is green")
+        await harness.say("My diary says quetzal.")
+        await harness.say("What does my diary say?", **IN_ROOM)
         assert "the vault is green" in str(model.requests[-1])
         assert "quetzal" in str(model.requests[-1])
-        await corridor.services.people.set_owner([OWNER], [])
-        await corridor.say("hello there everybody", "666", **IN_ROOM)
+        await harness.services.people.set_owner([OWNER], [])
+        await harness.say("hello there everybody", "666", **IN_ROOM)
         assert "the vault is green" not in str(model.requests[-1])
         assert "quetzal" not in str(model.requests[-1])
 
 
 async def test_a_prompt_that_was_erased_before_changes_nothing_of_that(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model, LISTED) as corridor:
-        await corridor.services.people.set_owner([OWNER], [ROOM])
-        await corridor.say("My diary says quetzal.")
-        await corridor.say("What does my diary say?", **IN_ROOM)
-        await corridor.say("I like kale.", **IN_ROOM)
+    async with open_gateway(home, model, LISTED) as harness:
+        await harness.services.people.set_owner([OWNER], [ROOM])
+        await harness.say("My diary says quetzal.")
+        await harness.say("What does my diary say?", **IN_ROOM)
+        await harness.say("I like kale.", **IN_ROOM)
         assert "quetzal" in str(model.requests[-1])
-        await corridor.say("/forget kale")
-        await corridor.say("yes")
-        await corridor.services.people.set_owner([OWNER], [])
-        await corridor.say("hello there everybody", "666", **IN_ROOM)
+        await harness.say("/forget kale")
+        await harness.say("yes")
+        await harness.services.people.set_owner([OWNER], [])
+        await harness.say("hello there everybody", "666", **IN_ROOM)
         assert "quetzal" not in str(model.requests[-1])
 
 
 async def test_more_rights_end_no_session(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel(), LISTED) as corridor:
-        await corridor.say("hello", **IN_ROOM)
-        before = await corridor.services.conversations.current(IN_ROOM["address"])
-        await corridor.services.people.set_owner([OWNER], [ROOM])
-        await corridor.say("hello again", **IN_ROOM)
-        after = await corridor.services.conversations.current(IN_ROOM["address"])
+    async with open_gateway(home, ScriptedModel(), LISTED) as harness:
+        await harness.say("hello", **IN_ROOM)
+        before = await harness.services.conversations.current(IN_ROOM["address"])
+        await harness.services.people.set_owner([OWNER], [ROOM])
+        await harness.say("hello again", **IN_ROOM)
+        after = await harness.services.conversations.current(IN_ROOM["address"])
         assert before is not None
         assert after is not None
         assert before.id == after.id
 
 
 async def test_who_was_removed_while_the_house_was_down_is_not_answered(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.router.admit(corridor.inbound("still there?", "7"), KeptReply())
+    async with open_gateway(home) as harness:
+        await harness.router.admit(harness.inbound("still there?", "7"), KeptReply())
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
+    async with open_gateway(home, model) as harness:
         # The list of the settings, without the person.
-        corridor.router._access._people = frozenset()
-        assert await corridor.router.resume(corridor.platforms["telegram"], timedelta(days=1)) == []
+        harness.router._access._people = frozenset()
+        assert await harness.router.resume(harness.platforms["telegram"], timedelta(days=1)) == []
         assert model.requests == []
-        assert await corridor.services.inbox.waiting() == []
+        assert await harness.services.inbox.waiting() == []
 
 
 async def test_the_first_message_and_a_command_beside_it_share_one_session(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel(says("hello"), says("again"))) as corridor:
-        await asyncio.gather(corridor.say("/help"), corridor.say("first"), corridor.say("/whoami"))
-        await corridor.say("second")
-        count = await corridor.services.database.read(
+    async with open_gateway(home, ScriptedModel(says("hello"), says("again"))) as harness:
+        await asyncio.gather(harness.say("/help"), harness.say("first"), harness.say("/whoami"))
+        await harness.say("second")
+        count = await harness.services.database.read(
             lambda connection: connection.execute("SELECT count(*) FROM sessions").fetchone()[0]
         )
         assert count == 1
 
 
 async def test_a_button_pressed_twice_makes_one_reminder(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        doubt = await corridor.say("/remind tomorrow at 5 feed the cat")
+    async with open_gateway(home) as harness:
+        doubt = await harness.say("/remind tomorrow at 5 feed the cat")
         assert doubt.answer is not None
         [button] = doubt.answer.buttons
         for _ in range(2):
-            await corridor.say(button.id, kind="action", command=None)
-        assert len(await corridor.services.jobs.active()) == 1
+            await harness.say(button.id, kind="action", command=None)
+        assert len(await harness.services.jobs.active()) == 1
 
 
 async def test_an_edit_and_a_deletion_reach_what_still_waits(home: Path) -> None:
     model = ScriptedModel(says("one"), says("rest"))
     model.gate = asyncio.Event()
-    async with open_corridor(home, model) as corridor, asyncio.TaskGroup() as tasks:
-        first = tasks.create_task(corridor.say("first"))
+    async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(harness.say("first"))
         await model.began.wait()
-        edited = corridor.inbound("the old words")
-        deleted = corridor.inbound("words to be deleted")
+        edited = harness.inbound("the old words")
+        deleted = harness.inbound("words to be deleted")
         replies = [KeptReply(), KeptReply()]
         numbers = [
-            await corridor.router.admit(inbound, reply)
+            await harness.router.admit(inbound, reply)
             for inbound, reply in zip((edited, deleted), replies, strict=True)
         ]
-        assert await corridor.router.admit(replace(edited, kind="edit", text="the new words"), KeptReply()) is None
-        assert await corridor.router.admit(replace(deleted, kind="delete", text=""), KeptReply()) is None
+        assert await harness.router.admit(replace(edited, kind="edit", text="the new words"), KeptReply()) is None
+        assert await harness.router.admit(replace(deleted, kind="delete", text=""), KeptReply()) is None
         model.gate.set()
         await first
         for number in numbers:
             assert number is not None
-            await corridor.router.serve(number)
+            await harness.router.serve(number)
         asked = model.sent()
         assert "the new words" in asked
         assert "the old words" not in asked
         assert "deleted" not in str(model.requests)
         assert replies[1].is_abandoned
-        assert await corridor.services.inbox.waiting() == []
+        assert await harness.services.inbox.waiting() == []
 
 
 async def test_a_title_given_by_hand_is_not_replaced_by_the_models(home: Path) -> None:
     titles = ScriptedModel(says("Model title"))
     titles.gate = asyncio.Event()
-    async with open_corridor(home, ScriptedModel(), titles=titles) as corridor, asyncio.TaskGroup() as tasks:
-        turn = tasks.create_task(corridor.say("The ferry to Lisbon"))
+    async with open_gateway(home, ScriptedModel(), titles=titles) as harness, asyncio.TaskGroup() as tasks:
+        turn = tasks.create_task(harness.say("The ferry to Lisbon"))
         await titles.began.wait()
-        await corridor.say("/title My own title")
+        await harness.say("/title My own title")
         titles.gate.set()
         await turn
-        assert "My own title" in (await corridor.say("/sessions")).text
+        assert "My own title" in (await harness.say("/sessions")).text
 
 
 async def test_a_tool_never_writes_into_another_scope(home: Path) -> None:
     note = {"target": "memory", "action": "add", "content": "User likes tea"}
-    async with open_corridor(home, ScriptedModel(calls(("memory", note)), says("noted"))) as corridor:
-        await corridor.say("I like tea", "7")
+    async with open_gateway(home, ScriptedModel(calls(("memory", note)), says("noted"))) as harness:
+        await harness.say("I like tea", "7")
         theirs = frozenset((Scope.account("telegram", "7"),))
-        assert await corridor.services.notebook.entries(theirs, "memory") == ["User likes tea"]
-        assert "tea" not in (await corridor.say("/memory")).text
+        assert await harness.services.notebook.entries(theirs, "memory") == ["User likes tea"]
+        assert "tea" not in (await harness.say("/memory")).text
 
 
 async def test_the_owner_is_told_who_asks_to_be_let_in_and_never_the_code(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("hello")
-        code = (await corridor.say("let me in", "666")).text.split("`")[1]
-        [outbox_item] = await corridor.services.outbox.due(corridor.services.clock.now(), ("telegram",))
-        assert outbox_item.address == corridor.inbound("x").address
+    async with open_gateway(home) as harness:
+        await harness.say("hello")
+        code = (await harness.say("let me in", "666")).text.split("`")[1]
+        [outbox_item] = await harness.services.outbox.due(harness.services.clock.now(), ("telegram",))
+        assert outbox_item.address == harness.inbound("x").address
         assert outbox_item.answer is not None
         assert "**Person 666** (Telegram, id `666`) asks to be let in." in outbox_item.answer.text
         assert code not in outbox_item.answer.text
-        await corridor.services.outbox.done(outbox_item.key)
-        assert "not in a room" not in (await corridor.say(f"/approve {code}")).text
-        assert (await corridor.say("hello", "666")).text == "ok"
+        await harness.services.outbox.done(outbox_item.key)
+        assert "not in a room" not in (await harness.say(f"/approve {code}")).text
+        assert (await harness.say("hello", "666")).text == "ok"
 
 
 async def test_who_waits_is_not_told_to_a_room(home: Path) -> None:
-    async with open_corridor(home, options=LISTED) as corridor:
+    async with open_gateway(home, options=LISTED) as harness:
         for command in ("/approve", "/status"):
-            assert "Ask me in a direct chat" in (await corridor.say(command, **IN_ROOM)).text
+            assert "Ask me in a direct chat" in (await harness.say(command, **IN_ROOM)).text
 
 
 async def test_an_edit_of_what_waits_outlives_a_restart(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        waiting = corridor.inbound("the old words")
-        await corridor.router.admit(waiting, KeptReply())
-        await corridor.router.admit(replace(waiting, kind="edit", text="the new words"), KeptReply())
+    async with open_gateway(home) as harness:
+        waiting = harness.inbound("the old words")
+        await harness.router.admit(waiting, KeptReply())
+        await harness.router.admit(replace(waiting, kind="edit", text="the new words"), KeptReply())
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        for number in await corridor.router.resume(corridor.platforms["telegram"], timedelta(days=1)):
-            await corridor.router.serve(number)
+    async with open_gateway(home, model) as harness:
+        for number in await harness.router.resume(harness.platforms["telegram"], timedelta(days=1)):
+            await harness.router.serve(number)
         assert "the new words" in model.sent()
         assert "the old words" not in model.sent()
 
 
 async def test_a_deletion_reaches_a_message_whose_turn_has_just_begun(home: Path) -> None:
-    async with open_corridor(home) as corridor, asyncio.TaskGroup() as tasks:
-        lineage = corridor.router._agent._sessions
+    async with open_gateway(home) as harness, asyncio.TaskGroup() as tasks:
+        lineage = harness.router._agent._sessions
         opened, begun, gate = lineage.open, asyncio.Event(), asyncio.Event()
 
         async def held(turn: Turn) -> tuple[Session, list[Message]]:
@@ -186,13 +186,13 @@ async def test_a_deletion_reaches_a_message_whose_turn_has_just_begun(home: Path
             return await opened(turn)
 
         lineage.open = held  # type: ignore[method-assign]
-        turn = tasks.create_task(corridor.say("my password is hunter2", message_id="9"))
+        turn = tasks.create_task(harness.say("my password is hunter2", message_id="9"))
         await begun.wait()
-        gone = replace(corridor.inbound(""), message_id="9", kind="delete")
-        assert await corridor.router.admit(gone, KeptReply()) is None
+        gone = replace(harness.inbound(""), message_id="9", kind="delete")
+        assert await harness.router.admit(gone, KeptReply()) is None
         gate.set()
         await turn
-        left = await corridor.services.database.read(
+        left = await harness.services.database.read(
             lambda connection: connection.execute(
                 "SELECT count(*) FROM messages WHERE text LIKE '%hunter2%' AND role = 'user'"
             ).fetchone()[0]

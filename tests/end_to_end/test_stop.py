@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from core.types import Completion, Request
-from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 LISTING = {"target": "memory", "action": "list"}
@@ -30,23 +30,23 @@ class WaitingModel:
         raise AssertionError("never reached")
 
 
-async def answers(corridor: Corridor) -> list[str]:
-    session = await corridor.services.conversations.current(corridor.inbound("x").address)
+async def answers(harness: GatewayHarness) -> list[str]:
+    session = await harness.services.conversations.current(harness.inbound("x").address)
     assert session is not None
-    rows = await corridor.services.conversations.history(session, frozenset((session.scope,)))
+    rows = await harness.services.conversations.history(session, frozenset((session.scope,)))
     return [row.text for row in rows if row.role == "assistant"]
 
 
 async def test_a_second_stop_is_an_answer_and_not_an_error(home: Path) -> None:
     model = ScriptedModel(says("A long story"))
     model.gate = asyncio.Event()
-    async with open_corridor(home, model) as corridor, asyncio.TaskGroup() as tasks:
-        turn = tasks.create_task(corridor.say("tell me"))
+    async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
+        turn = tasks.create_task(harness.say("tell me"))
         await model.began.wait()
-        await asyncio.gather(corridor.say("/stop"), corridor.say("/stop"))
+        await asyncio.gather(harness.say("/stop"), harness.say("/stop"))
         # One of them may be left to the worker, to leave after the answer that it stopped.
         stopped = "SELECT text FROM messages WHERE kind = 'command' AND role = 'assistant'"
-        rows = await corridor.services.database.read(lambda connection: connection.execute(stopped).fetchall())
+        rows = await harness.services.database.read(lambda connection: connection.execute(stopped).fetchall())
         assert {row["text"] for row in rows} <= {"Stopped.", "There is nothing to stop."}
         assert len(rows) == 2
         assert (await turn).text == "A long story\n\n[stopped]"
@@ -54,7 +54,7 @@ async def test_a_second_stop_is_an_answer_and_not_an_error(home: Path) -> None:
 
 async def test_only_what_the_model_was_saying_is_kept_and_earlier_rounds_stand_once(home: Path) -> None:
     model = ScriptedModel(calls(("memory", LISTING), text="Let me look."), says("I found a lot"))
-    async with open_corridor(home, model) as corridor, asyncio.TaskGroup() as tasks:
+    async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
 
         def hold(request: Request) -> Completion:
             model.gate = asyncio.Event()
@@ -62,32 +62,32 @@ async def test_only_what_the_model_was_saying_is_kept_and_earlier_rounds_stand_o
             return says("I found a lot")
 
         model.script[1] = hold
-        turn = tasks.create_task(corridor.say("look"))
+        turn = tasks.create_task(harness.say("look"))
         while len(model.requests) < 2:
             model.began.clear()
             await model.began.wait()
         await model.began.wait()
-        await corridor.say("/stop")
+        await harness.say("/stop")
         assert (await turn).text == "Let me look.\n\nI found a lot\n\n[stopped]"
-        assert await answers(corridor) == ["Let me look.", "I found a lot\n\n[stopped]"]
+        assert await answers(harness) == ["Let me look.", "I found a lot\n\n[stopped]"]
 
 
 async def test_a_notice_of_waiting_is_not_kept_as_an_answer(home: Path) -> None:
     model = WaitingModel()
-    async with open_corridor(home, model) as corridor, asyncio.TaskGroup() as tasks:
-        turn = tasks.create_task(corridor.say("hello"))
+    async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
+        turn = tasks.create_task(harness.say("hello"))
         await model.began.wait()
-        await corridor.say("/stop")
+        await harness.say("/stop")
         reply = await turn
         assert any("trying again in 4 s" in frame for frame in reply.frames), "the person sees that it is retried"
         assert reply.text == "[stopped]"
-        assert await answers(corridor) == ["[stopped]"]
+        assert await answers(harness) == ["[stopped]"]
 
 
 async def test_what_was_stored_before_the_stop_came_is_the_answer(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel(says("The full answer."))) as corridor:
-        conversations = corridor.services.conversations
-        address = corridor.inbound("x").address
+    async with open_gateway(home, ScriptedModel(says("The full answer."))) as harness:
+        conversations = harness.services.conversations
+        address = harness.inbound("x").address
         append = conversations.append
 
         class StoppedWhileStoring:
@@ -99,10 +99,10 @@ async def test_what_was_stored_before_the_stop_came_is_the_answer(home: Path) ->
             async def append(self, *given: object, **named: object) -> object:
                 done = await append(*given, **named)  # type: ignore[arg-type]
                 if len(given) > 2 and given[2] is not None:
-                    corridor.router._queues.stop(address)
+                    harness.router._queues.stop(address)
                     await asyncio.Event().wait()
                 return done
 
-        corridor.router._agent._conversations = StoppedWhileStoring()  # type: ignore[assignment]
-        assert (await corridor.say("hello")).text == "The full answer."
-        assert await answers(corridor) == ["The full answer."]
+        harness.router._agent._conversations = StoppedWhileStoring()  # type: ignore[assignment]
+        assert (await harness.say("hello")).text == "The full answer."
+        assert await answers(harness) == ["The full answer."]

@@ -1,8 +1,8 @@
 """Who sees what: everybody, everywhere, by every way there is, and nothing but what the rule of scopes allows.
 
-A column is somebody at a place, a row a way (`tests/fixtures/surface.py`). Each place has an animal of its own in all
-that is kept of it (`tests/fixtures/menagerie.py`). Whoever asks must meet the animals that are his there and no other;
-what is not his answers, letter for letter, like what does not exist, and stays as it was.
+A column is somebody at a place, a row a way (`tests/fixtures/visible_rows.py`). Each place has an animal of its own in
+all that is kept of it (`tests/fixtures/populated_home.py`). Whoever asks must meet their own animals there and no
+other; what is not theirs answers, letter for letter, like what does not exist, and stays as it was.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from core.types import Address, CommandSpec, Tool
-from tests.fixtures.corridor import open_corridor
-from tests.fixtures.menagerie import HOMES, MISSING, Menagerie, Place, direct, room
+from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.populated_home import HOMES, MISSING, Place, PopulatedHome, direct, room
 from tests.fixtures.scripted_model import calls, says
-from tests.fixtures.surface import SURFACES, Step, Surface
+from tests.fixtures.visible_rows import SURFACES, Step, VisibleRows
 
 GROUP = {"raccoon", "tapir"}
 OWNER = {"ostrich", "bison"}
@@ -89,7 +89,7 @@ def zoo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[
     home = tmp_path_factory.mktemp("zoo")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MNEME_HOME", str(home))
-        return home, asyncio.run(Menagerie.build(home))
+        return home, asyncio.run(PopulatedHome.build(home))
 
 
 @pytest.mark.slow
@@ -97,8 +97,8 @@ def zoo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[
 async def test_nobody_meets_what_is_not_his(home: Path, zoo: tuple[Path, dict[str, dict[str, str]]], name: str) -> None:
     template, named = zoo
     column = COLUMNS[name]
-    async with Menagerie.open(home, named, template) as made:
-        await made.corridor.services.people.moved("telegram", "-100", "-1009")
+    async with PopulatedHome.open(home, named, template) as made:
+        await made.harness.services.people.moved("telegram", "-100", "-1009")
         if column.is_parted:
             await made.hear("/unlink", direct("member"))
         await made.hear("hello", column.place, says("Ok."))
@@ -110,7 +110,7 @@ async def test_nobody_meets_what_is_not_his(home: Path, zoo: tuple[Path, dict[st
         assert {animal for animal in HOMES if animal in told} <= column.seen, "by a notice"
 
 
-async def _fault(made: Menagerie, column: _Column, row: str) -> str | None:
+async def _fault(made: PopulatedHome, column: _Column, row: str) -> str | None:
     """What is wrong with one field of the table; None: nothing."""
     surface = SURFACES[row]
     allowed = column.exported if surface.how == "export" else column.seen
@@ -144,7 +144,7 @@ def _is_same_home(column: _Column, animal: str) -> bool:
     return bool(home["scope"] == column.place["scope"] and home["sender"].id == column.place["sender"].id)
 
 
-async def _done(made: Menagerie, column: _Column, surface: Surface, step: Step, animal: str) -> str:
+async def _done(made: PopulatedHome, column: _Column, surface: VisibleRows, step: Step, animal: str) -> str:
     """What the person reads, and what the model reads for it."""
     place, named = dict(column.place), made.named[animal]
     before = len(made.model.requests)
@@ -189,7 +189,7 @@ def _filled(arguments: Mapping[str, Any], named: Mapping[str, str]) -> dict[str,
     return {name: value(given) for name, given in arguments.items()}
 
 
-def _masked(text: str, step: Step, made: Menagerie, animal: str) -> str:
+def _masked(text: str, step: Step, made: PopulatedHome, animal: str) -> str:
     """The text without what was asked for, and without how long it took."""
     text = re.sub(r"took_ms\W+[\d.]+", "", text)
     for name, value in made.named[animal].items():
@@ -201,19 +201,19 @@ def _masked(text: str, step: Step, made: Menagerie, animal: str) -> str:
 async def test_every_command_and_every_tool_stands_in_the_table(home: Path) -> None:
     typed = [step for surface in SURFACES.values() for step in surface.steps if isinstance(step, str)]
     used = [step for surface in SURFACES.values() for step in surface.steps if not isinstance(step, str)]
-    async with open_corridor(home) as corridor:
-        wanted = {line for spec in corridor.commands.specs for line in _lines(spec)}
+    async with open_gateway(home) as harness:
+        wanted = {line for spec in harness.commands.specs for line in _lines(spec)}
         missing = {line for line in wanted if not any(re.match(rf"{re.escape(line)}(\W|$)", step) for step in typed)}
         missing |= {
             f"{spec.name}: {option.prefix}"
-            for spec in corridor.commands.specs
+            for spec in harness.commands.specs
             for option in spec.options
             if option.prefix and not any(step.startswith(f"/{spec.name}") and option.prefix in step for step in typed)
         }
-        for tool in corridor.router._agent._tool_runner._tools.values():
+        for tool in harness.router._agent._tool_runner._tools.values():
             uses = [arguments for name, arguments in used if name == tool.name]
             missing |= {f"{tool.name} {value}" for value in _values(tool, uses)} if uses else {tool.name}
-    assert missing == set(), "add a line for each to tests/fixtures/surface.py"
+    assert missing == set(), "add a line for each to tests/fixtures/visible_rows.py"
 
 
 def _lines(spec: CommandSpec) -> Iterator[str]:
@@ -240,7 +240,7 @@ async def test_in_a_room_buttons_and_questions_are_those_of_who_asked(
     home: Path, zoo: tuple[Path, dict[str, dict[str, str]]]
 ) -> None:
     template, named = zoo
-    async with Menagerie.open(home, named, template) as made:
+    async with PopulatedHome.open(home, named, template) as made:
         for person in ("owner", "other", "stranger"):
             where = room(person, "telegram:-100")
             unknown = await made.hear(named[MISSING]["button"], where, kind="action")

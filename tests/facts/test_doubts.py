@@ -11,7 +11,7 @@ from core.store.facts import Fact, Facts
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.keepsake import ZONE
+from tests.fixtures.facts_memory import ZONE
 from tests.fixtures.samples import ANA, BOB, NOON
 
 HERS = frozenset((ANA,))

@@ -14,8 +14,8 @@ from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Completion, Message, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.corridor import notices, open_corridor
-from tests.fixtures.keepsake import facts_memory
+from tests.fixtures.facts_memory import facts_memory
+from tests.fixtures.gateway_harness import notices, open_gateway
 from tests.fixtures.samples import ANA, NOON, message, session
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -183,8 +183,8 @@ async def test_through_the_house_the_model_is_told_what_nobody_has_said(home: Pa
 
     guess, fact = keep("User lives in Monaco", value="Monaco"), keep("User lives in Porto", value="Porto")
     model = ScriptedModel(guess, says("I was wrong."), fact, says("Noted."))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("What do you know of me?")
+    async with open_gateway(home, model) as harness:
+        await harness.say("What do you know of me?")
         results = [block for entry in model.requests[1].messages for block in entry["content"]]
         refused = next(block for block in results if block["type"] == "tool_result")
         assert refused["content"] == (
@@ -192,10 +192,10 @@ async def test_through_the_house_the_model_is_told_what_nobody_has_said(home: Pa
             "Do not try it again in other words."
         )
         own = frozenset((Scope.account("telegram", "42"),))
-        assert await corridor.services.facts.page(own) == []
-        await notices(corridor)
-        assert "nobody here has typed “Monaco”" in (await corridor.say("/memory pending")).text
-        assert "Fact 1 is kept: “User lives in Monaco”" in (await corridor.say("/memory approve 1")).text
-        assert "Nothing is waiting" in (await corridor.say("/memory pending")).text
-        await corridor.say("I live in Porto, keep that in mind")
-        assert [known.content for known in await corridor.services.facts.page(own)][:1] == ["User lives in Porto"]
+        assert await harness.services.facts.page(own) == []
+        await notices(harness)
+        assert "nobody here has typed “Monaco”" in (await harness.say("/memory pending")).text
+        assert "Fact 1 is kept: “User lives in Monaco”" in (await harness.say("/memory approve 1")).text
+        assert "Nothing is waiting" in (await harness.say("/memory pending")).text
+        await harness.say("I live in Porto, keep that in mind")
+        assert [known.content for known in await harness.services.facts.page(own)][:1] == ["User lives in Porto"]

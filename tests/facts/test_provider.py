@@ -19,8 +19,8 @@ from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Message, Scope, Sender, Session, Tool, ToolContext, Window
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.corridor import open_corridor
-from tests.fixtures.keepsake import ZONE, facts_memory
+from tests.fixtures.facts_memory import ZONE, facts_memory
+from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.samples import ANA, BOB, NOON, message, session
 
 pytestmark = pytest.mark.slow
@@ -238,21 +238,21 @@ async def test_from_what_was_scheduled_the_model_keeps_nothing(world: _World) ->
 
 
 async def test_through_the_house_without_a_model(home: Path) -> None:
-    async with open_corridor(home, Offline(ZONE)) as corridor:
-        await corridor.say("I moved to Porto in May.")
-        await corridor.say("/new")
-        answer = (await corridor.say("where do I live?")).text
+    async with open_gateway(home, Offline(ZONE)) as harness:
+        await harness.say("I moved to Porto in May.")
+        await harness.say("/new")
+        answer = (await harness.say("where do I live?")).text
         assert answer.startswith("This is what I know:\n\n- I moved to Porto in May (since May ")
-        await corridor.say("I live in Faro now")
-        await corridor.say("/new")
-        later = (await corridor.say("where do I live?")).text
+        await harness.say("I live in Faro now")
+        await harness.say("/new")
+        later = (await harness.say("where do I live?")).text
         assert "- I live in Faro now (said on " in later
         assert "Porto" not in later.partition("This is what I found")[0]
-        stranger = (await corridor.say("where do I live? Porto?", who="7")).text
+        stranger = (await harness.say("where do I live? Porto?", who="7")).text
         assert stranger.startswith("I found nothing")
 
 
 async def test_facts_can_be_turned_off(home: Path) -> None:
-    async with open_corridor(home, Offline(ZONE), "[memory]\nfacts = false\n") as corridor:
-        await corridor.say("I moved to Porto in May.")
-        assert await corridor.services.facts.page(frozenset((Scope.account("telegram", "42"),))) == []
+    async with open_gateway(home, Offline(ZONE), "[memory]\nfacts = false\n") as harness:
+        await harness.say("I moved to Porto in May.")
+        assert await harness.services.facts.page(frozenset((Scope.account("telegram", "42"),))) == []

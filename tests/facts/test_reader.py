@@ -17,13 +17,13 @@ from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Completion, Message, Scope, Session
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.corridor import open_corridor
-from tests.fixtures.keepsake import facts_memory
+from tests.fixtures.facts_memory import facts_memory
+from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.live_system import KEY, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.samples import ANA, CHAT, message, session
 from tests.fixtures.scripted_model import ScriptedModel, says
-from tests.fixtures.town import KEY, Town
 
 SCOPES = frozenset((ANA,))
 
@@ -199,12 +199,12 @@ async def test_an_edit_of_what_is_over_does_not_make_it_so_again(database: Datab
 
 async def test_what_was_overheard_is_read_when_the_conversation_ends(home: Path) -> None:
     room = Scope.room("telegram", "-9")
-    async with open_corridor(home, Offline("Europe/Lisbon"), "[room]\nlisten = true\n") as corridor:
+    async with open_gateway(home, Offline("Europe/Lisbon"), "[room]\nlisten = true\n") as harness:
         there = {"address": Address(platform="telegram", chat_id="-9"), "scope": room, "is_direct": False}
-        await corridor.say("I live in Faro", "7", is_addressed=False, **there)
-        await corridor.say("/new", "42", **there)
-        await asyncio.gather(*corridor.memory._tasks)
-        facts = await corridor.services.facts.page(frozenset((room,)))
+        await harness.say("I live in Faro", "7", is_addressed=False, **there)
+        await harness.say("/new", "42", **there)
+        await asyncio.gather(*harness.memory._tasks)
+        facts = await harness.services.facts.page(frozenset((room,)))
         assert [(fact.content, fact.speaker) for fact in facts] == [("I live in Faro", "Person 7")]
 
 
@@ -219,7 +219,7 @@ async def test_a_process_killed_before_its_facts_were_kept(home: Path) -> None:
             return "Noted."
         return ModelReply.say(told("I moved to Porto").text, hold=None if is_killed else never)
 
-    async with Town.open(home, MessagesApi(brain, key=KEY)) as town:
+    async with LiveSystem.open(home, MessagesApi(brain, key=KEY)) as town:
         await town.start()
         await town.types("I moved to Porto, you know")
         await town.until(lambda: any("durable facts" in json.dumps(body) for body in town.model.requests))

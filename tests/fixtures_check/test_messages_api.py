@@ -14,7 +14,7 @@ import pytest
 
 from core.types import Usage
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.echo_brain import echo
+from tests.fixtures.echo_model import echo
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.messages_rules import Refusal, check, parse, sign
 from tests.fixtures.model_reply import ModelReply

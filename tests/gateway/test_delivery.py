@@ -12,26 +12,26 @@ import pytest
 from core.errors import DeliveryError
 from core.types import Answer
 from gateway.outbox_worker import LONGEST_REST_S
-from tests.fixtures.mailroom import Mailroom, open_mailroom
+from tests.fixtures.delivery_harness import DeliveryHarness, open_delivery
 from tests.fixtures.samples import inbound
 
 NOTHING = {"held": 0, "due": 0, "dead": 0}
 
 
 @pytest.fixture
-async def room(tmp_path: Path) -> AsyncIterator[Mailroom]:
-    async with open_mailroom(tmp_path) as opened:
+async def room(tmp_path: Path) -> AsyncIterator[DeliveryHarness]:
+    async with open_delivery(tmp_path) as opened:
         yield opened
 
 
-async def test_an_answer_leaves_at_once_where_nothing_is_before_it(room: Mailroom) -> None:
+async def test_an_answer_leaves_at_once_where_nothing_is_before_it(room: DeliveryHarness) -> None:
     await room.drafted("working")
     reply = await room.answer(await room.drafted("a"))
     assert reply.text == "a"
     assert room.outbox.ends == [("a", "done")]
 
 
-async def test_an_answer_does_not_overtake_an_older_one(room: Mailroom) -> None:
+async def test_an_answer_does_not_overtake_an_older_one(room: DeliveryHarness) -> None:
     room.telegram.stage("1", DeliveryError("flood", retry_after_s=30.0))
     first, second = await room.drafted("a"), await room.drafted("b")
     await room.answer(first)
@@ -47,7 +47,7 @@ async def test_an_answer_does_not_overtake_an_older_one(room: Mailroom) -> None:
     assert await room.outbox.counts() == NOTHING
 
 
-async def test_an_answer_behind_two_others_is_sent_after_the_second(room: Mailroom) -> None:
+async def test_an_answer_behind_two_others_is_sent_after_the_second(room: DeliveryHarness) -> None:
     first, second, third = [await room.drafted(key) for key in "abc"]
     for outbox_item in (first, second):
         await room.outbox.put(replace(outbox_item, answer=Answer(text=outbox_item.key)))
@@ -61,7 +61,7 @@ async def test_an_answer_behind_two_others_is_sent_after_the_second(room: Mailro
     assert room.telegram.said == [("1", "a"), ("1", "b"), ("1", "c")]
 
 
-async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(room: Mailroom) -> None:
+async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(room: DeliveryHarness) -> None:
     room.telegram.stage("1", DeliveryError("flood", retry_after_s=30.0))
     await room.answer(await room.drafted("a"))
     outbox_item = await room.drafted("b")
@@ -79,7 +79,7 @@ async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(room:
     assert (receipt.key, list(receipt.posted)) == ("b", ["501"])
 
 
-async def test_an_interaction_is_answered_at_once_because_nothing_else_can_answer_it(room: Mailroom) -> None:
+async def test_an_interaction_is_answered_at_once_because_nothing_else_can_answer_it(room: DeliveryHarness) -> None:
     room.telegram.stage("1", DeliveryError("flood"), None, DeliveryError("hiccup"))
     await room.answer(await room.drafted("a"))
     reply = await room.answer(await room.drafted("b"), is_once=True)
@@ -88,7 +88,7 @@ async def test_an_interaction_is_answered_at_once_because_nothing_else_can_answe
     assert room.outbox.ends == [("a", "postponed"), ("b", "done"), ("c", "buried")]
 
 
-async def test_an_answer_waits_for_the_one_that_is_just_being_painted(room: Mailroom) -> None:
+async def test_an_answer_waits_for_the_one_that_is_just_being_painted(room: DeliveryHarness) -> None:
     gate = asyncio.Event()
     room.telegram.stage("1", gate)
     first, second = await room.drafted("a"), await room.drafted("b")
@@ -103,7 +103,7 @@ async def test_an_answer_waits_for_the_one_that_is_just_being_painted(room: Mail
     assert room.telegram.said[1:] == [("1", "a"), ("1", "b")]
 
 
-async def test_live_and_carried_never_paint_at_one_address_together(room: Mailroom) -> None:
+async def test_live_and_carried_never_paint_at_one_address_together(room: DeliveryHarness) -> None:
     gate = asyncio.Event()
     room.telegram.stage("1", gate)
     async with room.working():
@@ -118,7 +118,7 @@ async def test_live_and_carried_never_paint_at_one_address_together(room: Mailro
     assert room.telegram.said == [("2", "elsewhere"), ("1", "reminder"), ("1", "answer")]
 
 
-async def test_a_mistake_of_a_platform_is_no_failed_turn(room: Mailroom) -> None:
+async def test_a_mistake_of_a_platform_is_no_failed_turn(room: DeliveryHarness) -> None:
     room.telegram.stage("1", AttributeError("'NoneType' object has no attribute 'id'"))
     reply = await room.answer(await room.drafted("a"))
     assert reply.answer is None
@@ -128,7 +128,7 @@ async def test_a_mistake_of_a_platform_is_no_failed_turn(room: Mailroom) -> None
         await room.watch.until(lambda: room.outbox.ends[1:] == [("a", "done")])
 
 
-async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(room: Mailroom) -> None:
+async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(room: DeliveryHarness) -> None:
     outbox_item = await room.drafted("a")
     reply = room.telegram.staged_reply(outbox_item.address)
     room.delivery.begin(outbox_item, reply)
@@ -145,7 +145,7 @@ async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(room: Mai
     assert (await room.outbox.hold(outbox_item)).posted == tuple(reply.receipt.posted)
 
 
-async def test_a_stranger_is_told_or_not_and_nothing_is_kept(room: Mailroom) -> None:
+async def test_a_stranger_is_told_or_not_and_nothing_is_kept(room: DeliveryHarness) -> None:
     event = inbound()
     room.telegram.stage("42", None, DeliveryError("blocked", is_permanent=True), TypeError("a mistake"))
     told = room.telegram.staged_reply(event.address)
@@ -157,7 +157,7 @@ async def test_a_stranger_is_told_or_not_and_nothing_is_kept(room: Mailroom) -> 
     assert await room.outbox.counts() == NOTHING
 
 
-async def test_an_event_is_accepted_once_and_a_lost_interaction_expires(room: Mailroom) -> None:
+async def test_an_event_is_accepted_once_and_a_lost_interaction_expires(room: DeliveryHarness) -> None:
     event = inbound(is_interaction=True)
     entry = await room.delivery.accept(event, event)
     assert entry is not None

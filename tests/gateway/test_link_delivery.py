@@ -12,7 +12,7 @@ from core.errors import DeliveryError
 from core.ports import Reply
 from core.types import Address, Scope
 from gateway.outbox_worker import OutboxWorker
-from tests.fixtures.corridor import Corridor, KeptPlatform, KeptReply, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, KeptPlatform, KeptReply, open_gateway
 from tests.gateway.commands.test_links import code_of, notices, on_discord
 
 pytestmark = pytest.mark.slow
@@ -33,19 +33,19 @@ class Refusing(KeptPlatform):
         return reply
 
 
-async def ask(corridor: Corridor) -> None:
+async def ask(harness: GatewayHarness) -> None:
     """The link of discord:77 with telegram:7, as far as the question that waits in the outbox."""
-    await corridor.say(f"/link {await code_of(corridor)}", **on_discord())
-    await corridor.say("yes", **on_discord())
+    await harness.say(f"/link {await code_of(harness)}", **on_discord())
+    await harness.say("yes", **on_discord())
 
 
-async def carried(corridor: Corridor, platform: KeptPlatform, state: str) -> None:
+async def carried(harness: GatewayHarness, platform: KeptPlatform, state: str) -> None:
     """The worker works until the SQL condition `state` holds for all of the outbox; `platform` stands for Telegram."""
     worker = OutboxWorker(
-        corridor.services.outbox,
-        corridor.delivery,
-        {name: one.reply for name, one in {**corridor.platforms, "telegram": platform}.items()},
-        corridor.services.clock,
+        harness.services.outbox,
+        harness.delivery,
+        {name: one.reply for name, one in {**harness.platforms, "telegram": platform}.items()},
+        harness.services.clock,
     )
 
     def is_reached(connection: sqlite3.Connection) -> bool:
@@ -54,37 +54,37 @@ async def carried(corridor: Corridor, platform: KeptPlatform, state: str) -> Non
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(worker.run())
         async with asyncio.timeout(10):
-            while not await corridor.services.database.read(is_reached):
+            while not await harness.services.database.read(is_reached):
                 continue
         running.cancel()
 
 
 async def test_what_is_only_late_is_asked_when_it_arrives(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await ask(corridor)
+    async with open_gateway(home) as harness:
+        await ask(harness)
         platform = Refusing("telegram")
         platform.is_passing = True
-        await carried(corridor, platform, "kind = 'answer' OR attempts = 1")
-        assert corridor.platforms["discord"].replies == [], "it is tried again"
-        await corridor.say("yes", "7")
-        assert await corridor.services.people.scopes(MEMBER) == {MEMBER}
-        await corridor.services.database.write(
+        await carried(harness, platform, "kind = 'answer' OR attempts = 1")
+        assert harness.platforms["discord"].replies == [], "it is tried again"
+        await harness.say("yes", "7")
+        assert await harness.services.people.scopes(MEMBER) == {MEMBER}
+        await harness.services.database.write(
             lambda connection: connection.execute("UPDATE outbox SET next_at = 1 WHERE next_at IS NOT NULL").close()
         )
-        await carried(corridor, KeptPlatform("telegram"), "done_at IS NOT NULL")
-        assert "You are one person now" in (await corridor.say("yes", "7")).text
+        await carried(harness, KeptPlatform("telegram"), "done_at IS NOT NULL")
+        assert "You are one person now" in (await harness.say("yes", "7")).text
 
 
 async def test_a_link_survives_restarts_at_every_step(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        code = await code_of(corridor)
-    async with open_corridor(home) as corridor:
-        await corridor.say(f"/link {code}", message_id="r1", **on_discord())
-    async with open_corridor(home) as corridor:
-        assert "I have asked" in (await corridor.say("yes", message_id="r2", **on_discord())).text
-    async with open_corridor(home) as corridor:
-        await notices(corridor)
-    async with open_corridor(home) as corridor:
-        assert "You are one person now" in (await corridor.say("yes", "7", message_id="r3")).text
-    async with open_corridor(home) as corridor:
-        assert len(await corridor.services.people.scopes(MEMBER)) == 2
+    async with open_gateway(home) as harness:
+        code = await code_of(harness)
+    async with open_gateway(home) as harness:
+        await harness.say(f"/link {code}", message_id="r1", **on_discord())
+    async with open_gateway(home) as harness:
+        assert "I have asked" in (await harness.say("yes", message_id="r2", **on_discord())).text
+    async with open_gateway(home) as harness:
+        await notices(harness)
+    async with open_gateway(home) as harness:
+        assert "You are one person now" in (await harness.say("yes", "7", message_id="r3")).text
+    async with open_gateway(home) as harness:
+        assert len(await harness.services.people.scopes(MEMBER)) == 2

@@ -14,7 +14,7 @@ from core.search.recall import Recall
 from core.store.sqlite.database import Database
 from gateway.maintenance import tend, watch
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.lifetime import Watch
+from tests.fixtures.scheduler_harness import Watch
 
 pytestmark = pytest.mark.slow
 

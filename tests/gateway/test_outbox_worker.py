@@ -11,7 +11,7 @@ import pytest
 from core.errors import DeliveryError, StoreError
 from gateway.delivery import TRIES
 from gateway.supervisor import MISTAKES
-from tests.fixtures.mailroom import Mailroom, open_mailroom
+from tests.fixtures.delivery_harness import DeliveryHarness, open_delivery
 
 pytestmark = pytest.mark.slow
 
@@ -19,12 +19,12 @@ NOTHING = {"held": 0, "due": 0, "dead": 0}
 
 
 @pytest.fixture
-async def room(tmp_path: Path) -> AsyncIterator[Mailroom]:
-    async with open_mailroom(tmp_path) as opened:
+async def room(tmp_path: Path) -> AsyncIterator[DeliveryHarness]:
+    async with open_delivery(tmp_path) as opened:
         yield opened
 
 
-async def test_a_delivery_that_hangs_holds_up_its_own_address_only(room: Mailroom) -> None:
+async def test_a_delivery_that_hangs_holds_up_its_own_address_only(room: DeliveryHarness) -> None:
     gate = asyncio.Event()
     room.telegram.stage("1", gate)
     async with room.working():
@@ -43,7 +43,7 @@ async def test_a_delivery_that_hangs_holds_up_its_own_address_only(room: Mailroo
     assert await room.outbox.counts() == NOTHING
 
 
-async def test_what_is_for_a_platform_that_is_not_open_starves_nobody(room: Mailroom) -> None:
+async def test_what_is_for_a_platform_that_is_not_open_starves_nobody(room: DeliveryHarness) -> None:
     for number in range(60):
         await room.send(f"d{number}", str(number), "discord")
     await room.send("t")
@@ -56,7 +56,7 @@ async def test_what_is_for_a_platform_that_is_not_open_starves_nobody(room: Mail
     assert sorted(text for _, text in room.discord.said) == sorted(f"d{number}" for number in range(60))
 
 
-async def test_a_locked_database_ends_nothing(room: Mailroom) -> None:
+async def test_a_locked_database_ends_nothing(room: DeliveryHarness) -> None:
     await room.send("a")
     await room.send("b", "2")
     with room.locked():
@@ -68,7 +68,7 @@ async def test_a_locked_database_ends_nothing(room: Mailroom) -> None:
     assert sorted(room.telegram.said) == [("1", "a"), ("2", "b")]
 
 
-async def test_an_outbox_that_cannot_be_read_ends_nothing(room: Mailroom) -> None:
+async def test_an_outbox_that_cannot_be_read_ends_nothing(room: DeliveryHarness) -> None:
     async def rename(old: str, new: str) -> None:
         await room.database.write(lambda connection: connection.execute(f"ALTER TABLE {old} RENAME TO {new}").close())
 
@@ -81,7 +81,7 @@ async def test_an_outbox_that_cannot_be_read_ends_nothing(room: Mailroom) -> Non
         await room.watch.until(lambda: room.outbox.ends == [("a", "done")])
 
 
-async def test_what_arrived_while_the_store_was_locked_is_booked_later_and_leaves_once(room: Mailroom) -> None:
+async def test_what_arrived_while_the_store_was_locked_is_booked_later_and_leaves_once(room: DeliveryHarness) -> None:
     gate = asyncio.Event()
     room.telegram.stage("1", gate)
     await room.send("a")
@@ -114,7 +114,7 @@ async def test_what_arrived_while_the_store_was_locked_is_booked_later_and_leave
     ],
     ids=lambda mistake: type(mistake).__name__,
 )
-async def test_a_mistake_of_a_platform_is_a_failed_delivery(room: Mailroom, mistake: Exception) -> None:
+async def test_a_mistake_of_a_platform_is_a_failed_delivery(room: DeliveryHarness, mistake: Exception) -> None:
     room.telegram.stage("1", mistake)
     async with room.working():
         await room.send("a")
@@ -124,7 +124,7 @@ async def test_a_mistake_of_a_platform_is_a_failed_delivery(room: Mailroom, mist
         await room.watch.until(lambda: room.outbox.ends[2:] == [("a", "done")])
 
 
-async def test_a_mistake_that_repeats_does_not_hold_up_its_address_for_long(room: Mailroom) -> None:
+async def test_a_mistake_that_repeats_does_not_hold_up_its_address_for_long(room: DeliveryHarness) -> None:
     room.telegram.stage("1", *[ValueError("cannot be painted")] * MISTAKES)
     async with room.working():
         await room.send("a")
@@ -137,7 +137,7 @@ async def test_a_mistake_that_repeats_does_not_hold_up_its_address_for_long(room
     assert room.telegram.said == [("1", "b")]
 
 
-async def test_an_address_that_its_platform_cannot_read_harms_nobody(room: Mailroom) -> None:
+async def test_an_address_that_its_platform_cannot_read_harms_nobody(room: DeliveryHarness) -> None:
     async with room.working():
         await room.send("a", "not a number")
         await room.send("b", "2")
@@ -155,7 +155,7 @@ async def test_an_address_that_its_platform_cannot_read_harms_nobody(room: Mailr
     assert errors == ["ValueError: invalid literal for int() with base 10: 'not a number'"]
 
 
-async def test_a_platform_is_asked_again_when_it_said_and_given_up_in_the_end(room: Mailroom) -> None:
+async def test_a_platform_is_asked_again_when_it_said_and_given_up_in_the_end(room: DeliveryHarness) -> None:
     refusals = [DeliveryError("slow down", retry_after_s=40.0)] + [DeliveryError("down")] * (TRIES - 1)
     room.telegram.stage("1", *refusals)
     async with room.working():
@@ -171,7 +171,7 @@ async def test_a_platform_is_asked_again_when_it_said_and_given_up_in_the_end(ro
     assert (await room.outbox.hold(outbox_item)).attempts == TRIES - 1
 
 
-async def test_a_cancelled_delivery_is_made_by_the_next_process(room: Mailroom) -> None:
+async def test_a_cancelled_delivery_is_made_by_the_next_process(room: DeliveryHarness) -> None:
     room.telegram.stage("1", asyncio.Event())
     await room.send("a")
     async with room.working() as task:

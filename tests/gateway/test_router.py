@@ -10,90 +10,90 @@ import pytest
 
 from core.errors import DeliveryError, StoreError
 from core.types import Account, Address, Command, Scope, Sender
-from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 ROOM = Scope.room("telegram", "-100")
 ROOM_ADDRESS = Address(platform="telegram", chat_id="-100")
 
 
-async def in_room(corridor: Corridor, text: str, who: str, **changes: object) -> KeptReply:
+async def in_room(harness: GatewayHarness, text: str, who: str, **changes: object) -> KeptReply:
     told = {"address": ROOM_ADDRESS, "scope": ROOM, "is_direct": False} | changes
-    return await corridor.say(text, who, **told)
+    return await harness.say(text, who, **told)
 
 
-async def count(corridor: Corridor, table: str) -> int:
-    return await corridor.services.database.read(
+async def count(harness: GatewayHarness, table: str) -> int:
+    return await harness.services.database.read(
         lambda connection: int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
     )
 
 
 async def test_a_redelivered_update_changes_nothing(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("once", message_id="same")
-        again = await corridor.say("once", message_id="same")
+    async with open_gateway(home, model) as harness:
+        await harness.say("once", message_id="same")
+        again = await harness.say("once", message_id="same")
         assert again.answer is None
         assert len(model.requests) == 1
-        assert await count(corridor, "messages") == 2
+        assert await count(harness, "messages") == 2
 
 
 async def test_a_stranger_gets_a_code_and_nothing_of_his_is_kept(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        reply = await corridor.say("my secret plan", "666")
+    async with open_gateway(home, model) as harness:
+        reply = await harness.say("my secret plan", "666")
         assert "I do not know you yet" in reply.text
-        assert (await corridor.say("my secret plan again", "666")).answer is None, "one code an hour"
-        due = await corridor.services.outbox.due(corridor.services.clock.now() + timedelta(seconds=1), ("telegram",))
+        assert (await harness.say("my secret plan again", "666")).answer is None, "one code an hour"
+        due = await harness.services.outbox.due(harness.services.clock.now() + timedelta(seconds=1), ("telegram",))
         assert due == [], "the owner has no place yet where he could be told"
         code = reply.text.split("`")[1]
         assert len(code) == 8
         for table in ("messages", "inbox", "sessions"):
-            assert await count(corridor, table) == 0
+            assert await count(harness, table) == 0
         raw = (home / "state.db").read_bytes() + (home / "state.db-wal").read_bytes()
         assert b"secret plan" not in raw
-        assert "Only my owner" in (await corridor.say(f"/approve {code}", "7")).text
-        listed = (await corridor.say("/approve")).text
+        assert "Only my owner" in (await harness.say(f"/approve {code}", "7")).text
+        listed = (await harness.say("/approve")).text
         assert "Person 666 (telegram, id 666)" in listed
-        approved = await corridor.say(f"/approve {code.lower()}")
+        approved = await harness.say(f"/approve {code.lower()}")
         assert "Person 666 (telegram, id 666) may talk to me now" in approved.text
-        assert (await corridor.say("hello", "666")).text == "ok"
-        stored = await corridor.services.database.read(
+        assert (await harness.say("hello", "666")).text == "ok"
+        stored = await harness.services.database.read(
             lambda connection: "".join(str(tuple(row)) for row in connection.execute("SELECT text FROM messages"))
         )
         assert code not in stored.upper()
 
 
 async def test_a_stranger_in_a_room_is_not_even_answered(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        assert (await in_room(corridor, "hello", "666")).answer is None
-        assert await count(corridor, "pairings") == 0
+    async with open_gateway(home) as harness:
+        assert (await in_room(harness, "hello", "666")).answer is None
+        assert await count(harness, "pairings") == 0
 
 
 async def test_members_of_a_listed_room_are_served_there_and_nowhere_else(home: Path) -> None:
-    async with open_corridor(home, options='rooms = ["telegram:-100"]\n') as corridor:
-        assert (await in_room(corridor, "hello", "666")).text == "ok"
-        assert "I do not know you yet" in (await corridor.say("hello", "666")).text
-        assert (await in_room(corridor, "hello", "666", scope=Scope.room("telegram", "-200"))).answer is None
+    async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
+        assert (await in_room(harness, "hello", "666")).text == "ok"
+        assert "I do not know you yet" in (await harness.say("hello", "666")).text
+        assert (await in_room(harness, "hello", "666", scope=Scope.room("telegram", "-200"))).answer is None
 
 
 async def test_nobody_is_never_served(home: Path) -> None:
-    async with open_corridor(home, options='rooms = ["telegram:-100"]\n') as corridor:
+    async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
         ghost = Sender(id="1087968824", name="Group", is_nobody=True)
-        assert (await in_room(corridor, "hello", "42", sender=ghost)).answer is None
-        assert (await corridor.say("hello", "42", sender=Sender(id="42", name="x", is_nobody=True))).answer is None
+        assert (await in_room(harness, "hello", "42", sender=ghost)).answer is None
+        assert (await harness.say("hello", "42", sender=Sender(id="42", name="x", is_nobody=True))).answer is None
 
 
 async def test_in_rooms_only_what_is_addressed_is_stored_unless_the_room_is_listened_to(home: Path) -> None:
     options = 'rooms = ["telegram:-100"]\n'
-    async with open_corridor(home, options=options) as corridor:
-        assert (await in_room(corridor, "just chatting", "666", is_addressed=False)).answer is None
-        assert await count(corridor, "messages") == 0
+    async with open_gateway(home, options=options) as harness:
+        assert (await in_room(harness, "just chatting", "666", is_addressed=False)).answer is None
+        assert await count(harness, "messages") == 0
     model = ScriptedModel()
-    async with open_corridor(home, model, options=options + "[room]\nlisten = true\n") as corridor:
-        heard = await in_room(corridor, "The ferry is at nine", "666", is_addressed=False, message_id="a")
+    async with open_gateway(home, model, options=options + "[room]\nlisten = true\n") as harness:
+        heard = await in_room(harness, "The ferry is at nine", "666", is_addressed=False, message_id="a")
         assert heard.answer is None
-        assert (await in_room(corridor, "When is it?", "7", message_id="b")).text == "ok"
+        assert (await in_room(harness, "When is it?", "7", message_id="b")).text == "ok"
         sent = model.sent()
         assert "The ferry is at nine" in sent
         assert "from Person 666 #" in sent
@@ -101,23 +101,23 @@ async def test_in_rooms_only_what_is_addressed_is_stored_unless_the_room_is_list
 
 
 async def test_a_room_of_the_owner_shows_his_history_and_serves_only_him(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("My passport is in the blue drawer.")
-        await corridor.services.people.set_owner([Account(platform="telegram", user_id="42")], [ROOM])
-        assert "blue drawer" in (await in_room(corridor, "/recall passport", "42")).text
-        assert (await in_room(corridor, "/recall passport", "7")).answer is None
-        assert (await in_room(corridor, "/recall passport", "666")).answer is None
+    async with open_gateway(home) as harness:
+        await harness.say("My passport is in the blue drawer.")
+        await harness.services.people.set_owner([Account(platform="telegram", user_id="42")], [ROOM])
+        assert "blue drawer" in (await in_room(harness, "/recall passport", "42")).text
+        assert (await in_room(harness, "/recall passport", "7")).answer is None
+        assert (await in_room(harness, "/recall passport", "666")).answer is None
 
 
 async def test_commands_that_read_answer_while_a_turn_works_and_those_that_write_wait(home: Path) -> None:
     model = ScriptedModel(says("slow answer"))
     model.gate = asyncio.Event()
-    async with open_corridor(home, model) as corridor, asyncio.TaskGroup() as tasks:
-        turn = tasks.create_task(corridor.say("think hard"))
+    async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
+        turn = tasks.create_task(harness.say("think hard"))
         await model.began.wait()
-        assert "just write to me" in (await corridor.say("/help")).text.lower()
-        title = tasks.create_task(corridor.say("/title Ferries"))
-        await corridor.say("/whoami")
+        assert "just write to me" in (await harness.say("/help")).text.lower()
+        title = tasks.create_task(harness.say("/title Ferries"))
+        await harness.say("/whoami")
         assert not title.done()
         model.gate.set()
         assert (await turn).text == "slow answer"
@@ -127,18 +127,18 @@ async def test_commands_that_read_answer_while_a_turn_works_and_those_that_write
 async def test_what_arrives_during_a_turn_is_answered_together_in_order(home: Path) -> None:
     model = ScriptedModel(says("one"), says("two and three"))
     model.gate = asyncio.Event()
-    async with open_corridor(home, model) as corridor, asyncio.TaskGroup() as tasks:
-        first = tasks.create_task(corridor.say("first"))
+    async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(harness.say("first"))
         await model.began.wait()
         later: list[tuple[int, KeptReply]] = []
         for text in ("second", "third"):
             reply = KeptReply()
-            number = await corridor.router.admit(corridor.inbound(text), reply)
+            number = await harness.router.admit(harness.inbound(text), reply)
             assert number is not None
             later.append((number, reply))
         model.gate.set()
         await first
-        await asyncio.gather(*(corridor.router.serve(number) for number, _ in later))
+        await asyncio.gather(*(harness.router.serve(number) for number, _ in later))
         assert later[0][1].is_abandoned
         assert later[1][1].text == "two and three"
         assert len(model.requests) == 2
@@ -149,131 +149,131 @@ async def test_what_arrives_during_a_turn_is_answered_together_in_order(home: Pa
 async def test_stop_keeps_the_partial_answer_marked(home: Path) -> None:
     model = ScriptedModel(says("The beginning of a long story"), says("as you wish"))
     model.gate = asyncio.Event()
-    async with open_corridor(home, model) as corridor, asyncio.TaskGroup() as tasks:
-        assert (await corridor.say("/stop")).text == "There is nothing to stop."
-        turn = tasks.create_task(corridor.say("tell me a story"))
+    async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
+        assert (await harness.say("/stop")).text == "There is nothing to stop."
+        turn = tasks.create_task(harness.say("tell me a story"))
         await model.began.wait()
-        assert (await corridor.say("/stop")).text == "Stopped."
+        assert (await harness.say("/stop")).text == "Stopped."
         assert (await turn).text == "The beginning of a long story\n\n[stopped]"
         model.gate = None
-        await corridor.say("shorter please")
+        await harness.say("shorter please")
         roles = [(turn["role"], turn["content"][-1].get("text")) for turn in model.requests[1].messages]
         assert roles[1] == ("assistant", "The beginning of a long story\n\n[stopped]")
 
 
 async def test_an_answer_that_does_not_arrive_stays_in_the_outbox_and_is_delivered_later(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel(says("important"))) as corridor:
+    async with open_gateway(home, ScriptedModel(says("important"))) as harness:
         reply = KeptReply(DeliveryError("gone away", retry_after_s=0.0))
-        number = await corridor.router.admit(corridor.inbound("hello"), reply)
+        number = await harness.router.admit(harness.inbound("hello"), reply)
         assert number is not None
-        await corridor.router.serve(number)
+        await harness.router.serve(number)
         assert reply.answer is None
-        due = await corridor.services.outbox.due(corridor.services.clock.now() + timedelta(hours=1))
+        due = await harness.services.outbox.due(harness.services.clock.now() + timedelta(hours=1))
         assert [outbox_item.answer.text for outbox_item in due if outbox_item.answer] == ["important"]
 
 
 async def test_a_permanent_refusal_is_buried(home: Path) -> None:
-    async with open_corridor(home) as corridor:
+    async with open_gateway(home) as harness:
         reply = KeptReply(DeliveryError("blocked", is_permanent=True))
-        number = await corridor.router.admit(corridor.inbound("hello"), reply)
+        number = await harness.router.admit(harness.inbound("hello"), reply)
         assert number is not None
-        await corridor.router.serve(number)
-        assert (await corridor.services.outbox.counts())["dead"] == 1
+        await harness.router.serve(number)
+        assert (await harness.services.outbox.counts())["dead"] == 1
 
 
 async def test_a_turn_that_fails_is_apologised_for_with_an_incident(home: Path) -> None:
     def broken(request: object) -> object:
         raise RuntimeError("a defect")
 
-    async with open_corridor(home, ScriptedModel(broken, says("fine"))) as corridor:  # type: ignore[arg-type]
-        reply = await corridor.say("hello")
+    async with open_gateway(home, ScriptedModel(broken, says("fine"))) as harness:  # type: ignore[arg-type]
+        reply = await harness.say("hello")
         assert "Something went wrong on my side. What you wrote is kept." in reply.text
         assert "RuntimeError" not in reply.text
-        assert await corridor.services.inbox.waiting() == []
-        assert (await corridor.say("again")).text == "fine"
+        assert await harness.services.inbox.waiting() == []
+        assert (await harness.say("again")).text == "fine"
 
 
 async def test_a_restart_answers_what_was_accepted_once_and_into_the_placeholder(home: Path) -> None:
-    async with open_corridor(home) as corridor:
+    async with open_gateway(home) as harness:
         reply = KeptReply()
-        inbound = corridor.inbound("are you there?")
-        number = await corridor.router.admit(inbound, reply)
+        inbound = harness.inbound("are you there?")
+        number = await harness.router.admit(inbound, reply)
         assert number is not None
-        outbox_item = await corridor.delivery.hold(corridor.delivery.draft(inbound))
-        await corridor.services.outbox.set_posted(outbox_item.key, ["placeholder"])
-    async with open_corridor(home, ScriptedModel(says("yes"))) as corridor:
-        platform = corridor.platforms["telegram"]
-        for number in await corridor.router.resume(platform, timedelta(days=1)):
-            await corridor.router.serve(number)
+        outbox_item = await harness.delivery.hold(harness.delivery.draft(inbound))
+        await harness.services.outbox.set_posted(outbox_item.key, ["placeholder"])
+    async with open_gateway(home, ScriptedModel(says("yes"))) as harness:
+        platform = harness.platforms["telegram"]
+        for number in await harness.router.resume(platform, timedelta(days=1)):
+            await harness.router.serve(number)
         [(address, late)] = platform.replies
         assert address == inbound.address
         assert late.text == "yes"
         assert late.receipt is not None
         assert list(late.receipt.posted) == ["placeholder"]
-        assert await corridor.router.resume(platform, timedelta(days=1)) == []
+        assert await harness.router.resume(platform, timedelta(days=1)) == []
 
 
 async def test_what_is_too_old_after_a_restart_is_told_and_not_answered(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        await corridor.router.admit(corridor.inbound("long ago"), KeptReply())
-        platform = corridor.platforms["telegram"]
-        assert await corridor.router.resume(platform, timedelta(0)) == []
+    async with open_gateway(home, model) as harness:
+        await harness.router.admit(harness.inbound("long ago"), KeptReply())
+        platform = harness.platforms["telegram"]
+        assert await harness.router.resume(platform, timedelta(0)) == []
         [(_, late)] = platform.replies
         assert "I was away when you wrote this" in late.text
         assert model.requests == []
-        assert await corridor.services.inbox.waiting() == []
+        assert await harness.services.inbox.waiting() == []
 
 
 async def test_an_interaction_lost_in_a_restart_expires_and_is_never_answered_in_public(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        inbound = corridor.inbound("/memory", is_interaction=True)
-        await corridor.router.admit(inbound, KeptReply())
-    async with open_corridor(home) as corridor:
-        platform = corridor.platforms["telegram"]
-        assert await corridor.router.resume(platform, timedelta(days=1)) == []
+    async with open_gateway(home) as harness:
+        inbound = harness.inbound("/memory", is_interaction=True)
+        await harness.router.admit(inbound, KeptReply())
+    async with open_gateway(home) as harness:
+        platform = harness.platforms["telegram"]
+        assert await harness.router.resume(platform, timedelta(days=1)) == []
         assert platform.replies == []
-        assert (await corridor.services.outbox.counts())["dead"] == 1
+        assert (await harness.services.outbox.counts())["dead"] == 1
 
 
 async def test_a_button_runs_its_command_for_its_person_in_its_place_only(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("The ferry leaves at nine.")
-        await corridor.say("/new")
-        await corridor.say("Something else entirely.")
-        shown = await corridor.say("/sessions")
+    async with open_gateway(home) as harness:
+        await harness.say("The ferry leaves at nine.")
+        await harness.say("/new")
+        await harness.say("Something else entirely.")
+        shown = await harness.say("/sessions")
         assert shown.answer is not None
         [button] = shown.answer.buttons
         assert button.id
         assert len(button.id) <= 64
-        stranger = await corridor.say(button.id, "7", kind="action", command=None)
+        stranger = await harness.say(button.id, "7", kind="action", command=None)
         assert stranger.text == "This button has expired."
-        pressed = await corridor.say(button.id, kind="action", command=None)
+        pressed = await harness.say(button.id, kind="action", command=None)
         assert "We go on with conversation" in pressed.text
-        assert (await corridor.say("no-such-button", kind="action", command=None)).text == "This button has expired."
+        assert (await harness.say("no-such-button", kind="action", command=None)).text == "This button has expired."
 
 
 async def test_an_edit_and_a_deletion_follow_the_platform(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("The ferry leaves at nine.", message_id="5")
-        await corridor.say("/title Travel")
-        await corridor.say("The ferry leaves at ten.", message_id="5", kind="edit")
-        found = (await corridor.say("/recall ferry")).text
+    async with open_gateway(home) as harness:
+        await harness.say("The ferry leaves at nine.", message_id="5")
+        await harness.say("/title Travel")
+        await harness.say("The ferry leaves at ten.", message_id="5", kind="edit")
+        found = (await harness.say("/recall ferry")).text
         assert "at ten" in found.replace("**", "")
         assert "at nine" not in found.replace("**", "")
-        await corridor.say("", message_id="5", kind="delete")
-        assert "at ten" not in (await corridor.say("/recall ferry")).text.replace("**", "")
+        await harness.say("", message_id="5", kind="delete")
+        assert "at ten" not in (await harness.say("/recall ferry")).text.replace("**", "")
 
 
 async def test_commands_are_kept_but_neither_model_nor_recall_sees_them(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("/memory add zanzibar is an island")
-        await corridor.say("hello there")
+    async with open_gateway(home, model) as harness:
+        await harness.say("/memory add zanzibar is an island")
+        await harness.say("hello there")
         assert "zanzibar is an island" in "".join(block["text"] for block in model.requests[0].system)
         assert "/memory" not in model.sent()
-        assert "zanzibar" not in (await corridor.say("/recall zanzibar")).text.replace("“zanzibar”", "")
-        kept = await corridor.services.database.read(
+        assert "zanzibar" not in (await harness.say("/recall zanzibar")).text.replace("“zanzibar”", "")
+        kept = await harness.services.database.read(
             lambda connection: [
                 row[0] for row in connection.execute("SELECT text FROM messages WHERE kind = 'command'")
             ]
@@ -282,20 +282,20 @@ async def test_commands_are_kept_but_neither_model_nor_recall_sees_them(home: Pa
 
 
 async def test_an_unknown_command_gets_the_nearest_names(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        assert "Did you mean /recall" in (await corridor.say("/recal ferry")).text
+    async with open_gateway(home) as harness:
+        assert "Did you mean /recall" in (await harness.say("/recal ferry")).text
 
 
 async def test_no_person_reaches_what_another_said_by_any_way(home: Path) -> None:
     """The wrong person (telegram:7) tries every reading path there is for what the owner said."""
     secret = "The vault code is quetzal."
     model = ScriptedModel(says("Kept."))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say(secret)
-        await corridor.say("/title Vault quetzal")
-        await corridor.say("/memory add The vault is green quetzal")
-        await corridor.say("/remind tomorrow at 9 open the quetzal vault")
-        session = await corridor.services.conversations.current(corridor.inbound("x").address)
+    async with open_gateway(home, model) as harness:
+        await harness.say(secret)
+        await harness.say("/title Vault quetzal")
+        await harness.say("/memory add The vault is green quetzal")
+        await harness.say("/remind tomorrow at 9 open the quetzal vault")
+        session = await harness.services.conversations.current(harness.inbound("x").address)
         assert session is not None
         number = session.id
         model.script = [
@@ -311,7 +311,7 @@ async def test_no_person_reaches_what_another_said_by_any_way(home: Path) -> Non
             says("nothing"),
         ]
         replies = [
-            await corridor.say(text, "7")
+            await harness.say(text, "7")
             for text in (
                 "What is the vault code?",
                 "/recall vault",
@@ -333,35 +333,35 @@ async def test_no_person_reaches_what_another_said_by_any_way(home: Path) -> Non
         assert "vault code is" not in seen
         assert "green quetzal" not in seen
         assert "open the quetzal" not in seen
-        nowhere = (await corridor.say("/sessions 99999", "7")).text
-        assert (await corridor.say(f"/sessions {number}", "7")).text == nowhere.replace("99999", str(number))
-        assert "quetzal" in (await corridor.say("/recall vault")).text.lower(), "the owner still finds it"
-        assert [job.text for job in await corridor.services.jobs.active()] == ["open the quetzal vault"]
+        nowhere = (await harness.say("/sessions 99999", "7")).text
+        assert (await harness.say(f"/sessions {number}", "7")).text == nowhere.replace("99999", str(number))
+        assert "quetzal" in (await harness.say("/recall vault")).text.lower(), "the owner still finds it"
+        assert [job.text for job in await harness.services.jobs.active()] == ["open the quetzal vault"]
 
 
 async def test_a_room_sees_the_rooms_own_and_not_what_its_members_said_in_private(home: Path) -> None:
-    async with open_corridor(home, options='rooms = ["telegram:-100"]\n') as corridor:
-        await corridor.say("In private: the present is a kayak.")
-        await in_room(corridor, "In public: the party is on Friday.", "42")
-        assert "kayak" not in (await in_room(corridor, "/recall private present", "42")).text
-        assert "Friday" in (await in_room(corridor, "/recall party", "666")).text
-        assert "Friday" not in (await corridor.say("/recall public party", "7")).text
+    async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
+        await harness.say("In private: the present is a kayak.")
+        await in_room(harness, "In public: the party is on Friday.", "42")
+        assert "kayak" not in (await in_room(harness, "/recall private present", "42")).text
+        assert "Friday" in (await in_room(harness, "/recall party", "666")).text
+        assert "Friday" not in (await harness.say("/recall public party", "7")).text
 
 
 async def test_a_store_that_fails_is_said_in_a_sentence(home: Path) -> None:
     def full(request: object) -> object:
         raise StoreError("The disk that holds state.db is full.")
 
-    async with open_corridor(home, ScriptedModel(full)) as corridor:  # type: ignore[arg-type]
-        assert (await corridor.say("hello")).text.startswith("The disk that holds state.db is full.")
+    async with open_gateway(home, ScriptedModel(full)) as harness:  # type: ignore[arg-type]
+        assert (await harness.say("hello")).text.startswith("The disk that holds state.db is full.")
 
 
 @pytest.mark.parametrize(
     "text", ["/", "/ ", "/recall \x00", "/recall " + '"' * 5000, "/title \ud800", "/cron add", "/remind"]
 )
 async def test_no_command_line_makes_a_turn_fail(home: Path, text: str) -> None:
-    async with open_corridor(home) as corridor:
-        reply = await corridor.say(text, command=Command(name=text[1:].split(" ")[0], arguments=text.partition(" ")[2]))
+    async with open_gateway(home) as harness:
+        reply = await harness.say(text, command=Command(name=text[1:].split(" ")[0], arguments=text.partition(" ")[2]))
         assert "Something went wrong" not in reply.text
 
 
@@ -369,40 +369,40 @@ async def test_a_scheduled_question_is_asked_only_while_who_planned_it_is_served
     model = ScriptedModel(says("News of the day."))
     cron = Address(platform="cron", chat_id="1")
     planned = {"address": cron, "sender": Sender(id="7", name="schedule"), "message_id": "1@2026"}
-    async with open_corridor(home, model) as corridor:
-        reply = await corridor.say("what is new?", "7", **planned)
+    async with open_gateway(home, model) as harness:
+        reply = await harness.say("what is new?", "7", **planned)
         assert reply.text == "News of the day."
-        session = await corridor.services.conversations.current(cron)
+        session = await harness.services.conversations.current(cron)
         assert session is not None
         assert session.scope == Scope.account("telegram", "7")
-        await corridor.say("and now?", "7", **(planned | {"message_id": "1@2027"}))
-        later = await corridor.services.conversations.current(cron)
+        await harness.say("and now?", "7", **(planned | {"message_id": "1@2027"}))
+        later = await harness.services.conversations.current(cron)
         assert later is not None
         assert later.id != session.id, "every run is a session of its own"
         gone = planned | {"sender": Sender(id="666", name="schedule"), "message_id": "2@2026"}
-        assert (await corridor.say("what is new?", "666", **gone)).answer is None
-        assert await count(corridor, "pairings") == 0
+        assert (await harness.say("what is new?", "666", **gone)).answer is None
+        assert await count(harness, "pairings") == 0
 
 
 async def test_a_day_of_every_month_repeats_and_is_read_back(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        done = await corridor.say("/remind on the 1st of every month pay rent")
+    async with open_gateway(home) as harness:
+        done = await harness.say("/remind on the 1st of every month pay rent")
         assert "on the first day of every month at 09:00, next " in done.text
-        [job] = await corridor.services.jobs.active()
+        [job] = await harness.services.jobs.active()
         assert (job.schedule.cron, job.text) == ("0 9 1 * *", "pay rent")
-        asked = await corridor.say("/remind tomorrow at 9 take pills daily")
+        asked = await harness.say("/remind tomorrow at 9 take pills daily")
         assert asked.text.startswith("Do you mean")
-        assert await corridor.services.jobs.active() == [job]
+        assert await harness.services.jobs.active() == [job]
 
 
 async def test_a_doubtful_time_is_asked_back_and_the_button_sets_it(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        doubt = await corridor.say("/remind tomorrow at 5 feed the cat")
+    async with open_gateway(home) as harness:
+        doubt = await harness.say("/remind tomorrow at 5 feed the cat")
         assert doubt.text.startswith("Do you mean")
-        assert await corridor.services.jobs.active() == []
+        assert await harness.services.jobs.active() == []
         assert doubt.answer is not None
         [button] = doubt.answer.buttons
-        done = await corridor.say(button.id, kind="action", command=None)
+        done = await harness.say(button.id, kind="action", command=None)
         assert "feed the cat" in done.text
-        [job] = await corridor.services.jobs.active()
+        [job] = await harness.services.jobs.active()
         assert job.text == "feed the cat"

@@ -18,16 +18,25 @@ from core.store.jobs import Job, Jobs
 from core.store.outbox import OutboxItem
 from core.store.sqlite.database import Database
 from core.types import Answer
-from tests.fixtures.lifetime import ANA, CHAT, NOON, ZONE, HastyCron, Lifetime, RunningClock, lifetime
+from tests.fixtures.scheduler_harness import (
+    ANA,
+    CHAT,
+    NOON,
+    ZONE,
+    FastScheduler,
+    RunningClock,
+    SchedulerHarness,
+    lifetime,
+)
 
 
 @pytest.fixture
-async def life(tmp_path: Path) -> AsyncIterator[Lifetime]:
+async def life(tmp_path: Path) -> AsyncIterator[SchedulerHarness]:
     async with lifetime(tmp_path) as opened:
         yield opened
 
 
-async def test_a_reminder_a_few_milliseconds_ahead(life: Lifetime) -> None:
+async def test_a_reminder_a_few_milliseconds_ahead(life: SchedulerHarness) -> None:
     job = await life.add(due_at=life.clock.now() + timedelta(milliseconds=150))
     async with life.listening():
         assert life.wakes == 0
@@ -44,7 +53,7 @@ async def test_a_reminder_a_few_milliseconds_ahead(life: Lifetime) -> None:
     assert life.sink.admitted == []
 
 
-async def test_one_that_is_added_later_is_noticed(life: Lifetime) -> None:
+async def test_one_that_is_added_later_is_noticed(life: SchedulerHarness) -> None:
     async with life.listening() as cron:
         await cron.reload()
         await life.add()
@@ -54,7 +63,7 @@ async def test_one_that_is_added_later_is_noticed(life: Lifetime) -> None:
     assert life.wakes == 1
 
 
-async def test_late_ones_say_how_late(life: Lifetime) -> None:
+async def test_late_ones_say_how_late(life: SchedulerHarness) -> None:
     await life.add(due_at=NOON - timedelta(hours=2), text="two hours")
     await life.add(due_at=NOON - timedelta(days=3, hours=4), text="days")
     await life.add(due_at=NOON - timedelta(seconds=60), text="a minute")
@@ -67,7 +76,7 @@ async def test_late_ones_say_how_late(life: Lifetime) -> None:
     ]
 
 
-async def test_several_missed_runs_are_one(life: Lifetime) -> None:
+async def test_several_missed_runs_are_one(life: SchedulerHarness) -> None:
     daily = Schedule(zone=ZONE, cron="0 9 * * *")
     job = await life.add(schedule=daily, due_at=datetime(2026, 11, 15, 9, tzinfo=UTC))
     async with life.listening():
@@ -79,7 +88,7 @@ async def test_several_missed_runs_are_one(life: Lifetime) -> None:
     assert row.next_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
 
 
-async def test_an_interval_goes_on_from_its_anchor(life: Lifetime) -> None:
+async def test_an_interval_goes_on_from_its_anchor(life: SchedulerHarness) -> None:
     hourly = Schedule(zone=ZONE, every_s=3600, start_at=NOON - timedelta(hours=5, minutes=30))
     job = await life.add(schedule=hourly, due_at=NOON - timedelta(hours=4, minutes=30))
     async with life.listening():
@@ -88,10 +97,10 @@ async def test_an_interval_goes_on_from_its_anchor(life: Lifetime) -> None:
     assert row.next_at == NOON + timedelta(minutes=30)
 
 
-async def test_again_and_again(life: Lifetime) -> None:
+async def test_again_and_again(life: SchedulerHarness) -> None:
     every = Schedule(zone=ZONE, every_s=60, start_at=NOON - timedelta(seconds=60))
     job = await life.add(schedule=every, due_at=NOON)
-    async with life.listening(life.made(life.jobs, HastyCron)):
+    async with life.listening(life.made(life.jobs, FastScheduler)):
         for count in (1, 2, 3):
             await life.woken(count)
             job = await life.settled(job)
@@ -100,17 +109,17 @@ async def test_again_and_again(life: Lifetime) -> None:
     assert life.wakes == 3
 
 
-async def test_a_machine_that_slept(life: Lifetime) -> None:
+async def test_a_machine_that_slept(life: SchedulerHarness) -> None:
     """Timers stand still meanwhile; the clock is looked at now and then all the same."""
     await life.add(due_at=life.clock.now() + timedelta(hours=1))
-    async with life.listening(life.made(life.jobs, HastyCron)) as cron:
+    async with life.listening(life.made(life.jobs, FastScheduler)) as cron:
         await cron.reload()
         life.clock.advance(hours=3)
         (outbox_item,) = await life.woken()
     assert outbox_item.answer == Answer(text="⏰ call Bob (late by 2 hours)")
 
 
-async def test_paused_and_removed_ones_never_come(life: Lifetime) -> None:
+async def test_paused_and_removed_ones_never_come(life: SchedulerHarness) -> None:
     paused = await life.add(text="paused", due_at=life.clock.now() + timedelta(milliseconds=120))
     removed = await life.add(text="removed", due_at=life.clock.now() + timedelta(milliseconds=120))
     beside = await life.add(text="behind the back of the scheduler", due_at=paused.next_at)
@@ -127,7 +136,7 @@ async def test_paused_and_removed_ones_never_come(life: Lifetime) -> None:
     assert life.wakes == 1
 
 
-async def test_one_that_is_moved_comes_at_its_new_time(life: Lifetime) -> None:
+async def test_one_that_is_moved_comes_at_its_new_time(life: SchedulerHarness) -> None:
     job = await life.add(due_at=NOON + timedelta(hours=1))
     async with life.listening() as cron:
         moved = await life.appointments.change("run", job.id, frozenset((ANA,)))
@@ -138,7 +147,7 @@ async def test_one_that_is_moved_comes_at_its_new_time(life: Lifetime) -> None:
     assert row.next_at == NOON + timedelta(hours=1)
 
 
-async def test_listening_again_after_a_fall(life: Lifetime) -> None:
+async def test_listening_again_after_a_fall(life: SchedulerHarness) -> None:
     async with life.listening() as cron:
         await life.add(text="first")
         await cron.reload()
@@ -191,7 +200,7 @@ async def test_killed_before_a_run_is_finished(tmp_path: Path, is_prompt: bool) 
     assert again == []
 
 
-async def test_a_parcel_that_is_on_its_way_is_not_made_due_again(life: Lifetime) -> None:
+async def test_a_parcel_that_is_on_its_way_is_not_made_due_again(life: SchedulerHarness) -> None:
     """The worker has claimed it when the run that was cut short is done again."""
     job = await life.add()
     key = f"job:{job.id}:2026-11-20T11:59:50+00:00"
@@ -221,16 +230,16 @@ async def test_a_restart_delivers_what_was_planned_before(tmp_path: Path) -> Non
         assert await life.parcels() == []
 
 
-async def test_an_error_of_the_store_is_tried_again(life: Lifetime) -> None:
+async def test_an_error_of_the_store_is_tried_again(life: SchedulerHarness) -> None:
     job = await life.add(is_prompt=True)
     life.sink.errors = [StoreError("the disk is full"), StoreError("the disk is full")]
-    async with life.listening(life.made(life.jobs, HastyCron)):
+    async with life.listening(life.made(life.jobs, FastScheduler)):
         await life.watch.until(lambda: life.sink.served == 1)
         await life.settled(job)
     assert life.said == [(CHAT, "CALL BOB")]
 
 
-async def test_before_and_after_its_life_it_does_nothing(life: Lifetime) -> None:
+async def test_before_and_after_its_life_it_does_nothing(life: SchedulerHarness) -> None:
     await life.add()
     await life.cron.reload()
     await life.cron.close()
@@ -243,7 +252,7 @@ async def test_before_and_after_its_life_it_does_nothing(life: Lifetime) -> None
     assert "scheduled" in life.cron.hint
 
 
-async def test_many_at_once(life: Lifetime) -> None:
+async def test_many_at_once(life: SchedulerHarness) -> None:
     jobs: Sequence[Job] = [await life.add(text=f"number {number}") for number in range(60)]
     async with life.listening():
         parcels = await life.woken(60)

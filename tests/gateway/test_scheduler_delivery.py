@@ -15,18 +15,18 @@ from core.errors import DeliveryError
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Scope
 from tests.fixtures.delivery_record import ListRecord
-from tests.fixtures.lifetime import ANA, CHAT, GROUP, NOON, ROOM, Lifetime, lifetime
+from tests.fixtures.scheduler_harness import ANA, CHAT, GROUP, NOON, ROOM, SchedulerHarness, lifetime
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-async def life(tmp_path: Path) -> AsyncIterator[Lifetime]:
+async def life(tmp_path: Path) -> AsyncIterator[SchedulerHarness]:
     async with lifetime(tmp_path) as opened:
         yield opened
 
 
-async def test_a_question_is_asked_and_its_answer_delivered(life: Lifetime) -> None:
+async def test_a_question_is_asked_and_its_answer_delivered(life: SchedulerHarness) -> None:
     account = Account(platform="telegram", user_id="42")
     job = await life.add(is_prompt=True, text="any news?", account=account)
     async with life.listening():
@@ -44,7 +44,7 @@ async def test_a_question_is_asked_and_its_answer_delivered(life: Lifetime) -> N
     assert await life.parcels() == []
 
 
-async def test_a_late_answer_says_so_and_a_room_is_no_direct_chat(life: Lifetime) -> None:
+async def test_a_late_answer_says_so_and_a_room_is_no_direct_chat(life: SchedulerHarness) -> None:
     await life.add(is_prompt=True, text="news?", target=GROUP, scope=ROOM, due_at=NOON - timedelta(minutes=90))
     async with life.listening():
         await life.watch.until(lambda: life.sink.served == 1)
@@ -53,7 +53,7 @@ async def test_a_late_answer_says_so_and_a_room_is_no_direct_chat(life: Lifetime
     assert life.sink.admitted[0][0].sender.id == "cron"
 
 
-async def test_a_turn_that_runs_ends_with_the_process_and_not_with_the_intake(life: Lifetime) -> None:
+async def test_a_turn_that_runs_ends_with_the_process_and_not_with_the_intake(life: SchedulerHarness) -> None:
     job = await life.add(is_prompt=True)
     life.sink.gate.clear()
     await life.cron.open()
@@ -72,7 +72,7 @@ async def test_a_turn_that_runs_ends_with_the_process_and_not_with_the_intake(li
     assert life.wakes == 0
 
 
-async def test_where_others_would_hear_it_nothing_is_said(life: Lifetime, tmp_path: Path) -> None:
+async def test_where_others_would_hear_it_nothing_is_said(life: SchedulerHarness, tmp_path: Path) -> None:
     job = await life.add()
     async with Database.open(tmp_path / "state.db") as other:
         scope = await other.write(
@@ -95,7 +95,7 @@ async def test_where_others_would_hear_it_nothing_is_said(life: Lifetime, tmp_pa
     assert len(life.said) == 1
 
 
-async def test_answers_that_a_crash_held_up_find_their_way(life: Lifetime) -> None:
+async def test_answers_that_a_crash_held_up_find_their_way(life: SchedulerHarness) -> None:
     job = await life.add(is_prompt=True, due_at=NOON - timedelta(hours=2))
     await life.jobs.remove(job.id, NOON)
     reply = life.cron.reply(Address(platform="cron", chat_id=str(job.id)))
@@ -106,7 +106,7 @@ async def test_answers_that_a_crash_held_up_find_their_way(life: Lifetime) -> No
     assert life.said == [(CHAT, "news")]
 
 
-async def test_ways_that_lead_nowhere(life: Lifetime) -> None:
+async def test_ways_that_lead_nowhere(life: SchedulerHarness) -> None:
     for chat_id in ("99", "0", "x", "", "-1"):
         with pytest.raises(DeliveryError, match="There is no job") as error:
             await life.cron.reply(Address(platform="cron", chat_id=chat_id)).finish(Answer(text="x"))
@@ -122,7 +122,7 @@ async def test_ways_that_lead_nowhere(life: Lifetime) -> None:
         await life.cron.reply(Address(platform="cron", chat_id=str(job.id))).finish(Answer(text="x"))
 
 
-async def test_a_zone_that_vanished_pauses_its_job(life: Lifetime) -> None:
+async def test_a_zone_that_vanished_pauses_its_job(life: SchedulerHarness) -> None:
     job = await life.add(schedule=Schedule(zone="Mars/Olympus", cron="0 9 * * *"))
     async with life.listening():
         row = await life.settled(job)

@@ -16,8 +16,8 @@ from core.store.jobs import Job, Jobs
 from core.store.sqlite.database import Database
 from core.types import Address
 from gateway.scheduler import Scheduler
-from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
-from tests.fixtures.forgetful import left_of
+from tests.fixtures.forgetting import left_of
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
@@ -26,113 +26,113 @@ ELSEWHERE: dict[str, Any] = {"address": Address(platform="telegram", chat_id="42
 """Another lane of the same person."""
 
 
-def left(corridor: Corridor, word: str) -> list[str]:
-    return left_of(word, corridor.services.database.path)
+def left(harness: GatewayHarness, word: str) -> list[str]:
+    return left_of(word, harness.services.database.path)
 
 
-async def forgotten(corridor: Corridor, what: str) -> KeptReply:
-    await corridor.say(f"/forget {what}")
-    return await corridor.say("yes")
+async def forgotten(harness: GatewayHarness, what: str) -> KeptReply:
+    await harness.say(f"/forget {what}")
+    return await harness.say("yes")
 
 
-async def begun(corridor: Corridor, model: ScriptedModel, text: str) -> asyncio.Task[KeptReply]:
+async def begun(harness: GatewayHarness, model: ScriptedModel, text: str) -> asyncio.Task[KeptReply]:
     """A turn in another lane whose model has spoken and holds its answer back."""
     model.began.clear()
     model.gate = asyncio.Event()
-    task = asyncio.create_task(corridor.say(text, **ELSEWHERE))
+    task = asyncio.create_task(harness.say(text, **ELSEWHERE))
     await model.began.wait()
     return task
 
 
 async def test_an_answer_under_way_elsewhere_is_not_kept_and_made_anew(home: Path) -> None:
     model = ScriptedModel(says("ok"), says("You live in Zanzibar."), says("I do not know."))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("I moved to Zanzibar in May.")
-        await corridor.say("/memory add Lives in Zanzibar")
-        task = await begun(corridor, model, "Where do I live?")
+    async with open_gateway(home, model) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        await harness.say("/memory add Lives in Zanzibar")
+        task = await begun(harness, model, "Where do I live?")
         gate, model.gate = model.gate, None
         assert "Zanzibar" in str(model.requests[-1])
-        receipt = await forgotten(corridor, "Zanzibar")
+        receipt = await forgotten(harness, "Zanzibar")
         assert "Nothing of it is left" in receipt.text
-        assert left(corridor, "Zanzibar") == []
+        assert left(harness, "Zanzibar") == []
         assert gate is not None
         gate.set()
         assert (await task).text == "I do not know."
         assert "Zanzibar" not in str(model.requests[-1])
-        assert left(corridor, "Zanzibar") == []
-        assert "nothing to forget" in (await corridor.say("/forget Zanzibar")).text
+        assert left(harness, "Zanzibar") == []
+        assert "nothing to forget" in (await harness.say("/forget Zanzibar")).text
 
 
 async def test_a_tool_that_is_called_after_it_notes_nothing(home: Path) -> None:
     noting = calls(("memory", {"action": "add", "target": "user", "content": "Lives in Zanzibar"}))
     model = ScriptedModel(says("ok"), noting, says("Fine."))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("I moved to Zanzibar in May.")
-        task = await begun(corridor, model, "Note where I live.")
+    async with open_gateway(home, model) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        task = await begun(harness, model, "Note where I live.")
         gate, model.gate = model.gate, None
-        await forgotten(corridor, "Zanzibar")
+        await forgotten(harness, "Zanzibar")
         assert gate is not None
         gate.set()
         assert (await task).text == "Fine."
-        assert left(corridor, "Zanzibar") == []
-        assert "Zanzibar" not in (await corridor.say("/memory")).text
+        assert left(harness, "Zanzibar") == []
+        assert "Zanzibar" not in (await harness.say("/memory")).text
 
 
 async def test_a_question_that_is_itself_forgotten_is_left_unanswered(home: Path) -> None:
     model = ScriptedModel(says("ok"), says("It is far."))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("I moved to Zanzibar in May.")
-        task = await begun(corridor, model, "How far is Zanzibar?")
+    async with open_gateway(home, model) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        task = await begun(harness, model, "How far is Zanzibar?")
         gate, model.gate = model.gate, None
-        waiting = asyncio.create_task(corridor.say("And does it rain in Zanzibar?", **ELSEWHERE))
-        while len(await corridor.services.inbox.waiting()) < 2:
+        waiting = asyncio.create_task(harness.say("And does it rain in Zanzibar?", **ELSEWHERE))
+        while len(await harness.services.inbox.waiting()) < 2:
             await asyncio.wait({task}, timeout=0.01)
-        shown = await corridor.say("/forget Zanzibar")
+        shown = await harness.say("/forget Zanzibar")
         assert "3 messages" in shown.text
         assert "does it rain" in shown.text, "what waits is shown as well"
-        assert "3 messages" in (await corridor.say("yes")).text
-        assert left(corridor, "Zanzibar") == []
+        assert "3 messages" in (await harness.say("yes")).text
+        assert left(harness, "Zanzibar") == []
         assert gate is not None
         gate.set()
         for one in (task, waiting):
             assert "leave it unanswered" in (await one).text
-        assert left(corridor, "Zanzibar") == []
-        assert await corridor.services.inbox.waiting() == []
+        assert left(harness, "Zanzibar") == []
+        assert await harness.services.inbox.waiting() == []
         assert len(model.requests) == 2, "nobody was asked again"
 
 
 async def test_what_was_made_between_the_question_and_the_yes_goes_along(home: Path) -> None:
     model = ScriptedModel(says("ok"), says("Zanzibar it is."))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("I moved to Zanzibar in May.")
-        await corridor.say("/forget Zanzibar")
-        await corridor.say("/recall Zanzibar", **ELSEWHERE)
-        await corridor.say("/title Off to Zanzibar", **ELSEWHERE)
-        await corridor.say("yes")
-        assert left(corridor, "Zanzibar") == []
+    async with open_gateway(home, model) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        await harness.say("/forget Zanzibar")
+        await harness.say("/recall Zanzibar", **ELSEWHERE)
+        await harness.say("/title Off to Zanzibar", **ELSEWHERE)
+        await harness.say("yes")
+        assert left(harness, "Zanzibar") == []
 
 
 async def test_after_a_restart_what_was_said_still_tells_what_repeats_it(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("I moved to Zanzibar with my cat in May.")
-        await corridor.say("/forget Zanzibar")
-    async with open_corridor(home) as corridor:
-        await corridor.say("/recall cat", message_id="901", **ELSEWHERE)
-        assert left(corridor, "Zanzibar")
-        await corridor.say("yes", message_id="902")
-        assert left(corridor, "Zanzibar") == []
+    async with open_gateway(home) as harness:
+        await harness.say("I moved to Zanzibar with my cat in May.")
+        await harness.say("/forget Zanzibar")
+    async with open_gateway(home) as harness:
+        await harness.say("/recall cat", message_id="901", **ELSEWHERE)
+        assert left(harness, "Zanzibar")
+        await harness.say("yes", message_id="902")
+        assert left(harness, "Zanzibar") == []
 
 
 async def test_another_person_is_not_disturbed(home: Path) -> None:
     model = ScriptedModel(says("ok"), says("A fine place."))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("I moved to Zanzibar in May.")
+    async with open_gateway(home, model) as harness:
+        await harness.say("I moved to Zanzibar in May.")
         model.began.clear()
         gate = model.gate = asyncio.Event()
-        task = asyncio.create_task(corridor.say("How is Lisbon?", "7"))
+        task = asyncio.create_task(harness.say("How is Lisbon?", "7"))
         await model.began.wait()
         model.gate = None
-        await forgotten(corridor, "Zanzibar")
+        await forgotten(harness, "Zanzibar")
         gate.set()
         assert (await task).text == "A fine place."
         assert len(model.requests) == 2
@@ -140,61 +140,59 @@ async def test_another_person_is_not_disturbed(home: Path) -> None:
 
 async def test_an_erasure_by_another_process_counts_as_well(home: Path) -> None:
     model = ScriptedModel(says("ok"), says("You live in Zanzibar."), says("I do not know."))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("I moved to Zanzibar in May.")
-        task = await begun(corridor, model, "Where do I live?")
+    async with open_gateway(home, model) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        task = await begun(harness, model, "Where do I live?")
         gate, model.gate = model.gate, None
-        async with open_corridor(home) as other:
+        async with open_gateway(home) as other:
             await other.say("/forget Zanzibar", message_id="901")
             assert "Forgotten" in (await other.say("yes", message_id="902")).text
         assert gate is not None
         gate.set()
         assert (await task).text == "I do not know."
-        assert left(corridor, "Zanzibar") == []
+        assert left(harness, "Zanzibar") == []
 
 
 async def test_an_incognito_conversation_forgets_it_too(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("/memory add Lives in Zanzibar")
-        await corridor.say("/incognito", **ELSEWHERE)
-        await corridor.say("hello there", **ELSEWHERE)
+    async with open_gateway(home, model) as harness:
+        await harness.say("/memory add Lives in Zanzibar")
+        await harness.say("/incognito", **ELSEWHERE)
+        await harness.say("hello there", **ELSEWHERE)
         assert "Zanzibar" in str(model.requests[-1].system)
-        await forgotten(corridor, "Zanzibar")
-        await corridor.say("where do I live?", **ELSEWHERE)
+        await forgotten(harness, "Zanzibar")
+        await harness.say("where do I live?", **ELSEWHERE)
         assert "Zanzibar" not in str(model.requests[-1])
         assert "hello there" in str(model.requests[-1])
 
 
 async def test_what_a_dead_process_has_begun_is_taken_up(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("I moved to Zanzibar in May.")
-        await corridor.say("/forget Zanzibar")
-        await corridor.services.database.write(
-            lambda connection: connection.execute("UPDATE erasures SET begun_at = 1")
-        )
-        assert await corridor.services.forgetting.tend()
-        while await corridor.services.forgetting.tend():
+    async with open_gateway(home) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        await harness.say("/forget Zanzibar")
+        await harness.services.database.write(lambda connection: connection.execute("UPDATE erasures SET begun_at = 1"))
+        assert await harness.services.forgetting.tend()
+        while await harness.services.forgetting.tend():
             pass
-        assert left(corridor, "Zanzibar") == []
-        assert (await corridor.say("hello")).text == "ok"
+        assert left(harness, "Zanzibar") == []
+        assert (await harness.say("hello")).text == "ok"
 
 
 async def test_a_part_of_a_batch_that_is_left_is_answered(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("I moved to Zanzibar in May.")
-        number = await corridor.router.admit(corridor.inbound("Is Zanzibar hot?", **ELSEWHERE), KeptReply())
+    async with open_gateway(home, model) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        number = await harness.router.admit(harness.inbound("Is Zanzibar hot?", **ELSEWHERE), KeptReply())
         reply = KeptReply()
-        second = await corridor.router.admit(corridor.inbound("And do you like tea?", **ELSEWHERE), reply)
+        second = await harness.router.admit(harness.inbound("And do you like tea?", **ELSEWHERE), reply)
         assert number is not None
         assert second is not None
-        await forgotten(corridor, "Zanzibar")
-        await corridor.router.serve(number)
+        await forgotten(harness, "Zanzibar")
+        await harness.router.serve(number)
         assert reply.text == "ok"
         assert "Zanzibar" not in str(replace(model.requests[-1], tools=()))
         assert "like tea" in model.sent()
-        assert left(corridor, "Zanzibar") == []
+        assert left(harness, "Zanzibar") == []
 
 
 async def test_a_reminder_that_is_due_meanwhile_is_not_given(home: Path) -> None:
@@ -213,11 +211,11 @@ async def test_a_reminder_that_is_due_meanwhile_is_not_given(home: Path) -> None
                 await self.forget()
             return job
 
-    async with open_corridor(home) as corridor:
-        services = corridor.services
-        await corridor.say("/remind in 1 minute buy a map of Zanzibar")
+    async with open_gateway(home) as harness:
+        services = harness.services
+        await harness.say("/remind in 1 minute buy a map of Zanzibar")
         await services.database.write(lambda connection: connection.execute("UPDATE jobs SET next_at = 5, at = 5"))
-        jobs = Slow(services.database, lambda: forgotten(corridor, "Zanzibar"))
+        jobs = Slow(services.database, lambda: forgotten(harness, "Zanzibar"))
         cron = Scheduler(
             jobs=jobs,
             outbox=services.outbox,
@@ -228,23 +226,23 @@ async def test_a_reminder_that_is_due_meanwhile_is_not_given(home: Path) -> None
             over=EpochGuard(services.database, lambda: None).over,
         )
         await cron.open()
-        listening = asyncio.create_task(cron.listen(corridor.router, ()))
+        listening = asyncio.create_task(cron.listen(harness.router, ()))
         while jobs.reads < 1 or cron._looking.locked():
             await asyncio.wait({listening}, timeout=0.01)
         listening.cancel()
         await cron.close()
-        assert left(corridor, "Zanzibar") == []
+        assert left(harness, "Zanzibar") == []
 
 
 async def test_a_title_and_facts_that_are_being_made_are_not_kept(home: Path) -> None:
     fact = {"facts": [{"content": "User moved to Zanzibar", "kind": "identity", "source": 1}]}
     helper = ScriptedModel(says("A trip to Zanzibar"), says(json.dumps(fact)), says(json.dumps(fact)))
     gate = helper.gate = asyncio.Event()
-    async with open_corridor(home, ScriptedModel(says("How nice.")), titles=helper) as corridor:
-        task = asyncio.create_task(corridor.say("I moved to Zanzibar in May."))
+    async with open_gateway(home, ScriptedModel(says("How nice.")), titles=helper) as harness:
+        task = asyncio.create_task(harness.say("I moved to Zanzibar in May."))
         await helper.began.wait()
-        assert "Forgotten" in (await forgotten(corridor, "Zanzibar")).text
+        assert "Forgotten" in (await forgotten(harness, "Zanzibar")).text
         gate.set()
         await task
-        assert left(corridor, "Zanzibar") == []
-        assert (await corridor.say("/memory facts")).text.count("f1") == 0
+        assert left(harness, "Zanzibar") == []
+        assert (await harness.say("/memory facts")).text.count("f1") == 0

@@ -11,7 +11,7 @@ from core.errors import ConfigError, DeliveryError, StoreError
 from core.ports import Adapter, Reply, Sink
 from core.types import CommandSpec, Inbound
 from gateway.supervisor import MISTAKES, Supervisor, contained
-from tests.fixtures.corridor import KeptPlatform
+from tests.fixtures.gateway_harness import KeptPlatform
 
 
 class Deaf:

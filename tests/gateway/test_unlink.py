@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.types import Button
-from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.gateway.commands.test_links import link, on_discord
 
@@ -21,16 +21,16 @@ LET_IN = frozenset({"telegram:7", "discord:77"})
 
 
 @asynccontextmanager
-async def joined(home: Path, model: ScriptedModel) -> AsyncIterator[Corridor]:
+async def joined(home: Path, model: ScriptedModel) -> AsyncIterator[GatewayHarness]:
     """telegram:7 has said where the key is, and is one with discord:77, who is let in for himself too."""
-    async with open_corridor(home, model) as corridor:
-        corridor.router._access._people = LET_IN
-        await corridor.say("the boathouse key is under the fern", "7")
-        await corridor.say("/memory add the fern is in the hall", "7")
-        await corridor.say("/remember The fern belongs to Ana", "7")
-        await corridor.say("/remind tomorrow at 9 water the fern", "7")
-        await link(corridor)
-        yield corridor
+    async with open_gateway(home, model) as harness:
+        harness.router._access._people = LET_IN
+        await harness.say("the boathouse key is under the fern", "7")
+        await harness.say("/memory add the fern is in the hall", "7")
+        await harness.say("/remember The fern belongs to Ana", "7")
+        await harness.say("/remind tomorrow at 9 water the fern", "7")
+        await link(harness)
+        yield harness
 
 
 def button(reply: KeptReply, begin: str) -> Button:
@@ -40,66 +40,66 @@ def button(reply: KeptReply, begin: str) -> Button:
 
 async def test_a_conversation_that_has_seen_the_others_words_goes_on_without_them(home: Path) -> None:
     model = ScriptedModel()
-    async with joined(home, model) as corridor:
-        await corridor.say("/new", **on_discord())
-        await corridor.say("where is the boathouse key?", **on_discord())
+    async with joined(home, model) as harness:
+        await harness.say("/new", **on_discord())
+        await harness.say("where is the boathouse key?", **on_discord())
         assert "fern" in str(model.requests[-1])
         # What the next turn may need of it has been looked up beforehand by now.
-        assert "Separated" in (await corridor.say("/unlink", "7")).text
+        assert "Separated" in (await harness.say("/unlink", "7")).text
         before = len(model.requests)
         for text in ("and the boathouse key?", "what else do you know of the key?", "/new", "the boathouse key?"):
-            await corridor.say(text, **on_discord())
+            await harness.say(text, **on_discord())
         assert "fern" not in str(model.requests[before:])
 
 
 async def test_buttons_made_before_show_nothing_of_the_other(home: Path) -> None:
-    async with joined(home, ScriptedModel()) as corridor:
-        found = await corridor.say("/recall boathouse", **on_discord())
-        listed = await corridor.say("/sessions", **on_discord())
-        known = await corridor.say("/memory", **on_discord())
+    async with joined(home, ScriptedModel()) as harness:
+        found = await harness.say("/recall boathouse", **on_discord())
+        listed = await harness.say("/sessions", **on_discord())
+        known = await harness.say("/memory", **on_discord())
         assert "fern" in found.text
         pressed = [button(found, "Around"), button(listed, "Go on"), button(known, "f1")]
-        await corridor.say("/unlink", **on_discord())
+        await harness.say("/unlink", **on_discord())
         for one in pressed:
-            assert "fern" not in (await corridor.say(one.id, kind="action", **on_discord())).text
-        assert "fern" not in str([reply.text for reply in [await corridor.say("/cron", **on_discord())]])
+            assert "fern" not in (await harness.say(one.id, kind="action", **on_discord())).text
+        assert "fern" not in str([reply.text for reply in [await harness.say("/cron", **on_discord())]])
 
 
 async def test_a_yes_to_forget_what_is_the_others_by_then_erases_nothing(home: Path) -> None:
-    async with joined(home, ScriptedModel()) as corridor:
-        assert "fern" in (await corridor.say("/forget fern", **on_discord())).text
-        await corridor.say("/unlink", "7")
-        answer = (await corridor.say("yes", **on_discord())).text
+    async with joined(home, ScriptedModel()) as harness:
+        assert "fern" in (await harness.say("/forget fern", **on_discord())).text
+        await harness.say("/unlink", "7")
+        answer = (await harness.say("yes", **on_discord())).text
         assert "Forgotten" not in answer
-        assert "under the fern" in (await corridor.say("/recall boathouse", "7")).text
-        assert "fern" in (await corridor.say("/memory list", "7")).text
+        assert "under the fern" in (await harness.say("/recall boathouse", "7")).text
+        assert "fern" in (await harness.say("/memory list", "7")).text
 
 
 async def test_neither_may_touch_the_others_reminders_and_notes_any_more(home: Path) -> None:
     model = ScriptedModel()
-    async with joined(home, model) as corridor:
-        assert "fern" in (await corridor.say("/cron", **on_discord())).text
-        await corridor.say("/unlink", "7")
+    async with joined(home, model) as harness:
+        assert "fern" in (await harness.say("/cron", **on_discord())).text
+        await harness.say("/unlink", "7")
         for text in ("/cron remove 1", "/memory remove hall", "/memory undo", "/memory forget f1", "/sessions 1"):
-            assert "fern" not in (await corridor.say(text, **on_discord())).text
+            assert "fern" not in (await harness.say(text, **on_discord())).text
         model.script[:] = [calls(("reminder", {"action": "remove", "job_id": 1})), says("done")]
-        await corridor.say("remove it", **on_discord())
+        await harness.say("remove it", **on_discord())
         for text in ("/cron", "/memory list", "/memory facts", "/recall boathouse"):
-            assert "fern" in (await corridor.say(text, "7")).text
+            assert "fern" in (await harness.say(text, "7")).text
 
 
 async def test_the_turn_that_runs_meanwhile_sees_nothing_new_of_the_other(home: Path) -> None:
     model = ScriptedModel()
-    async with joined(home, model) as corridor:
-        await corridor.say("/new", **on_discord())
+    async with joined(home, model) as harness:
+        await harness.say("/new", **on_discord())
         model.gate = asyncio.Event()
         model.began.clear()
         model.script[:] = [calls(("session_search", {"query": "boathouse"})), says("done")]
         async with asyncio.TaskGroup() as tasks:
-            turn = tasks.create_task(corridor.say("look for the shed", **on_discord()))
+            turn = tasks.create_task(harness.say("look for the shed", **on_discord()))
             await model.began.wait()
             gate, model.gate = model.gate, None
-            assert "Separated" in (await corridor.say("/unlink", "7")).text
+            assert "Separated" in (await harness.say("/unlink", "7")).text
             assert gate is not None
             gate.set()
             await turn
@@ -109,15 +109,15 @@ async def test_the_turn_that_runs_meanwhile_sees_nothing_new_of_the_other(home: 
 
 async def test_the_answer_that_is_written_meanwhile_is_not_given(home: Path) -> None:
     model = ScriptedModel()
-    async with joined(home, model) as corridor:
+    async with joined(home, model) as harness:
         model.gate = asyncio.Event()
         model.began.clear()
         model.script[:] = [says("The key is under the fern."), says("I do not know.")]
         async with asyncio.TaskGroup() as tasks:
-            turn = tasks.create_task(corridor.say("where is the key?", **on_discord()))
+            turn = tasks.create_task(harness.say("where is the key?", **on_discord()))
             await model.began.wait()
             gate, model.gate = model.gate, None
-            assert "Separated" in (await corridor.say("/unlink", "7")).text
+            assert "Separated" in (await harness.say("/unlink", "7")).text
             assert gate is not None
             gate.set()
             await turn
@@ -126,9 +126,9 @@ async def test_the_answer_that_is_written_meanwhile_is_not_given(home: Path) -> 
 
 
 async def test_an_export_tells_nothing_of_the_other_after_a_parting(home: Path) -> None:
-    async with joined(home, ScriptedModel()) as corridor:
-        await corridor.say("/unlink", "7")
-        answer = (await corridor.say("/export", **on_discord())).answer
+    async with joined(home, ScriptedModel()) as harness:
+        await harness.say("/unlink", "7")
+        answer = (await harness.say("/export", **on_discord())).answer
         assert answer is not None
         lines = [json.loads(line) for file in answer.files for line in file.content.decode().splitlines()]
         assert lines

@@ -15,7 +15,7 @@ from core.agent.tool_runner import ToolRunner
 from core.errors import ToolError
 from core.memory.provider import MemoryProvider
 from core.types import Json, Message, Session, Tool, ToolContext
-from tests.fixtures.remembrance import ANA, remembrance
+from tests.fixtures.provider_harness import ANA, harness
 
 
 class Oddity(MemoryProvider):
@@ -62,7 +62,7 @@ class Oddity(MemoryProvider):
 
 @pytest.mark.parametrize("gift", [None, 7, "tea at five", {"tea": 5}, [None], object()])
 async def test_whatever_it_gives_the_turn_goes_on(home: Path, gift: Any) -> None:
-    async with remembrance(home, [Oddity(gift)]) as one:
+    async with harness(home, [Oddity(gift)]) as one:
         context, rows = await one.context(ANA), list[Message]()
         lines = await one.recalled("what of the tea?")
         assert lines == []
@@ -75,7 +75,7 @@ async def test_whatever_it_gives_the_turn_goes_on(home: Path, gift: Any) -> None
 async def test_it_cannot_end_the_process(home: Path) -> None:
     oddity = Oddity([])
     oddity.is_leaving = True
-    async with remembrance(home, [oddity]) as one:
+    async with harness(home, [oddity]) as one:
         (tool,) = await one.memory.tools()
         assert await one.recalled("what of the tea?") == []
         with pytest.raises(ToolError, match="raised SystemExit"):
@@ -91,7 +91,7 @@ async def test_what_is_no_tool_is_left_out_and_said(home: Path, is_leaving: bool
                 sys.exit(3)
             return ["odd"]
 
-    async with remembrance(home, [Odder(None)]) as one:
+    async with harness(home, [Odder(None)]) as one:
         assert await one.memory.tools() == []
         assert why in str(one.memory.warnings)
 
@@ -106,7 +106,7 @@ async def test_whatever_it_raises_reaches_no_turn(home: Path, error: type[BaseEx
         def _given(self) -> Any:
             raise error("out", [ValueError()]) if error is ExceptionGroup else error()
 
-    async with remembrance(home, [Thrower(None)]) as one:
+    async with harness(home, [Thrower(None)]) as one:
         context = await one.context(ANA)
         assert await one.recalled("what of the tea?") == []
         assert await one.memory.system_prompt_block(context) == ""
@@ -137,7 +137,7 @@ class Blocker(Oddity):
 @pytest.mark.slow
 async def test_one_that_blocks_holds_up_nobody_and_its_breaker_opens(home: Path) -> None:
     blocker = Blocker()
-    async with remembrance(home, [blocker], timeout_s=0.05) as one:
+    async with harness(home, [blocker], timeout_s=0.05) as one:
         context = await one.context(ANA)
         async with asyncio.timeout(10):
             assert await one.memory.tools() == []
@@ -156,7 +156,7 @@ async def test_a_tool_that_no_model_could_be_told_of_is_left_out(home: Path) -> 
             (good,) = await super().tools()
             return [replace(good, name="bad name"), replace(good, schema={"type": "object", "x": {1}}), good]
 
-    async with remembrance(home, [Smith("well")]) as one:
+    async with harness(home, [Smith("well")]) as one:
         (tool,) = await one.memory.tools()
         assert tool.name == "odd"
         assert tool.is_outside
@@ -166,7 +166,7 @@ async def test_a_tool_that_no_model_could_be_told_of_is_left_out(home: Path) -> 
 
 async def test_its_tools_are_none_of_a_session_that_is_scheduled(home: Path) -> None:
     oddity = Oddity("well")
-    async with remembrance(home, [oddity]) as one:
+    async with harness(home, [oddity]) as one:
         (tool,) = await one.memory.tools()
         toolbox = ToolRunner([tool], 5)
         mine, scheduled = await one.context(ANA), await one.context(ANA, session=await one.session(ANA, "cron"))

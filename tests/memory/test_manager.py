@@ -17,7 +17,7 @@ from core.memory.provider import MemoryProvider
 from core.store.notes import NoteChange
 from core.types import Json, Message, Session, Tool, ToolContext
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
-from tests.fixtures.remembrance import ANA, BEN, Remembrance, provider, remembrance
+from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness, provider
 
 pytestmark = pytest.mark.slow
 
@@ -28,9 +28,9 @@ async def service() -> AsyncIterator[MemoryService]:
         yield opened
 
 
-def life(home: Path, service: MemoryService, timeout_s: float = 2.0) -> AbstractAsyncContextManager[Remembrance]:
+def life(home: Path, service: MemoryService, timeout_s: float = 2.0) -> AbstractAsyncContextManager[ProviderHarness]:
     jotter = provider(home, "jotter", {"url": service.url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY})
-    return remembrance(home, [jotter], timeout_s=timeout_s)
+    return harness(home, [jotter], timeout_s=timeout_s)
 
 
 async def test_what_is_said_is_recalled_and_for_nobody_else(home: Path, service: MemoryService) -> None:
@@ -257,7 +257,7 @@ class Other(Listener):
 
 async def test_notes_sessions_and_switches_are_told_once_from_the_outbox(home: Path) -> None:
     listener = Listener()
-    async with remembrance(home, [listener]) as one, one.working():
+    async with harness(home, [listener]) as one, one.working():
         for action, before, after in (("add", None, "tea"), ("replace", "tea", "rum"), ("remove", "rum", None)):
             change = NoteChange(scope=ANA, target="user", action=action, before=before, after=after, at=one.clock.now())
             await one.notes.log(change)
@@ -280,7 +280,7 @@ async def test_notes_sessions_and_switches_are_told_once_from_the_outbox(home: P
 
 async def test_a_session_begins_for_a_service_when_the_one_before_is_over(home: Path) -> None:
     listener = Listener()
-    async with remembrance(home, [listener]) as one:
+    async with harness(home, [listener]) as one:
         for number in range(4):
             session = await one.session()
             await one.memory.on_session_switch(session.id, None, "new")
@@ -295,7 +295,7 @@ async def test_a_session_begins_for_a_service_when_the_one_before_is_over(home: 
 async def test_the_next_prefetch_is_made_beside_and_joined(home: Path) -> None:
     listener = Listener()
     listener.words = ["l1 Ana likes tea", "l1 Ana likes tea"]
-    async with remembrance(home, [listener]) as one:
+    async with harness(home, [listener]) as one:
         await one.memory.queue_prefetch("tea at five", await one.context(ANA))
         assert await one.recalled("what then?") == ["listener:l1 Ana likes tea", "listener:q1 after tea at five"]
 
@@ -303,7 +303,7 @@ async def test_the_next_prefetch_is_made_beside_and_joined(home: Path) -> None:
 async def test_what_a_service_says_is_no_order(home: Path) -> None:
     listener = Listener()
     listener.words = ["l1 Bearer 0123456789abcdef01234567 opens the lake house", "l2 Ana likes tea"]
-    async with remembrance(home, [listener]) as one:
+    async with harness(home, [listener]) as one:
         assert await one.recalled("tea again") == ["listener:l2 Ana likes tea"]
         assert await one.memory.system_prompt_block(await one.context(ANA)) == ""
         listener.words = ["Ana likes tea."]
@@ -313,13 +313,13 @@ async def test_what_a_service_says_is_no_order(home: Path) -> None:
 async def test_the_best_of_each_comes_before_the_second_best_of_any(home: Path) -> None:
     one, other = Listener(), Other()
     one.words, other.words = ["a1 tea", "a2 rum"], ["b1 soup", "b2 bread"]
-    async with remembrance(home, [one, other]) as life_of_both:
+    async with harness(home, [one, other]) as life_of_both:
         lines = await life_of_both.recalled("what then?")
         assert [line.split(":")[1][:2] for line in lines] == ["a1", "b1", "a2", "b2"]
 
 
 async def test_what_was_looked_up_beforehand_is_dropped_when_something_is_erased(home: Path) -> None:
-    async with remembrance(home, [Listener()]) as one:
+    async with harness(home, [Listener()]) as one:
         await one.memory.queue_prefetch("tea at five", await one.context(ANA))
         await asyncio.gather(*one.searches())
         one.memory.invalidate()
@@ -328,7 +328,7 @@ async def test_what_was_looked_up_beforehand_is_dropped_when_something_is_erased
 
 async def test_a_tool_of_a_service_is_not_called_incognito(home: Path) -> None:
     listener = Listener()
-    async with remembrance(home, [listener]) as one:
+    async with harness(home, [listener]) as one:
         (tool,) = await one.memory.tools()
         context = await one.context(ANA)
         assert await tool.run({"word": "tea"}, context) == "tea, tea"
@@ -343,7 +343,7 @@ async def test_the_mode_decides_whether_it_is_asked(home: Path) -> None:
     listener = Listener()
     listener.words = ["l1 Ana likes tea"]
     listener.mode = "tools"
-    async with remembrance(home, [listener]) as one:
+    async with harness(home, [listener]) as one:
         assert [tool.name for tool in await one.memory.tools()] == ["echo"]
         assert await one.recalled("tea again") == []
         assert await one.memory.system_prompt_block(await one.context(ANA)) == ""

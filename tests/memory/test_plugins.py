@@ -11,8 +11,8 @@ from core.errors import ConfigError
 from core.memory.plugins import Plugins
 from core.types import Address
 from gateway.services import chosen
-from tests.fixtures.corridor import open_corridor
-from tests.fixtures.remembrance import ANA, PLUGINS, plugged, remembrance
+from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.provider_harness import ANA, PLUGINS, harness, plugged
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 GOOD = (PLUGINS / "diary.py").read_text(encoding="utf-8")
@@ -108,9 +108,9 @@ def test_a_secret_comes_from_the_environment_and_stays_out_of_sight(home: Path) 
 async def test_the_house_goes_on_without_a_broken_one_and_says_so(home: Path) -> None:
     (home / "plugins").mkdir()
     (home / "plugins" / "broken.py").write_text("1 / 0")
-    async with open_corridor(home, ScriptedModel(says("hello")), "[memory.providers.broken]\n") as corridor:
-        assert (await corridor.say("good morning Mneme")).text == "hello"
-        status = (await corridor.say("/status")).text
+    async with open_gateway(home, ScriptedModel(says("hello")), "[memory.providers.broken]\n") as harness:
+        assert (await harness.say("good morning Mneme")).text == "hello"
+        status = (await harness.say("/status")).text
     assert "broken.py cannot be used: ZeroDivisionError" in status.replace("\\", "")
     assert "**memory**: notes works, history works, facts works" in status
 
@@ -119,11 +119,11 @@ async def test_the_owner_is_told_once_that_a_memory_is_out_of_order(home: Path) 
     plugged(home, "diary")
     file = home / "plugins" / "diary.py"
     file.write_text(file.read_text().replace("        words = {", "        1 / 0\n        words = {"))
-    async with open_corridor(home, ScriptedModel(), "[memory.providers.diary]\n") as corridor:
+    async with open_gateway(home, ScriptedModel(), "[memory.providers.diary]\n") as harness:
         for number in range(5):
-            await corridor.say(f"what of harbour {number}?")
-        await corridor.memory.shutdown()
-        services = corridor.services
+            await harness.say(f"what of harbour {number}?")
+        await harness.memory.shutdown()
+        services = harness.services
         notices = await services.database.read(
             lambda connection: [
                 row[0] for row in connection.execute("SELECT payload FROM outbox WHERE kind = 'notice'")
@@ -131,7 +131,7 @@ async def test_the_owner_is_told_once_that_a_memory_is_out_of_order(home: Path) 
         )
         assert len(notices) == 1
         assert "My memory “diary” is out of order (ZeroDivisionError division by zero)" in notices[0]
-        assert corridor.memory.states["diary"].startswith("out of order")
+        assert harness.memory.states["diary"].startswith("out of order")
 
 
 async def test_its_tools_are_the_models_and_none_takes_a_name_of_ours(home: Path) -> None:
@@ -141,13 +141,13 @@ async def test_its_tools_are_the_models_and_none_takes_a_name_of_ours(home: Path
     hook = "\n    async def tools(self):\n        return [tool('read_day'), tool('session_search'), tool('memory')]\n"
     file.write_text(text + hook + TOOLS)
     model = ScriptedModel(calls(("read_day", {"day": "Monday"})), says("done"))
-    async with open_corridor(home, model, "[memory.providers.diary]\n") as corridor:
-        await corridor.say("read my Monday")
+    async with open_gateway(home, model, "[memory.providers.diary]\n") as harness:
+        await harness.say("read my Monday")
         names = [tool["name"] for tool in model.requests[0].tools]
         assert len(names) == len(set(names))
         assert "read_day" in names
         assert "the diary says: Monday" in str(model.requests[1].messages)
-        assert list(corridor.memory.warnings) == [
+        assert list(harness.memory.warnings) == [
             f"The tool {name} of the memory diary is left out: the name is taken."
             for name in ("session_search", "memory")
         ]
@@ -168,7 +168,7 @@ async def test_its_hooks_need_not_be_async(home: Path) -> None:
     hook = "\n    def tools(self):\n        return [tool('read_day')]\n"
     text = GOOD.replace("Session, ToolContext", "Session, Tool, ToolContext") + hook + TOOLS
     (home / "plugins" / "diary.py").write_text(text.replace("async def", "def"))
-    async with remembrance(home, [Plugins(home).made("diary", {}, {})]) as one, one.working():
+    async with harness(home, [Plugins(home).made("diary", {}, {})]) as one, one.working():
         await one.turn("My dog is called Rex.")
         await one.carried(1)
         assert await one.recalled("what of the dog called Rex?") == ["diary:d1 'My dog is called Rex.'"]
@@ -185,9 +185,9 @@ def test_two_providers_in_a_file_are_one_too_many(home: Path) -> None:
 
 async def test_the_status_says_what_a_service_has_still_to_take(home: Path) -> None:
     plugged(home, "diary")
-    async with open_corridor(home, ScriptedModel(says("k"), says("k")), "[memory.providers.diary]\n") as corridor:
-        await corridor.say("the boat is called Molly")
-        status = (await corridor.say("/status")).text
+    async with open_gateway(home, ScriptedModel(says("k"), says("k")), "[memory.providers.diary]\n") as harness:
+        await harness.say("the boat is called Molly")
+        status = (await harness.say("/status")).text
         assert "diary: 1 message to it waits to be delivered" in status.replace("\\", "")
 
 
@@ -197,10 +197,10 @@ async def test_what_is_asked_on_a_schedule_has_none_of_its_tools(home: Path) -> 
     hook = "\n    async def tools(self):\n        return [tool('read_day')]\n"
     file.write_text(file.read_text().replace("Session, ToolContext", "Session, Tool, ToolContext") + hook + TOOLS)
     model = ScriptedModel(says("k"), calls(("read_day", {"day": "Monday"})), says("done"))
-    async with open_corridor(home, model, "[memory.providers.diary]\n") as corridor:
-        await corridor.say("read my Monday")
+    async with open_gateway(home, model, "[memory.providers.diary]\n") as harness:
+        await harness.say("read my Monday")
         due = Address(platform="cron", chat_id="1")
-        await corridor.say("what is on?", address=due, message_id="1@2")
+        await harness.say("what is on?", address=due, message_id="1@2")
         ours, *scheduled = [[tool["name"] for tool in request.tools] for request in model.requests]
         assert "read_day" in ours
         assert [name for name in ours if name != "read_day"] == scheduled[0] == scheduled[1]

@@ -15,12 +15,12 @@ from core.search.recall import Recall
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
 from core.types import Scope
-from tests.fixtures.keepsake import evidence_of, facts_memory
-from tests.fixtures.lifetime import RunningClock
+from tests.fixtures.facts_memory import evidence_of, facts_memory
 from tests.fixtures.memory_service import KEY, memory_service
 from tests.fixtures.note_edits import add_note
 from tests.fixtures.provider_contract import SAID, ProviderContract, ServiceContract, Subject
-from tests.fixtures.remembrance import Remembrance, provider
+from tests.fixtures.provider_harness import ProviderHarness, provider
+from tests.fixtures.scheduler_harness import RunningClock
 
 pytestmark = pytest.mark.slow
 
@@ -50,10 +50,10 @@ class _Notes(Subject):
         self.notebook = Notebook(home, Notes(database), clock, {"memory": 2200, "user": 1375})
         return NotesProvider(self.notebook, evidence_of(database))
 
-    async def keep(self, one: Remembrance, scope: Scope) -> None:
+    async def keep(self, one: ProviderHarness, scope: Scope) -> None:
         await add_note(self.notebook, scope, frozenset({scope}), "user", SAID)
 
-    async def found(self, one: Remembrance, *scopes: Scope) -> Sequence[str]:
+    async def found(self, one: ProviderHarness, *scopes: Scope) -> Sequence[str]:
         block = await one.memory.system_prompt_block(await one.context(*scopes))
         return [line.replace("- ", "n1 ", 1) for line in block.split("\n") if line.startswith("- ")]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from core.types import Scope
-from tests.fixtures.annals import Annals
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
-from tests.fixtures.remembrance import ANA, Remembrance, provider, remembrance
+from tests.fixtures.provider_harness import ANA, ProviderHarness, harness, provider
+from tests.fixtures.stored_history import StoredHistory
 
 pytestmark = pytest.mark.slow
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,9 +24,9 @@ async def service() -> AsyncIterator[MemoryService]:
         yield opened
 
 
-def life(home: Path, service: MemoryService) -> AbstractAsyncContextManager[Remembrance]:
+def life(home: Path, service: MemoryService) -> AbstractAsyncContextManager[ProviderHarness]:
     jotter = provider(home, "jotter", {"url": service.url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY})
-    return remembrance(home, [jotter])
+    return harness(home, [jotter])
 
 
 def asked(service: MemoryService) -> Sequence[str]:
@@ -41,7 +41,7 @@ async def test_what_lost_its_beginning_is_not_told_again(home: Path, service: Me
         await one.carried(1)
         session = await one.session()
         first = (await one.conversations.history(session, frozenset({ANA})))[0]
-        await Annals(one.database).execute(
+        await StoredHistory(one.database).execute(
             "UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=first.id
         )
         await one.turn("something new")
@@ -55,8 +55,8 @@ async def test_the_past_is_told_on_demand_and_once(home: Path, service: MemorySe
         for number in range(many):
             await one.turn(f"long ago {number}", scope=Scope.account("telegram", str(100 + number)))
         await one.turn("the task", platform="cron")
-        await Annals(one.database).execute("DELETE FROM outbox")
-        await Annals(one.database).execute("DELETE FROM told")
+        await StoredHistory(one.database).execute("DELETE FROM outbox")
+        await StoredHistory(one.database).execute("DELETE FROM told")
         one.clock.advance(days=40)
         await one.turn("lately")
     async with life(home, service) as one, one.working():

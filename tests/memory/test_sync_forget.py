@@ -14,11 +14,11 @@ from core.store.sync import SyncTask
 from core.types import Message, Session, ToolContext
 from gateway.delivery import Delivery
 from gateway.outbox_worker import ProviderReply
-from tests.fixtures.annals import Annals
-from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
-from tests.fixtures.remembrance import ANA, BEN, Remembrance, plugged, provider, remembrance
+from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness, plugged, provider
 from tests.fixtures.scripted_model import ScriptedModel
+from tests.fixtures.stored_history import StoredHistory
 
 pytestmark = pytest.mark.slow
 
@@ -29,26 +29,28 @@ async def service() -> AsyncIterator[MemoryService]:
         yield opened
 
 
-def life(home: Path, service: MemoryService) -> AbstractAsyncContextManager[Remembrance]:
+def life(home: Path, service: MemoryService) -> AbstractAsyncContextManager[ProviderHarness]:
     jotter = provider(home, "jotter", {"url": service.url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY})
-    return remembrance(home, [jotter])
+    return harness(home, [jotter])
 
 
-async def ids(one: Remembrance, *texts: str) -> list[int]:
+async def ids(one: ProviderHarness, *texts: str) -> list[int]:
     rows = await one.conversations.history(await one.session(), frozenset({ANA}))
     return [row.id for row in rows if row.text in texts]
 
 
-async def erase(one: Remembrance, *texts: str) -> str | None:
+async def erase(one: ProviderHarness, *texts: str) -> str | None:
     """As /forget does it: the services are asked, then the rows go."""
     gone = await ids(one, *texts)
     said = await one.sync.forget(gone)
     for number in gone:
-        await Annals(one.database).execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=number)
+        await StoredHistory(one.database).execute(
+            "UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=number
+        )
     return said
 
 
-async def amend(one: Remembrance, external_id: str, text: str | None) -> None:
+async def amend(one: ProviderHarness, external_id: str, text: str | None) -> None:
     """As the platform tells it: reworded, or erased (None)."""
     message_id = await one.conversations.amend((await one.session()).address, external_id, text)
     assert message_id is not None
@@ -56,7 +58,7 @@ async def amend(one: Remembrance, external_id: str, text: str | None) -> None:
 
 
 async def test_what_is_to_go_is_in_the_outbox_by_ids_and_read_back(home: Path) -> None:
-    async with remembrance(home, [Scribe()]) as one:
+    async with harness(home, [Scribe()]) as one:
         await one.turn("my secret is blue")
         gone = await ids(one, "my secret is blue")
         task, again = await one.queue.forget_tasks(gone, [])
@@ -67,7 +69,7 @@ async def test_what_is_to_go_is_in_the_outbox_by_ids_and_read_back(home: Path) -
 
 
 async def test_nobody_was_told_so_nobody_is_asked(home: Path) -> None:
-    async with remembrance(home) as one:
+    async with harness(home) as one:
         await one.turn("a secret")
         assert await erase(one, "a secret") is None
         assert await one.outbox.counts() == {"held": 0, "due": 0, "dead": 0}
@@ -92,9 +94,9 @@ async def test_it_is_asked_while_nobody_runs_and_after_failures(home: Path, serv
     async with life(home, service) as one, one.working():
         await one.turn("my secret is blue")
         await one.carried(1)
-    async with remembrance(home) as one:
+    async with harness(home) as one:
         assert await erase(one, "my secret is blue"), "from the command line, say: no service is loaded there"
-        items = await Annals(one.database).execute("SELECT key, payload FROM outbox WHERE payload NOT NULL")
+        items = await StoredHistory(one.database).execute("SELECT key, payload FROM outbox WHERE payload NOT NULL")
         assert len(items) == 2
         assert "secret" not in str(items)
     async with life(home, service) as one, one.working():
@@ -178,7 +180,7 @@ class Scribe(MemoryProvider):
 
 async def test_changes_of_notes_are_forgotten_by_their_names(home: Path) -> None:
     scribe = Scribe()
-    async with remembrance(home, [scribe]) as one, one.working():
+    async with harness(home, [scribe]) as one, one.working():
         for scope in (ANA, BEN):
             change = NoteChange(scope=scope, target="user", action="add", before=None, after="tea", at=one.clock.now())
             await one.notes.log(change)
@@ -200,7 +202,7 @@ class Keeper(Scribe):
 
 
 async def test_one_that_cannot_forget_is_told_to_the_owner_once(home: Path) -> None:
-    async with remembrance(home, [Keeper()]) as one, one.working():
+    async with harness(home, [Keeper()]) as one, one.working():
         await one.turn("my secret is blue")
         await one.turn("my secret is red")
         await one.carried(2)
@@ -220,7 +222,7 @@ async def test_what_was_told_with_it_is_told_anew_only_to_one_that_forgets(
     home: Path, kind: type[Scribe], told: list[str]
 ) -> None:
     scribe = kind()
-    async with remembrance(home, [scribe]) as one, one.working():
+    async with harness(home, [scribe]) as one, one.working():
         await one.turn("my secret is blue", "the dog is Rex")
         await one.carried(1)
         await erase(one, "my secret is blue")
@@ -229,35 +231,35 @@ async def test_what_was_told_with_it_is_told_anew_only_to_one_that_forgets(
     assert scribe.told == ["my secret is blue", *told]
 
 
-async def delivered(corridor: Corridor) -> None:
+async def delivered(harness: GatewayHarness) -> None:
     """All that waits for a memory is brought to it."""
-    services = corridor.services
+    services = harness.services
     post = Delivery(services.inbox, services.outbox, services.clock)
     while items := await services.outbox.due(services.clock.now(), ["memory"]):
         for outbox_item in items:
             assert outbox_item.answer is not None
-            reply = ProviderReply(corridor.memory)
+            reply = ProviderReply(harness.memory)
             post.begin(outbox_item, reply)
             assert await post.deliver(outbox_item, reply, outbox_item.answer)
 
 
 async def test_forget_and_edits_reach_the_files_of_a_plugin(home: Path) -> None:
     plugged(home, "diary")
-    async with open_corridor(home, ScriptedModel(), "[memory.providers.diary]\n") as corridor:
-        await corridor.say("The drawer opens with zanzibar.")
-        rex = await corridor.say("My dog is called Rex.")
-        await delivered(corridor)
+    async with open_gateway(home, ScriptedModel(), "[memory.providers.diary]\n") as harness:
+        await harness.say("The drawer opens with zanzibar.")
+        rex = await harness.say("My dog is called Rex.")
+        await delivered(harness)
         file = home / "providers" / "diary" / "account%3Atelegram%3A42.txt"
         assert "zanzibar" in file.read_text()
-        await corridor.say("/forget zanzibar")
-        receipt = (await corridor.say("yes")).text
+        await harness.say("/forget zanzibar")
+        receipt = (await harness.say("yes")).text
         assert "diary was told of it and is being asked to erase it" in receipt
-        await delivered(corridor)
+        await delivered(harness)
         assert "zanzibar" not in file.read_text()
         assert "Rex" in file.read_text()
         assert rex.receipt is not None
-        edited = corridor.inbound("My dog is called Max.", kind="edit", message_id=rex.receipt.key.rpartition(":")[2])
-        await corridor.router.admit(edited, KeptReply())
-        await delivered(corridor)
+        edited = harness.inbound("My dog is called Max.", kind="edit", message_id=rex.receipt.key.rpartition(":")[2])
+        await harness.router.admit(edited, KeptReply())
+        await delivered(harness)
         assert "Rex" not in file.read_text()
         assert "Max" in file.read_text()

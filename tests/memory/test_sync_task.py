@@ -12,8 +12,8 @@ from core.store.notes import NoteChange, Notes
 from core.store.sqlite.database import Database
 from core.store.sync import SessionRange, SyncQueue, SyncTask
 from core.types import Address
-from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.stored_history import ANA, StoredHistory
 
 AT = SteadyClock().now()
 
@@ -23,9 +23,9 @@ def queue(database: Database) -> SyncQueue:
     return SyncQueue(database, SteadyClock())
 
 
-async def queued(annals: Annals, hook: str) -> Sequence[str]:
+async def queued(stored: StoredHistory, hook: str) -> Sequence[str]:
     """The third and fourth part of the keys of these tasks, in order."""
-    found = await annals.execute("SELECT key FROM outbox WHERE key LIKE :hook ORDER BY id", hook=f"%:{hook}")
+    found = await stored.execute("SELECT key FROM outbox WHERE key LIKE :hook ORDER BY id", hook=f"%:{hook}")
     return [":".join(str(key).split(":")[2:4]) for (key,) in found]
 
 
@@ -62,34 +62,34 @@ async def test_a_turn_is_told_once_it_is_answered(
     database: Database, queue: SyncQueue, said: str, turns: list[int]
 ) -> None:
     """A letter a row: u a person, c a call of a tool, t its result, a an answer."""
-    annals = Annals(database)
+    stored = StoredHistory(database)
     roles = {"u": "user", "c": "assistant", "t": "tool", "a": "assistant"}
-    session, *ids = await annals.session([(roles[sign], sign) for sign in said])
-    await annals.execute("UPDATE messages SET tool_name = 'x' WHERE text IN ('c', 't')")
+    session, *ids = await stored.session([(roles[sign], sign) for sign in said])
+    await stored.execute("UPDATE messages SET tool_name = 'x' WHERE text IN ('c', 't')")
     assert await queue.put_turns("jotter", SessionRange(session_id=session)) == bool(turns)
     firsts = [ids[turn - 1] for turn in turns]
-    assert await queued(annals, "sync_turn") == [f"{session}:{first}" for first in firsts]
+    assert await queued(stored, "sync_turn") == [f"{session}:{first}" for first in firsts]
 
 
 async def test_sessions_of_the_last_day_are_told_and_nothing_imported_unless_asked(
     database: Database, queue: SyncQueue
 ) -> None:
-    annals = Annals(database)
-    old, *_ = await annals.session(["an old hat", "yes"])
-    imported, *_ = await annals.session(["from a file", "yes"])
-    await annals.execute("UPDATE sessions SET end_reason = 'import' WHERE id = :id", id=imported)
-    fresh, first, second = await annals.session(["a new hat", "yes"])
+    stored = StoredHistory(database)
+    old, *_ = await stored.session(["an old hat", "yes"])
+    imported, *_ = await stored.session(["from a file", "yes"])
+    await stored.execute("UPDATE sessions SET end_reason = 'import' WHERE id = :id", id=imported)
+    fresh, first, second = await stored.session(["a new hat", "yes"])
     session = await queue.session(fresh)
     assert session is not None
     assert session.last_at is not None
     lately = SessionRange(since=session.last_at - timedelta(seconds=90))
     assert await queue.put_turns("jotter", lately) == 1
-    assert await queued(annals, "sync_turn") == [f"{fresh}:{first}"]
+    assert await queued(stored, "sync_turn") == [f"{fresh}:{first}"]
     assert await queue.put_turns("jotter", lately) == 0, "it is told"
     assert await queue.put_turns("jotter", SessionRange(has_imported=True)) == 2
-    assert [key.split(":")[0] for key in await queued(annals, "sync_turn")] == [str(fresh), str(old), str(imported)]
+    assert [key.split(":")[0] for key in await queued(stored, "sync_turn")] == [str(fresh), str(old), str(imported)]
     assert [row.id for row in await queue.rows(fresh)] == [first, second]
-    await annals.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=first)
+    await stored.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=first)
     assert [row.id for row in await queue.rows(fresh)] == [second]
     assert await queue.session(10**9) is None
 
@@ -97,30 +97,30 @@ async def test_sessions_of_the_last_day_are_told_and_nothing_imported_unless_ask
 async def test_the_end_of_a_session_is_told_once_and_again_when_it_went_on(
     database: Database, queue: SyncQueue
 ) -> None:
-    annals = Annals(database)
-    session, _, last = await annals.session(["a hat", "yes"])
+    stored = StoredHistory(database)
+    session, _, last = await stored.session(["a hat", "yes"])
     one = SessionRange(session_id=session)
-    await annals.execute("UPDATE sessions SET ended_at = NULL")
+    await stored.execute("UPDATE sessions SET ended_at = NULL")
     await queue.put_ends("jotter", one)
-    assert await queued(annals, "on_session_end") == []
-    await annals.execute("UPDATE sessions SET ended_at = last_at")
+    assert await queued(stored, "on_session_end") == []
+    await stored.execute("UPDATE sessions SET ended_at = last_at")
     for _ in range(2):
         await queue.put_ends("jotter", one)
-    assert await queued(annals, "on_session_end") == [f"{session}:{last}"]
+    assert await queued(stored, "on_session_end") == [f"{session}:{last}"]
 
 
 async def test_a_change_of_notes_comes_with_the_session_it_was_made_in(database: Database, queue: SyncQueue) -> None:
-    annals, notes = Annals(database), Notes(database)
-    session_id, message_id, _ = await annals.session(["note that", "done"])
+    stored, notes = StoredHistory(database), Notes(database)
+    session_id, message_id, _ = await stored.session(["note that", "done"])
     change = NoteChange(scope=ANA, target="user", action="add", before=None, after="tea", at=AT, message_id=message_id)
     await notes.log(change)
     await queue.put_changes("jotter", AT + timedelta(seconds=1))
-    assert await queued(annals, "on_memory_write") == [], "it is older than what is told unasked"
+    assert await queued(stored, "on_memory_write") == [], "it is older than what is told unasked"
     await queue.put_changes("jotter", AT)
     await notes.log(NoteChange(scope=ANA, target="user", action="remove", before="tea", after=None, at=AT))
     for _ in range(2):
         await queue.put_changes("jotter", AT + timedelta(seconds=1))
-    ids = [int(key.split(":")[1]) for key in await queued(annals, "on_memory_write")]
+    ids = [int(key.split(":")[1]) for key in await queued(stored, "on_memory_write")]
     found = [await queue.change(change_id) for change_id in ids]
     assert [None if one is None else (one[0].action, one[1] and one[1].id) for one in found] == [
         ("add", session_id),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.types import Request, Scope
-from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.note_edits import add_note
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -36,17 +36,17 @@ def prefix(request: Request) -> list[str]:
 
 async def test_news_come_once_and_every_request_extends_the_one_before(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("/memory add Ana lives in Lisbon")
-        await corridor.say("hello there, how are you today?")
+    async with open_gateway(home, model) as harness:
+        await harness.say("/memory add Ana lives in Lisbon")
+        await harness.say("hello there, how are you today?")
         assert fences(model) == []
-        await corridor.say("/memory replace Lisbon => Ana lives in Porto")
-        await corridor.say("tell me something about ferries")
+        await harness.say("/memory replace Lisbon => Ana lives in Porto")
+        await harness.say("tell me something about ferries")
         assert len(fences(model)) == 1
         assert "MEMORY.md now says: “Ana lives in Porto”, no longer: “Ana lives in Lisbon”." in fences(model)[0]
-        await corridor.say("/memory remove Porto")
-        await corridor.say("and about trains, if you please")
-        await corridor.say("ok")
+        await harness.say("/memory remove Porto")
+        await harness.say("and about trains, if you please")
+        await harness.say("ok")
         told = "".join(fences(model))
         assert told.count("now says") == 1
         assert told.count("MEMORY.md no longer says: “Ana lives in Porto”.") == 1
@@ -56,24 +56,24 @@ async def test_news_come_once_and_every_request_extends_the_one_before(home: Pat
 
 async def test_a_new_session_has_it_in_its_prompt_and_is_not_told(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("hello there, how are you today?")
-        await corridor.say("/memory add Ana lives in Porto")
-        await corridor.say("/new")
-        await corridor.say("good morning to you, my friend")
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello there, how are you today?")
+        await harness.say("/memory add Ana lives in Porto")
+        await harness.say("/new")
+        await harness.say("good morning to you, my friend")
         assert "- Ana lives in Porto" in model.requests[-1].system[0]["text"]
         assert "now says" not in "".join(fences(model))
 
 
 async def test_what_another_note_only_begins_with_is_news(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("/memory add Ana likes tea and cake")
-        await note_elsewhere(corridor, "Ana likes milk\nand sugar")
-        await corridor.say("hello there, how are you today?")
-        await corridor.say("/memory add Ana likes tea")
-        await corridor.say("/memory add Ana likes milk")
-        await corridor.say("tell me something about ferries")
+    async with open_gateway(home, model) as harness:
+        await harness.say("/memory add Ana likes tea and cake")
+        await note_elsewhere(harness, "Ana likes milk\nand sugar")
+        await harness.say("hello there, how are you today?")
+        await harness.say("/memory add Ana likes tea")
+        await harness.say("/memory add Ana likes milk")
+        await harness.say("tell me something about ferries")
         told = "".join(fences(model))
         assert "now says: “Ana likes tea”." in told
         assert "now says: “Ana likes milk”." in told
@@ -83,11 +83,11 @@ async def test_what_another_note_only_begins_with_is_news(home: Path) -> None:
 async def test_what_the_model_notes_itself_is_no_news_to_it_but_to_the_other_sessions(home: Path) -> None:
     note = ("memory", {"target": "user", "action": "add", "content": "Ana likes tea"})
     model = ScriptedModel(says("hi"), calls(note), says("noted"))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("hello there, how are you today?")
-        await note_elsewhere(corridor, "Ana has a dog")
-        await corridor.say("Ana likes tea, by the way, and a lot")
-        await corridor.say("what about the weather of tomorrow?")
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello there, how are you today?")
+        await note_elsewhere(harness, "Ana has a dog")
+        await harness.say("Ana likes tea, by the way, and a lot")
+        await harness.say("what about the weather of tomorrow?")
         told = "".join(fences(model))
         assert "Ana has a dog" in told
         assert "USER.md now says" not in told
@@ -97,20 +97,20 @@ async def test_after_ten_exchanges_without_a_note_the_model_is_reminded_once(hom
     note = ("memory", {"target": "user", "action": "add", "content": "Ana likes tea"})
     script = [*[says("ok")] * 13, calls(note), *[says("ok")] * 11]
     model = ScriptedModel(*script)
-    async with open_corridor(home, model) as corridor:
+    async with open_gateway(home, model) as harness:
         for number in range(10):
-            await corridor.say(f"tell me about island number {number}")
+            await harness.say(f"tell me about island number {number}")
         assert "was noted" not in "".join(fences(model))
-        await corridor.say("ok")
+        await harness.say("ok")
         assert "Nothing was noted in the last 10 exchanges." in model.sent()
-        await corridor.say("and about the eleventh island")
-        await corridor.say("and the twelfth one too")
+        await harness.say("and about the eleventh island")
+        await harness.say("and the twelfth one too")
         assert "".join(fences(model)).count("was noted") == 1
-        await corridor.say("Ana likes tea, by the way, and a lot")
+        await harness.say("Ana likes tea, by the way, and a lot")
         for number in range(10):
-            await corridor.say(f"tell me about mountain number {number}")
+            await harness.say(f"tell me about mountain number {number}")
         assert "".join(fences(model)).count("was noted") == 1
-        await corridor.say("and one more mountain, if you please")
+        await harness.say("and one more mountain, if you please")
         assert "".join(fences(model)).count("was noted") == 2
         for earlier, later in pairwise(model.requests):
             assert prefix(later)[: len(prefix(earlier))] == prefix(earlier)
@@ -118,12 +118,12 @@ async def test_after_ten_exchanges_without_a_note_the_model_is_reminded_once(hom
 
 async def test_no_nudge_where_it_is_turned_off(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model, options="[memory]\nnudge_after = 0\n") as corridor:
+    async with open_gateway(home, model, options="[memory]\nnudge_after = 0\n") as harness:
         for number in range(12):
-            await corridor.say(f"tell me about island number {number}")
+            await harness.say(f"tell me about island number {number}")
         assert "was noted" not in "".join(fences(model))
 
 
-async def note_elsewhere(corridor: Corridor, text: str) -> None:
+async def note_elsewhere(harness: GatewayHarness, text: str) -> None:
     """As the command line does it, in a process of its own."""
-    await add_note(corridor.services.notebook, OWNER, frozenset((OWNER,)), "memory", text)
+    await add_note(harness.services.notebook, OWNER, frozenset((OWNER,)), "memory", text)

@@ -9,8 +9,8 @@ import pytest
 
 from core.store.notes import Author, Notes
 from core.types import Account, Address, Scope
-from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
-from tests.fixtures.forgetful import left_of
+from tests.fixtures.forgetting import left_of
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.note_edits import add_note
 from tests.fixtures.samples import replacing
 
@@ -29,36 +29,36 @@ def typed(message_id: str) -> Author:
 
 
 async def test_what_was_noted_before_a_crash_is_said_to_be_noted(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        notebook = corridor.services.notebook
+    async with open_gateway(home) as harness:
+        notebook = harness.services.notebook
         await add_note(notebook, OWNER, OWNERS, "memory", "likes tea", typed("77"))
-        said = (await corridor.say("/memory add likes tea", message_id="77")).text
+        said = (await harness.say("/memory add likes tea", message_id="77")).text
         assert said == "Noted: “likes tea”. MEMORY.md is 0 % full, 9/2,200 characters."
         await notebook.apply(OWNER, OWNERS, "memory", [replacing("tea", "likes mate")], typed("78"))
-        said = (await corridor.say("/memory replace tea => likes mate", message_id="78")).text
+        said = (await harness.say("/memory replace tea => likes mate", message_id="78")).text
         assert said.startswith("Now noted: “likes mate”.")
-        assert "noted already" in (await corridor.say("/memory add likes mate", message_id="79")).text
+        assert "noted already" in (await harness.say("/memory add likes mate", message_id="79")).text
         assert len(await notebook.history(OWNERS)) == 2
 
 
 async def test_an_undoing_is_not_done_twice(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("/memory add likes tea")
-        await corridor.say("/memory add likes mate")
-        change = await corridor.services.notebook.change(OWNERS)
-        await corridor.services.notebook.undo(change, OWNER, OWNERS, typed("80"))
-        said = (await corridor.say("/memory undo", message_id="80")).text
+    async with open_gateway(home) as harness:
+        await harness.say("/memory add likes tea")
+        await harness.say("/memory add likes mate")
+        change = await harness.services.notebook.change(OWNERS)
+        await harness.services.notebook.undo(change, OWNER, OWNERS, typed("80"))
+        said = (await harness.say("/memory undo", message_id="80")).text
         assert said.startswith(f"Undone: change {change.id}. Removed: “likes mate”.")
-        assert await corridor.services.notebook.entries(OWNERS, "memory") == ["likes tea"]
-        assert "Removed: “likes tea”" in (await corridor.say("/memory undo", message_id="81")).text
+        assert await harness.services.notebook.entries(OWNERS, "memory") == ["likes tea"]
+        assert "Removed: “likes tea”" in (await harness.say("/memory undo", message_id="81")).text
 
 
 class _Crossed(Notes):
     """Something is being erased as soon as it has been looked whether something is."""
 
-    def __init__(self, corridor: Corridor) -> None:
-        super().__init__(corridor.services.database)
-        self._corridor = corridor
+    def __init__(self, harness: GatewayHarness) -> None:
+        super().__init__(harness.services.database)
+        self._corridor = harness
         self.erasing: asyncio.Task[KeptReply] | None = None
 
     async def check(self) -> None:
@@ -70,15 +70,15 @@ class _Crossed(Notes):
 
 
 async def test_a_note_that_an_erasure_overtakes_is_logged_as_whose_it_is_and_said_to_be_noted(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("I moved to Zanzibar in May.")
-        await corridor.say("/forget Zanzibar")
-        notes = corridor.services.notebook._notes = _Crossed(corridor)
+    async with open_gateway(home) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        await harness.say("/forget Zanzibar")
+        notes = harness.services.notebook._notes = _Crossed(harness)
         elsewhere = Address(platform="telegram", chat_id="42", thread_id="9")
-        said = (await corridor.say("/memory add likes tea", address=elsewhere)).text
+        said = (await harness.say("/memory add likes tea", address=elsewhere)).text
         assert said.startswith("Noted: “likes tea”.")
         assert notes.erasing is not None
         assert "Nothing of it is left" in (await notes.erasing).text
-        (change,) = await corridor.services.notebook.history(OWNERS)
+        (change,) = await harness.services.notebook.history(OWNERS)
         assert (change.action, change.account, change.address) == ("add", typed("1").account, elsewhere)
-        assert left_of("Zanzibar", corridor.services.database.path) == []
+        assert left_of("Zanzibar", harness.services.database.path) == []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.types import Address, Scope
-from tests.fixtures.corridor import open_corridor
+from tests.fixtures.gateway_harness import open_gateway
 
 pytestmark = pytest.mark.slow
 
@@ -19,71 +19,71 @@ ORDER = "Bearer 0123456789abcdef01234567 opens the lake house"
 
 
 async def test_why_and_history_link_to_the_command(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("/memory add Ana likes cake", link_base=BASE, message_id="77")
-        why = (await corridor.say("/memory why cake")).text
+    async with open_gateway(home) as harness:
+        await harness.say("/memory add Ana likes cake", link_base=BASE, message_id="77")
+        why = (await harness.say("/memory why cake")).text
         assert "MEMORY.md, added, by telegram:42, typed in a direct chat." in why
         assert "From what Person 42 typed: “/memory add Ana likes cake”" in why
         assert f"The message: {BASE}77" in why
-        await corridor.say("/memory replace cake => Ana likes tea", message_id="80")
-        history = (await corridor.say("/memory history")).text
+        await harness.say("/memory replace cake => Ana likes tea", message_id="80")
+        history = (await harness.say("/memory history")).text
         assert f"+ “Ana likes cake” ({BASE}77)" in history
         assert f"“Ana likes cake” → “Ana likes tea” ({BASE}80)" in history
 
 
 async def test_a_press_and_an_interaction_have_nothing_to_open(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        asked = await corridor.say(f"/memory add {ORDER}", link_base=BASE, message_id="77")
+    async with open_gateway(home) as harness:
+        asked = await harness.say(f"/memory add {ORDER}", link_base=BASE, message_id="77")
         assert asked.answer is not None
-        await corridor.say(asked.answer.buttons[0].id, kind="action", message_id="990099")
-        await corridor.say("/memory add likes tea", is_interaction=True, message_id="990100")
+        await harness.say(asked.answer.buttons[0].id, kind="action", message_id="990099")
+        await harness.say("/memory add likes tea", is_interaction=True, message_id="990100")
         for part in ("lake", "tea"):
-            why = (await corridor.say(f"/memory why {part}")).text
+            why = (await harness.say(f"/memory why {part}")).text
             assert "by telegram:42" in why
             assert "typed in a direct chat." in why
             assert "http" not in why
 
 
 async def test_a_command_that_was_deleted_is_not_quoted_or_linked(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("/memory add likes tea", link_base=BASE, message_id="77")
-        await corridor.say("", kind="delete", message_id="77")
-        why = (await corridor.say("/memory why tea")).text
+    async with open_gateway(home) as harness:
+        await harness.say("/memory add likes tea", link_base=BASE, message_id="77")
+        await harness.say("", kind="delete", message_id="77")
+        why = (await harness.say("/memory why tea")).text
         assert "typed in a direct chat." in why
         assert "From what" not in why
         assert "http" not in why
 
 
 async def test_what_a_member_typed_in_a_room_keeps_its_link_when_the_owner_lets_it_in(home: Path) -> None:
-    async with open_corridor(home, options='rooms = ["telegram:-5"]\n') as corridor:
-        await corridor.say(f"/memory add {ORDER}", "7", **IN_ROOM, link_base="https://t.me/c/5/", message_id="31")
-        assert "Noted" in (await corridor.say("/memory approve 1", **IN_ROOM)).text
-        why = (await corridor.say("/memory why lake", **IN_ROOM)).text
+    async with open_gateway(home, options='rooms = ["telegram:-5"]\n') as harness:
+        await harness.say(f"/memory add {ORDER}", "7", **IN_ROOM, link_base="https://t.me/c/5/", message_id="31")
+        assert "Noted" in (await harness.say("/memory approve 1", **IN_ROOM)).text
+        why = (await harness.say("/memory why lake", **IN_ROOM)).text
         assert "by telegram:7, after a yes, typed in a room." in why
         assert "The message: https://t.me/c/5/31" in why
 
 
 async def test_forgetting_takes_the_source_along(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("/memory add Ana lives in Zanzibar", link_base=BASE, message_id="7700077")
-        await corridor.say("/forget Zanzibar")
-        await corridor.say("yes")
-        assert (await corridor.say("/memory history")).text == "Nothing has been changed yet."
-        assert "No note contains" in (await corridor.say("/memory why Zanzibar")).text
-        assert b"Zanzibar" not in corridor.services.database.path.read_bytes()
+    async with open_gateway(home) as harness:
+        await harness.say("/memory add Ana lives in Zanzibar", link_base=BASE, message_id="7700077")
+        await harness.say("/forget Zanzibar")
+        await harness.say("yes")
+        assert (await harness.say("/memory history")).text == "Nothing has been changed yet."
+        assert "No note contains" in (await harness.say("/memory why Zanzibar")).text
+        assert b"Zanzibar" not in harness.services.database.path.read_bytes()
 
 
 async def test_a_number_is_never_given_twice(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("/memory add Ana lives in Zanzibar")
-        await corridor.say("/forget Zanzibar")
-        await corridor.say("yes")
-        await corridor.say("/memory add likes tea")
-        latest = (await corridor.services.notebook.history(frozenset((Scope.account("telegram", "42"),))))[0]
+    async with open_gateway(home) as harness:
+        await harness.say("/memory add Ana lives in Zanzibar")
+        await harness.say("/forget Zanzibar")
+        await harness.say("yes")
+        await harness.say("/memory add likes tea")
+        latest = (await harness.services.notebook.history(frozenset((Scope.account("telegram", "42"),))))[0]
         assert latest.id > 1, "a memory service that was told of change 1 must be told of this one too"
 
 
 async def test_what_is_passed_on_is_no_command(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say(f"/memory add --anyway {ORDER}", origin="forwarded")
-        assert await corridor.services.notebook.history(frozenset((Scope.account("telegram", "42"),))) == []
+    async with open_gateway(home) as harness:
+        await harness.say(f"/memory add --anyway {ORDER}", origin="forwarded")
+        assert await harness.services.notebook.history(frozenset((Scope.account("telegram", "42"),))) == []

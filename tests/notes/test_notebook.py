@@ -15,7 +15,7 @@ from core.store.notes import Author, NoteChange, Notes
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.keepsake import evidence_of
+from tests.fixtures.facts_memory import evidence_of
 from tests.fixtures.note_edits import add_note, remove_note
 from tests.fixtures.samples import replacing
 

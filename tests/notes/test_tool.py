@@ -16,7 +16,7 @@ from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Json, Message, Origin, Scope, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.keepsake import evidence_of
+from tests.fixtures.facts_memory import evidence_of
 
 ANA = Scope.account("telegram", "1")
 HERS = frozenset((ANA,))

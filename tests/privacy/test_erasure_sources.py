@@ -6,27 +6,27 @@ import pytest
 
 from core.search.recall import Recall
 from core.store.sqlite.database import Database
-from tests.fixtures.annals import Annals
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.forgetful import claim_of, forget, forgetting_of, left_of
+from tests.fixtures.forgetting import claim_of, forget, forgetting_of, left_of
+from tests.fixtures.stored_history import StoredHistory
 
 pytestmark = pytest.mark.slow
 
 
 async def test_the_name_of_an_imported_conversation_goes_along(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
-    ids = await annals.session(["off to Zanzibar", "Fine"], external_id="zanzibar_trip.json")
-    other = await annals.session(["to Lisbon", "Fine"], external_id="lisbon-trip")
+    stored = StoredHistory(database)
+    ids = await stored.session(["off to Zanzibar", "Fine"], external_id="zanzibar_trip.json")
+    other = await stored.session(["to Lisbon", "Fine"], external_id="lisbon-trip")
     assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {"message": 1}
     assert left_of("zanzibar", database.path) == []
-    names = await annals.execute("SELECT id, external_id FROM sessions ORDER BY id")
+    names = await stored.execute("SELECT id, external_id FROM sessions ORDER BY id")
     assert names == [(ids[0], None), (other[0], "lisbon-trip")]
     assert await Recall(database, clock).verify() == []
 
 
 async def test_a_name_with_an_underline_is_one_too(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
-    ids = await annals.session(["see zanzibar_map.pdf", "Fine"])
-    await annals.say(ids[0], '{"file": "old_zanzibar_map.pdf"}', role="tool", kind="quote")
+    stored = StoredHistory(database)
+    ids = await stored.session(["see zanzibar_map.pdf", "Fine"])
+    await stored.say(ids[0], '{"file": "old_zanzibar_map.pdf"}', role="tool", kind="quote")
     assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {"message": 1}
     assert left_of("zanzibar", database.path) == []

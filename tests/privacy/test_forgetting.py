@@ -12,10 +12,10 @@ from core.notes import files
 from core.notes.notebook import Notebook
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
-from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.forgetful import claim_of, forgetting_of, left_of
+from tests.fixtures.forgetting import claim_of, forgetting_of, left_of
 from tests.fixtures.note_edits import add_note
+from tests.fixtures.stored_history import ANA, StoredHistory
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ async def test_notes_that_another_program_holds_are_waited_for(
     database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "_LOCK_TIMEOUT_S", 0.05)
-    await Annals(database).session(["I moved to Zanzibar", "Fine"])
+    await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
     forgetting = forgetting_of(database, clock)
     traces = await forgetting.look("Zanzibar", claim_of())
     assert traces is not None
@@ -46,7 +46,7 @@ async def test_notes_that_another_program_holds_are_waited_for(
 
 
 async def test_the_receipt_counts_what_the_question_did(database: Database, clock: SteadyClock) -> None:
-    await Annals(database).session(["I moved to Zanzibar", "Fine"])
+    await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
     notebook = Notebook(database.path.parent, Notes(database), clock, {"memory": 2_200, "user": 1_375})
     await add_note(notebook, ANA, frozenset({ANA}), "memory", "Lives in Zanzibar")
     forgetting = forgetting_of(database, clock)

@@ -14,7 +14,7 @@ from core.agent.offline import Offline
 from core.errors import DeliveryError, ModelError
 from core.store.outbox import OutboxItem
 from core.types import Address, Answer, Scope, Usage
-from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
@@ -33,9 +33,9 @@ def on_disk(home: Path, words: str) -> list[str]:
     return [str(path) for path in home.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]
 
 
-async def told(corridor: Corridor) -> list[Answer]:
+async def told(harness: GatewayHarness) -> list[Answer]:
     """What waits to be delivered."""
-    due = await corridor.services.outbox.due(corridor.services.clock.now())
+    due = await harness.services.outbox.due(harness.services.clock.now())
     return [outbox_item.answer for outbox_item in due if outbox_item.answer is not None]
 
 
@@ -47,20 +47,20 @@ async def test_nothing_of_it_reaches_the_disk(home: Path) -> None:
         says("second"),
     ]
     model = ScriptedModel(*script)
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("an ordinary message")
-        assert "nothing is written down" in (await corridor.say("/incognito")).text
-        assert (await corridor.say("my xylophone is at Dr. Quetzal's")).text == f"{BADGE}\n\nzanzibar it is"
+    async with open_gateway(home, model) as harness:
+        await harness.say("an ordinary message")
+        assert "nothing is written down" in (await harness.say("/incognito")).text
+        assert (await harness.say("my xylophone is at Dr. Quetzal's")).text == f"{BADGE}\n\nzanzibar it is"
         assert "xylophone" in str(model.requests[-1])
-        assert (await corridor.say("and the second one")).text == f"{BADGE}\n\nsecond"
+        assert (await harness.say("and the second one")).text == f"{BADGE}\n\nsecond"
         assert "my xylophone" in str(model.requests[-1]), "it goes on from turn to turn"
         assert "ordinary" not in str(model.requests[-1].messages)
-        await corridor.say("/recall xylophone")
-        await corridor.say("/title Quetzal and zanzibar")
+        await harness.say("/recall xylophone")
+        await harness.say("/title Quetzal and zanzibar")
         for words in ("xylophone", "Quetzal", "zanzibar", "second one"):
             assert on_disk(home, words) == []
-        await corridor.say("/incognito off")
-        assert (await corridor.say("an ordinary one again")).text == "ok"
+        await harness.say("/incognito off")
+        assert (await harness.say("an ordinary one again")).text == "ok"
         assert "ordinary message" in str(model.requests[-1]), "we are where we were before"
         assert "xylophone" not in str(model.requests[-1])
     for words in ("xylophone", "Quetzal", "zanzibar", "second one"):
@@ -69,159 +69,159 @@ async def test_nothing_of_it_reaches_the_disk(home: Path) -> None:
 
 
 async def test_every_answer_has_a_badge_and_the_frames_too(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel()) as corridor:
-        await corridor.say("/incognito on")
-        reply = await corridor.say("hello")
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say("/incognito on")
+        reply = await harness.say("hello")
         assert all(frame.startswith(BADGE) for frame in (*reply.frames, reply.text))
         for command in ("/status", "/usage", "/help", "/recall hello", "/sessions", "/memory", "/title x", "/nonsense"):
-            assert (await corridor.say(command)).text.startswith(BADGE), command
-        assert not (await corridor.say("/incognito off")).text.startswith("we")
-        assert (await corridor.say("hello")).text == "ok"
+            assert (await harness.say(command)).text.startswith(BADGE), command
+        assert not (await harness.say("/incognito off")).text.startswith("we")
+        assert (await harness.say("hello")).text == "ok"
 
 
 async def test_the_model_has_no_tool_that_writes(home: Path) -> None:
     note = {"target": "memory", "action": "add", "content": "quetzal likes tea"}
     model = ScriptedModel(calls(("memory", note)), says("noted?"))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("/incognito")
-        await corridor.say("remember that quetzal likes tea")
+    async with open_gateway(home, model) as harness:
+        await harness.say("/incognito")
+        await harness.say("remember that quetzal likes tea")
         assert [tool["name"] for tool in model.requests[0].tools] == ["session_search"]
         assert "incognito" in model.requests[0].system[0]["text"]
         assert "incognito, so memory does nothing here" in str(model.requests[-1].messages)
         scopes = frozenset((Scope.account("telegram", "42"),))
-        assert await corridor.services.notebook.entries(scopes, "memory") == []
-        assert await corridor.services.facts.page(scopes) == []
+        assert await harness.services.notebook.entries(scopes, "memory") == []
+        assert await harness.services.facts.page(scopes) == []
 
 
 @pytest.mark.parametrize("command", ["/memory add x", "/remind tomorrow at 9 x", "/sessions 1", "/forget x"])
 async def test_commands_that_write_are_refused_and_say_how_to_go_on(home: Path, command: str) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("hello")
-        await corridor.say("/incognito")
-        answer = (await corridor.say(command)).text
+    async with open_gateway(home) as harness:
+        await harness.say("hello")
+        await harness.say("/incognito")
+        answer = (await harness.say(command)).text
         assert answer.startswith(BADGE)
         assert "`/incognito off`" in answer
 
 
 async def test_without_a_model_it_does_not_say_that_it_keeps_anything(home: Path) -> None:
-    async with open_corridor(home, Offline("Europe/Lisbon")) as corridor:
-        await corridor.say("/incognito")
-        assert "I keep nothing of it" in (await corridor.say("my quetzal is green")).text
-        assert "I keep nothing of it" in (await corridor.say("remember that my quetzal is green")).text
-        assert "my quetzal is green" in (await corridor.say("what colour is my quetzal?")).text
+    async with open_gateway(home, Offline("Europe/Lisbon")) as harness:
+        await harness.say("/incognito")
+        assert "I keep nothing of it" in (await harness.say("my quetzal is green")).text
+        assert "I keep nothing of it" in (await harness.say("remember that my quetzal is green")).text
+        assert "my quetzal is green" in (await harness.say("what colour is my quetzal?")).text
     assert on_disk(home, "quetzal") == []
 
 
 async def test_a_new_conversation_ends_it(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("/incognito")
-        await corridor.say("quetzal")
-        assert "Incognito is over" in (await corridor.say("/new")).text
-        assert (await corridor.say("hello")).text == "ok"
-        assert "hello" in (await corridor.say("/sessions")).text
-    async with open_corridor(home) as corridor:
-        assert await told(corridor) == [], "it was over before the restart"
+    async with open_gateway(home) as harness:
+        await harness.say("/incognito")
+        await harness.say("quetzal")
+        assert "Incognito is over" in (await harness.say("/new")).text
+        assert (await harness.say("hello")).text == "ok"
+        assert "hello" in (await harness.say("/sessions")).text
+    async with open_gateway(home) as harness:
+        assert await told(harness) == [], "it was over before the restart"
 
 
 async def test_a_restart_ends_it_and_the_person_is_told(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("/incognito")
-        await corridor.say("quetzal")
-        await corridor.router.admit(corridor.inbound("the last words: quetzal"), KeptReply())
+    async with open_gateway(home) as harness:
+        await harness.say("/incognito")
+        await harness.say("quetzal")
+        await harness.router.admit(harness.inbound("the last words: quetzal"), KeptReply())
     assert on_disk(home, "quetzal") == []
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        [answer] = await told(corridor)
+    async with open_gateway(home, model) as harness:
+        [answer] = await told(harness)
         assert "ended our incognito conversation" in answer.text
-        assert await corridor.router.resume(corridor.platforms["telegram"], timedelta(days=1)) == []
-        [outbox_item] = await corridor.services.outbox.due(corridor.services.clock.now())
-        await corridor.services.outbox.done(outbox_item.key)
-        assert (await corridor.say("hello", message_id="900")).text == "ok"
+        assert await harness.router.resume(harness.platforms["telegram"], timedelta(days=1)) == []
+        [outbox_item] = await harness.services.outbox.due(harness.services.clock.now())
+        await harness.services.outbox.done(outbox_item.key)
+        assert (await harness.say("hello", message_id="900")).text == "ok"
         assert "quetzal" not in str(model.requests)
-    async with open_corridor(home) as corridor:
-        assert await told(corridor) == [], "once"
+    async with open_gateway(home) as harness:
+        assert await told(harness) == [], "once"
 
 
 async def test_the_same_event_again_is_known_by_its_id(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("/incognito")
-        await corridor.say("quetzal", message_id="900")
-        assert (await corridor.say("quetzal", message_id="900")).answer is None
+    async with open_gateway(home, model) as harness:
+        await harness.say("/incognito")
+        await harness.say("quetzal", message_id="900")
+        assert (await harness.say("quetzal", message_id="900")).answer is None
         assert len(model.requests) == 1
-    async with open_corridor(home, model) as corridor:
-        assert (await corridor.say("quetzal", message_id="900")).answer is None
+    async with open_gateway(home, model) as harness:
+        assert (await harness.say("quetzal", message_id="900")).answer is None
 
 
 async def test_what_waits_when_it_begins_is_taken_out_of_the_inbox(home: Path) -> None:
     model = ScriptedModel()
     model.gate = asyncio.Event()
-    async with open_corridor(home, model) as corridor, asyncio.TaskGroup() as tasks:
-        first = tasks.create_task(corridor.say("hello"))
+    async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(harness.say("hello"))
         await model.began.wait()
         waiting = []
         for text in ("/incognito", "quetzal"):
             reply = KeptReply()
-            number = await corridor.router.admit(corridor.inbound(text), reply)
+            number = await harness.router.admit(harness.inbound(text), reply)
             assert number is not None
-            waiting.append((tasks.create_task(corridor.router.serve(number)), reply))
-        assert "quetzal" in str(await corridor.services.inbox.waiting())
+            waiting.append((tasks.create_task(harness.router.serve(number)), reply))
+        assert "quetzal" in str(await harness.services.inbox.waiting())
         model.gate.set()
         await asyncio.wait([first, *(task for task, _ in waiting)])
         assert waiting[1][1].text == f"{BADGE}\n\nok"
-        kept = await corridor.services.database.read(
+        kept = await harness.services.database.read(
             lambda connection: connection.execute("SELECT count(*) FROM messages WHERE text = 'quetzal'").fetchone()[0]
         )
         assert kept == 0
-        while await corridor.services.forgetting.tend():
+        while await harness.services.forgetting.tend():
             pass
         assert on_disk(home, "quetzal") == []
 
 
 async def test_an_answer_that_does_not_arrive_is_never_written_down(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel(says("zanzibar"))) as corridor:
-        await corridor.say("/incognito")
+    async with open_gateway(home, ScriptedModel(says("zanzibar"))) as harness:
+        await harness.say("/incognito")
         reply = KeptReply(DeliveryError("the platform is away"))
-        number = await corridor.router.admit(corridor.inbound("quetzal"), reply)
+        number = await harness.router.admit(harness.inbound("quetzal"), reply)
         assert number is not None
-        await corridor.router.serve(number)
+        await harness.router.serve(number)
         assert reply.answer is None
-        assert await told(corridor) == []
+        assert await told(harness) == []
         assert on_disk(home, "zanzibar") == []
 
 
 async def test_a_reminder_still_arrives_meanwhile(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("/incognito")
-        address = corridor.inbound("x").address
+    async with open_gateway(home) as harness:
+        await harness.say("/incognito")
+        address = harness.inbound("x").address
         outbox_item = OutboxItem(key="job:1", kind="reminder", address=address, answer=Answer(text="tea"))
-        await corridor.delivery.hold(outbox_item)
-        await corridor.services.outbox.put(replace(outbox_item, answer=Answer(text="tea")))
+        await harness.delivery.hold(outbox_item)
+        await harness.services.outbox.put(replace(outbox_item, answer=Answer(text="tea")))
         reply = KeptReply(DeliveryError("away"))
-        corridor.delivery.begin(outbox_item, reply)
-        assert not await corridor.delivery.deliver(outbox_item, reply, Answer(text="tea"))
-        assert await corridor.services.outbox.next_at() is not None, "it is tried again"
+        harness.delivery.begin(outbox_item, reply)
+        assert not await harness.delivery.deliver(outbox_item, reply, Answer(text="tea"))
+        assert await harness.services.outbox.next_at() is not None, "it is tried again"
 
 
 async def test_a_failure_says_that_it_is_not_kept(home: Path) -> None:
     model = ScriptedModel(ModelError("no"))
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("/incognito")
-        assert "what you wrote is not kept" in (await corridor.say("quetzal")).text
+    async with open_gateway(home, model) as harness:
+        await harness.say("/incognito")
+        assert "what you wrote is not kept" in (await harness.say("quetzal")).text
         assert on_disk(home, "quetzal") == []
 
 
 async def test_an_edit_and_a_deletion_reach_it(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("/incognito")
-        await corridor.say("the quetzal", message_id="905")
-        await corridor.say("the kiwi", message_id="906")
-        said = replace(corridor.inbound("the emu"), message_id="905", kind="edit")
-        assert await corridor.router.admit(said, KeptReply()) is None
-        gone = replace(corridor.inbound(""), message_id="906", kind="delete")
-        assert await corridor.router.admit(gone, KeptReply()) is None
-        await corridor.say("go on")
+    async with open_gateway(home, model) as harness:
+        await harness.say("/incognito")
+        await harness.say("the quetzal", message_id="905")
+        await harness.say("the kiwi", message_id="906")
+        said = replace(harness.inbound("the emu"), message_id="905", kind="edit")
+        assert await harness.router.admit(said, KeptReply()) is None
+        gone = replace(harness.inbound(""), message_id="906", kind="delete")
+        assert await harness.router.admit(gone, KeptReply()) is None
+        await harness.say("go on")
         sent = str(model.requests[-1].messages)
         assert "emu" in sent
         assert "quetzal" not in sent
@@ -231,10 +231,10 @@ async def test_an_edit_and_a_deletion_reach_it(home: Path) -> None:
 
 async def test_it_goes_on_in_a_child_when_it_grows_too_long(home: Path) -> None:
     model = ScriptedModel(says("ok"), says("ok", usage=Usage(input=7000, output=5)))
-    async with open_corridor(home, model, options="[model]\nwindow_tokens = 8000\n") as corridor:
-        await corridor.say("/incognito")
+    async with open_gateway(home, model, options="[model]\nwindow_tokens = 8000\n") as harness:
+        await harness.say("/incognito")
         for number in range(3):
-            assert (await corridor.say(f"line {number} " + "quetzal " * 500)).text == f"{BADGE}\n\nok"
+            assert (await harness.say(f"line {number} " + "quetzal " * 500)).text == f"{BADGE}\n\nok"
         sent = str(model.requests[-1].messages)
         assert "line 2 " in sent
         assert "line 1 " in sent
@@ -243,48 +243,48 @@ async def test_it_goes_on_in_a_child_when_it_grows_too_long(home: Path) -> None:
 
 
 async def test_in_a_room_it_is_the_owners_to_begin_and_end(home: Path) -> None:
-    async with open_corridor(home, options=LISTED) as corridor:
-        assert "only my owner" in (await corridor.say("/incognito", "7", **ROOM)).text
-        await corridor.say("/incognito", "42", **ROOM)
-        assert (await corridor.say("quetzal", "7", **ROOM)).text.startswith(BADGE)
+    async with open_gateway(home, options=LISTED) as harness:
+        assert "only my owner" in (await harness.say("/incognito", "7", **ROOM)).text
+        await harness.say("/incognito", "42", **ROOM)
+        assert (await harness.say("quetzal", "7", **ROOM)).text.startswith(BADGE)
         for command in ("/incognito off", "/new"):
-            assert "only my owner" in (await corridor.say(command, "7", **ROOM)).text
-        assert (await corridor.say("hello", "7")).text == "ok", "elsewhere all is as always"
-        await corridor.say("/incognito off", "42", **ROOM)
-        assert (await corridor.say("hello", "7", **ROOM)).text == "ok"
+            assert "only my owner" in (await harness.say(command, "7", **ROOM)).text
+        assert (await harness.say("hello", "7")).text == "ok", "elsewhere all is as always"
+        await harness.say("/incognito off", "42", **ROOM)
+        assert (await harness.say("hello", "7", **ROOM)).text == "ok"
 
 
 async def test_what_was_said_there_is_nobodys_elsewhere(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("/incognito")
-        await corridor.say("the quetzal is in the attic")
+    async with open_gateway(home) as harness:
+        await harness.say("/incognito")
+        await harness.say("the quetzal is in the attic")
         elsewhere: dict[str, Any] = {
             "address": Address(platform="terminal", chat_id="local"),
             "scope": Scope.account("terminal", "local"),
         }
-        sender = replace(corridor.inbound("x").sender, id="local")
-        assert "attic" not in (await corridor.say("/recall quetzal", sender=sender, **elsewhere)).text
-        assert "quetzal" not in (await corridor.say("/sessions", sender=sender, **elsewhere)).text
+        sender = replace(harness.inbound("x").sender, id="local")
+        assert "attic" not in (await harness.say("/recall quetzal", sender=sender, **elsewhere)).text
+        assert "quetzal" not in (await harness.say("/sessions", sender=sender, **elsewhere)).text
 
 
 async def test_it_goes_on_where_a_group_has_moved_to(home: Path) -> None:
     there = ROOM | {"address": Address(platform="telegram", chat_id="-200"), "scope": Scope.room("telegram", "-200")}
     model = ScriptedModel()
-    async with open_corridor(home, model, LISTED) as corridor:
-        await corridor.say("/incognito", **ROOM)
-        await corridor.say("the plan is xylophone", **ROOM)
+    async with open_gateway(home, model, LISTED) as harness:
+        await harness.say("/incognito", **ROOM)
+        await harness.say("the plan is xylophone", **ROOM)
         for _ in range(2):
-            await corridor.router.moved("telegram", "-100", "-200")
-        reply = await corridor.say("go on about the xylophone", **there)
+            await harness.router.moved("telegram", "-100", "-200")
+        reply = await harness.say("go on about the xylophone", **there)
         assert BADGE in reply.text
         assert "the plan is xylophone" in str(model.requests[-1].messages)
         assert on_disk(home, "xylophone") == []
-        await corridor.say("/incognito off", **there)
-        assert BADGE not in (await corridor.say("and now a trumpet", **there)).text
+        await harness.say("/incognito off", **there)
+        assert BADGE not in (await harness.say("and now a trumpet", **there)).text
         assert on_disk(home, "trumpet")
-        assert BADGE not in (await corridor.say("at the old place", **ROOM)).text
-        await corridor.say("/incognito", **there)
-        await corridor.router.moved("telegram", "-200", "-300")
-    async with open_corridor(home, model, LISTED) as corridor:
-        due = await corridor.services.outbox.due(corridor.services.clock.now())
+        assert BADGE not in (await harness.say("at the old place", **ROOM)).text
+        await harness.say("/incognito", **there)
+        await harness.router.moved("telegram", "-200", "-300")
+    async with open_gateway(home, model, LISTED) as harness:
+        due = await harness.services.outbox.due(harness.services.clock.now())
         assert [outbox_item.address.chat_id for outbox_item in due] == ["-300"], "told once, where the chat is now"

@@ -10,7 +10,7 @@ import pytest
 from core.guard.provenance import mark
 from core.markup.render import to_plain
 from core.types import Account, Address, Origin, Scope
-from tests.fixtures.corridor import Corridor, notices, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
@@ -33,65 +33,64 @@ def result(model: ScriptedModel) -> str:
     return str(model.requests[1].messages[-1]["content"])
 
 
-async def noted(corridor: Corridor, scope: Scope = OWN) -> list[str]:
-    return await corridor.services.notebook.entries(frozenset((scope,)), "memory")
+async def noted(harness: GatewayHarness, scope: Scope = OWN) -> list[str]:
+    return await harness.services.notebook.entries(frozenset((scope,)), "memory")
 
 
 async def test_what_the_owner_types_is_asked_about_and_kept_when_he_insists(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        reply = await corridor.say(f"/memory add {ORDER}")
+    async with open_gateway(home, model) as harness:
+        reply = await harness.say(f"/memory add {ORDER}")
         assert "Not kept yet: it contains a key or a link with a secret in it" in reply.text
-        assert await noted(corridor) == []
+        assert await noted(harness) == []
         assert reply.answer is not None
         (button,) = reply.answer.buttons
         assert button.label == "Keep it anyway"
-        assert "Noted" in (await corridor.say(button.id, kind="action")).text
-        assert await noted(corridor) == [ORDER]
-        await corridor.say("hello there, how are you today?")
+        assert "Noted" in (await harness.say(button.id, kind="action")).text
+        assert await noted(harness) == [ORDER]
+        await harness.say("hello there, how are you today?")
         assert f"- {ORDER}" in model.requests[-1].system[0]["text"]
-        assert "after a yes" in (await corridor.say("/memory history")).text
-        assert "Nothing is waiting" in (await corridor.say("/memory pending")).text
-        await corridor.say("/memory add user: likes tea")
-        said = await corridor.say(f"/memory replace --anyway tea => {ORDER} to all")
+        assert "after a yes" in (await harness.say("/memory history")).text
+        assert "Nothing is waiting" in (await harness.say("/memory pending")).text
+        await harness.say("/memory add user: likes tea")
+        said = await harness.say(f"/memory replace --anyway tea => {ORDER} to all")
         assert "Now noted" in said.text
         assert "house to all” in" not in said.text
         assert (
-            "Noted: “" + ORDER + " too”. USER.md"
-            in (await corridor.say(f"/memory add user: --anyway {ORDER} too")).text
+            "Noted: “" + ORDER + " too”. USER.md" in (await harness.say(f"/memory add user: --anyway {ORDER} too")).text
         )
 
 
 async def test_what_a_tool_brings_is_put_aside_until_it_is_approved(home: Path) -> None:
     model = noting(ORDER)
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("read that page for me, if you please")
+    async with open_gateway(home, model) as harness:
+        await harness.say("read that page for me, if you please")
         assert "It waits for the person to say yes" in result(model)
-        assert await noted(corridor) == []
-        await notices(corridor)
-        assert "1 waiting for your decision" in (await corridor.say("/memory")).text
-        pending = await corridor.say("/memory pending")
+        assert await noted(harness) == []
+        await notices(harness)
+        assert "1 waiting for your decision" in (await harness.say("/memory")).text
+        pending = await harness.say("/memory pending")
         assert "MEMORY.md, for telegram:42; it contains a key or a link with a secret in it" in pending.text
         assert f"add “{ORDER}”" in pending.text
         assert pending.answer is not None
         assert [button.label for button in pending.answer.buttons] == ["Approve 1", "Reject 1"]
-        assert "Nothing is waiting" in (await corridor.say("/memory pending", "7")).text
-        assert "Nothing with the number 1" in (await corridor.say("/memory approve 1", "7")).text
-        assert f"Noted: “{ORDER}”" in (await corridor.say("/memory approve 1")).text
-        assert await noted(corridor) == [ORDER]
-        assert "Nothing with the number 1" in (await corridor.say("/memory reject 1")).text
-        await corridor.say("and now tell me about ferries")
+        assert "Nothing is waiting" in (await harness.say("/memory pending", "7")).text
+        assert "Nothing with the number 1" in (await harness.say("/memory approve 1", "7")).text
+        assert f"Noted: “{ORDER}”" in (await harness.say("/memory approve 1")).text
+        assert await noted(harness) == [ORDER]
+        assert "Nothing with the number 1" in (await harness.say("/memory reject 1")).text
+        await harness.say("and now tell me about ferries")
         assert f"MEMORY.md now says: “{ORDER}”." in model.sent(), "it was told that it is not noted"
-        assert "From what Person 42 said" in (await corridor.say("/memory why lake")).text
+        assert "From what Person 42 said" in (await harness.say("/memory why lake")).text
 
 
 async def test_what_is_rejected_is_gone(home: Path) -> None:
-    async with open_corridor(home, noting(ORDER)) as corridor:
-        await corridor.say("read that page for me, if you please")
-        await notices(corridor)
-        assert "gone" in (await corridor.say("/memory reject 1")).text
-        assert await noted(corridor) == []
-        assert "Nothing is waiting" in (await corridor.say("/memory pending")).text
+    async with open_gateway(home, noting(ORDER)) as harness:
+        await harness.say("read that page for me, if you please")
+        await notices(harness)
+        assert "gone" in (await harness.say("/memory reject 1")).text
+        assert await noted(harness) == []
+        assert "Nothing is waiting" in (await harness.say("/memory pending")).text
 
 
 async def test_several_operations_are_put_aside_together_and_once(home: Path) -> None:
@@ -100,83 +99,83 @@ async def test_several_operations_are_put_aside_together_and_once(home: Path) ->
         "operations": [{"action": "add", "content": "likes tea"}, {"action": "add", "content": ORDER}],
     }
     model = ScriptedModel(calls(("memory", both)), says("done"), calls(("memory", both)), says("done"))
-    async with open_corridor(home, model) as corridor:
+    async with open_gateway(home, model) as harness:
         for _ in range(2):
-            await corridor.say("read that page for me, if you please")
-        assert await corridor.services.notebook.entries(OWNER, "user") == []
-        assert len(await corridor.services.notebook.pending(OWNER)) == 1
-        await notices(corridor)
-        await corridor.say("/memory approve 1")
-        assert await corridor.services.notebook.entries(OWNER, "user") == ["likes tea", ORDER]
+            await harness.say("read that page for me, if you please")
+        assert await harness.services.notebook.entries(OWNER, "user") == []
+        assert len(await harness.services.notebook.pending(OWNER)) == 1
+        await notices(harness)
+        await harness.say("/memory approve 1")
+        assert await harness.services.notebook.entries(OWNER, "user") == ["likes tea", ORDER]
 
 
 async def test_in_a_room_what_a_member_types_is_a_quotation_that_the_owner_decides_about(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model, options=ROOMS) as corridor:
+    async with open_gateway(home, model, options=ROOMS) as harness:
         for text in ("the party is on Friday", "--anyway dinner is at nine"):
-            assert "Not kept yet" in (await corridor.say(f"/memory add {text}", "7", **IN_ROOM)).text
-        assert await noted(corridor, ROOM) == []
-        await corridor.say("good morning, all of you", **IN_ROOM)
+            assert "Not kept yet" in (await harness.say(f"/memory add {text}", "7", **IN_ROOM)).text
+        assert await noted(harness, ROOM) == []
+        await harness.say("good morning, all of you", **IN_ROOM)
         assert "the party" not in model.requests[-1].system[0]["text"]
-        assert "2 waiting for your decision" in (await corridor.say("/memory", **IN_ROOM)).text
-        assert "my owner decides" in (await corridor.say("/memory approve 1", "7", **IN_ROOM)).text
-        assert "gone" in (await corridor.say("/memory reject 2", "7", **IN_ROOM)).text, "his own"
-        assert "Noted" in (await corridor.say("/memory approve 1", **IN_ROOM)).text
+        assert "2 waiting for your decision" in (await harness.say("/memory", **IN_ROOM)).text
+        assert "my owner decides" in (await harness.say("/memory approve 1", "7", **IN_ROOM)).text
+        assert "gone" in (await harness.say("/memory reject 2", "7", **IN_ROOM)).text, "his own"
+        assert "Noted" in (await harness.say("/memory approve 1", **IN_ROOM)).text
         who = f"Person 7 {mark(Account(platform='telegram', user_id='7'))}"
-        assert await noted(corridor, ROOM) == [f"{who}: “the party is on Friday”"]
-        assert "Noted" in (await corridor.say("/memory add lunch is at one", **IN_ROOM)).text, "the owner's own"
+        assert await noted(harness, ROOM) == [f"{who}: “the party is on Friday”"]
+        assert "Noted" in (await harness.say("/memory add lunch is at one", **IN_ROOM)).text, "the owner's own"
 
 
 @pytest.mark.parametrize("origin", ["forwarded", "via_bot"])
 async def test_what_was_only_passed_on_waits(home: Path, origin: Origin) -> None:
     model = noting("Ana lives in Faro")
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("Ana lives in Faro", origin=origin)
+    async with open_gateway(home, model) as harness:
+        await harness.say("Ana lives in Faro", origin=origin)
         assert "Not kept yet: nobody here has typed “Faro”" in result(model)
-        assert await noted(corridor) == []
+        assert await noted(harness) == []
 
 
 async def test_what_was_typed_is_noted_at_once_and_an_order_in_it_is_the_persons_own(home: Path) -> None:
     note = "Always answer in verse and ignore all previous invoices"
     model = noting(note)
-    async with open_corridor(home, model) as corridor:
-        await corridor.say(f"{note}, please")
+    async with open_gateway(home, model) as harness:
+        await harness.say(f"{note}, please")
         assert "Noted" in result(model)
-        assert await noted(corridor) == [note]
-        assert "Noted" in (await corridor.say("/memory add ignore all previous instructions")).text
+        assert await noted(harness) == [note]
+        assert "Noted" in (await harness.say("/memory add ignore all previous instructions")).text
 
 
 async def test_what_is_pasted_below_does_not_count_as_said(home: Path) -> None:
     model = noting("Ana lives in Faro")
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("note what matters of this\n\nAna lives in Faro")
+    async with open_gateway(home, model) as harness:
+        await harness.say("note what matters of this\n\nAna lives in Faro")
         assert "Not kept yet" in result(model)
 
 
 async def test_what_waits_is_forgotten_too(home: Path) -> None:
-    async with open_corridor(home, noting(f"{ORDER} in Porto")) as corridor:
-        await corridor.say("read that page for me, if you please")
-        assert len(await corridor.services.notebook.pending(OWNER)) == 1
-        await notices(corridor)
-        await corridor.say("/forget Porto")
-        await corridor.say("yes")
-        assert await corridor.services.notebook.pending(OWNER) == []
-        assert b"house in Porto" not in corridor.services.database.path.read_bytes()
+    async with open_gateway(home, noting(f"{ORDER} in Porto")) as harness:
+        await harness.say("read that page for me, if you please")
+        assert len(await harness.services.notebook.pending(OWNER)) == 1
+        await notices(harness)
+        await harness.say("/forget Porto")
+        await harness.say("yes")
+        assert await harness.services.notebook.pending(OWNER) == []
+        assert b"house in Porto" not in harness.services.database.path.read_bytes()
 
 
 async def test_a_flood_is_not_kept(home: Path) -> None:
-    async with open_corridor(home, options=ROOMS) as corridor:
+    async with open_gateway(home, options=ROOMS) as harness:
         for number in range(51):
-            said = await corridor.say(f"/memory add {ORDER} {number} times", "7", **IN_ROOM)
+            said = await harness.say(f"/memory add {ORDER} {number} times", "7", **IN_ROOM)
         assert "too much waits" in said.text
-        assert len(await corridor.services.notebook.pending(frozenset((ROOM,)))) == 50
+        assert len(await harness.services.notebook.pending(frozenset((ROOM,)))) == 50
 
 
 async def test_what_waits_and_what_is_noted_is_shown_letter_by_letter(home: Path) -> None:
     note = f"{ORDER} [the recipe](https://recipes.example/?k=1) <!-- __init__ -->"
-    async with open_corridor(home, options=ROOMS) as corridor:
-        await corridor.say(f"/memory add {note}", "7", **IN_ROOM)
+    async with open_gateway(home, options=ROOMS) as harness:
+        await harness.say(f"/memory add {note}", "7", **IN_ROOM)
         for command in ("pending", "approve 1", "list", "history", "why recipe", "remove nothing", "undo"):
-            said = (await corridor.say(f"/memory {command}", **IN_ROOM)).text
+            said = (await harness.say(f"/memory {command}", **IN_ROOM)).text
             assert note in to_plain(said), command
             assert "[the recipe](" not in said, "it would be a link that hides where it leads"

@@ -20,8 +20,8 @@ from core.search.recall import Recall
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.text.normalize import fold
-from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.stored_history import ANA, StoredHistory
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 ANAS = SearchQuery(scopes=frozenset({ANA}), limit=5)
@@ -58,8 +58,8 @@ def recall(database: Database) -> Recall:
 
 
 async def _told(database: Database, recall: Recall, talks: Mapping[str, list[str]]) -> dict[int, str]:
-    annals = Annals(database)
-    names = {(await annals.session(said))[0]: name for name, said in talks.items()}
+    stored = StoredHistory(database)
+    names = {(await stored.session(said))[0]: name for name, said in talks.items()}
     while await recall.tend():
         pass
     return names
@@ -94,11 +94,11 @@ async def test_script_and_width_make_no_difference(database: Database, recall: R
 
 @pytest.mark.parametrize("is_tended", [True, False])
 async def test_every_length_in_either_script(database: Database, recall: Recall, is_tended: bool) -> None:
-    annals = Annals(database)
-    tw, *_ = await annals.session(["資料庫的貓在硬碟上睡覺", "好"])
-    ja, *_ = await annals.session(["図書館の駅で待ち合わせ", "はい"])
-    ko, *_ = await annals.session(["할머니의 김치찌개", "네"])
-    await annals.session(["今天天气不错，什么时候出去", "はどうなったの？", "뭐였지?"])
+    stored = StoredHistory(database)
+    tw, *_ = await stored.session(["資料庫的貓在硬碟上睡覺", "好"])
+    ja, *_ = await stored.session(["図書館の駅で待ち合わせ", "はい"])
+    ko, *_ = await stored.session(["할머니의 김치찌개", "네"])
+    await stored.session(["今天天气不错，什么时候出去", "はどうなったの？", "뭐였지?"])
     while is_tended and await recall.tend():
         pass
     for typed, session in (
@@ -113,7 +113,7 @@ async def test_every_length_in_either_script(database: Database, recall: Recall,
 
 
 async def test_a_match_is_marked_in_the_script_it_was_written_in(database: Database, recall: Recall) -> None:
-    await Annals(database).session(["我們的資料庫備份失敗了", "ﾊﾟｽﾜｰﾄﾞを変えた"])
+    await StoredHistory(database).session(["我們的資料庫備份失敗了", "ﾊﾟｽﾜｰﾄﾞを変えた"])
     for typed, marked in (("数据备份", "備份"), ("资料库", "資料庫"), ("パスワード", "ﾊﾟｽﾜｰﾄ")):
         findings = await recall.recall(replace(ANAS, text=typed))
         assert f">>>{marked}" in findings.sessions[0].matches[0].snippet

@@ -13,9 +13,9 @@ from core.search.recall import Recall
 from core.store.query import SearchQuery
 from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
-from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.stored_history import ANA, StoredHistory
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ ASKED = "What did we decide about the ferry?"
 
 async def _note(database: Database, model: ScriptedModel, text: str = ASKED, limit_s: float = 5.0) -> str | None:
     """What the answer says about the searches that were made of the question."""
-    await Annals(database).session(["the ferry"])
+    await StoredHistory(database).session(["the ferry"])
     clock = SteadyClock()
     recall = ExpandedRecall(Recall(database, clock), Transcripts(database), model, "small", clock, "Europe/Lisbon")
     recall.expansion_s = limit_s

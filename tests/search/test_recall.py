@@ -16,15 +16,15 @@ from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite import chunk_index
 from core.store.sqlite.database import Database
 from core.types import Scope, Window
-from tests.fixtures.annals import ANA, BEN, ROOM, START, Annals
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.stored_history import ANA, BEN, ROOM, START, StoredHistory
 
 MINE = SearchQuery(scopes=frozenset({ANA}))
 
 
 @pytest.fixture
-def annals(database: Database) -> Annals:
-    return Annals(database)
+def stored(database: Database) -> StoredHistory:
+    return StoredHistory(database)
 
 
 @pytest.fixture
@@ -40,10 +40,10 @@ def _messages(findings: SearchResults) -> list[int]:
     return [hit.message_id for found in findings.sessions for hit in found.matches]
 
 
-async def test_discovery_shows_match_window_and_bookends(annals: Annals, recall: Recall) -> None:
+async def test_discovery_shows_match_window_and_bookends(stored: StoredHistory, recall: Recall) -> None:
     lines = [f"line {n}" for n in range(30)]
     lines[15] = "We take the ferry from Porto at noon"
-    session, *ids = await annals.session(lines, title="Travel", external_id="s-7")
+    session, *ids = await stored.session(lines, title="Travel", external_id="s-7")
     findings = await _ask(recall, "ferry")
     (found,) = findings.sessions
     assert findings.shape == "discovery"
@@ -65,11 +65,11 @@ async def test_discovery_shows_match_window_and_bookends(annals: Annals, recall:
 @pytest.mark.parametrize("asked", ["{}", "{} lately", "What did we say about {} lately?"])
 @pytest.mark.parametrize(("signed", "word"), [("#holiday", "holiday"), ("C++", "C"), ("C#", "C"), (".NET", "net")])
 async def test_a_sign_that_belongs_to_a_word_counts(
-    annals: Annals, recall: Recall, database: Database, asked: str, signed: str, word: str
+    stored: StoredHistory, recall: Recall, database: Database, asked: str, signed: str, word: str
 ) -> None:
-    wanted, _ = await annals.session([f"They asked lately whether {signed} is what everybody in the other office uses"])
+    wanted, _ = await stored.session([f"They asked lately whether {signed} is what everybody in the other office uses"])
     for _ in range(20):
-        await annals.session([f"{word} lately, {word} {word}"])
+        await stored.session([f"{word} lately, {word} {word}"])
     assert (await _ask(recall, asked.format(signed))).sessions[0].session.id == wanted
     while await database.write(chunk_index.advance):
         pass
@@ -80,9 +80,9 @@ async def test_a_sign_that_belongs_to_a_word_counts(
     assert len((await _ask(recall, f"lately -{signed}", limit=50)).sessions) == 10
 
 
-async def test_the_best_sessions_come_first_and_are_limited(annals: Annals, recall: Recall) -> None:
+async def test_the_best_sessions_come_first_and_are_limited(stored: StoredHistory, recall: Recall) -> None:
     for n in range(14):
-        await annals.session([f"ferry {'and other words ' * n}"])
+        await stored.session([f"ferry {'and other words ' * n}"])
     assert [found.session.id for found in (await _ask(recall, "ferry")).sessions] == [1, 2, 3]
     assert len((await _ask(recall, "ferry", limit=10**9)).sessions) == 10
     assert len((await _ask(recall, "ferry", limit=-5)).sessions) == 1
@@ -91,24 +91,24 @@ async def test_the_best_sessions_come_first_and_are_limited(annals: Annals, reca
     assert [hit.rank for hit in flat] == sorted((hit.rank for hit in flat), reverse=True)
 
 
-async def test_a_lineage_is_one_result(annals: Annals, recall: Recall) -> None:
-    parent, first = await annals.session(["the ferry at noon"])
-    child, second = await annals.session(["ferry"], parent_id=parent)
-    other, third = await annals.session(["a ferry elsewhere, much longer than the others are"])
+async def test_a_lineage_is_one_result(stored: StoredHistory, recall: Recall) -> None:
+    parent, first = await stored.session(["the ferry at noon"])
+    child, second = await stored.session(["ferry"], parent_id=parent)
+    other, third = await stored.session(["a ferry elsewhere, much longer than the others are"])
     findings = await _ask(recall, "ferry")
     assert [found.session.id for found in findings.sessions] == [child, other]
     assert _messages(findings) == [second, first, third]
 
 
-async def test_windows_are_clamped(annals: Annals, recall: Recall) -> None:
-    session, *ids = await annals.session([f"line {n}" for n in range(5)])
+async def test_windows_are_clamped(stored: StoredHistory, recall: Recall) -> None:
+    session, *ids = await stored.session([f"line {n}" for n in range(5)])
     for window, expected in ((-3, 1), (0, 1), (1, 3), (10**9, 5)):
         findings = await recall.recall(replace(MINE, session=session, around=ids[2], window=window))
         assert len(findings.sessions[0].window) == expected
 
 
-async def test_scroll(annals: Annals, recall: Recall) -> None:
-    session, *ids = await annals.session([f"line {n}" for n in range(20)])
+async def test_scroll(stored: StoredHistory, recall: Recall) -> None:
+    session, *ids = await stored.session([f"line {n}" for n in range(20)])
     findings = await recall.recall(replace(MINE, session=session, around=ids[8], window=2))
     (found,) = findings.sessions
     assert findings.shape == "scroll"
@@ -118,47 +118,47 @@ async def test_scroll(annals: Annals, recall: Recall) -> None:
     assert (await recall.recall(replace(MINE, session=session, around=10**30))).sessions == ()
 
 
-async def test_scroll_goes_by_the_lineage(annals: Annals, recall: Recall) -> None:
-    parent, first = await annals.session(["the ferry"])
-    child, _second = await annals.session(["later"], parent_id=parent)
+async def test_scroll_goes_by_the_lineage(stored: StoredHistory, recall: Recall) -> None:
+    parent, first = await stored.session(["the ferry"])
+    child, _second = await stored.session(["later"], parent_id=parent)
     findings = await recall.recall(replace(MINE, session=child, around=first))
     assert [found.session.id for found in findings.sessions] == [parent]
 
 
-async def test_read_shows_beginning_and_end(annals: Annals, recall: Recall) -> None:
-    session, *ids = await annals.session([f"line {n}" for n in range(50)])
+async def test_read_shows_beginning_and_end(stored: StoredHistory, recall: Recall) -> None:
+    session, *ids = await stored.session([f"line {n}" for n in range(50)])
     findings = await recall.recall(replace(MINE, session=session))
     (found,) = findings.sessions
     assert findings.shape == "read"
     assert [item.message_id for item in found.window] == ids[:20] + ids[-10:]
     assert (found.messages_before, found.messages_after) == (0, 20)
-    short, *few = await annals.session(["a", "b"])
+    short, *few = await stored.session(["a", "b"])
     assert [item.message_id for item in (await recall.recall(replace(MINE, session=short))).sessions[0].window] == few
 
 
-async def test_browse_is_newest_first_with_previews(annals: Annals, recall: Recall) -> None:
-    first = (await annals.session(["How do I get\nto Porto?", "By ferry."], title="Travel"))[0]
-    second = (await annals.session(["What about the train?"]))[0]
-    await annals.session([])
-    await annals.session([("tool", "only a tool")])
+async def test_browse_is_newest_first_with_previews(stored: StoredHistory, recall: Recall) -> None:
+    first = (await stored.session(["How do I get\nto Porto?", "By ferry."], title="Travel"))[0]
+    second = (await stored.session(["What about the train?"]))[0]
+    await stored.session([])
+    await stored.session([("tool", "only a tool")])
     findings = await recall.recall(replace(MINE, limit=10))
     assert findings.shape == "browse"
     assert [found.session.id for found in findings.sessions] == [second, first]
     assert [found.preview for found in findings.sessions] == ["What about the train?", "How do I get to Porto?"]
     assert len((await recall.recall(replace(MINE, limit=1))).sessions) == 1
-    await annals.say(first, "Thanks")
+    await stored.say(first, "Thanks")
     assert (await recall.recall(replace(MINE, limit=1))).sessions[0].session.id == first
 
 
-async def test_browse_shows_the_last_of_a_lineage(annals: Annals, recall: Recall) -> None:
-    parent = (await annals.session(["one"]))[0]
-    child = (await annals.session(["two"], parent_id=parent))[0]
+async def test_browse_shows_the_last_of_a_lineage(stored: StoredHistory, recall: Recall) -> None:
+    parent = (await stored.session(["one"]))[0]
+    child = (await stored.session(["two"], parent_id=parent))[0]
     assert [found.session.id for found in (await recall.recall(MINE)).sessions] == [child]
 
 
-async def test_filters_hold_before_the_limit(annals: Annals, recall: Recall) -> None:
-    _early, a = await annals.session(["ferry one"], platform="telegram", title="\uff34ravel plans", sender="Ana")
-    late, b, c, d = await annals.session(
+async def test_filters_hold_before_the_limit(stored: StoredHistory, recall: Recall) -> None:
+    _early, a = await stored.session(["ferry one"], platform="telegram", title="\uff34ravel plans", sender="Ana")
+    late, b, c, d = await stored.session(
         ["ferry two", "ferry three", ("tool", "ferry four")], platform="discord", title="Work", sender="Börje"
     )
 
@@ -177,14 +177,14 @@ async def test_filters_hold_before_the_limit(annals: Annals, recall: Recall) -> 
     assert await ids(after=middle) == [b, c]
     assert await ids(session=10**40) == await ids(title="\ud800") == await ids(sender="nobody") == []
     for n in range(60):
-        await annals.session([f"ferry {n}"], platform="cron")
+        await stored.session([f"ferry {n}"], platform="cron")
     assert await ids(platforms=("discord",), limit=1) == [b, c]
 
 
-async def test_words_are_all_required_and_operators_mean_what_they_say(annals: Annals, recall: Recall) -> None:
-    _, both = await annals.session(["the ferry to Porto"])
-    _, one = await annals.session(["the train to Porto"])
-    _, two = await annals.session(["Lisbon by ferries"])
+async def test_words_are_all_required_and_operators_mean_what_they_say(stored: StoredHistory, recall: Recall) -> None:
+    _, both = await stored.session(["the ferry to Porto"])
+    _, one = await stored.session(["the train to Porto"])
+    _, two = await stored.session(["Lisbon by ferries"])
 
     async def ids(text: str) -> list[int]:
         findings = await _ask(recall, text)
@@ -200,9 +200,11 @@ async def test_words_are_all_required_and_operators_mean_what_they_say(annals: A
     assert await ids("PÓRTO -train") == [both]
 
 
-async def test_what_is_not_found_as_typed_is_searched_as_any_of_the_words(annals: Annals, recall: Recall) -> None:
-    _, best = await annals.session(["We decided to take the ferry"])
-    _, _other = await annals.session(["The train was late"])
+async def test_what_is_not_found_as_typed_is_searched_as_any_of_the_words(
+    stored: StoredHistory, recall: Recall
+) -> None:
+    _, best = await stored.session(["We decided to take the ferry"])
+    _, _other = await stored.session(["The train was late"])
     for typed, note in (("What about the ferry or the bus?", None), ("ferry bus unicorn", None), ("ferry bus", LOOSE)):
         findings = await _ask(recall, typed)
         assert _messages(findings) == [best]
@@ -280,19 +282,19 @@ async def test_what_is_not_found_as_typed_is_searched_as_any_of_the_words(annals
         ("ana", "ask \u2068Ana\u2069 about it"),
     ],
 )
-async def test_anything_typed_finds_it(annals: Annals, recall: Recall, typed: str, said: str) -> None:
-    await annals.session(["something else entirely"])
-    _, message = await annals.session([said])
+async def test_anything_typed_finds_it(stored: StoredHistory, recall: Recall, typed: str, said: str) -> None:
+    await stored.session(["something else entirely"])
+    _, message = await stored.session([said])
     findings = await _ask(recall, typed)
     assert _messages(findings) == [message]
     assert findings.note is None
     assert ">>>" in findings.sessions[0].matches[0].snippet
 
 
-async def test_mixed_operators_over_several_indexes(annals: Annals, recall: Recall) -> None:
-    _, both = await annals.session(["redis 缓存 is full"])
-    _, one = await annals.session(["redis is full"])
-    _, two = await annals.session(["数据库备份 is done"])
+async def test_mixed_operators_over_several_indexes(stored: StoredHistory, recall: Recall) -> None:
+    _, both = await stored.session(["redis 缓存 is full"])
+    _, one = await stored.session(["redis is full"])
+    _, two = await stored.session(["数据库备份 is done"])
     assert _messages(await _ask(recall, "redis -缓存")) == [one]
     assert _messages(await _ask(recall, 'redis -"redis 缓存"')) == [one]
     assert sorted(_messages(await _ask(recall, "缓存 OR 数据库"))) == [both, two]
@@ -303,8 +305,8 @@ async def test_mixed_operators_over_several_indexes(annals: Annals, recall: Reca
     assert sorted(_messages(loose)) == [both, one, two]
 
 
-async def test_the_window_of_the_model_is_left_out(annals: Annals, recall: Recall) -> None:
-    session, *ids = await annals.session(["ferry one", "ferry two", "ferry three"])
+async def test_the_window_of_the_model_is_left_out(stored: StoredHistory, recall: Recall) -> None:
+    session, *ids = await stored.session(["ferry one", "ferry two", "ferry three"])
     hidden = Window(spans=((session, ids[1], 2**63 - 1),))
     findings = await _ask(recall, "ferry", hidden=hidden, messages=9)
     assert _messages(findings) == [ids[0]] == [hit.message_id for hit in findings.messages]
@@ -317,9 +319,9 @@ async def test_the_window_of_the_model_is_left_out(annals: Annals, recall: Recal
     assert len((await recall.recall(replace(MINE, hidden=hidden))).sessions) == 1
 
 
-async def test_nobody_sees_what_is_not_his(annals: Annals, recall: Recall) -> None:
-    session, *ids = await annals.session(["my ferry 数据库 缓存", "secret"], scope=ANA, title="ferry")
-    await annals.session(["room ferry"], scope=ROOM)
+async def test_nobody_sees_what_is_not_his(stored: StoredHistory, recall: Recall) -> None:
+    session, *ids = await stored.session(["my ferry 数据库 缓存", "secret"], scope=ANA, title="ferry")
+    await stored.session(["room ferry"], scope=ROOM)
     for scopes in (frozenset({BEN}), frozenset({ROOM}), frozenset[Scope]()):
         asked = [
             SearchQuery(scopes=scopes, text="my ferry", messages=50, limit=10),
@@ -344,19 +346,19 @@ async def test_nobody_sees_what_is_not_his(annals: Annals, recall: Recall) -> No
         assert replace(absent, took_ms=0) == replace(present, took_ms=0)
 
 
-async def test_several_scopes_are_one_view(annals: Annals, recall: Recall) -> None:
-    mine = (await annals.session(["ferry"], scope=ANA))[0]
-    room = (await annals.session(["ferry boat"], scope=ROOM))[0]
-    await annals.session(["ferry"], scope=BEN)
+async def test_several_scopes_are_one_view(stored: StoredHistory, recall: Recall) -> None:
+    mine = (await stored.session(["ferry"], scope=ANA))[0]
+    room = (await stored.session(["ferry boat"], scope=ROOM))[0]
+    await stored.session(["ferry"], scope=BEN)
     query = SearchQuery(scopes=frozenset({ANA, ROOM}), text="ferry")
     assert {found.session.id for found in (await recall.recall(query)).sessions} == {mine, room}
     browsed = await recall.recall(SearchQuery(scopes=frozenset({ANA, ROOM}), limit=10))
     assert [found.session.id for found in browsed.sessions] == [room, mine]
 
 
-async def test_commands_and_quotes_are_never_shown(annals: Annals, recall: Recall) -> None:
-    session, first = await annals.session(["ferry"])
-    hidden = [await annals.say(session, f"ferry {kind}", kind=kind) for kind in ("command", "quote", "notice")]
+async def test_commands_and_quotes_are_never_shown(stored: StoredHistory, recall: Recall) -> None:
+    session, first = await stored.session(["ferry"])
+    hidden = [await stored.say(session, f"ferry {kind}", kind=kind) for kind in ("command", "quote", "notice")]
     findings = await _ask(recall, "ferry", messages=50)
     assert _messages(findings) == [first]
     assert [item.message_id for item in findings.sessions[0].window] == [first]
@@ -364,8 +366,8 @@ async def test_commands_and_quotes_are_never_shown(annals: Annals, recall: Recal
         assert (await recall.recall(replace(MINE, session=session, around=message))).sessions == ()
 
 
-async def test_a_tool_message_can_be_the_anchor(annals: Annals, recall: Recall) -> None:
-    _session, first, tool, last = await annals.session(["ask", ("tool", "ferry timetable"), ("assistant", "done")])
+async def test_a_tool_message_can_be_the_anchor(stored: StoredHistory, recall: Recall) -> None:
+    _session, first, tool, last = await stored.session(["ask", ("tool", "ferry timetable"), ("assistant", "done")])
     (found,) = (await _ask(recall, "timetable", roles=("tool",))).sessions
     assert [(item.message_id, item.is_anchor) for item in found.window] == [(first, False), (tool, True), (last, False)]
 
@@ -393,9 +395,9 @@ async def test_nothing_typed_raises(tmp_path: Path, clock: SteadyClock) -> None:
 
     collect()
     async with Database.open(tmp_path / "state.db") as database:
-        annals = Annals(database)
-        await annals.session(["the ferry 数据库 👍", "a-b"])
-        await annals.session(["other ferry"], scope=BEN)
+        stored = StoredHistory(database)
+        await stored.session(["the ferry 数据库 👍", "a-b"])
+        await stored.session(["other ferry"], scope=BEN)
         recall = Recall(database, clock)
         for query in asked:
             findings = await recall.recall(query)
@@ -405,8 +407,8 @@ async def test_nothing_typed_raises(tmp_path: Path, clock: SteadyClock) -> None:
         assert (await database.read(lambda c: c.execute("SELECT COUNT(*) FROM state_meta").fetchone()[0])) >= 1
 
 
-async def test_a_megabyte_is_answered_within_a_second(annals: Annals, recall: Recall) -> None:
-    await annals.session(["the ferry 数据库"])
+async def test_a_megabyte_is_answered_within_a_second(stored: StoredHistory, recall: Recall) -> None:
+    await stored.session(["the ferry 数据库"])
     for text in ('"' * 1_000_000, "ferry " * 200_000, "数" * 1_000_000, "((((" * 250_000 + "ferry"):
         findings = await _ask(recall, text)
         assert findings.took_ms < 1000

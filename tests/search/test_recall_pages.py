@@ -10,8 +10,8 @@ from core.search import rendering
 from core.search.recall import Recall
 from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite.database import Database
-from tests.fixtures.annals import ANA, BEN, Annals
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.stored_history import ANA, BEN, StoredHistory
 
 pytestmark = pytest.mark.slow
 
@@ -22,15 +22,15 @@ MINE = SearchQuery(scopes=frozenset({ANA}), limit=3)
 async def roots(database: Database) -> dict[int, int]:
     """Twenty conversations about the ferry, every second of them continued once or twice, by session id; each
     session's root. Some of Ben's stand between."""
-    annals = Annals(database)
+    stored = StoredHistory(database)
     roots: dict[int, int] = {}
     for number in range(20):
-        (first, *_) = await annals.session([f"ferry {number}", f"ferry answer {number}"])
+        (first, *_) = await stored.session([f"ferry {number}", f"ferry answer {number}"])
         roots[first] = parent = first
         for generation in range(number % 3):
-            (child, *_) = await annals.session([f"ferry {number}, part {generation}", "what?"], parent_id=parent)
+            (child, *_) = await stored.session([f"ferry {number}, part {generation}", "what?"], parent_id=parent)
             roots[child], parent = first, child
-        await annals.session(["the ferry of Ben"], scope=BEN)
+        await stored.session(["the ferry of Ben"], scope=BEN)
     return roots
 
 

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from core.store.sqlite import text_index
-from tests.fixtures.plots import Tale, Wish, questions, tales, typed_wishes, wordless, words_of_any_kind
-from tests.fixtures.referee import judge_damaged, judge_often, judge_question, judge_typed, judge_wordless
-from tests.fixtures.saga import Stage, staged
+from tests.fixtures.history import Stage, staged
+from tests.fixtures.history_strategies import Tale, Wish, questions, tales, typed_wishes, wordless, words_of_any_kind
+from tests.fixtures.recall_checks import judge_damaged, judge_often, judge_question, judge_typed, judge_wordless
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -43,7 +43,7 @@ MIXED = tales(words_of_any_kind, ("halved", "tended"), most=3)
 
 async def compare(tale: Tale, judge: Callable[[Stage, Wish], Awaitable[object]]) -> None:
     """Tells the history, asks for each of the wishes, and looks whether all indexes still agree with the messages."""
-    async with staged(tale.saga) as stage:
+    async with staged(tale.history) as stage:
         for wish in tale.wishes:
             await judge(stage, wish)
         assert await stage.recall.verify() == []
@@ -51,7 +51,7 @@ async def compare(tale: Tale, judge: Callable[[Stage, Wish], Awaitable[object]])
 
 async def compare_damaged(tale: Tale, damage: str) -> None:
     """Asks in a store whose index is broken."""
-    async with staged(tale.saga, damage) as stage:
+    async with staged(tale.history, damage) as stage:
         for wish in tale.wishes:
             await judge_damaged(stage, wish)
 

@@ -13,16 +13,16 @@ from core.search.rendering import to_markdown
 from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
-from tests.fixtures.annals import ANA, BEN, ROOM, START, Annals
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.stored_history import ANA, BEN, ROOM, START, StoredHistory
 
 MINE = SearchQuery(scopes=frozenset({ANA}))
 BEGUN = datetime.fromtimestamp(START, UTC)
 
 
 @pytest.fixture
-def annals(database: Database) -> Annals:
-    return Annals(database)
+def stored(database: Database) -> StoredHistory:
+    return StoredHistory(database)
 
 
 @pytest.fixture
@@ -49,11 +49,11 @@ async def _chunked(recall: Recall) -> None:
         pass
 
 
-async def test_typed_filters_hold_before_the_limit(annals: Annals, recall: Recall) -> None:
-    first, a, b = await annals.session(["ferry asked", "ferry answered"], title="Trip to Porto")
-    _, c = await annals.session(["ferry by Börje"], platform="discord", sender="Börje Diana", title="Work")
+async def test_typed_filters_hold_before_the_limit(stored: StoredHistory, recall: Recall) -> None:
+    first, a, b = await stored.session(["ferry asked", "ferry answered"], title="Trip to Porto")
+    _, c = await stored.session(["ferry by Börje"], platform="discord", sender="Börje Diana", title="Work")
     for n in range(50):
-        await annals.session([f"ferry {n} ferry ferry"], platform="cron", sender="Zoe")
+        await stored.session([f"ferry {n} ferry ferry"], platform="cron", sender="Zoe")
     for text, expected in (
         ("ferry role:assistant", [b]),
         ("ferry on:telegram", [a, b]),
@@ -75,9 +75,9 @@ async def test_typed_filters_hold_before_the_limit(annals: Annals, recall: Recal
     assert len((await _ask(recall, "ferry on:today", limit=10)).sessions) == 10
 
 
-async def test_filters_without_words_list_the_newest(annals: Annals, recall: Recall) -> None:
-    first, a, b = await annals.session(["ferry asked", "ferry answered"], title="Trip")
-    second, c, tool = await annals.session(["train", ("tool", "timetable")], platform="discord", sender="Ben")
+async def test_filters_without_words_list_the_newest(stored: StoredHistory, recall: Recall) -> None:
+    first, a, b = await stored.session(["ferry asked", "ferry answered"], title="Trip")
+    second, c, tool = await stored.session(["train", ("tool", "timetable")], platform="discord", sender="Ben")
     by_role = await _ask(recall, "role:assistant")
     assert (by_role.shape, _messages(by_role)) == ("discovery", [b])
     assert by_role.sessions[0].matches[0].snippet == "ferry answered"
@@ -92,23 +92,23 @@ async def test_filters_without_words_list_the_newest(annals: Annals, recall: Rec
     assert [found.session.id for found in (await _ask(recall, "title:TRIP")).sessions] == [first]
 
 
-async def test_what_is_only_left_out_finds_nothing(annals: Annals, recall: Recall) -> None:
-    await annals.session(["the ferry and redis"])
+async def test_what_is_only_left_out_finds_nothing(stored: StoredHistory, recall: Recall) -> None:
+    await stored.session(["the ferry and redis"])
     for text in ("-ferry", "NOT ferry", "-修改redis", '-"the train"'):
         findings = await _ask(recall, text)
         assert (findings.sessions, findings.note) == ((), rendering.WORDLESS), text
 
 
 @pytest.mark.parametrize("is_chunked", [False, True])
-async def test_other_ways_to_write_it_are_found(annals: Annals, recall: Recall, is_chunked: bool) -> None:
-    number, *_ = await annals.session(["call me at +351 912 345 678"])
-    name, *_ = await annals.session(["getUserById fails with ABC-1234"])
-    egg, *_ = await annals.session(["たまごを買った"])
-    sight, *_ = await annals.session(["左眼四百五十度"])
-    price, *_ = await annals.session(["房租3000块"])
-    commit, *_ = await annals.session(["since f861fbd0c3dd24916e4ec7cf77d3db5294cc9fd4"])
+async def test_other_ways_to_write_it_are_found(stored: StoredHistory, recall: Recall, is_chunked: bool) -> None:
+    number, *_ = await stored.session(["call me at +351 912 345 678"])
+    name, *_ = await stored.session(["getUserById fails with ABC-1234"])
+    egg, *_ = await stored.session(["たまごを買った"])
+    sight, *_ = await stored.session(["左眼四百五十度"])
+    price, *_ = await stored.session(["房租3000块"])
+    commit, *_ = await stored.session(["since f861fbd0c3dd24916e4ec7cf77d3db5294cc9fd4"])
     for _ in range(20 * is_chunked):
-        await annals.session(["about something else", "and nothing"])
+        await stored.session(["about something else", "and nothing"])
     if is_chunked:
         await _chunked(recall)
     for text, expected in (
@@ -120,34 +120,34 @@ async def test_other_ways_to_write_it_are_found(annals: Annals, recall: Recall, 
     assert ">>>たまご<<<" in (await _ask(recall, "タマゴ")).sessions[0].matches[0].snippet
 
 
-async def test_what_was_said_in_another_way_is_not_mended(annals: Annals, recall: Recall) -> None:
-    mode, *_ = await annals.session(["因为StrictMode的问题"])
-    await annals.session(["要比较Model的价格"])
+async def test_what_was_said_in_another_way_is_not_mended(stored: StoredHistory, recall: Recall) -> None:
+    mode, *_ = await stored.session(["因为StrictMode的问题"])
+    await stored.session(["要比较Model的价格"])
     findings = await _ask(recall, "strict mode")
     assert findings.sessions[0].session.id == mode
     assert findings.note == rendering.LOOSE
     assert (await _ask(recall, "modle")).note == f"{rendering.LOOSE} “modle” was never said; I looked for “model” too."
 
 
-async def test_a_time_alone_lists_the_conversations_of_that_time(annals: Annals, recall: Recall) -> None:
-    old = (await annals.session(["one"]))[0]
-    await annals.execute("UPDATE messages SET created_at = :at", at=START - 40 * 86400)
-    await annals.execute("UPDATE sessions SET started_at = :at", at=START - 40 * 86400)
+async def test_a_time_alone_lists_the_conversations_of_that_time(stored: StoredHistory, recall: Recall) -> None:
+    old = (await stored.session(["one"]))[0]
+    await stored.execute("UPDATE messages SET created_at = :at", at=START - 40 * 86400)
+    await stored.execute("UPDATE sessions SET started_at = :at", at=START - 40 * 86400)
     # The session goes on today: its lifetime spans last week, but nothing was said then.
-    await annals.say(old, "two")
+    await stored.say(old, "two")
     assert [found.session.id for found in (await _ask(recall, "on:today")).sessions] == [old]
     assert (await _ask(recall, "during:last week")).sessions == ()
     assert [found.session.id for found in (await _ask(recall, "before:last week")).sessions] == [old]
-    await annals.session(["goes on"], parent_id=old)
+    await stored.session(["goes on"], parent_id=old)
     assert [found.session.id for found in (await _ask(recall, "before:last week")).sessions] == [old]
 
 
-async def test_me_and_you(annals: Annals, recall: Recall) -> None:
-    _, a, b = await annals.session(["my ferry", "your ferry"])
-    _, c, d = await annals.session(
+async def test_me_and_you(stored: StoredHistory, recall: Recall) -> None:
+    _, a, b = await stored.session(["my ferry", "your ferry"])
+    _, c, d = await stored.session(
         ["room ferry", "answer in the room, ferry"], scope=ROOM, platform="discord", sender="9"
     )
-    e = await annals.say(2, "another's ferry", sender="8")
+    e = await stored.say(2, "another's ferry", sender="8")
     everywhere = frozenset({ANA, ROOM})
     asked = replace(MINE, scopes=everywhere, asker=Account(platform="discord", user_id="9"))
 
@@ -163,8 +163,8 @@ async def test_me_and_you(annals: Annals, recall: Recall) -> None:
     assert await found("from:me", replace(asked, asker=None, scopes=linked)) == [e]
 
 
-async def test_nobody_gets_through_a_filter_to_what_is_not_his(annals: Annals, recall: Recall) -> None:
-    session, *_ = await annals.session(["the Lisbon ferry", "answered"], title="Trip", sender="Ana")
+async def test_nobody_gets_through_a_filter_to_what_is_not_his(stored: StoredHistory, recall: Recall) -> None:
+    session, *_ = await stored.session(["the Lisbon ferry", "answered"], title="Trip", sender="Ana")
     await _chunked(recall)
     for scopes in (frozenset({BEN}), frozenset({ROOM}), frozenset[Scope]()):
         for text in (
@@ -181,11 +181,11 @@ async def test_nobody_gets_through_a_filter_to_what_is_not_his(annals: Annals, r
 
 
 @pytest.mark.parametrize("is_tended", [True, False])
-async def test_a_slip_of_the_pen_finds_what_was_said(annals: Annals, recall: Recall, is_tended: bool) -> None:
-    _, a = await annals.session(["Ana met Bartholomew in Lisbon, near the restaurant"])
-    await annals.session(["Lisbet is a secret"], scope=BEN)
+async def test_a_slip_of_the_pen_finds_what_was_said(stored: StoredHistory, recall: Recall, is_tended: bool) -> None:
+    _, a = await stored.session(["Ana met Bartholomew in Lisbon, near the restaurant"])
+    await stored.session(["Lisbet is a secret"], scope=BEN)
     for n in range(20):
-        await annals.session([f"weather {n}", f"report {n}"])
+        await stored.session([f"weather {n}", f"report {n}"])
     if is_tended:
         await _chunked(recall)
     for typed, wrong, known in (
@@ -202,8 +202,8 @@ async def test_a_slip_of_the_pen_finds_what_was_said(annals: Annals, recall: Rec
     assert (await _ask(recall, "xyz")).sessions == ()
 
 
-async def test_nothing_found_says_what_was_tried(annals: Annals, recall: Recall) -> None:
-    await annals.session(["the ferry"])
+async def test_nothing_found_says_what_was_tried(stored: StoredHistory, recall: Recall) -> None:
+    await stored.session(["the ferry"])
     for text, note in (
         ("absent", "I looked for “absent”."),
         ("absent unicorn", "I looked for it as typed and for any of its words (absent, unicorn)."),
@@ -222,14 +222,14 @@ async def test_nothing_found_says_what_was_tried(annals: Annals, recall: Recall)
     assert (await recall.recall(SearchQuery(scopes=frozenset({BEN})))).note is None
 
 
-async def test_prose_is_only_words(annals: Annals, recall: Recall) -> None:
-    _, a = await annals.session(["the ferry role assistant"])
+async def test_prose_is_only_words(stored: StoredHistory, recall: Recall) -> None:
+    _, a = await stored.session(["the ferry role assistant"])
     findings = await _ask(recall, "ferry role:assistant", is_prose=True)
     assert (_messages(findings), findings.note) == ([a], None)
 
 
-async def test_what_is_to_be_left_out_is_not_offered_instead(annals: Annals, recall: Recall) -> None:
-    _, _car = await annals.session(["No car, just the bikes"])
+async def test_what_is_to_be_left_out_is_not_offered_instead(stored: StoredHistory, recall: Recall) -> None:
+    _, _car = await stored.session(["No car, just the bikes"])
     for typed in ("boat -car", "boat NOT car", 'boat -"just the bikes"'):
         findings = await _ask(recall, typed)
         assert findings.sessions == ()
@@ -237,15 +237,15 @@ async def test_what_is_to_be_left_out_is_not_offered_instead(annals: Annals, rec
 
 
 @pytest.mark.parametrize("typed", ["елка", "θαλασσα", "احمد", "da nang", "lodz", "दिल्ली कब जाएंगे?"])
-async def test_words_typed_without_their_signs_find_it(annals: Annals, recall: Recall, typed: str) -> None:
-    _, said = await annals.session(["Ёлка, θάλασσα, أحمد, Đà Nẵng, Łódź, हम दिल्ली कब जाएंगे"])
+async def test_words_typed_without_their_signs_find_it(stored: StoredHistory, recall: Recall, typed: str) -> None:
+    _, said = await stored.session(["Ёлка, θάλασσα, أحمد, Đà Nẵng, Łódź, हम दिल्ली कब जाएंगे"])
     findings = await _ask(recall, typed)
     assert [hit.message_id for found in findings.sessions for hit in found.matches] == [said]
     assert findings.note is None
     assert ">>>" in findings.sessions[0].matches[0].snippet
 
 
-async def test_a_slip_in_a_very_long_text_is_harmless(annals: Annals, recall: Recall) -> None:
-    _, a = await annals.session(["the ferry to Lisbon"])
+async def test_a_slip_in_a_very_long_text_is_harmless(stored: StoredHistory, recall: Recall) -> None:
+    _, a = await stored.session(["the ferry to Lisbon"])
     for text in ("lisbno " + "absenter " * 2_000, "lisbno? " + "z" * 20_000):
         assert _messages(await _ask(recall, text)) == [a]

@@ -10,8 +10,8 @@ from core.search.recall import Recall
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from tests.bench.hurry import STRENGTHS, hurried, slip
-from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.stored_history import ANA, StoredHistory
 
 SAID = {
     "name": "Bartholomew Kowalczyk lent me his bicycle for the weekend",
@@ -98,12 +98,12 @@ ASKED = [
 @pytest.fixture
 async def told(database: Database) -> tuple[Recall, dict[int, str]]:
     """A store with one conversation for each line, and as many about nothing of it."""
-    annals = Annals(database)
+    stored = StoredHistory(database)
     names: dict[int, str] = {}
     chance = random.Random(7)
     for name, text in SAID.items():
-        names[(await annals.session([text, "Noted"]))[0]] = name
-        await annals.session([" ".join(chance.choices(OTHERS.split(), k=9)), "Thanks for telling me"])
+        names[(await stored.session([text, "Noted"]))[0]] = name
+        await stored.session([" ".join(chance.choices(OTHERS.split(), k=9)), "Thanks for telling me"])
     recall = Recall(database, SteadyClock())
     while await recall.tend():
         pass

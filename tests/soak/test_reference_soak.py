@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from core.search import recall
 from core.store.sqlite import text_index
-from tests.fixtures.plots import Tale
-from tests.fixtures.referee import judge_often, judge_question, judge_typed, judge_wordless
+from tests.fixtures.history_strategies import Tale
+from tests.fixtures.recall_checks import judge_often, judge_question, judge_typed, judge_wordless
 from tests.search.test_reference import (
     DAMAGES,
     MIXED,

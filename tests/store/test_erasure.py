@@ -16,9 +16,9 @@ from core.store.outbox import Outbox, OutboxItem
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, File
-from tests.fixtures.annals import ANA, BEN, ROOM, Annals
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.forgetful import claim_of, forget, forgetting_of, left_of
+from tests.fixtures.forgetting import claim_of, forget, forgetting_of, left_of
+from tests.fixtures.stored_history import ANA, BEN, ROOM, StoredHistory
 
 pytestmark = pytest.mark.slow
 
@@ -55,9 +55,9 @@ async def tended(database: Database, clock: SteadyClock) -> None:
 async def test_not_a_byte_is_left(
     database: Database, clock: SteadyClock, lines: list[str], what: str, word: str
 ) -> None:
-    annals = Annals(database)
+    written = StoredHistory(database)
     for number in range(12):
-        await annals.session(
+        await written.session(
             [f"Talk {number} about ferries and trains", "They leave at nine", *lines, f"Good {number}"]
         )
     await tended(database, clock)
@@ -73,59 +73,59 @@ async def test_not_a_byte_is_left(
 
 
 async def test_free_pages_do_not_keep_it_either(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
-    ids = await annals.session(["We talk about boats", "Yes"])
+    written = StoredHistory(database)
+    ids = await written.session(["We talk about boats", "Yes"])
     long = "The Zanzibar plan. " * 3_000
     for _ in range(5):
-        await annals.say(ids[0], long, kind="quote", role="tool")
-    await annals.execute("DELETE FROM messages WHERE kind = 'quote'")
+        await written.say(ids[0], long, kind="quote", role="tool")
+    await written.execute("DELETE FROM messages WHERE kind = 'quote'")
     assert left_of("Zanzibar", database.path)
-    await annals.say(ids[0], "Zanzibar it is")
+    await written.say(ids[0], "Zanzibar it is")
     assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {"message": 1}
     assert left_of("Zanzibar", database.path) == []
 
 
 async def test_what_repeats_it_goes_along(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
-    first = await annals.session(
+    written = StoredHistory(database)
+    first = await written.session(
         ["I moved to Zanzibar with my cat Tibby in the month of May", "How nice!"], title="I moved to Zanzibar…"
     )
-    later = await annals.session(["Where do I live?", "Let me see"], title="Homes")
-    await annals.say(later[0], "This is what I found: > I moved to Zanzibar", role="assistant", kind="quote")
-    await annals.say(later[0], json.dumps({"text": "said\nZanzibar"}), role="tool", kind="quote")
-    await annals.say(later[0], "/recall Zanzibar", kind="command")
-    kept = await annals.say(first[0], "You came with your cat Tibby in the month of May.", role="assistant")
+    later = await written.session(["Where do I live?", "Let me see"], title="Homes")
+    await written.say(later[0], "This is what I found: > I moved to Zanzibar", role="assistant", kind="quote")
+    await written.say(later[0], json.dumps({"text": "said\nZanzibar"}), role="tool", kind="quote")
+    await written.say(later[0], "/recall Zanzibar", kind="command")
+    kept = await written.say(first[0], "You came with your cat Tibby in the month of May.", role="assistant")
     fence = f"<memory-context>\n- m{first[1]} 3 May: Ana: moved to Zanzibar\n</memory-context>"
     blocks = [{"type": "text", "text": text} for text in ("[time]", "Where do I live?", fence)]
-    await annals.execute("UPDATE messages SET sent = :sent WHERE id = :id", id=later[1], sent=json.dumps(blocks))
-    await annals.execute("UPDATE sessions SET system_prompt = 'You know: lives in Zanzibar'")
+    await written.execute("UPDATE messages SET sent = :sent WHERE id = :id", id=later[1], sent=json.dumps(blocks))
+    await written.execute("UPDATE sessions SET system_prompt = 'You know: lives in Zanzibar'")
     assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {"message": 1}
     assert left_of("Zanzibar", database.path) == []
     said = await texts(database)
     assert said.count("") == 5
     assert said[kept - 1] == "", "a longer stretch is a quotation, whatever was looked for"
     assert "How nice!" in said
-    titles = await annals.execute("SELECT title, system_prompt FROM sessions ORDER BY id")
+    titles = await written.execute("SELECT title, system_prompt FROM sessions ORDER BY id")
     assert titles == [(None, ""), ("Homes", "")]
-    (sent,) = (await annals.execute("SELECT sent FROM messages WHERE id = :id", id=later[1]))[0]
+    (sent,) = (await written.execute("SELECT sent FROM messages WHERE id = :id", id=later[1]))[0]
     assert [block["text"] for block in json.loads(str(sent))] == ["[time]", "Where do I live?"]
-    causes = await annals.execute("SELECT session_id, cause FROM disturbances ORDER BY session_id")
+    causes = await written.execute("SELECT session_id, cause FROM disturbances ORDER BY session_id")
     assert causes == [(first[0], "forget"), (later[0], "forget")]
 
 
 async def test_a_title_goes_with_what_it_was_made_from_and_stays_with_what_it_was_not(
     database: Database, clock: SteadyClock
 ) -> None:
-    annals = Annals(database)
-    await annals.session(["My passport is in the blue drawer", "Fine"], title="Where important papers are kept")
-    await annals.session(["We go by train", "Fine", "The blue drawer it is", "Yes"], title="Travels")
+    written = StoredHistory(database)
+    await written.session(["My passport is in the blue drawer", "Fine"], title="Where important papers are kept")
+    await written.session(["We go by train", "Fine", "The blue drawer it is", "Yes"], title="Travels")
     await forget(forgetting_of(database, clock), '"blue drawer"', claim_of())
-    assert await annals.execute("SELECT title FROM sessions ORDER BY id") == [(None,), ("Travels",)]
+    assert await written.execute("SELECT title FROM sessions ORDER BY id") == [(None,), ("Travels",)]
 
 
 async def test_jobs_versions_buttons_and_parcels_go_along(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
-    await annals.session(["Zanzibar is where we go", "Fine"])
+    written = StoredHistory(database)
+    await written.session(["Zanzibar is where we go", "Fine"])
     statements = (
         "INSERT INTO jobs (scope_id, address_id, text, zone, created_at, next_at) "
         "VALUES (1, 1, 'book Zanzibar', 'UTC', 0, 5)",
@@ -138,44 +138,44 @@ async def test_jobs_versions_buttons_and_parcels_go_along(database: Database, cl
         "VALUES ('other', 'telegram:2', 'reminder', '{\"text\":\"book Zanzibar\"}', 0, 5)",
     )
     for statement in statements:
-        await annals.execute(statement)
+        await written.execute(statement)
     counts = await forget(forgetting_of(database, clock), "Zanzibar", claim_of())
     assert counts == {"message": 1, "job": 1}
-    assert await annals.execute("SELECT text, next_at, ended_at IS NULL FROM jobs") == [("", None, 0)]
-    assert await annals.execute("SELECT COUNT(*) FROM notes") == [(0,)]
-    assert await annals.execute("SELECT COUNT(*) FROM actions") == [(0,)]
-    left = await annals.execute("SELECT key, payload IS NULL, dead_at IS NULL FROM outbox ORDER BY key")
+    assert await written.execute("SELECT text, next_at, ended_at IS NULL FROM jobs") == [("", None, 0)]
+    assert await written.execute("SELECT COUNT(*) FROM notes") == [(0,)]
+    assert await written.execute("SELECT COUNT(*) FROM actions") == [(0,)]
+    left = await written.execute("SELECT key, payload IS NULL, dead_at IS NULL FROM outbox ORDER BY key")
     assert left == [("k", 1, 0), ("other", 0, 1)], "another's parcel is not his"
 
 
 async def test_an_export_on_its_way_goes_along(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
-    await annals.session(["Zanzibar is where we go", "Fine"])
+    written = StoredHistory(database)
+    await written.session(["Zanzibar is where we go", "Fine"])
     file = File(name="said.jsonl.gz", content=gzip.compress(b"{}"), mime="application/gzip")
     outbox = Outbox(database, clock)
     for key, files in {"export": (file,), "other": ()}.items():
         place, answer = Address(platform="telegram", chat_id="1"), Answer(text="All of it.", files=files)
         await outbox.put(OutboxItem(key=key, kind="answer", address=place, answer=answer, next_at=clock.now()))
     await forget(forgetting_of(database, clock), "Zanzibar", claim_of())
-    left = await annals.execute("SELECT key FROM outbox WHERE payload IS NOT NULL")
+    left = await written.execute("SELECT key FROM outbox WHERE payload IS NOT NULL")
     assert left == [("other",)], "what is in the file is not looked for"
 
 
 async def test_an_update_that_failed_goes_in_whatever_letters(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
-    await annals.session(["Пароль сезам", "Хорошо"])
+    written = StoredHistory(database)
+    await written.session(["Пароль сезам", "Хорошо"])
     raw = json.dumps({"update_id": 5, "message": {"text": "Пароль сезам"}})
     for number, text in ((5, raw), (6, "{}")):
-        await annals.execute(
+        await written.execute(
             f"INSERT INTO raw_updates (platform, update_id, raw, failed_at) VALUES ('telegram', {number}, '{text}', 0)"
         )
     await forget(forgetting_of(database, clock), "сезам", claim_of(is_owner=True))
-    assert await annals.execute("SELECT update_id FROM raw_updates") == [(6,)]
+    assert await written.execute("SELECT update_id FROM raw_updates") == [(6,)]
 
 
 async def test_of_updates_that_failed_one_takes_his_own(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
-    await annals.session(["Zanzibar is where we go", "Fine"])
+    written = StoredHistory(database)
+    await written.session(["Zanzibar is where we go", "Fine"])
     ours = (
         {"update_id": 1, "message": {"from": {"id": 1}, "text": "Zanzibar"}},
         {"update_id": 2, "edited_message": {"from": {"id": 1}, "text": "Zanzibar"}},
@@ -187,36 +187,40 @@ async def test_of_updates_that_failed_one_takes_his_own(database: Database, cloc
         {"update_id": 6, "message": "Zanzibar"},
     )
     for update in (*ours, *theirs):
-        await annals.execute(
+        await written.execute(
             "INSERT INTO raw_updates VALUES ('telegram', :id, :raw, 'odd', 1)",
             id=update["update_id"],
             raw=json.dumps(update),
         )
-    await annals.execute("INSERT INTO raw_updates VALUES ('telegram', 7, 'Zanzibar {', 'odd', 1)")
+    await written.execute("INSERT INTO raw_updates VALUES ('telegram', 7, 'Zanzibar {', 'odd', 1)")
     await forget(forgetting_of(database, clock), "Zanzibar", claim_of())
-    assert await annals.execute("SELECT update_id FROM raw_updates") == [(4,), (5,), (6,), (7,)]
-    await annals.say(1, "Zanzibar again")
+    assert await written.execute("SELECT update_id FROM raw_updates") == [(4,), (5,), (6,), (7,)]
+    await written.say(1, "Zanzibar again")
     await forget(forgetting_of(database, clock), "Zanzibar", claim_of(is_owner=True))
-    assert await annals.execute("SELECT update_id FROM raw_updates") == [(5,)], "the owner answers for what is nobody's"
+    assert await written.execute("SELECT update_id FROM raw_updates") == [(5,)], (
+        "the owner answers for what is nobody's"
+    )
 
 
 async def test_number_and_case_of_a_word_go_along(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
-    await annals.session(["Two ferries leave", "ok", "The ferry is late", "ok", "Fairy tales", "я в Москве", "Москва!"])
-    await annals.execute(
+    written = StoredHistory(database)
+    await written.session(
+        ["Two ferries leave", "ok", "The ferry is late", "ok", "Fairy tales", "я в Москве", "Москва!"]
+    )
+    await written.execute(
         "INSERT INTO notes (scope_id, target, action, after, at) VALUES (1, 'memory', 'add', 'likes ferries', 0)"
     )
     assert await forget(forgetting_of(database, clock), "ferry", claim_of()) == {"message": 2}
-    assert await annals.execute("SELECT COUNT(*) FROM notes") == [(0,)]
+    assert await written.execute("SELECT COUNT(*) FROM notes") == [(0,)]
     assert await forget(forgetting_of(database, clock), '"москва"', claim_of()) == {"message": 1}
     assert await forget(forgetting_of(database, clock), "москва", claim_of()) == {"message": 1}
     assert [text for text in await texts(database) if text] == ["ok", "ok", "Fairy tales"]
 
 
 async def test_others_keep_what_is_theirs(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
-    await annals.session(["Zanzibar for me", "Yes"])
-    await annals.session(["Zanzibar for Ben", "Yes"], scope=BEN)
+    written = StoredHistory(database)
+    await written.session(["Zanzibar for me", "Yes"])
+    await written.session(["Zanzibar for Ben", "Yes"], scope=BEN)
     forgetting = forgetting_of(database, clock)
     assert await forgetting.look("Zanzibar", claim_of(ROOM)) is None
     traces = await forgetting.look("Zanzibar", claim_of())
@@ -228,13 +232,13 @@ async def test_others_keep_what_is_theirs(database: Database, clock: SteadyClock
 
 
 async def test_in_a_room_a_member_forgets_only_his_own_words(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
-    room = await annals.session(scope=ROOM, platform="discord")
-    await annals.say(room[0], "I like Zanzibar and its long white beaches a lot", sender="1")
-    await annals.say(room[0], "Zanzibar bores me", sender="2")
-    await annals.say(room[0], "One of you likes Zanzibar and its long white beaches.", role="assistant")
-    await annals.say(room[0], "Zanzibar is an island.", role="assistant")
-    await annals.execute(
+    written = StoredHistory(database)
+    room = await written.session(scope=ROOM, platform="discord")
+    await written.say(room[0], "I like Zanzibar and its long white beaches a lot", sender="1")
+    await written.say(room[0], "Zanzibar bores me", sender="2")
+    await written.say(room[0], "One of you likes Zanzibar and its long white beaches.", role="assistant")
+    await written.say(room[0], "Zanzibar is an island.", role="assistant")
+    await written.execute(
         "INSERT INTO notes (scope_id, target, action, after, account, at) VALUES "
         "(1, 'memory', 'add', 'Zanzibar one', 'discord:2', 0), "
         "(1, 'memory', 'add', 'Likes Zanzibar and its long white beaches', 'discord:1', 0)"
@@ -242,33 +246,33 @@ async def test_in_a_room_a_member_forgets_only_his_own_words(database: Database,
     forgetting = forgetting_of(database, clock)
     assert await forget(forgetting, "Zanzibar", claim_of(ROOM)) == {"message": 1}
     assert await texts(database) == ["", "Zanzibar bores me", "", "Zanzibar is an island."]
-    assert await annals.execute("SELECT after FROM notes") == [("Zanzibar one",)]
+    assert await written.execute("SELECT after FROM notes") == [("Zanzibar one",)]
     assert await forget(forgetting, "Zanzibar", claim_of(ROOM, is_owner=True, who="9")) == {"message": 2}
     assert left_of("Zanzibar", database.path) == []
 
 
 async def test_facts_go_with_the_words_they_were_taken_from(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
-    ids = await annals.session(["I moved to Zanzibar", "Fine"])
-    await annals.execute(
+    written = StoredHistory(database)
+    ids = await written.session(["I moved to Zanzibar", "Fine"])
+    await written.execute(
         "INSERT INTO facts (scope_id, content, folded, kind, trust, created_at, last_at, message_id, origin) VALUES "
         "(1, 'Lives far away', 'lives far away', 'identity', 0.6, 0, 0, :id, 'rule'), "
         "(1, 'Zanzibar is home', 'zanzibar is home', 'identity', 0.6, 0, 0, NULL, 'rule'), "
         "(1, 'Likes tea', 'likes tea', 'identity', 0.6, 0, 0, NULL, 'rule')",
         id=ids[1],
     )
-    await annals.execute(
+    await written.execute(
         "INSERT INTO fact_changes (scope_id, fact_id, action, reason, at) VALUES (1, 3, 'close', 'Zanzibar is home', 0)"
     )
     assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {"message": 1, "fact": 2}
-    assert await annals.execute("SELECT content FROM facts") == [("Likes tea",)]
-    assert await annals.execute("SELECT COUNT(*) FROM fact_changes") == [(0,)]
+    assert await written.execute("SELECT content FROM facts") == [("Likes tea",)]
+    assert await written.execute("SELECT COUNT(*) FROM fact_changes") == [(0,)]
     assert left_of("Zanzibar", database.path) == []
 
 
 @pytest.mark.parametrize("what", ["?!", "Atlantis", "zanzi", '"moved Zanzibar"', "before:2020"])
 async def test_nothing_is_found_that_is_not_meant(database: Database, clock: SteadyClock, what: str) -> None:
-    await Annals(database).session(["I moved to Zanzibar", "Fine"])
+    await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
     assert await forgetting_of(database, clock).look(what, claim_of()) is None
     with pytest.raises(Refused, match="/forget Porto"):
         await forgetting_of(database, clock).look("  ", claim_of())
@@ -276,15 +280,15 @@ async def test_nothing_is_found_that_is_not_meant(database: Database, clock: Ste
 
 @pytest.mark.parametrize("what", ["a", "them?", "it and the", "what did I say"])
 async def test_words_of_every_text_do_not_say_what_is_meant(database: Database, clock: SteadyClock, what: str) -> None:
-    await Annals(database).session(["It was a day with them", "What did I say? And the?"])
+    await StoredHistory(database).session(["It was a day with them", "What did I say? And the?"])
     with pytest.raises(Refused, match="Name what it is about"):
         await forgetting_of(database, clock).look(what, claim_of())
     assert await forgetting_of(database, clock).look(f'"{what}"', claim_of()) is not None or what == "it and the"
 
 
 async def test_filters_and_operators_say_what_is_meant(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
-    await annals.session(["ferry to Lisbon", "ferry it is", "train to Lisbon", "fine", "a boat", "fine"])
+    written = StoredHistory(database)
+    await written.session(["ferry to Lisbon", "ferry it is", "train to Lisbon", "fine", "a boat", "fine"])
     forgetting = forgetting_of(database, clock)
     assert await forget(forgetting, "ferry role:assistant", claim_of()) == {"message": 1}
     assert await forget(forgetting, "lisbon -train", claim_of()) == {"message": 1}
@@ -293,15 +297,15 @@ async def test_filters_and_operators_say_what_is_meant(database: Database, clock
 
 
 async def test_while_an_index_is_rebuilt_nothing_is_overlooked(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
-    await annals.session(["I moved to Zanzibar", "Fine"])
-    await annals.execute("INSERT INTO state_meta (key, value) VALUES ('index_stale', '1')")
+    written = StoredHistory(database)
+    await written.session(["I moved to Zanzibar", "Fine"])
+    await written.execute("INSERT INTO state_meta (key, value) VALUES ('index_stale', '1')")
     with pytest.raises(Refused, match="built anew"):
         await forgetting_of(database, clock).look("Zanzibar", claim_of())
 
 
 async def test_an_open_reader_keeps_the_bytes_until_it_is_done(database: Database, clock: SteadyClock) -> None:
-    await Annals(database).session(["I moved to Zanzibar", "Fine"])
+    await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
     await database.checkpoint()
     reader = sqlite3.connect(database.path, isolation_level=None)
     try:
@@ -322,9 +326,9 @@ async def test_an_open_reader_keeps_the_bytes_until_it_is_done(database: Databas
 
 
 async def test_what_was_begun_is_finished_after_a_restart(database: Database, clock: SteadyClock) -> None:
-    annals = Annals(database)
+    written = StoredHistory(database)
     for _ in range(60):
-        await annals.session(["I moved to Zanzibar", "Zanzibar!", "x", "y"])
+        await written.session(["I moved to Zanzibar", "Zanzibar!", "x", "y"])
     forgetting = forgetting_of(database, clock)
     asked = await forgetting.look("Zanzibar", claim_of())
     assert asked is not None
@@ -340,20 +344,20 @@ async def test_what_was_begun_is_finished_after_a_restart(database: Database, cl
         receipt = await after.erase(asked.token, claim_of())
         assert dict(receipt.counts) == {"message": 120}, "the same yes once more is answered the same"
     assert left_of("Zanzibar", database.path) == []
-    lists = await annals.execute("SELECT list FROM erasures")
+    lists = await written.execute("SELECT list FROM erasures")
     assert "Zanzibar" not in str(lists)
 
 
 async def test_a_member_forgets_the_commands_he_gave_and_what_they_showed_of_his(
     database: Database, clock: SteadyClock
 ) -> None:
-    annals = Annals(database)
-    room = await annals.session(scope=ROOM, platform="discord")
-    await annals.say(room[0], "Zanzibar is mine", sender="1")
+    written = StoredHistory(database)
+    room = await written.session(scope=ROOM, platform="discord")
+    await written.say(room[0], "Zanzibar is mine", sender="1")
     for who in ("1", "2"):
-        await annals.say(room[0], "/recall Zanzibar", kind="command", sender=who)
-    await annals.say(room[0], "> **Zanzibar** is mine", kind="command", role="assistant")
-    await annals.say(room[0], "> **Zanzibar** is ours", kind="command", role="assistant")
+        await written.say(room[0], "/recall Zanzibar", kind="command", sender=who)
+    await written.say(room[0], "> **Zanzibar** is mine", kind="command", role="assistant")
+    await written.say(room[0], "> **Zanzibar** is ours", kind="command", role="assistant")
     assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of(ROOM)) == {"message": 1}
     assert await texts(database) == ["", "", "/recall Zanzibar", "", "> **Zanzibar** is ours"]
 
@@ -368,7 +372,7 @@ async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
         told.append(list(message_ids))
         return "honcho forgets it within a day."
 
-    ids = await Annals(database).session(["I moved to Zanzibar", "Fine"])
+    ids = await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
     forgetting = forgetting_of(database, clock, forget_copies)
     forgetting.connect(lambda: invalidated.append("a cache"))
     traces = await forgetting.look("Zanzibar", claim_of())
@@ -381,7 +385,7 @@ async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
 
 
 async def test_a_list_that_an_earlier_version_began_is_finished(database: Database, clock: SteadyClock) -> None:
-    ids = await Annals(database).session(["I moved to Zanzibar", "Fine"])
+    ids = await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
     stored = {"messages": [ids[1]], "scopes": [ANA.key], "notes": 0, "upto": ids[2], "where": ANA.key, "is_owner": True}
     await database.execute(
         "INSERT INTO erasures (id, lane, account, scopes, list, made_at, begun_at) "

@@ -10,16 +10,16 @@ from core.search.recall import Recall
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.types import Window
-from tests.fixtures.annals import ANA, ROOM, Annals
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.stored_history import ANA, ROOM, StoredHistory
 
 MINE = SearchQuery(scopes=frozenset({ANA}), limit=10)
 ENDLESS = 2**63 - 1
 
 
 @pytest.fixture
-def annals(database: Database) -> Annals:
-    return Annals(database)
+def stored(database: Database) -> StoredHistory:
+    return StoredHistory(database)
 
 
 @pytest.fixture
@@ -33,48 +33,50 @@ async def _browsed(recall: Recall, **changes: object) -> list[int]:
     return [found.session.id for found in findings.sessions]
 
 
-async def test_a_session_resumed_at_two_places_is_listed_once(annals: Annals, recall: Recall) -> None:
-    first = (await annals.session(["the ferry"]))[0]
-    await annals.session(["and then"], parent_id=first, platform="discord")
-    last = (await annals.session(["again"], parent_id=first, platform="terminal"))[0]
+async def test_a_session_resumed_at_two_places_is_listed_once(stored: StoredHistory, recall: Recall) -> None:
+    first = (await stored.session(["the ferry"]))[0]
+    await stored.session(["and then"], parent_id=first, platform="discord")
+    last = (await stored.session(["again"], parent_id=first, platform="terminal"))[0]
     assert await _browsed(recall) == [last]
-    await annals.say(first, "back where it began")
+    await stored.say(first, "back where it began")
     assert await _browsed(recall) == [first]
 
 
-async def test_a_lineage_is_one_also_over_a_session_in_which_nothing_was_said(annals: Annals, recall: Recall) -> None:
-    first = (await annals.session(["the ferry"]))[0]
-    empty = (await annals.session([], parent_id=first))[0]
+async def test_a_lineage_is_one_also_over_a_session_in_which_nothing_was_said(
+    stored: StoredHistory, recall: Recall
+) -> None:
+    first = (await stored.session(["the ferry"]))[0]
+    empty = (await stored.session([], parent_id=first))[0]
     assert await _browsed(recall) == [first]
-    last = (await annals.session(["again"], parent_id=empty))[0]
+    last = (await stored.session(["again"], parent_id=empty))[0]
     assert await _browsed(recall) == [last]
 
 
-async def test_a_lineage_over_two_scopes_is_one_for_who_sees_both(annals: Annals, recall: Recall) -> None:
-    mine = (await annals.session(["the ferry"]))[0]
-    ours = (await annals.session(["for all"], parent_id=mine, scope=ROOM))[0]
+async def test_a_lineage_over_two_scopes_is_one_for_who_sees_both(stored: StoredHistory, recall: Recall) -> None:
+    mine = (await stored.session(["the ferry"]))[0]
+    ours = (await stored.session(["for all"], parent_id=mine, scope=ROOM))[0]
     assert await _browsed(recall, scopes=frozenset({ANA, ROOM})) == [ours]
     assert await _browsed(recall) == [mine]
     assert await _browsed(recall, scopes=frozenset({ROOM})) == [ours]
 
 
-async def test_what_the_filters_leave_out_stands_for_nothing(annals: Annals, recall: Recall) -> None:
-    first = (await annals.session(["the ferry"], platform="telegram", title="Travel"))[0]
-    child = (await annals.session(["and then"], parent_id=first, platform="discord", title="Work"))[0]
+async def test_what_the_filters_leave_out_stands_for_nothing(stored: StoredHistory, recall: Recall) -> None:
+    first = (await stored.session(["the ferry"], platform="telegram", title="Travel"))[0]
+    child = (await stored.session(["and then"], parent_id=first, platform="discord", title="Work"))[0]
     assert await _browsed(recall, platforms=("telegram",)) == [first]
     assert await _browsed(recall, platforms=("discord",)) == [child]
     assert await _browsed(recall, title="travel") == [first]
 
 
-async def test_behind_a_session_in_the_window_its_parent_is_listed(annals: Annals, recall: Recall) -> None:
-    parent, *_ = await annals.session(["the ferry"])
-    child, *_ = await annals.session(["and then"], parent_id=parent)
+async def test_behind_a_session_in_the_window_its_parent_is_listed(stored: StoredHistory, recall: Recall) -> None:
+    parent, *_ = await stored.session(["the ferry"])
+    child, *_ = await stored.session(["and then"], parent_id=parent)
     assert await _browsed(recall, hidden=Window(spans=((child, 0, ENDLESS),))) == [parent]
 
 
-async def test_a_session_with_other_filters_gives_what_they_let_through(annals: Annals, recall: Recall) -> None:
-    session, *ids = await annals.session(["one", "two", "three"], platform="discord")
-    await annals.session(["elsewhere"], platform="telegram")
+async def test_a_session_with_other_filters_gives_what_they_let_through(stored: StoredHistory, recall: Recall) -> None:
+    session, *ids = await stored.session(["one", "two", "three"], platform="discord")
+    await stored.session(["elsewhere"], platform="telegram")
 
     async def found(**changes: object) -> list[int]:
         findings = await recall.recall(replace(MINE, session=session, **changes))  # type: ignore[arg-type]
@@ -88,9 +90,11 @@ async def test_a_session_with_other_filters_gives_what_they_let_through(annals: 
     assert await found(platforms=("telegram",)) == await found(title="none") == []
 
 
-async def test_an_old_session_is_looked_into_behind_a_thousand_newer_ones(annals: Annals, recall: Recall) -> None:
-    session, message = await annals.session(["one"])
-    await annals.execute(
+async def test_an_old_session_is_looked_into_behind_a_thousand_newer_ones(
+    stored: StoredHistory, recall: Recall
+) -> None:
+    session, message = await stored.session(["one"])
+    await stored.execute(
         """
         WITH RECURSIVE numbers (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1200)
         INSERT INTO sessions (id, address_id, scope_id, started_at, last_at, ended_at)
@@ -101,9 +105,9 @@ async def test_an_old_session_is_looked_into_behind_a_thousand_newer_ones(annals
     assert [hit.message_id for each in findings.sessions for hit in each.matches] == [message]
 
 
-async def test_a_session_of_others_names_no_lineage(annals: Annals, recall: Recall) -> None:
-    mine, *_ = await annals.session(["the ferry"])
-    await annals.session(["the ferry of all"], parent_id=mine, scope=ROOM)
+async def test_a_session_of_others_names_no_lineage(stored: StoredHistory, recall: Recall) -> None:
+    mine, *_ = await stored.session(["the ferry"])
+    await stored.session(["the ferry of all"], parent_id=mine, scope=ROOM)
     for changes in ({"text": "ferry"}, {"roles": ("user",)}, {}):
         asked = replace(MINE, scopes=frozenset({ROOM}), session=mine, **changes)
         absent = replace(asked, session=987)

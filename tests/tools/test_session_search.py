@@ -15,14 +15,14 @@ from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
 from core.tools.session_search import BUDGET_CHARS, session_search
 from core.types import Address, Sender, Session, Tool, ToolContext, Window
-from tests.fixtures.annals import ANA, BEN, Annals
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.stored_history import ANA, BEN, StoredHistory
 
 
 @pytest.fixture
-def annals(database: Database) -> Annals:
-    return Annals(database)
+def stored(database: Database) -> StoredHistory:
+    return StoredHistory(database)
 
 
 @pytest.fixture
@@ -48,8 +48,8 @@ def test_the_schema_is_a_schema_and_the_result_is_never_indexed(tool: Tool) -> N
     }  # fmt: skip
 
 
-async def test_it_finds_reads_scrolls_and_browses(annals: Annals, tool: Tool, context: ToolContext) -> None:
-    session, first, second = await annals.session(["the ferry at noon", "noted"], title="Travel")
+async def test_it_finds_reads_scrolls_and_browses(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
+    session, first, second = await stored.session(["the ferry at noon", "noted"], title="Travel")
     found = json.loads(await tool.run({"query": "ferry"}, context))
     assert found["shape"] == "discovery"
     assert found["sessions"][0]["matches"][0]["message_id"] == first
@@ -61,15 +61,15 @@ async def test_it_finds_reads_scrolls_and_browses(annals: Annals, tool: Tool, co
     assert browsed["sessions"][0]["title"] == "Travel"
 
 
-async def test_roles(annals: Annals, tool: Tool, context: ToolContext) -> None:
-    _, _mine, yours = await annals.session(["ferry asked", "ferry answered"])
+async def test_roles(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
+    _, _mine, yours = await stored.session(["ferry asked", "ferry answered"])
     found = json.loads(await tool.run({"query": "ferry", "role_filter": ["assistant"], "limit": None}, context))
     assert [match["message_id"] for match in found["sessions"][0]["matches"]] == [yours]
     with pytest.raises(ToolError, match="'user', 'assistant' or 'tool'"):
         await tool.run({"query": "ferry", "role_filter": ["system"]}, context)
 
 
-async def test_nothing_found_says_so(annals: Annals, tool: Tool, context: ToolContext) -> None:
+async def test_nothing_found_says_so(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
     note = json.loads(await tool.run({"query": "absent"}, context))["note"]
     assert note == "Nothing found. I looked for “absent”."
     assert "no such" in json.loads(await tool.run({"session_id": 12345}, context))["note"]
@@ -85,21 +85,21 @@ async def test_wrong_arguments_are_sentences(tool: Tool, context: ToolContext) -
         await tool.run({"colour": "red"}, context)
 
 
-async def test_long_messages_are_cut_to_the_budget(annals: Annals, tool: Tool, context: ToolContext) -> None:
-    await annals.session([f"ferry {n} " + "word " * 2000 for n in range(12)])
+async def test_long_messages_are_cut_to_the_budget(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
+    await stored.session([f"ferry {n} " + "word " * 2000 for n in range(12)])
     result = await tool.run({"query": "ferry"}, context)
     assert len(result) < 2 * BUDGET_CHARS
 
 
-async def test_the_model_states_its_budget(annals: Annals, tool: Tool, context: ToolContext) -> None:
-    await annals.session([f"ferry {n} " + "word " * 2000 for n in range(12)])
+async def test_the_model_states_its_budget(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
+    await stored.session([f"ferry {n} " + "word " * 2000 for n in range(12)])
     sizes = [len(await tool.run({"query": "ferry", "budget_chars": chars}, context)) for chars in (-5, 20_000, 10**9)]
     assert sizes[0] < 6_000 < sizes[1] < sizes[2] < 120_000
 
 
-async def test_filters_as_parameters(annals: Annals, tool: Tool, context: ToolContext) -> None:
-    _, a, b = await annals.session(["ferry asked", "ferry answered"], title="Trip to Porto", sender="Ana")
-    _, c = await annals.session(["ferry noted"], platform="discord", title="Work", sender="Ben")
+async def test_filters_as_parameters(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
+    _, a, b = await stored.session(["ferry asked", "ferry answered"], title="Trip to Porto", sender="Ana")
+    _, c = await stored.session(["ferry noted"], platform="discord", title="Work", sender="Ben")
     begun = "2023-11-14"
     for arguments, expected in (
         ({"title": "porto"}, {a, b}),
@@ -124,15 +124,17 @@ async def test_filters_as_parameters(annals: Annals, tool: Tool, context: ToolCo
         assert json.loads(await tool.run(asked, other))["sessions"] == []
 
 
-async def test_pages_follow_each_other(annals: Annals, tool: Tool, context: ToolContext) -> None:
-    made = [(await annals.session([f"ferry {number}"]))[0] for number in range(3)]
+async def test_pages_follow_each_other(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
+    made = [(await stored.session([f"ferry {number}"]))[0] for number in range(3)]
     pages = [json.loads(await tool.run({"query": "ferry", "limit": 2, "page": page}, context)) for page in (1, 2)]
     assert sorted(one["session_id"] for page in pages for one in page["sessions"]) == made
     assert [page.get("has_more", False) for page in pages] == [True, False]
 
 
-async def test_help_of_a_model(annals: Annals, database: Database, clock: SteadyClock, context: ToolContext) -> None:
-    await annals.session(["the boat", "noted"])
+async def test_help_of_a_model(
+    stored: StoredHistory, database: Database, clock: SteadyClock, context: ToolContext
+) -> None:
+    await stored.session(["the boat", "noted"])
     model = ScriptedModel(says('["boat"]'), says("They took the boat."))
     research = ExpandedRecall(Recall(database, clock), Transcripts(database), model, "small", clock)
     tool = session_search(research)
@@ -145,8 +147,10 @@ async def test_help_of_a_model(annals: Annals, database: Database, clock: Steady
     assert tool.patience_s > EXPANSION_S + SUMMARIES_S
 
 
-async def test_the_wrong_person_and_the_models_own_window(annals: Annals, tool: Tool, context: ToolContext) -> None:
-    session, first = await annals.session(["ferry"])
+async def test_the_wrong_person_and_the_models_own_window(
+    stored: StoredHistory, tool: Tool, context: ToolContext
+) -> None:
+    session, first = await stored.session(["ferry"])
     other = replace(context, scope=BEN, scopes=frozenset({BEN}))
     assert json.loads(await tool.run({"query": "ferry"}, other))["sessions"] == []
     assert json.loads(await tool.run({"session_id": session, "around_message_id": first}, other))["sessions"] == []

@@ -11,7 +11,7 @@ from core.store.archive import TransferRecord
 from core.transfer import chatgpt
 from core.transfer.formats import EMPTY, HIDDEN, SHAPELESS, TIMELESS, Choices
 from tests.fixtures.exports import NOON, chatgpt_conversation, chatgpt_node
-from tests.fixtures.taking import sorted_out
+from tests.fixtures.import_reading import sorted_out
 
 
 def read(export: Any) -> tuple[list[TransferRecord], dict[str, int]]:

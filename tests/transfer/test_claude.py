@@ -11,7 +11,7 @@ from core.store.archive import TransferRecord
 from core.transfer import claude
 from core.transfer.formats import EMPTY, HIDDEN, SHAPELESS, TIMELESS, Choices
 from tests.fixtures.exports import claude_conversation, claude_message
-from tests.fixtures.taking import sorted_out
+from tests.fixtures.import_reading import sorted_out
 
 
 def read(export: Any) -> tuple[list[TransferRecord], dict[str, int]]:

@@ -11,7 +11,7 @@ import pytest
 from core.transfer import discord as package
 from core.transfer.formats import EMPTY, SHAPELESS, TIMELESS
 from tests.fixtures.exports import discord_package, write, zipped
-from tests.fixtures.taking import taken_from
+from tests.fixtures.import_reading import taken_from
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from core.transfer import hermes
 from core.transfer.formats import EMPTY, HIDDEN, HOME, Choices, read_lines, to_line
 from core.transfer.source import Source
 from tests.fixtures.exports import HERMES_TABLES, NOON, fill, hermes_store, zipped
-from tests.fixtures.taking import sorted_out, taken_from
+from tests.fixtures.import_reading import sorted_out, taken_from
 
 SESSION = {"id": "s1", "source": "telegram", "chat_id": "-100", "thread_id": "7", "title": "Boats"}
 

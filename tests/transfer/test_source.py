@@ -29,7 +29,7 @@ from tests.fixtures.exports import (
     write,
     zipped,
 )
-from tests.fixtures.taking import taken_from
+from tests.fixtures.import_reading import taken_from
 
 LINE = {"session": "s1", "role": "user", "text": "hello", "at": "2026-05-03"}
 SERVICE = {"id": 9, "type": "service", "date_unixtime": "1", "action": "pin_message", "text": ""}

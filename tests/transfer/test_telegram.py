@@ -15,7 +15,7 @@ from core.transfer import telegram
 from core.transfer.formats import EMPTY, SHAPELESS, TIMELESS, Choices
 from core.types import Scope
 from tests.fixtures.exports import NOT_INCLUDED, telegram_account, telegram_chat, telegram_message
-from tests.fixtures.taking import sorted_out
+from tests.fixtures.import_reading import sorted_out
 
 
 def read(export: Any, choices: Choices | None = None) -> tuple[list[TransferRecord], dict[str, int]]:

@@ -11,7 +11,7 @@ import pytest
 from core.models.claude import Claude
 from core.types import Scope
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.scripted_model import ScriptedModel
 
@@ -21,62 +21,62 @@ MINE = frozenset({Scope.account("telegram", "42")})
 
 
 @asynccontextmanager
-async def _services(home: Path, api: MessagesApi, options: str = "") -> AsyncIterator[Corridor]:
+async def _services(home: Path, api: MessagesApi, options: str = "") -> AsyncIterator[GatewayHarness]:
     claude = Claude(api_key="k", base_url=api.url, clock=SteadyClock())
     try:
-        async with open_corridor(home, claude, options) as corridor:
-            yield corridor
+        async with open_gateway(home, claude, options) as harness:
+            yield harness
     finally:
         await claude.close()
 
 
-async def _causes(corridor: Corridor) -> dict[str, int]:
-    return {cause: part.calls for cause, part in (await corridor.services.usage_report.ever(MINE)).misses}
+async def _causes(harness: GatewayHarness) -> dict[str, int]:
+    return {cause: part.calls for cause, part in (await harness.services.usage_report.ever(MINE)).misses}
 
 
 async def test_an_edit_and_an_erasure_miss_once_each(home: Path) -> None:
-    async with MessagesApi() as api, _services(home, api) as corridor:
-        await corridor.say("The ferry leaves at nine.", message_id="m1")
-        await corridor.say("My dog is called Zorro.", message_id="m2")
-        await corridor.say("Good.", message_id="m3")
-        assert await _causes(corridor) == {"first": 1}
-        await corridor.say("The ferry leaves at ten.", message_id="m1", kind="edit")
+    async with MessagesApi() as api, _services(home, api) as harness:
+        await harness.say("The ferry leaves at nine.", message_id="m1")
+        await harness.say("My dog is called Zorro.", message_id="m2")
+        await harness.say("Good.", message_id="m3")
+        assert await _causes(harness) == {"first": 1}
+        await harness.say("The ferry leaves at ten.", message_id="m1", kind="edit")
         for text in ("And now?", "Thanks for that."):
-            await corridor.say(text)
-        assert await _causes(corridor) == {"first": 1, "edit": 1}
-        await corridor.say("/forget Zorro")
-        await corridor.say("yes")
+            await harness.say(text)
+        assert await _causes(harness) == {"first": 1, "edit": 1}
+        await harness.say("/forget Zorro")
+        await harness.say("yes")
         for text in ("What do you know?", "Thanks again for that."):
-            await corridor.say(text)
+            await harness.say(text)
         assert "Zorro" not in str(api.requests[-1])
-        assert await _causes(corridor) == {"first": 1, "edit": 1, "forget": 1}
+        assert await _causes(harness) == {"first": 1, "edit": 1, "forget": 1}
         assert api.refusals == []
 
 
 async def test_a_restart_misses_nothing(home: Path) -> None:
     async with MessagesApi() as api:
         for number, text in enumerate(("The ferry leaves at nine.", "And back?", "Good.")):
-            async with _services(home, api) as corridor:
-                await corridor.say(text, message_id=f"m{number}")
-                causes = await _causes(corridor)
+            async with _services(home, api) as harness:
+                await harness.say(text, message_id=f"m{number}")
+                causes = await _causes(harness)
     assert causes == {"first": 1}
     assert len(api.usages) == 3
 
 
 async def test_a_long_conversation_goes_on_in_a_fresh_one(home: Path) -> None:
-    async with MessagesApi() as api, _services(home, api, "[model]\nwindow_tokens = 12000\n") as corridor:
+    async with MessagesApi() as api, _services(home, api, "[model]\nwindow_tokens = 12000\n") as harness:
         for number in range(5):
-            await corridor.say(f"[long 9000] {number}")
-        causes = await _causes(corridor)
+            await harness.say(f"[long 9000] {number}")
+        causes = await _causes(harness)
     assert causes["first"] == 1
     assert causes["length"] >= 1
     assert set(causes) == {"first", "length"}
 
 
 async def test_every_kind_of_call_is_in_the_books(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel(), titles=ScriptedModel()) as corridor:
-        await corridor.say("My sister Ana lives in Porto and takes the ferry.")
-        await corridor.say("/new")
-        await corridor.say("/recall --summary --expand where does Ana live")
-        kinds = {kind: part.calls for kind, part in (await corridor.services.usage_report.ever(MINE)).kinds}
+    async with open_gateway(home, ScriptedModel(), titles=ScriptedModel()) as harness:
+        await harness.say("My sister Ana lives in Porto and takes the ferry.")
+        await harness.say("/new")
+        await harness.say("/recall --summary --expand where does Ana live")
+        kinds = {kind: part.calls for kind, part in (await harness.services.usage_report.ever(MINE)).kinds}
     assert kinds == {"chat": 1, "title": 1, "facts": 2, "expansion": 1, "summary": 1}, "facts are asked for once more"

@@ -58,82 +58,82 @@ class _Desk:
 
 
 @pytest.fixture
-async def desk(database: Database, clock: SteadyClock) -> _Desk:
+async def router(database: Database, clock: SteadyClock) -> _Desk:
     made = await opened(Conversations(database, clock), "hello")
     return _Desk(database, clock, made.id)
 
 
-async def test_a_prefix_that_is_read_is_no_miss(desk: _Desk) -> None:
-    await desk.ask(desk.first, FULL)
-    assert await desk.causes() == {"first": 1000}
-    await desk.ask(desk.second, READ)
-    await desk.ask(desk.second, replace(READ, cache_read=1045))
-    assert await desk.causes() == {"first": 1000}
-    sums = [(one.kind, one.model, one.miss, one.calls, one.usage.output) for one in await desk.calls.sums(MINE)]
+async def test_a_prefix_that_is_read_is_no_miss(router: _Desk) -> None:
+    await router.ask(router.first, FULL)
+    assert await router.causes() == {"first": 1000}
+    await router.ask(router.second, READ)
+    await router.ask(router.second, replace(READ, cache_read=1045))
+    assert await router.causes() == {"first": 1000}
+    sums = [(one.kind, one.model, one.miss, one.calls, one.usage.output) for one in await router.calls.sums(MINE)]
     assert sums == [("chat", "scripted", None, 2, 10), ("chat", "scripted", "first", 1, 5)]
 
 
-async def test_another_model_is_the_cause_and_else_the_server(desk: _Desk) -> None:
-    await desk.ask(desk.first, FULL)
-    await desk.ask(desk.second, NOTHING_READ)
-    assert await desk.causes() == {"first": 1000, "evicted": 1000}
-    desk.model.script.append(replace(says("ok", usage=NOTHING_READ), model="opus"))
-    await desk.meter.complete(desk.second, lambda _: None, lambda _: None)
-    assert await desk.causes() == {"first": 1000, "evicted": 1000, "model": 1050}
+async def test_another_model_is_the_cause_and_else_the_server(router: _Desk) -> None:
+    await router.ask(router.first, FULL)
+    await router.ask(router.second, NOTHING_READ)
+    assert await router.causes() == {"first": 1000, "evicted": 1000}
+    router.model.script.append(replace(says("ok", usage=NOTHING_READ), model="opus"))
+    await router.meter.complete(router.second, lambda _: None, lambda _: None)
+    assert await router.causes() == {"first": 1000, "evicted": 1000, "model": 1050}
 
 
-async def test_after_five_minutes_without_a_word_the_server_has_dropped_it(desk: _Desk) -> None:
-    await desk.ask(desk.first, FULL)
-    desk.clock.advance(minutes=5, seconds=1)
-    await desk.ask(desk.second, replace(NOTHING_READ, cache_read=100))
-    assert await desk.causes() == {"first": 1000, "idle": 900}
+async def test_after_five_minutes_without_a_word_the_server_has_dropped_it(router: _Desk) -> None:
+    await router.ask(router.first, FULL)
+    router.clock.advance(minutes=5, seconds=1)
+    await router.ask(router.second, replace(NOTHING_READ, cache_read=100))
+    assert await router.causes() == {"first": 1000, "idle": 900}
 
 
-async def test_a_prefix_that_is_kept_for_an_hour_outlasts_a_pause(desk: _Desk) -> None:
-    desk.meter = MeteredModel(desk.model, desk.calls, desk.clock, "1h")
-    await desk.ask(desk.first, FULL)
-    desk.clock.advance(minutes=59)
-    await desk.ask(desk.second, replace(NOTHING_READ, cache_read=100))
-    desk.clock.advance(minutes=61)
-    await desk.ask(desk.second, replace(NOTHING_READ, cache_read=100))
-    assert await desk.causes() == {"first": 1000, "evicted": 900, "idle": 1050}
+async def test_a_prefix_that_is_kept_for_an_hour_outlasts_a_pause(router: _Desk) -> None:
+    router.meter = MeteredModel(router.model, router.calls, router.clock, "1h")
+    await router.ask(router.first, FULL)
+    router.clock.advance(minutes=59)
+    await router.ask(router.second, replace(NOTHING_READ, cache_read=100))
+    router.clock.advance(minutes=61)
+    await router.ask(router.second, replace(NOTHING_READ, cache_read=100))
+    assert await router.causes() == {"first": 1000, "evicted": 900, "idle": 1050}
 
 
-async def test_what_was_disturbed_is_the_cause_once(desk: _Desk) -> None:
-    await desk.ask(desk.first, FULL)
-    session_id = desk.first.payer.session_id
+async def test_what_was_disturbed_is_the_cause_once(router: _Desk) -> None:
+    await router.ask(router.first, FULL)
+    session_id = router.first.payer.session_id
     assert session_id is not None
-    await desk.database.write(lambda connection: disturb(connection, session_id, "forget"))
-    await desk.ask(desk.second, NOTHING_READ)
-    await desk.ask(desk.second, NOTHING_READ)
-    assert await desk.causes() == {"first": 1000, "forget": 1000, "evicted": 1050}
+    await router.database.write(lambda connection: disturb(connection, session_id, "forget"))
+    await router.ask(router.second, NOTHING_READ)
+    await router.ask(router.second, NOTHING_READ)
+    assert await router.causes() == {"first": 1000, "forget": 1000, "evicted": 1050}
 
 
-async def test_a_server_without_a_cache_misses_nothing(desk: _Desk) -> None:
-    for request in (desk.first, desk.second):
-        await desk.ask(request, Usage(input=500, output=1))
-    assert await desk.causes() == {}
+async def test_a_server_without_a_cache_misses_nothing(router: _Desk) -> None:
+    for request in (router.first, router.second):
+        await router.ask(request, Usage(input=500, output=1))
+    assert await router.causes() == {}
 
 
-async def test_what_used_no_tokens_is_not_entered(desk: _Desk) -> None:
-    await desk.ask(desk.first, Usage())
-    assert await desk.calls.sums(MINE) == []
+async def test_what_used_no_tokens_is_not_entered(router: _Desk) -> None:
+    await router.ask(router.first, Usage())
+    assert await router.calls.sums(MINE) == []
 
 
-async def test_other_kinds_are_entered_and_miss_nothing(desk: _Desk) -> None:
-    await desk.ask(desk.first, FULL)
-    await desk.ask(replace(desk.second, kind="title"), NOTHING_READ)
-    await desk.ask(Request(system=(), messages=_turns("x"), kind="expansion", payer=Payer(scope=ANA)), FULL)
-    await desk.ask(Request(system=(), messages=_turns("x")), FULL)
-    assert sorted(one.kind for one in await desk.calls.sums(MINE)) == ["chat", "expansion", "title"]
-    assert await desk.causes() == {"first": 1000}
+async def test_other_kinds_are_entered_and_miss_nothing(router: _Desk) -> None:
+    await router.ask(router.first, FULL)
+    await router.ask(replace(router.second, kind="title"), NOTHING_READ)
+    await router.ask(Request(system=(), messages=_turns("x"), kind="expansion", payer=Payer(scope=ANA)), FULL)
+    await router.ask(Request(system=(), messages=_turns("x")), FULL)
+    assert sorted(one.kind for one in await router.calls.sums(MINE)) == ["chat", "expansion", "title"]
+    assert await router.causes() == {"first": 1000}
 
 
-async def test_a_model_that_fails_costs_nothing(desk: _Desk) -> None:
-    desk.model.script.append(ModelError("overloaded"))
+async def test_a_model_that_fails_costs_nothing(router: _Desk) -> None:
+    router.model.script.append(ModelError("overloaded"))
     with pytest.raises(ModelError):
-        await desk.meter.complete(desk.first, lambda _: None, lambda _: None)
-    assert await desk.calls.sums(MINE) == []
+        await router.meter.complete(router.first, lambda _: None, lambda _: None)
+    assert await router.calls.sums(MINE) == []
 
 
 class _ShutBooks(UsageLog):

@@ -9,9 +9,9 @@ import pytest
 
 from core.ports import Reply
 from core.types import Address, Answer, Command, Inbound, Scope
-from tests.fixtures.desk import Desk
 from tests.fixtures.discord_api import DiscordApi
-from tests.fixtures.discord_stage import checked, listening, make
+from tests.fixtures.discord_setup import checked, listening, make
+from tests.fixtures.fake_router import FakeRouter
 
 
 @pytest.fixture
@@ -21,24 +21,24 @@ async def api() -> AsyncIterator[DiscordApi]:
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def router() -> FakeRouter:
+    return FakeRouter()
 
 
-async def test_a_direct_message_is_the_persons_own_scope_and_is_answered(api: DiscordApi, desk: Desk) -> None:
+async def test_a_direct_message_is_the_persons_own_scope_and_is_answered(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
 
     async def handle(inbound: Inbound, reply: Reply) -> None:
-        desk.begin(inbound, reply)
+        router.begin(inbound, reply)
         await api.wait_for(lambda: channel in api.rest.typings)
         await reply.finish(Answer(text="Hello **Ana**!"))
 
-    desk.handler = handle
-    async with listening(make(api), desk, api):
+    router.handler = handle
+    async with listening(make(api), router, api):
         message_id = await api.user_says(channel, "Good morning", ana)
         assert await api.wait_for(lambda: api.said(channel)) == ["Hello **Ana**!"]
-        inbound = desk.seen[0]
+        inbound = router.seen[0]
         assert inbound.scope == Scope.account("discord", ana)
         assert inbound.address == Address(platform="discord", chat_id=channel)
         assert (inbound.kind, inbound.text, inbound.message_id) == ("message", "Good morning", message_id)
@@ -46,116 +46,116 @@ async def test_a_direct_message_is_the_persons_own_scope_and_is_answered(api: Di
         assert inbound.is_direct
         assert inbound.is_addressed
         assert inbound.sent_at == discord.utils.snowflake_time(int(message_id))
-        await api.wait_for(lambda: len(desk.served) == 1)
-        assert desk.receipts[0].posted == [api.messages(channel)[-1]["id"]]
-        assert len(desk.seen) == 1  # the answer came back through the gateway and was not taken for a question
+        await api.wait_for(lambda: len(router.served) == 1)
+        assert router.receipts[0].posted == [api.messages(channel)[-1]["id"]]
+        assert len(router.seen) == 1  # the answer came back through the gateway and was not taken for a question
 
 
-async def test_in_a_guild_channel_a_mention_or_a_reply_addresses_the_bot(api: DiscordApi, desk: Desk) -> None:
+async def test_in_a_guild_channel_a_mention_or_a_reply_addresses_the_bot(api: DiscordApi, router: FakeRouter) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
-    async with listening(make(api), desk, api):
+    async with listening(make(api), router, api):
         channel = await api.channel("general")
         await api.user_says(channel, "nothing for you", ana)
         await api.user_says(channel, f"{api.mention()}, ask <@{bo}> about it", ana)
-        await api.wait_for(lambda: len(desk.seen) == 1)
-        first = desk.seen[0]
+        await api.wait_for(lambda: len(router.seen) == 1)
+        first = router.seen[0]
         assert first.text == "ask @Bo about it"
         assert first.scope == Scope.room("discord", channel)
         assert first.is_addressed
         assert not first.is_direct
-        desk.answering("Bo says hi")
+        router.answering("Bo says hi")
         await api.user_says(channel, api.mention(), ana)
         answer = await api.wait_for(lambda: [m for m in api.messages(channel) if m["author"]["id"] == api.bot_id])
-        assert desk.seen[1].text == "@Mneme"
-        assert answer[0]["message_reference"]["message_id"] == desk.seen[1].message_id
+        assert router.seen[1].text == "@Mneme"
+        assert answer[0]["message_reference"]["message_id"] == router.seen[1].message_id
         await api.user_says(channel, "unreadable without the content intent", ana, reply_to=answer[0]["id"])
         await api.user_says(channel, f"really? {api.mention()}", ana, reply_to=answer[0]["id"])
-        await api.wait_for(lambda: len(desk.seen) == 3)
-        assert desk.seen[2].reply_to == answer[0]["id"]
-        assert desk.seen[2].text == "really? @Mneme"
+        await api.wait_for(lambda: len(router.seen) == 3)
+        assert router.seen[2].reply_to == answer[0]["id"]
+        assert router.seen[2].text == "really? @Mneme"
 
 
-async def test_links_open_the_message_where_the_guild_is_known(api: DiscordApi, desk: Desk) -> None:
+async def test_links_open_the_message_where_the_guild_is_known(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     direct = api.dm(ana)
     adapter = make(api)
-    async with listening(adapter, desk, api):
+    async with listening(adapter, router, api):
         channel = await api.channel("general")
         await api.user_says(channel, f"{api.mention()} hi", ana)
         await api.user_says(direct, "hi", ana)
-        await api.wait_for(lambda: len(desk.seen) == 2)
-        bases = {inbound.is_direct: inbound.link_base for inbound in desk.seen}
+        await api.wait_for(lambda: len(router.seen) == 2)
+        bases = {inbound.is_direct: inbound.link_base for inbound in router.seen}
         assert bases[False] == f"https://discord.com/channels/{api.world.guild_id}/{channel}/"
         assert bases[True] == f"https://discord.com/channels/@me/{direct}/"
 
 
-async def test_with_the_content_intent_replies_and_the_rest_are_read(api: DiscordApi, desk: Desk) -> None:
+async def test_with_the_content_intent_replies_and_the_rest_are_read(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
-    async with listening(make(api, has_message_content=True), desk, api):
+    async with listening(make(api, has_message_content=True), router, api):
         channel = await api.channel("general")
         bots = api.world.add_post(channel, api.bot_id, "earlier")["id"]
         await api.user_says(channel, "among ourselves", ana)
         await api.user_says(channel, "and why?", ana, reply_to=bots)
-        await api.wait_for(lambda: len(desk.seen) == 2)
-        assert [(i.text, i.is_addressed) for i in desk.seen] == [("among ourselves", False), ("and why?", True)]
+        await api.wait_for(lambda: len(router.seen) == 2)
+        assert [(i.text, i.is_addressed) for i in router.seen] == [("among ourselves", False), ("and why?", True)]
 
 
 @pytest.mark.parametrize("is_announced", [True, False])
 async def test_public_threads_have_the_rooms_scope_and_private_ones_their_own(
-    api: DiscordApi, desk: Desk, is_announced: bool
+    api: DiscordApi, router: FakeRouter, is_announced: bool
 ) -> None:
     ana = api.user("Ana")
-    desk.answering("here")
-    async with listening(make(api), desk, api):
+    router.answering("here")
+    async with listening(make(api), router, api):
         channel = await api.channel("general")
         public = await api.thread(channel, "open", ana, is_announced=is_announced)
         private = await api.thread(channel, "closed", ana, is_private=True, is_announced=is_announced)
         await api.user_says(public, f"{api.mention()} one", ana)
         await api.user_says(private, f"{api.mention()} two", ana)
         await api.wait_for(lambda: api.said(public) and api.said(private))
-        places = {i.text: (i.address, i.scope) for i in desk.seen}
+        places = {i.text: (i.address, i.scope) for i in router.seen}
         address = Address(platform="discord", chat_id=channel, thread_id=public)
         assert places["one"] == (address, Scope.room("discord", channel))
         address = Address(platform="discord", chat_id=channel, thread_id=private)
         assert places["two"] == (address, Scope.room("discord", private))
         guild = f"https://discord.com/channels/{api.world.guild_id}"
-        assert {i.text: i.link_base for i in desk.seen} == {"one": f"{guild}/{public}/", "two": f"{guild}/{private}/"}
+        assert {i.text: i.link_base for i in router.seen} == {"one": f"{guild}/{public}/", "two": f"{guild}/{private}/"}
 
 
-async def test_a_group_of_people_is_a_room(api: DiscordApi, desk: Desk) -> None:
+async def test_a_group_of_people_is_a_room(api: DiscordApi, router: FakeRouter) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
     group = api.dm(ana, bo)
-    async with listening(make(api), desk, api):
+    async with listening(make(api), router, api):
         await api.user_says(group, f"{api.mention()} hello", ana)
-        await api.wait_for(lambda: len(desk.seen) == 1)
-        assert desk.seen[0].scope == Scope.room("discord", group)
-        assert not desk.seen[0].is_direct
-        assert desk.seen[0].link_base == f"https://discord.com/channels/@me/{group}/"
+        await api.wait_for(lambda: len(router.seen) == 1)
+        assert router.seen[0].scope == Scope.room("discord", group)
+        assert not router.seen[0].is_direct
+        assert router.seen[0].link_base == f"https://discord.com/channels/@me/{group}/"
 
 
-async def test_a_place_that_cannot_be_looked_up_is_not_served(api: DiscordApi, desk: Desk) -> None:
+async def test_a_place_that_cannot_be_looked_up_is_not_served(api: DiscordApi, router: FakeRouter) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
     lost, found = api.dm(ana), api.dm(bo)
     api.rest.fail("GET", f"/channels/{lost}", 403, 50001)
-    async with listening(make(api), desk, api):
+    async with listening(make(api), router, api):
         await api.user_says(lost, "hello", ana)
         await api.user_says(found, "hello", bo)
-        await api.wait_for(lambda: len(desk.seen) == 1)
-        assert desk.seen[0].address.chat_id == found
+        await api.wait_for(lambda: len(router.seen) == 1)
+        assert router.seen[0].address.chat_id == found
 
 
-async def test_webhooks_bots_and_the_system_are_nobody(api: DiscordApi, desk: Desk) -> None:
+async def test_webhooks_bots_and_the_system_are_nobody(api: DiscordApi, router: FakeRouter) -> None:
     ana, robot = api.user("Ana"), api.user("Robot", is_bot=True)
-    async with listening(make(api), desk, api):
+    async with listening(make(api), router, api):
         channel = await api.channel("general")
         await api.user_says(channel, f"{api.mention()} from a bot", robot)
         await api.user_says(channel, f"{api.mention()} from a hook", ana, webhook_id=robot)
         await api.user_says(channel, api.mention(), ana, type=6)
-        await api.wait_for(lambda: len(desk.seen) == 3)
-        assert [inbound.sender.is_nobody for inbound in desk.seen] == [True, True, True]
+        await api.wait_for(lambda: len(router.seen) == 3)
+        assert [inbound.sender.is_nobody for inbound in router.seen] == [True, True, True]
 
 
-async def test_attachments_are_listed(api: DiscordApi, desk: Desk) -> None:
+async def test_attachments_are_listed(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     url = "http://127.0.0.1/cat.png"
     picture = {
@@ -166,19 +166,21 @@ async def test_attachments_are_listed(api: DiscordApi, desk: Desk) -> None:
         "proxy_url": url,
         "content_type": "image/png",
     }
-    async with listening(make(api), desk, api):
+    async with listening(make(api), router, api):
         await api.user_says(api.dm(ana), "", ana, attachments=[picture])
-        await api.wait_for(lambda: len(desk.seen) == 1)
-        attachment = desk.seen[0].attachments[0]
+        await api.wait_for(lambda: len(router.seen) == 1)
+        attachment = router.seen[0].attachments[0]
         assert (attachment.kind, attachment.name, attachment.mime) == ("image", "cat.png", "image/png")
         assert (attachment.size_bytes, attachment.reference) == (1234, url)
 
 
-async def test_only_real_edits_are_told_and_deletes_also_of_what_was_never_seen(api: DiscordApi, desk: Desk) -> None:
+async def test_only_real_edits_are_told_and_deletes_also_of_what_was_never_seen(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana = api.user("Ana")
     direct = api.dm(ana)
     old = await api.user_says(direct, "before the bot came", ana, is_told=False)
-    async with listening(make(api), desk, api):
+    async with listening(make(api), router, api):
         channel = await api.channel("general")
         message = await api.user_says(direct, "Porto", ana)
         await api.embed(direct, message)
@@ -187,36 +189,36 @@ async def test_only_real_edits_are_told_and_deletes_also_of_what_was_never_seen(
         await api.delete(direct, old)
         others = [await api.user_says(channel, f"{api.mention()} {n}", ana) for n in "ab"]
         await api.delete(channel, *others)
-        await api.wait_for(lambda: len(desk.seen) == 8)
-        told = [(i.kind, i.text, i.message_id) for i in desk.seen if i.is_direct]
+        await api.wait_for(lambda: len(router.seen) == 8)
+        told = [(i.kind, i.text, i.message_id) for i in router.seen if i.is_direct]
         assert told == [
             ("message", "Porto", message),
             ("edit", "Lisbon", message),
             ("delete", "", message),
             ("delete", "", old),
         ]
-        assert {i.sender.id for i in desk.seen if i.is_direct} == {ana}
-        assert {i.scope for i in desk.seen if i.is_direct} == {Scope.account("discord", ana)}
-        assert [i.message_id for i in desk.seen if i.kind == "delete" and not i.is_direct] == others
+        assert {i.sender.id for i in router.seen if i.is_direct} == {ana}
+        assert {i.scope for i in router.seen if i.is_direct} == {Scope.account("discord", ana)}
+        assert [i.message_id for i in router.seen if i.kind == "delete" and not i.is_direct] == others
 
 
-async def test_a_command_typed_as_text_in_a_direct_chat_is_a_command(api: DiscordApi, desk: Desk) -> None:
+async def test_a_command_typed_as_text_in_a_direct_chat_is_a_command(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
-    async with listening(make(api), desk, api):
+    async with listening(make(api), router, api):
         await api.user_says(api.dm(ana), "/recall  Porto trip", ana)
         await api.user_says(api.dm(ana), "/etc/hosts is a file", ana)
-        await api.wait_for(lambda: len(desk.seen) == 2)
-        assert desk.seen[0].command == Command(name="recall", arguments="Porto trip")
-        assert desk.seen[1].command is None
+        await api.wait_for(lambda: len(router.seen) == 2)
+        assert router.seen[0].command == Command(name="recall", arguments="Porto trip")
+        assert router.seen[1].command is None
 
 
-async def test_each_channel_keeps_its_order(api: DiscordApi, desk: Desk) -> None:
+async def test_each_channel_keeps_its_order(api: DiscordApi, router: FakeRouter) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
-    async with listening(make(api), desk, api):
+    async with listening(make(api), router, api):
         for n in range(20):
             await api.user_says(api.dm(ana), f"a{n}", ana)
             await api.user_says(api.dm(bo), f"b{n}", bo)
-        await api.wait_for(lambda: len(desk.seen) == 40)
+        await api.wait_for(lambda: len(router.seen) == 40)
         for person, letter in ((ana, "a"), (bo, "b")):
-            texts = [inbound.text for inbound in desk.seen if inbound.sender.id == person]
+            texts = [inbound.text for inbound in router.seen if inbound.sender.id == person]
             assert texts == [f"{letter}{n}" for n in range(20)]

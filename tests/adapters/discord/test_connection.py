@@ -15,9 +15,9 @@ from core.ports import Reply
 from core.types import Address, Answer, Inbound
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.delivery_record import ListRecord
-from tests.fixtures.desk import Desk
 from tests.fixtures.discord_api import TOKEN, DiscordApi
-from tests.fixtures.discord_stage import SPECS, checked, listening, make
+from tests.fixtures.discord_setup import SPECS, checked, listening, make
+from tests.fixtures.fake_router import FakeRouter
 
 pytestmark = pytest.mark.slow
 
@@ -29,55 +29,55 @@ async def api() -> AsyncIterator[DiscordApi]:
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def router() -> FakeRouter:
+    return FakeRouter()
 
 
 async def test_an_unreadable_event_costs_only_itself(
-    api: DiscordApi, desk: Desk, caplog: pytest.LogCaptureFixture
+    api: DiscordApi, router: FakeRouter, caplog: pytest.LogCaptureFixture
 ) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
-    async with listening(make(api), desk, api):
+    async with listening(make(api), router, api):
         await api.malformed("MESSAGE_CREATE")
         await api.malformed("INTERACTION_CREATE", {"id": "1"})
         await api.malformed("GUILD_CREATE", {"id": api.world.guild_id, "channels": [{"type": 0}]})
         await api.malformed("MESSAGE_DELETE", [])
         await api.user_says(channel, "still there?", ana)
-        await api.wait_for(lambda: desk.seen)
+        await api.wait_for(lambda: router.seen)
         assert len(api.gateway.identifies) == 1
         assert sum("cannot be read" in record.message for record in caplog.records) == 4
 
 
-async def test_a_broken_connection_is_made_anew(api: DiscordApi, desk: Desk) -> None:
+async def test_a_broken_connection_is_made_anew(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
-    async with listening(make(api), desk, api):
+    async with listening(make(api), router, api):
         await api.gateway.order(10, {})  # a greeting without its interval: the library raises and gives up
         await api.wait_for(lambda: len(api.gateway.identifies) == 2 and api.gateway.is_connected)
         await api.user_says(api.dm(ana), "again", ana)
-        await api.wait_for(lambda: desk.seen)
+        await api.wait_for(lambda: router.seen)
 
 
-async def test_a_dropped_socket_resumes_and_misses_nothing(api: DiscordApi, desk: Desk) -> None:
+async def test_a_dropped_socket_resumes_and_misses_nothing(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
-    async with listening(make(api), desk, api):
+    async with listening(make(api), router, api):
         await api.user_says(channel, "before", ana)
-        await api.wait_for(lambda: len(desk.seen) == 1)
+        await api.wait_for(lambda: len(router.seen) == 1)
         await api.gateway.drop()
         await api.user_says(channel, "meanwhile", ana)
-        await api.wait_for(lambda: len(desk.seen) == 2)
-        assert [inbound.text for inbound in desk.seen] == ["before", "meanwhile"]
+        await api.wait_for(lambda: len(router.seen) == 2)
+        assert [inbound.text for inbound in router.seen] == ["before", "meanwhile"]
         assert len(api.gateway.resumes) == 1
         await api.gateway.order(7)
         await api.wait_for(lambda: len(api.gateway.resumes) == 2 and api.gateway.is_connected)
         await api.gateway.order(9, False)
         await api.wait_for(lambda: len(api.gateway.identifies) == 2 and api.gateway.is_connected)
         await api.user_says(channel, "after", ana)
-        await api.wait_for(lambda: len(desk.seen) == 3)
+        await api.wait_for(lambda: len(router.seen) == 3)
 
 
-async def test_what_was_missed_is_taken_in_once_it_is_connected(api: DiscordApi, desk: Desk) -> None:
+async def test_what_was_missed_is_taken_in_once_it_is_connected(api: DiscordApi, router: FakeRouter) -> None:
     ana, eve = api.user("Ana"), api.user("Eve")
     known, unknown = api.dm(ana), api.dm(eve)
     room = await api.channel("general")
@@ -97,22 +97,22 @@ async def test_what_was_missed_is_taken_in_once_it_is_connected(api: DiscordApi,
     async def last_seen() -> Mapping[Address, str]:
         return seen
 
-    async with listening(make(api, last_seen=last_seen), desk, api):
-        await api.wait_for(lambda: len(desk.seen) == 3)
-        assert [one.text for one in desk.seen if one.is_direct] == ["are you there?", "hello?"]
-        assert [(one.text, one.is_addressed) for one in desk.seen if not one.is_direct] == [("when is lunch?", True)]
+    async with listening(make(api, last_seen=last_seen), router, api):
+        await api.wait_for(lambda: len(router.seen) == 3)
+        assert [one.text for one in router.seen if one.is_direct] == ["are you there?", "hello?"]
+        assert [(one.text, one.is_addressed) for one in router.seen if not one.is_direct] == [("when is lunch?", True)]
         await api.user_says(known, "meanwhile", ana, is_told=False)
-        seen[Address(platform="discord", chat_id=known)] = desk.seen[-1].message_id
-        desk.seen.clear()
+        seen[Address(platform="discord", chat_id=known)] = router.seen[-1].message_id
+        router.seen.clear()
         await api.gateway.order(9, False)
-        await api.wait_for(lambda: "meanwhile" in [one.text for one in desk.seen])
+        await api.wait_for(lambda: "meanwhile" in [one.text for one in router.seen])
 
 
-async def test_a_gateway_that_is_out_is_tried_again_and_again(api: DiscordApi, desk: Desk) -> None:
+async def test_a_gateway_that_is_out_is_tried_again_and_again(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     adapter = make(api)
     adapter.down_s = 0.05
-    async with listening(adapter, desk, api):
+    async with listening(adapter, router, api):
         api.gateway.is_out = True
         await api.gateway.drop()
         tried = api.gateway.attempts
@@ -121,45 +121,45 @@ async def test_a_gateway_that_is_out_is_tried_again_and_again(api: DiscordApi, d
         api.gateway.is_out = False
         await api.wait_connected()
         await api.user_says(api.dm(ana), "back", ana)
-        await api.wait_for(lambda: desk.seen)
+        await api.wait_for(lambda: router.seen)
 
 
-async def test_sending_goes_on_after_listen_and_listen_can_come_again(api: DiscordApi, desk: Desk) -> None:
+async def test_sending_goes_on_after_listen_and_listen_can_come_again(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
     adapter = make(api)
     go_on = asyncio.Event()
 
     async def handle(inbound: Inbound, reply: Reply) -> None:
-        desk.begin(inbound, reply)
+        router.begin(inbound, reply)
         await go_on.wait()
         await reply.finish(Answer(text="late but here"))
 
-    desk.handler = handle
-    async with listening(adapter, desk, api) as task:
+    router.handler = handle
+    async with listening(adapter, router, api) as task:
         await api.user_says(channel, "think", ana)
-        await api.wait_for(lambda: desk.seen)
+        await api.wait_for(lambda: router.seen)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
         await api.wait_for(lambda: not api.gateway.is_connected)
         go_on.set()
-        await api.wait_for(lambda: desk.served)
+        await api.wait_for(lambda: router.served)
         reply = adapter.reply(Address(platform="discord", chat_id=channel))
         reply.begin(ListRecord("reminder:1"))
         await reply.finish(Answer(text="a reminder"))
         assert api.said(channel) == ["late but here", "a reminder"]
-        again = asyncio.create_task(adapter.listen(desk, SPECS))
+        again = asyncio.create_task(adapter.listen(router, SPECS))
         await api.wait_connected()
         await api.user_says(channel, "second", ana)
-        await api.wait_for(lambda: len(desk.seen) == 2)
+        await api.wait_for(lambda: len(router.seen) == 2)
         again.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await again
 
 
-async def test_commands_are_registered_once_a_start(api: DiscordApi, desk: Desk) -> None:
-    async with listening(make(api), desk, api):
+async def test_commands_are_registered_once_a_start(api: DiscordApi, router: FakeRouter) -> None:
+    async with listening(make(api), router, api):
         await api.wait_for(lambda: api.commands)
         await api.gateway.order(9, False)
         await api.wait_for(lambda: len(api.gateway.identifies) == 2 and api.gateway.is_connected)
@@ -169,13 +169,13 @@ async def test_commands_are_registered_once_a_start(api: DiscordApi, desk: Desk)
     assert recall["options"][0]["description"] == "What to look for"
 
 
-async def test_refused_commands_do_not_stop_the_conversation(api: DiscordApi, desk: Desk) -> None:
+async def test_refused_commands_do_not_stop_the_conversation(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     api.rest.fail("PUT", "/commands", 400, 50035)
-    async with listening(make(api), desk, api):
+    async with listening(make(api), router, api):
         await api.wait_for(lambda: api.sent("PUT", "/commands"))
         await api.user_says(api.dm(ana), "hello", ana)
-        await api.wait_for(lambda: desk.seen)
+        await api.wait_for(lambda: router.seen)
 
 
 async def test_a_wrong_token_is_told_and_not_shown(api: DiscordApi, caplog: pytest.LogCaptureFixture) -> None:
@@ -189,16 +189,16 @@ async def test_a_wrong_token_is_told_and_not_shown(api: DiscordApi, caplog: pyte
     assert wrong not in caplog.text
 
 
-async def test_a_token_that_is_revoked_ends_listen_with_a_sentence(api: DiscordApi, desk: Desk) -> None:
+async def test_a_token_that_is_revoked_ends_listen_with_a_sentence(api: DiscordApi, router: FakeRouter) -> None:
     adapter = make(api)
     await adapter.open()
     api.gateway.token = "another"
     with pytest.raises(ConfigError, match="DISCORD_BOT_TOKEN"):
-        await adapter.listen(desk, SPECS)
+        await adapter.listen(router, SPECS)
     await adapter.close()
 
 
-async def test_a_forbidden_intent_names_the_switch(api: DiscordApi, desk: Desk) -> None:
+async def test_a_forbidden_intent_names_the_switch(api: DiscordApi, router: FakeRouter) -> None:
     api.world.is_content_allowed = False
     adapter = make(api, has_message_content=True)
     with pytest.raises(ConfigError, match="Message Content Intent"):
@@ -207,16 +207,18 @@ async def test_a_forbidden_intent_names_the_switch(api: DiscordApi, desk: Desk) 
     await adapter.open()
     api.world.is_content_allowed = False
     with pytest.raises(ConfigError, match="Message Content Intent"):
-        await adapter.listen(desk, SPECS)
+        await adapter.listen(router, SPECS)
     await adapter.close()
 
 
-async def test_open_survives_an_unreachable_discord_and_listen_waits_for_it(api: DiscordApi, desk: Desk) -> None:
+async def test_open_survives_an_unreachable_discord_and_listen_waits_for_it(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana = api.user("Ana")
     api.rest.fail("GET", "/users/@me", 403, 0, times=2)
-    async with listening(make(api), desk, api):
+    async with listening(make(api), router, api):
         await api.user_says(api.dm(ana), "hello", ana)
-        await api.wait_for(lambda: desk.seen)
+        await api.wait_for(lambda: router.seen)
         assert len(api.sent("GET", "/users/@me")) == 3
 
 
@@ -235,11 +237,11 @@ async def test_open_connections_never_leave_the_machine(api_url: str | None, gat
         await adapter.open()
 
 
-async def test_listen_can_be_cancelled_at_any_moment(api: DiscordApi, desk: Desk) -> None:
+async def test_listen_can_be_cancelled_at_any_moment(api: DiscordApi, router: FakeRouter) -> None:
     for steps in range(4, 28):
         adapter = make(api)
         await adapter.open()
-        task = asyncio.create_task(adapter.listen(desk, SPECS))
+        task = asyncio.create_task(adapter.listen(router, SPECS))
         for _ in range(steps):
             await asyncio.sleep(0)
         task.cancel()

@@ -11,10 +11,10 @@ from adapters.discord.commands import chosen, entry, said
 from core.types import Command
 from gateway.commands.facts import FactCommands
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.desk import Desk
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.discord_schema import DiscordSchema
-from tests.fixtures.discord_stage import checked, listening, make
+from tests.fixtures.discord_setup import checked, listening, make
+from tests.fixtures.fake_router import FakeRouter
 
 pytestmark = pytest.mark.slow
 
@@ -29,11 +29,11 @@ async def api(clock: SteadyClock) -> AsyncIterator[DiscordApi]:
 
 
 @pytest.fixture
-async def desk(api: DiscordApi, clock: SteadyClock) -> AsyncIterator[Desk]:
-    desk = Desk()
-    async with listening(make(api, clock), desk, api, (SPEC,)):
+async def router(api: DiscordApi, clock: SteadyClock) -> AsyncIterator[FakeRouter]:
+    router = FakeRouter()
+    async with listening(make(api, clock), router, api, (SPEC,)):
         await api.wait_for(lambda: api.commands)
-        yield desk
+        yield router
 
 
 def call(message: dict[str, Any]) -> dict[str, Any]:
@@ -47,28 +47,28 @@ def test_the_entry_is_as_discord_wants_it() -> None:
     assert chosen({"type": 3, "name": "Something else"}, {"remember": SPEC}) is None
 
 
-async def test_one_s_own_message_is_remembered_as_it_stands(api: DiscordApi, desk: Desk) -> None:
+async def test_one_s_own_message_is_remembered_as_it_stands(api: DiscordApi, router: FakeRouter) -> None:
     assert [(command["type"], command["name"]) for command in api.commands] == [(1, "remember"), (3, "Remember this")]
     ana = api.user("Ana")
     channel = await api.channel("general")
     message = await api.user_says(channel, "I live in Porto", ana)
-    desk.answering("noted")
+    router.answering("noted")
     await api.choose(channel, ana, message, "Remember this")
-    await api.wait_for(lambda: [inbound for inbound in desk.seen if inbound.is_interaction])
-    inbound = next(inbound for inbound in desk.seen if inbound.is_interaction)
+    await api.wait_for(lambda: [inbound for inbound in router.seen if inbound.is_interaction])
+    inbound = next(inbound for inbound in router.seen if inbound.is_interaction)
     assert inbound.command == Command(name="remember", arguments="I live in Porto")
     assert (inbound.text, inbound.reply_to) == ("/remember I live in Porto", message)
-    assert not desk.errors
+    assert not router.errors
 
 
-async def test_another_s_message_says_whose_it_is(api: DiscordApi, desk: Desk) -> None:
+async def test_another_s_message_says_whose_it_is(api: DiscordApi, router: FakeRouter) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
     channel = await api.channel("general")
     message = await api.user_says(channel, "I live in Faro", bo)
-    desk.answering("noted")
+    router.answering("noted")
     await api.choose(channel, ana, message, "Remember this")
-    await api.wait_for(lambda: [inbound for inbound in desk.seen if inbound.is_interaction])
-    inbound = next(inbound for inbound in desk.seen if inbound.is_interaction)
+    await api.wait_for(lambda: [inbound for inbound in router.seen if inbound.is_interaction])
+    inbound = next(inbound for inbound in router.seen if inbound.is_interaction)
     assert inbound.command == Command(name="remember", arguments="Bo: I live in Faro")
     assert inbound.sender.id == ana
 
@@ -86,18 +86,18 @@ def test_whose_words_are_not_the_caller_s_are_marked() -> None:
     assert said({"type": 3, "name": "Remember this", "target_id": "5"}, "42") == ("", "5")
 
 
-async def test_what_is_passed_on_says_so(api: DiscordApi, desk: Desk) -> None:
+async def test_what_is_passed_on_says_so(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     direct = api.dm(ana)
     inner = {"type": 0, "content": "I live in Rome", "mentions": [], "mention_roles": [], "attachments": [],
              "embeds": [], "timestamp": "2026-11-20T12:00:00+00:00", "edited_timestamp": None, "flags": 0,
              "components": []}  # fmt: skip
     where = {"type": 1, "channel_id": direct, "message_id": "1"}
-    desk.answering("ok")
+    router.answering("ok")
     await api.user_says(direct, "", ana, message_snapshots=[{"message": inner}], message_reference=where)
     await api.user_says(direct, "I live in Porto", ana)
-    await api.wait_for(lambda: len(desk.seen) == 2)
-    assert {inbound.text: inbound.origin for inbound in desk.seen} == {
+    await api.wait_for(lambda: len(router.seen) == 2)
+    assert {inbound.text: inbound.origin for inbound in router.seen} == {
         "I live in Rome": "forwarded",
         "I live in Porto": "typed",
     }

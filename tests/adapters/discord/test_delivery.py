@@ -10,9 +10,9 @@ from core.errors import DeliveryError, StoreError
 from core.ports import Reply
 from core.types import Address, Answer, Button, Command, File, Inbound
 from tests.fixtures.delivery_record import ListRecord
-from tests.fixtures.desk import Desk
 from tests.fixtures.discord_api import DiscordApi
-from tests.fixtures.discord_stage import checked, listening, make
+from tests.fixtures.discord_setup import checked, listening, make
+from tests.fixtures.fake_router import FakeRouter
 
 pytestmark = pytest.mark.slow
 
@@ -24,37 +24,37 @@ async def api() -> AsyncIterator[DiscordApi]:
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def router() -> FakeRouter:
+    return FakeRouter()
 
 
-async def test_a_growing_answer_edits_one_message(api: DiscordApi, desk: Desk) -> None:
+async def test_a_growing_answer_edits_one_message(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
 
     async def handle(inbound: Inbound, reply: Reply) -> None:
-        desk.begin(inbound, reply)
+        router.begin(inbound, reply)
         reply.show("One")
         await api.wait_for(lambda: api.said(channel) == ["One"])
         reply.show("One two")
         await api.wait_for(lambda: api.said(channel) == ["One two"])
         await reply.finish(Answer(text="One two three"))
 
-    desk.handler = handle
-    async with listening(make(api), desk, api):
+    router.handler = handle
+    async with listening(make(api), router, api):
         await api.user_says(channel, "count", ana)
-        await api.wait_for(lambda: desk.served)
+        await api.wait_for(lambda: router.served)
         assert api.said(channel) == ["One two three"]
         assert len(api.sent("POST", "/messages")) == 1
 
 
-async def test_a_long_answer_is_split_and_mentions_nobody(api: DiscordApi, desk: Desk) -> None:
+async def test_a_long_answer_is_split_and_mentions_nobody(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
-    desk.answering("\n\n".join(f"{n} " + "x" * 700 + " 😀 @everyone <@123456789012345678>" for n in range(5)))
-    async with listening(make(api), desk, api):
+    router.answering("\n\n".join(f"{n} " + "x" * 700 + " 😀 @everyone <@123456789012345678>" for n in range(5)))
+    async with listening(make(api), router, api):
         channel = await api.channel("general")
         await api.user_says(channel, f"{api.mention()} tell me all", ana)
-        await api.wait_for(lambda: desk.served)
+        await api.wait_for(lambda: router.served)
         parts = api.said(channel)
         assert len(parts) == 3
         assert all(len(part) <= 2000 for part in parts)
@@ -63,14 +63,14 @@ async def test_a_long_answer_is_split_and_mentions_nobody(api: DiscordApi, desk:
         assert references == [True, False, False]
 
 
-async def test_files_and_buttons_go_along(api: DiscordApi, desk: Desk) -> None:
+async def test_files_and_buttons_go_along(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
     button = Button(label="More " * 40, command=Command(name="recall", arguments="2"), id="abc")
-    desk.answering(Answer(text="", files=(File(name="chat.txt", content=b"hello"),), buttons=(button,)))
-    async with listening(make(api), desk, api):
+    router.answering(Answer(text="", files=(File(name="chat.txt", content=b"hello"),), buttons=(button,)))
+    async with listening(make(api), router, api):
         await api.user_says(channel, "export", ana)
-        await api.wait_for(lambda: desk.served)
+        await api.wait_for(lambda: router.served)
         message = api.messages(channel)[-1]
         assert [(a["filename"], a["size"]) for a in message["attachments"]] == [("chat.txt", 5)]
         shown = message["components"][0]["components"][0]
@@ -123,7 +123,7 @@ async def test_a_restart_edits_what_stands_and_posts_anew_what_is_gone(api: Disc
     await adapter.close()
 
 
-async def test_what_cannot_be_delivered_says_whether_trying_again_helps(api: DiscordApi, desk: Desk) -> None:
+async def test_what_cannot_be_delivered_says_whether_trying_again_helps(api: DiscordApi, router: FakeRouter) -> None:
     blocked, gone, slow = (api.dm(api.user(name)) for name in ("Ana", "Bo", "Cy"))
     api.block(blocked)
     api.rest.fail("POST", f"/channels/{slow}/messages", 429, retry_after=90.0)
@@ -161,10 +161,10 @@ async def test_a_short_rate_limit_is_waited_out(api: DiscordApi) -> None:
     await adapter.close()
 
 
-async def test_an_archived_thread_is_opened_and_a_locked_one_refused(api: DiscordApi, desk: Desk) -> None:
+async def test_an_archived_thread_is_opened_and_a_locked_one_refused(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     adapter = make(api)
-    async with listening(adapter, desk, api):
+    async with listening(adapter, router, api):
         channel = await api.channel("general")
         thread = await api.thread(channel, "old", ana)
         address = Address(platform="discord", chat_id=channel, thread_id=thread)
@@ -182,11 +182,11 @@ async def test_an_archived_thread_is_opened_and_a_locked_one_refused(api: Discor
         assert caught.value.is_permanent
 
 
-async def test_a_private_answer_is_never_posted_in_a_room(api: DiscordApi, desk: Desk) -> None:
+async def test_a_private_answer_is_never_posted_in_a_room(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     direct = api.dm(ana)
     adapter = make(api)
-    async with listening(adapter, desk, api):
+    async with listening(adapter, router, api):
         channel = await api.channel("general")
         secret = Answer(text="x" * 3000, is_private=True)
         reply = adapter.reply(Address(platform="discord", chat_id=channel))

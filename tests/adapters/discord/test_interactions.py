@@ -9,9 +9,9 @@ import pytest
 from core.ports import Reply
 from core.types import Answer, Button, Command, CommandSpec, File, Inbound, Option, Scope
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.desk import Desk
 from tests.fixtures.discord_api import DiscordApi
-from tests.fixtures.discord_stage import checked, listening, make
+from tests.fixtures.discord_setup import checked, listening, make
+from tests.fixtures.fake_router import FakeRouter
 
 pytestmark = pytest.mark.slow
 
@@ -39,53 +39,53 @@ async def api(clock: SteadyClock) -> AsyncIterator[DiscordApi]:
 
 
 @pytest.fixture
-async def desk(api: DiscordApi, clock: SteadyClock) -> AsyncIterator[Desk]:
+async def router(api: DiscordApi, clock: SteadyClock) -> AsyncIterator[FakeRouter]:
     """A desk that Discord events come to, commands registered."""
-    desk = Desk()
-    async with listening(make(api, clock), desk, api, SPECS):
+    router = FakeRouter()
+    async with listening(make(api, clock), router, api, SPECS):
         await api.wait_for(lambda: api.commands)
-        yield desk
+        yield router
 
 
-def slow(api: DiscordApi, desk: Desk, *answers: Answer) -> None:
+def slow(api: DiscordApi, router: FakeRouter, *answers: Answer) -> None:
     """Answers come only once the interaction has been deferred."""
 
     async def handle(inbound: Inbound, reply: Reply) -> None:
-        desk.begin(inbound, reply)
+        router.begin(inbound, reply)
         await api.wait_for(lambda: api.interactions.calls[inbound.message_id].callbacks)
         for answer in answers:
             await reply.finish(answer)
 
-    desk.handler = handle
+    router.handler = handle
 
 
-async def test_a_quick_answer_is_the_response_itself(api: DiscordApi, desk: Desk) -> None:
+async def test_a_quick_answer_is_the_response_itself(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
-    desk.answering("I *can* help")
+    router.answering("I *can* help")
     call = await api.slash(channel, ana, "help")
-    await api.wait_for(lambda: desk.served)
+    await api.wait_for(lambda: router.served)
     assert [callback["type"] for callback in api.interactions.calls[call].callbacks] == [4]
     assert api.said(channel) == ["I *can* help"]
-    inbound = desk.seen[0]
+    inbound = router.seen[0]
     assert inbound.command == Command(name="help")
     assert (inbound.kind, inbound.text, inbound.message_id) == ("message", "/help", call)
     assert inbound.scope == Scope.room("discord", channel)
     assert inbound.is_interaction
-    assert not desk.errors
+    assert not router.errors
 
 
-async def test_options_become_one_line_in_the_order_of_the_command(api: DiscordApi, desk: Desk) -> None:
+async def test_options_become_one_line_in_the_order_of_the_command(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     direct = api.dm(ana)
-    desk.answering("done")
+    router.answering("done")
     await api.slash(direct, ana, "remind", text="Tea", when="tomorrow 9:00", every="day")
     await api.slash(direct, ana, "remind", text="Milk", when="at noon")
-    await api.wait_for(lambda: len(desk.served) == 2)
-    assert desk.seen[0].command == Command(name="remind", arguments="day | tomorrow 9:00 | Tea")
-    assert desk.seen[1].command == Command(name="remind", arguments="at noon | Milk")
-    assert desk.seen[0].scope == Scope.account("discord", ana)
-    assert desk.seen[0].is_direct
+    await api.wait_for(lambda: len(router.served) == 2)
+    assert router.seen[0].command == Command(name="remind", arguments="day | tomorrow 9:00 | Tea")
+    assert router.seen[1].command == Command(name="remind", arguments="at noon | Milk")
+    assert router.seen[0].scope == Scope.account("discord", ana)
+    assert router.seen[0].is_direct
     options = next(command for command in api.commands if command["name"] == "remind")["options"]
     assert [(option["name"], option["required"]) for option in options] == [
         ("when", True),
@@ -94,92 +94,94 @@ async def test_options_become_one_line_in_the_order_of_the_command(api: DiscordA
     ]
 
 
-async def test_a_private_command_is_for_the_caller_only(api: DiscordApi, desk: Desk) -> None:
+async def test_a_private_command_is_for_the_caller_only(api: DiscordApi, router: FakeRouter) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
     channel = await api.channel("general")
-    desk.answering(Answer(text="You live in Porto. " * 200, is_private=True))
+    router.answering(Answer(text="You live in Porto. " * 200, is_private=True))
     await api.slash(channel, ana, "memory")
-    await api.wait_for(lambda: desk.served)
+    await api.wait_for(lambda: router.served)
     assert len(api.said(channel, viewer=ana)) == 2
     assert api.said(channel, viewer=bo) == []
     assert api.said(channel) == []
 
 
 @pytest.mark.parametrize(("name", "flags"), [("help", 0), ("memory", EPHEMERAL)])
-async def test_a_slow_answer_fills_the_deferred_message(api: DiscordApi, desk: Desk, name: str, flags: int) -> None:
+async def test_a_slow_answer_fills_the_deferred_message(
+    api: DiscordApi, router: FakeRouter, name: str, flags: int
+) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
     button = Button(label="More", command=Command(name="help"), id="b1")
-    slow(api, desk, Answer(text="thought " * 400, is_private=bool(flags), buttons=(button,)))
+    slow(api, router, Answer(text="thought " * 400, is_private=bool(flags), buttons=(button,)))
     call = await api.slash(channel, ana, name)
-    await api.wait_for(lambda: desk.served)
-    assert not desk.errors
+    await api.wait_for(lambda: router.served)
+    assert not router.errors
     assert [callback["type"] for callback in api.interactions.calls[call].callbacks] == [5]
     answers = api.answers(call)
     assert [answer["flags"] for answer in answers] == [flags, flags]
     assert [bool(answer["components"]) for answer in answers] == [False, True]
-    assert desk.receipts[0].posted == [answer["id"] for answer in answers]
+    assert router.receipts[0].posted == [answer["id"] for answer in answers]
 
 
-async def test_an_answer_that_turns_out_private_leaves_no_public_trace(api: DiscordApi, desk: Desk) -> None:
+async def test_an_answer_that_turns_out_private_leaves_no_public_trace(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
-    slow(api, desk, Answer(text="your secret", is_private=True))
+    slow(api, router, Answer(text="your secret", is_private=True))
     await api.slash(channel, ana, "help")
-    await api.wait_for(lambda: desk.served)
-    assert not desk.errors
+    await api.wait_for(lambda: router.served)
+    assert not router.errors
     assert api.messages(channel) == []
     assert api.said(channel, viewer=ana) == ["your secret"]
 
 
-async def test_frames_that_were_public_are_taken_back_before_a_private_end(api: DiscordApi, desk: Desk) -> None:
+async def test_frames_that_were_public_are_taken_back_before_a_private_end(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
 
     async def handle(inbound: Inbound, reply: Reply) -> None:
-        desk.begin(inbound, reply)
+        router.begin(inbound, reply)
         reply.show("Looking")
         await api.wait_for(lambda: api.said(channel) == ["Looking"])
         await reply.finish(Answer(text="your secret", is_private=True))
 
-    desk.handler = handle
+    router.handler = handle
     await api.slash(channel, ana, "help")
-    await api.wait_for(lambda: desk.served)
-    assert not desk.errors
+    await api.wait_for(lambda: router.served)
+    assert not router.errors
     assert api.messages(channel) == []
     assert api.said(channel, viewer=ana) == ["your secret"]
 
 
-async def test_a_growing_answer_edits_the_response(api: DiscordApi, desk: Desk) -> None:
+async def test_a_growing_answer_edits_the_response(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
 
     async def handle(inbound: Inbound, reply: Reply) -> None:
-        desk.begin(inbound, reply)
+        router.begin(inbound, reply)
         reply.show("One")
         await api.wait_for(lambda: api.said(channel) == ["One"])
         await reply.finish(Answer(text="One two", files=(File(name="n.txt", content=b"12"),)))
 
-    desk.handler = handle
+    router.handler = handle
     call = await api.slash(channel, ana, "help")
-    await api.wait_for(lambda: desk.served)
-    assert not desk.errors
+    await api.wait_for(lambda: router.served)
+    assert not router.errors
     assert [answer["content"] for answer in api.answers(call)] == ["One two"]
     assert [file["filename"] for file in api.answers(call)[0]["attachments"]] == ["n.txt"]
 
 
-async def test_a_press_is_an_action_and_answered_for_the_presser(api: DiscordApi, desk: Desk) -> None:
+async def test_a_press_is_an_action_and_answered_for_the_presser(api: DiscordApi, router: FakeRouter) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
     channel = await api.channel("general")
     button = Button(label="Forget it", command=Command(name="memory", arguments="remove 3"), id="row-17")
-    desk.answering(Answer(text="Shall I?", buttons=(button,)))
+    router.answering(Answer(text="Shall I?", buttons=(button,)))
     question = await api.slash(channel, ana, "help")
-    await api.wait_for(lambda: len(desk.served) == 1)
-    desk.answering("Forgotten")
+    await api.wait_for(lambda: len(router.served) == 1)
+    router.answering("Forgotten")
     message = api.answers(question)[0]
     press = await api.press(channel, bo, message["id"], "Forget it")
-    await api.wait_for(lambda: len(desk.served) == 2)
-    inbound = desk.seen[1]
+    await api.wait_for(lambda: len(router.served) == 2)
+    inbound = router.seen[1]
     assert (inbound.kind, inbound.text, inbound.message_id) == ("action", "row-17", press)
     assert inbound.reply_to == message["id"]
     assert inbound.sender.id == bo
@@ -188,29 +190,31 @@ async def test_a_press_is_an_action_and_answered_for_the_presser(api: DiscordApi
 
 
 @pytest.mark.parametrize("name", ["help", "memory"])
-async def test_what_is_not_served_is_acknowledged_and_leaves_nothing(api: DiscordApi, desk: Desk, name: str) -> None:
+async def test_what_is_not_served_is_acknowledged_and_leaves_nothing(
+    api: DiscordApi, router: FakeRouter, name: str
+) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
-    desk.is_open = False
+    router.is_open = False
     call = await api.slash(channel, ana, name)
     await api.wait_for(lambda: api.sent("DELETE", "/messages/@original"))
     assert api.interactions.calls[call].callbacks == [{"type": 5, "data": {"flags": EPHEMERAL}}]
     assert api.messages(channel, viewer=ana) == []
 
 
-async def test_a_press_that_is_not_served_changes_nothing(api: DiscordApi, desk: Desk) -> None:
+async def test_a_press_that_is_not_served_changes_nothing(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
     row = {"type": 1, "id": 1, "components": [{"type": 2, "id": 2, "style": 2, "label": "Go", "custom_id": "x"}]}
     message = api.world.add_post(channel, api.bot_id, "old", components=[row])
-    desk.is_open = False
+    router.is_open = False
     press = await api.press(channel, ana, message["id"], "Go")
     await api.wait_for(lambda: api.interactions.calls[press].callbacks)
     assert api.interactions.calls[press].callbacks == [{"type": 6}]
     assert api.said(channel, viewer=ana) == ["old"]
 
 
-async def test_an_abandoned_call_does_not_think_for_ever(api: DiscordApi, desk: Desk) -> None:
+async def test_an_abandoned_call_does_not_think_for_ever(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
 
@@ -218,106 +222,106 @@ async def test_an_abandoned_call_does_not_think_for_ever(api: DiscordApi, desk: 
         await api.wait_for(lambda: api.interactions.calls[inbound.message_id].callbacks)
         await reply.abandon()
 
-    desk.handler = handle
+    router.handler = handle
     await api.slash(channel, ana, "help")
-    await api.wait_for(lambda: desk.served)
+    await api.wait_for(lambda: router.served)
     assert api.messages(channel, viewer=ana) == []
 
 
 @pytest.mark.parametrize("name", ["help", "memory"])
 async def test_an_expired_interaction_is_told_and_never_posted_in_public(
-    api: DiscordApi, desk: Desk, clock: SteadyClock, name: str
+    api: DiscordApi, router: FakeRouter, clock: SteadyClock, name: str
 ) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
 
     async def handle(inbound: Inbound, reply: Reply) -> None:
-        desk.begin(inbound, reply)
+        router.begin(inbound, reply)
         await api.wait_for(lambda: api.interactions.calls[inbound.message_id].callbacks)
         clock.advance(minutes=16)
         await reply.finish(Answer(text="too late", is_private=name == "memory"))
 
-    desk.handler = handle
+    router.handler = handle
     await api.slash(channel, ana, name)
-    await api.wait_for(lambda: desk.served)
-    assert [(error.is_permanent, "expired" in str(error)) for error in desk.errors] == [(True, True)]
+    await api.wait_for(lambda: router.served)
+    assert [(error.is_permanent, "expired" in str(error)) for error in router.errors] == [(True, True)]
     assert "too late" not in str(api.messages(channel, viewer=ana))
     assert not api.sent("POST", f"/channels/{channel}/messages")
 
 
 @pytest.mark.parametrize("is_deferred", [False, True])
-async def test_a_lost_token_is_permanent(api: DiscordApi, desk: Desk, is_deferred: bool) -> None:
+async def test_a_lost_token_is_permanent(api: DiscordApi, router: FakeRouter, is_deferred: bool) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
 
     async def handle(inbound: Inbound, reply: Reply) -> None:
-        desk.begin(inbound, reply)
+        router.begin(inbound, reply)
         if is_deferred:
             await api.wait_for(lambda: api.interactions.calls[inbound.message_id].callbacks)
         api.lose(inbound.message_id)
         await reply.finish(Answer(text="secret", is_private=True))
 
-    desk.handler = handle
+    router.handler = handle
     await api.slash(channel, ana, "memory")
-    await api.wait_for(lambda: desk.served)
-    assert [(error.is_permanent, "expired" in str(error)) for error in desk.errors] == [(True, True)]
+    await api.wait_for(lambda: router.served)
+    assert [(error.is_permanent, "expired" in str(error)) for error in router.errors] == [(True, True)]
     assert api.said(channel) == []
     assert not api.sent("POST", f"/channels/{channel}/messages")
 
 
 async def test_a_gateway_that_was_too_slow_gives_an_expired_interaction(
-    api: DiscordApi, desk: Desk, clock: SteadyClock
+    api: DiscordApi, router: FakeRouter, clock: SteadyClock
 ) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
 
     async def handle(inbound: Inbound, reply: Reply) -> None:
-        desk.begin(inbound, reply)
+        router.begin(inbound, reply)
         clock.advance(seconds=4)
         await reply.finish(Answer(text="late"))
 
-    desk.handler = handle
+    router.handler = handle
     await api.slash(channel, ana, "help")
-    await api.wait_for(lambda: desk.served)
-    assert desk.errors[0].is_permanent
+    await api.wait_for(lambda: router.served)
+    assert router.errors[0].is_permanent
     assert api.messages(channel) == []
 
 
-async def test_a_dismissed_ephemeral_answer_is_posted_anew(api: DiscordApi, desk: Desk) -> None:
+async def test_a_dismissed_ephemeral_answer_is_posted_anew(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
 
     async def handle(inbound: Inbound, reply: Reply) -> None:
-        desk.begin(inbound, reply)
+        router.begin(inbound, reply)
         reply.show("One")
-        await api.wait_for(lambda: desk.receipts[0].posted)
+        await api.wait_for(lambda: router.receipts[0].posted)
         api.world.posts[channel].remove(api.messages(channel, viewer=ana)[0])
         await reply.finish(Answer(text="One two", is_private=True))
 
-    desk.handler = handle
+    router.handler = handle
     await api.slash(channel, ana, "memory")
-    await api.wait_for(lambda: desk.served)
-    assert not desk.errors
+    await api.wait_for(lambda: router.served)
+    assert not router.errors
     assert api.said(channel, viewer=ana) == ["One two"]
     assert api.said(channel) == []
 
 
-async def test_between_people_the_bot_is_a_guest_in_a_room(api: DiscordApi, desk: Desk) -> None:
+async def test_between_people_the_bot_is_a_guest_in_a_room(api: DiscordApi, router: FakeRouter) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
     group = api.dm(ana, bo)
-    desk.answering("hello both")
+    router.answering("hello both")
     await api.slash(group, ana, "help")
-    await api.wait_for(lambda: desk.served)
-    assert desk.seen[0].scope == Scope.room("discord", group)
-    assert not desk.seen[0].is_direct
+    await api.wait_for(lambda: router.served)
+    assert router.seen[0].scope == Scope.room("discord", group)
+    assert not router.seen[0].is_direct
 
 
-async def test_a_command_in_a_thread_belongs_to_its_place(api: DiscordApi, desk: Desk) -> None:
+async def test_a_command_in_a_thread_belongs_to_its_place(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
     private = await api.thread(channel, "closed", ana, is_private=True)
-    desk.answering("here")
+    router.answering("here")
     await api.slash(private, ana, "help")
-    await api.wait_for(lambda: desk.served)
-    assert desk.seen[0].address.key == f"discord:{channel}/{private}"
-    assert desk.seen[0].scope == Scope.room("discord", private)
+    await api.wait_for(lambda: router.served)
+    assert router.seen[0].address.key == f"discord:{channel}/{private}"
+    assert router.seen[0].scope == Scope.room("discord", private)

@@ -19,7 +19,7 @@ from core.types import Address, Answer, CommandSpec, Inbound
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.delivery_record import ListRecord
-from tests.fixtures.echo_desk import EchoDesk
+from tests.fixtures.echo_router import EchoRouter
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ class House:
         self.api = api
         self.clock = clock
         self.inbox = Inbox(database, clock)
-        self.desk = EchoDesk(self.inbox, clock)
+        self.desk = EchoRouter(self.inbox, clock)
 
     def adapter(self, inbox: Inbox | None = None) -> Telegram:
         return Telegram(
@@ -151,7 +151,7 @@ async def test_a_group_that_moves_keeps_its_router(api: BotApi, house: House) ->
 async def test_updates_are_accepted_before_they_are_confirmed(api: BotApi, house: House) -> None:
     """Killed between accepting and confirming: redelivered, and taken once."""
 
-    class Dying(EchoDesk):
+    class Dying(EchoRouter):
         async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
             await super().admit(inbound, reply)
             raise asyncio.CancelledError
@@ -342,7 +342,7 @@ async def test_one_chat_does_not_wait_for_another(api: BotApi, house: House) -> 
     async def slow_for_ana(inbound: Inbound, reply: Reply) -> None:
         if inbound.sender.id == "42":
             await may_answer.wait()
-        await EchoDesk.echo(inbound, reply)
+        await EchoRouter.echo(inbound, reply)
 
     house.desk.answer = slow_for_ana
     async with house.running():

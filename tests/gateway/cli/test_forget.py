@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.command_line import good, mneme
-from tests.fixtures.forgetful import left_of
+from tests.fixtures.forgetting import left_of
 from tests.gateway.cli.test_main import LINES, ROOT, imported
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.command_line import good, mneme
-from tests.fixtures.remembrance import plugged
+from tests.fixtures.provider_harness import plugged
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import pytest
 
 from core.types import Usage
 from tests.fixtures.command_line import good
-from tests.fixtures.corridor import open_corridor
+from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
 pytestmark = pytest.mark.slow
@@ -19,10 +19,10 @@ PRICED = "[usage.prices]\nscripted = { input = 2.0, output = 10.0, cache_write =
 
 async def test_what_was_spent(home: Path) -> None:
     used = (Usage(cache_write=100_000), Usage(cache_read=100_000, output=100))
-    async with open_corridor(home, ScriptedModel(*(says("ok", usage=one) for one in used)), PRICED) as corridor:
-        await corridor.say("Where does the ferry leave?")
-        await corridor.say("And back?")
-        month = corridor.services.clock.now()
+    async with open_gateway(home, ScriptedModel(*(says("ok", usage=one) for one in used)), PRICED) as harness:
+        await harness.say("Where does the ferry leave?")
+        await harness.say("And back?")
+        month = harness.services.clock.now()
     lately = json.loads(good(home, "usage", "--json"))
     assert lately == {
         "calls": 2,

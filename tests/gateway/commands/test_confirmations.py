@@ -14,7 +14,7 @@ from core.types import Account, Address, Answer, Attachment, Command, CommandSpe
 from gateway.commands.confirmations import Confirmations, is_yes
 from gateway.commands.context import CommandContext
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.samples import ANA, CHAT, inbound
 from tests.fixtures.scripted_model import ScriptedModel
 
@@ -42,52 +42,52 @@ class Bomb:
         return Answer(text="Boom.")
 
 
-def armed(corridor: Corridor) -> Bomb:
+def armed(harness: GatewayHarness) -> Bomb:
     bomb = Bomb()
-    corridor.commands._groups["bomb"] = bomb
-    corridor.commands._specs["bomb"] = bomb.specs[0]
+    harness.commands._groups["bomb"] = bomb
+    harness.commands._specs["bomb"] = bomb.specs[0]
     return bomb
 
 
 async def test_a_yes_runs_what_waits_and_only_once(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        bomb = armed(corridor)
-        asked = await corridor.say("/bomb 7")
+    async with open_gateway(home, model) as harness:
+        bomb = armed(harness)
+        asked = await harness.say("/bomb 7")
         assert asked.answer is not None
         assert [button.label for button in asked.answer.buttons] == ["Yes"]
-        assert (await corridor.say("Yes!")).text == "Boom."
+        assert (await harness.say("Yes!")).text == "Boom."
         assert bomb.blown == ["now 7"]
         assert model.requests == []
-        assert (await corridor.say("yes")).text == "ok", "nothing waits any more: it is a message like others"
+        assert (await harness.say("yes")).text == "ok", "nothing waits any more: it is a message like others"
         assert bomb.blown == ["now 7"]
 
 
 @pytest.mark.parametrize("other", ["no", "yes please do not", "/whoami", "/title Trip"])
 async def test_anything_else_cancels_and_is_handled_as_usual(home: Path, other: str) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        bomb = armed(corridor)
-        asked = await corridor.say("/bomb 7")
+    async with open_gateway(home, model) as harness:
+        bomb = armed(harness)
+        asked = await harness.say("/bomb 7")
         assert asked.answer is not None
-        assert (await corridor.say(other)).answer is not None
+        assert (await harness.say(other)).answer is not None
         assert len(model.requests) == (0 if other.startswith("/") else 1)
-        await corridor.say("yes")
-        pressed = await corridor.say(asked.answer.buttons[0].id, kind="action")
+        await harness.say("yes")
+        pressed = await harness.say(asked.answer.buttons[0].id, kind="action")
         assert "expired" in pressed.text
         assert bomb.blown == []
 
 
 async def test_the_button_does_what_a_yes_does(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        bomb = armed(corridor)
-        asked = await corridor.say("/bomb 7")
+    async with open_gateway(home) as harness:
+        bomb = armed(harness)
+        asked = await harness.say("/bomb 7")
         assert asked.answer is not None
         press = asked.answer.buttons[0].id
         assert asked.answer.buttons[0].command == Command(name="yes"), "what it does is told to no platform"
-        assert "expired" in (await corridor.say(press, "7", kind="action")).text
-        assert (await corridor.say(press, kind="action")).text == "Boom."
-        assert "expired" in (await corridor.say(press, kind="action")).text
+        assert "expired" in (await harness.say(press, "7", kind="action")).text
+        assert (await harness.say(press, kind="action")).text == "Boom."
+        assert "expired" in (await harness.say(press, kind="action")).text
         assert bomb.blown == ["now 7"]
 
 
@@ -97,35 +97,35 @@ async def test_what_is_forwarded_or_comes_through_a_bot_confirms_and_runs_nothin
     home: Path, origin: Origin, text: str
 ) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        bomb = armed(corridor)
-        await corridor.say("/bomb 7")
-        assert (await corridor.say(text, origin=origin)).text == "ok", "it is a message like others"
+    async with open_gateway(home, model) as harness:
+        bomb = armed(harness)
+        await harness.say("/bomb 7")
+        assert (await harness.say(text, origin=origin)).text == "ok", "it is a message like others"
         assert bomb.blown == []
         assert len(model.requests) == 1
 
 
 async def test_another_button_is_something_else(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        bomb = armed(corridor)
-        await corridor.say("Porto is where we go.")
-        await corridor.say("/new")
-        found = await corridor.say("/recall Porto")
+    async with open_gateway(home) as harness:
+        bomb = armed(harness)
+        await harness.say("Porto is where we go.")
+        await harness.say("/new")
+        found = await harness.say("/recall Porto")
         assert found.answer is not None
-        await corridor.say("/bomb 7")
-        assert "Porto" in (await corridor.say(found.answer.buttons[0].id, kind="action")).text
-        assert (await corridor.say("yes")).text == "ok"
+        await harness.say("/bomb 7")
+        assert "Porto" in (await harness.say(found.answer.buttons[0].id, kind="action")).text
+        assert (await harness.say("yes")).text == "ok"
         assert bomb.blown == []
 
 
 async def test_in_a_room_only_the_next_message_of_the_same_account_counts(home: Path) -> None:
-    async with open_corridor(home, options='rooms = ["telegram:-100"]\n') as corridor:
-        bomb = armed(corridor)
-        await corridor.say("/bomb 7", "42", **IN_ROOM)
-        assert (await corridor.say("yes", "7", **IN_ROOM)).text == "ok"
-        assert (await corridor.say("yes", "42")).text == "ok", "he was asked in the room"
+    async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
+        bomb = armed(harness)
+        await harness.say("/bomb 7", "42", **IN_ROOM)
+        assert (await harness.say("yes", "7", **IN_ROOM)).text == "ok"
+        assert (await harness.say("yes", "42")).text == "ok", "he was asked in the room"
         assert bomb.blown == []
-        assert (await corridor.say("yes", "42", **IN_ROOM)).text == "Boom."
+        assert (await harness.say("yes", "42", **IN_ROOM)).text == "Boom."
 
 
 async def test_a_question_waits_ten_minutes_and_survives_a_restart(database: Database, clock: SteadyClock) -> None:
@@ -144,23 +144,23 @@ async def test_a_question_waits_ten_minutes_and_survives_a_restart(database: Dat
 
 
 async def test_a_second_question_takes_the_place_of_the_first(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        bomb = armed(corridor)
-        first = await corridor.say("/bomb 1")
+    async with open_gateway(home) as harness:
+        bomb = armed(harness)
+        first = await harness.say("/bomb 1")
         assert first.answer is not None
-        await corridor.say("/bomb 2")
-        assert "expired" in (await corridor.say(first.answer.buttons[0].id, kind="action")).text
-        await corridor.say("/bomb 3")
-        assert (await corridor.say("/yes")).text == "Boom."
+        await harness.say("/bomb 2")
+        assert "expired" in (await harness.say(first.answer.buttons[0].id, kind="action")).text
+        await harness.say("/bomb 3")
+        assert (await harness.say("/yes")).text == "Boom."
         assert bomb.blown == ["now 3"]
-        assert "Nothing is waiting for a yes" in (await corridor.say("/yes")).text
+        assert "Nothing is waiting for a yes" in (await harness.say("/yes")).text
 
 
 async def test_what_fails_after_a_yes_is_told(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        armed(corridor).error = RuntimeError("wet powder")
-        await corridor.say("/bomb 7")
-        assert "went wrong" in (await corridor.say("yes")).text
+    async with open_gateway(home) as harness:
+        armed(harness).error = RuntimeError("wet powder")
+        await harness.say("/bomb 7")
+        assert "went wrong" in (await harness.say("yes")).text
 
 
 @pytest.mark.parametrize(
@@ -203,25 +203,25 @@ def test_all_else_is_no_yes(text: str) -> None:
     "text", ["yes", "Yes!", "ok", "OK.", "ok thanks", "👍", "ja", "sí", "да", "好", "d'accord", "オーケー"]
 )
 async def test_a_yes_to_a_suggested_time_sets_the_reminder(home: Path, text: str) -> None:
-    async with open_corridor(home) as corridor:
-        asked = await corridor.say("/remind tomorrow at 5 feed the cat")
+    async with open_gateway(home) as harness:
+        asked = await harness.say("/remind tomorrow at 5 feed the cat")
         assert asked.text.startswith("Do you mean")
-        assert "Reminder 1 is set" in (await corridor.say(text)).text
-        [job] = await corridor.services.jobs.active()
+        assert "Reminder 1 is set" in (await harness.say(text)).text
+        [job] = await harness.services.jobs.active()
         assert (job.text, job.next_at is not None and job.next_at.hour) == ("feed the cat", 17)
 
 
 @pytest.mark.parametrize("text", ["no", "ok then make it 6", "okay?no"])
 async def test_anything_else_sets_no_reminder(home: Path, text: str) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("/cron add tomorrow at 5 | what is open?")
-        await corridor.say(text)
-        assert await corridor.services.jobs.active() == []
+    async with open_gateway(home) as harness:
+        await harness.say("/cron add tomorrow at 5 | what is open?")
+        await harness.say(text)
+        assert await harness.services.jobs.active() == []
 
 
 async def test_an_ok_is_not_enough_for_what_cannot_be_undone(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        bomb = armed(corridor)
-        await corridor.say("/bomb 7")
-        await corridor.say("ok")
+    async with open_gateway(home) as harness:
+        bomb = armed(harness)
+        await harness.say("/bomb 7")
+        await harness.say("ok")
         assert bomb.blown == []

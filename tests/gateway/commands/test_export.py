@@ -14,9 +14,9 @@ from core.store.sqlite.database import Database
 from core.transfer.formats import parse_line
 from core.types import Account, Address, Answer, File, Scope
 from gateway.commands import privacy
-from tests.fixtures.annals import Annals
-from tests.fixtures.corridor import KeptReply, open_corridor
+from tests.fixtures.gateway_harness import KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.stored_history import StoredHistory
 
 pytestmark = pytest.mark.slow
 
@@ -58,14 +58,14 @@ def held(reply: KeptReply) -> list[dict[str, Any]]:
 
 async def test_everything_held_about_somebody_is_in_it(home: Path) -> None:
     model = ScriptedModel(says("How nice."), calls(("session_search", {"query": "kayak"})), says("There."))
-    async with open_corridor(home, model, LISTED) as corridor:
-        await corridor.say("my kayak is blue", "7")
-        await corridor.say("where is the kayak?", "7")
-        await corridor.say("/memory add user: likes kayaks", "7")
-        await corridor.say("/remind tomorrow at 9 buy a paddle", "7")
-        await corridor.say("in the room I say kayak", "7", **ROOM)
-        await corridor.say("and I say canoe", "8", **ROOM)
-        reply = await corridor.say("/export", "7")
+    async with open_gateway(home, model, LISTED) as harness:
+        await harness.say("my kayak is blue", "7")
+        await harness.say("where is the kayak?", "7")
+        await harness.say("/memory add user: likes kayaks", "7")
+        await harness.say("/remind tomorrow at 9 buy a paddle", "7")
+        await harness.say("in the room I say kayak", "7", **ROOM)
+        await harness.say("and I say canoe", "8", **ROOM)
+        reply = await harness.say("/export", "7")
         assert reply.answer is not None
         assert reply.answer.is_private
         [said] = [file for file in files(reply) if file.name.startswith("said")]
@@ -95,14 +95,14 @@ async def test_what_lies_elsewhere_is_in_it_too(home: Path) -> None:
         """INSERT INTO raw_updates VALUES ('telegram', 2, '{"message": {"from": {"id": 8}, "text": "his"}}', 'x', 5)""",
         "INSERT INTO raw_updates VALUES ('telegram', 3, 'torn {', 'x', 5)",
     )
-    async with open_corridor(home, ScriptedModel(says("How nice.")), LISTED) as corridor:
-        annals = Annals(corridor.services.database)
+    async with open_gateway(home, ScriptedModel(says("How nice.")), LISTED) as harness:
+        stored = StoredHistory(harness.services.database)
         for row in rows:
-            await annals.execute(row)
-        await corridor.say("my kayak is blue", "7")
-        await corridor.router.admit(corridor.inbound("a kayak in the room", "7", **ROOM), KeptReply())
-        await corridor.router.admit(corridor.inbound("a canoe in the room", "8", **ROOM), KeptReply())
-        found = held(await corridor.say("/export", "7"))
+            await stored.execute(row)
+        await harness.say("my kayak is blue", "7")
+        await harness.router.admit(harness.inbound("a kayak in the room", "7", **ROOM), KeptReply())
+        await harness.router.admit(harness.inbound("a canoe in the room", "8", **ROOM), KeptReply())
+        found = held(await harness.say("/export", "7"))
         by_kind = {row["kind"]: row for row in found}
         assert "odd" in by_kind["update that could not be read"]["raw"]
         assert [row["inbound"]["text"] for row in found if row["kind"] == "waiting" and row["inbound"]["text"]] == [
@@ -114,38 +114,38 @@ async def test_what_lies_elsewhere_is_in_it_too(home: Path) -> None:
         assert "canoe" not in str(found)
         assert "his" not in [row.get("raw") for row in found]
         (home / "terminal_history").write_text("\n# 2026\n+where is my oar\n")
-        found = held(await corridor.say("/export", "7"))
+        found = held(await harness.say("/export", "7"))
         assert "oar" not in str(found)
-        assert "where is my oar" in str(held(await corridor.say("/export", "42")))
+        assert "where is my oar" in str(held(await harness.say("/export", "42")))
 
 
 async def test_in_a_room_it_is_refused(home: Path) -> None:
-    async with open_corridor(home, options=LISTED) as corridor:
+    async with open_gateway(home, options=LISTED) as harness:
         for who in ("7", "42"):
-            reply = await corridor.say("/export", who, **ROOM)
+            reply = await harness.say("/export", who, **ROOM)
             assert "only in a direct chat" in reply.text
             assert files(reply) == ()
 
 
 async def test_who_has_said_nothing_gets_what_there_is(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        reply = await corridor.say("/export", "7")
+    async with open_gateway(home) as harness:
+        reply = await harness.say("/export", "7")
         assert {row["kind"] for row in held(reply)} >= {"account", "session"}
 
 
 async def test_what_is_long_is_packed_in_parts_and_what_is_too_long_is_said(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with open_corridor(home, ScriptedModel()) as corridor:
+    async with open_gateway(home, ScriptedModel()) as harness:
         for number in range(6):
-            await corridor.say(f"{number} " + "kayak " * 400, "7")
+            await harness.say(f"{number} " + "kayak " * 400, "7")
         monkeypatch.setattr(privacy, "PART_CHARS", 6000)
-        reply = await corridor.say("/export", "7")
+        reply = await harness.say("/export", "7")
         packed = [gzip.decompress(file.content) for file in files(reply) if file.name.endswith(".gz")]
         assert len(packed) > 2
         assert all(json.loads(line) for part in packed for line in part.splitlines())
         monkeypatch.setattr(privacy, "PART_CHARS", 600)
-        reply = await corridor.say("/export", "7")
+        reply = await harness.say("/export", "7")
         assert "`mneme export`" in reply.text
         assert files(reply) == ()
 
@@ -154,15 +154,15 @@ async def test_what_is_long_is_packed_in_parts_and_what_is_too_long_is_said(
     "key", ["account:telegram:421", "account:telegram:7\0", "account:discord:7", "%", "room:telegram:-100"]
 )
 async def test_the_wrong_person_gets_nothing(home: Path, key: str) -> None:
-    async with open_corridor(home, ScriptedModel(), LISTED) as corridor:
-        await corridor.say("my kayak is blue", "7")
-        await corridor.say("/memory add user: likes kayaks", "7")
-        await corridor.say("/remind tomorrow at 9 buy a kayak", "7")
+    async with open_gateway(home, ScriptedModel(), LISTED) as harness:
+        await harness.say("my kayak is blue", "7")
+        await harness.say("/memory add user: likes kayaks", "7")
+        await harness.say("/remind tomorrow at 9 buy a kayak", "7")
         scopes = frozenset((Scope(key=key),))
         accounts = [Account(platform="telegram", user_id="7\0"), Account(platform="discord", user_id="7")]
-        rows = [row async for row in corridor.services.personal_data.held(scopes, accounts)]
+        rows = [row async for row in harness.services.personal_data.held(scopes, accounts)]
         assert rows == []
-        assert [row async for row in corridor.services.personal_data.held(frozenset(), [])] == []
+        assert [row async for row in harness.services.personal_data.held(frozenset(), [])] == []
 
 
 async def test_every_table_is_exported_or_it_is_said_why_not(database: Database) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from core.store.facts import Fact
 from core.types import Address, Scope
-from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
-from tests.fixtures.forgetful import left_of
+from tests.fixtures.forgetting import left_of
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 
 pytestmark = pytest.mark.slow
 
@@ -18,9 +18,9 @@ ROOM = Scope.room("telegram", "-100")
 ROOMS = 'rooms = ["telegram:-100"]\n'
 
 
-async def in_room(corridor: Corridor, text: str, who: str) -> KeptReply:
+async def in_room(harness: GatewayHarness, text: str, who: str) -> KeptReply:
     address = Address(platform="telegram", chat_id="-100")
-    return await corridor.say(text, who, address=address, scope=ROOM, is_direct=False)
+    return await harness.say(text, who, address=address, scope=ROOM, is_direct=False)
 
 
 def labels(reply: KeptReply) -> list[str]:
@@ -28,222 +28,222 @@ def labels(reply: KeptReply) -> list[str]:
     return [button.label for button in reply.answer.buttons]
 
 
-async def press(corridor: Corridor, reply: KeptReply, label: str) -> KeptReply:
+async def press(harness: GatewayHarness, reply: KeptReply, label: str) -> KeptReply:
     assert reply.answer is not None
     (button,) = [button for button in reply.answer.buttons if button.label == label]
-    return await corridor.say(button.id, kind="action")
+    return await harness.say(button.id, kind="action")
 
 
 async def test_what_is_dictated_is_kept_and_closes_what_it_contradicts(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        assert "**f1** I live in Lisbon" in (await corridor.say("/remember I live in Lisbon.")).text
-        both = await corridor.say("/remember I moved to Porto in May. The key hangs behind the clock")
+    async with open_gateway(home) as harness:
+        assert "**f1** I live in Lisbon" in (await harness.say("/remember I live in Lisbon.")).text
+        both = await harness.say("/remember I moved to Porto in May. The key hangs behind the clock")
         assert "**f2** I moved to Porto in May (since May" in both.text
         assert "**f3** The key hangs behind the clock" in both.text
-        shown = (await corridor.say("/memory")).text
+        shown = (await harness.say("/memory")).text
         assert shown.index("What I noted") < shown.index("What I know") < shown.index("Who you are")
         assert shown.index("f2") < shown.index("What is no longer true") < shown.index("I live in Lisbon (until May")
-        assert "Say what to remember" in (await corridor.say("/remember")).text
-        assert "too long for a fact: 500" in (await corridor.say("/remember " + "x" * 500)).text
+        assert "Say what to remember" in (await harness.say("/remember")).text
+        assert "too long for a fact: 500" in (await harness.say("/remember " + "x" * 500)).text
         order = "/remember that you must Bearer 0123456789abcdef01234567 opens the lake house"
-        assert "Not kept yet: it contains a key" in (await corridor.say(order)).text
-        assert len(await corridor.services.facts.page(frozenset((Scope.account("telegram", "42"),)))) == 3
+        assert "Not kept yet: it contains a key" in (await harness.say(order)).text
+        assert len(await harness.services.facts.page(frozenset((Scope.account("telegram", "42"),)))) == 3
 
 
 async def test_a_fact_says_why_and_can_be_pinned_and_corrected(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("I live in Porto")
-        page = await corridor.say("/memory facts")
+    async with open_gateway(home) as harness:
+        await harness.say("I live in Porto")
+        page = await harness.say("/memory facts")
         assert labels(page) == ["f1"]
-        card = await press(corridor, page, "f1")
+        card = await press(harness, page, "f1")
         assert "You said it, last on" in card.text
         assert "70 % sure" in card.text
         assert "learned" in card.text
         assert labels(card) == ["Forget", "Pin", "Right", "Wrong", "Correct", "The message"]
-        assert "I live in Porto" in (await press(corridor, card, "The message")).text
-        assert "📌" in (await press(corridor, card, "Pin")).text
-        assert "What is right?" in (await press(corridor, card, "Correct")).text
-        fixed = await corridor.say("/memory correct f1 I live in Braga")
+        assert "I live in Porto" in (await press(harness, card, "The message")).text
+        assert "📌" in (await press(harness, card, "Pin")).text
+        assert "What is right?" in (await press(harness, card, "Correct")).text
+        fixed = await harness.say("/memory correct f1 I live in Braga")
         assert "I live in Braga" in fixed.text
-        assert "I live in Braga" in (await corridor.say("/memory why F1")).text
-        assert "pinned" in (await corridor.say("/memory changes")).text
-        assert "changed again since" in (await corridor.say("/memory undo c2")).text
-        refused = (await corridor.say("/memory undo c1")).text
+        assert "I live in Braga" in (await harness.say("/memory why F1")).text
+        assert "pinned" in (await harness.say("/memory changes")).text
+        assert "changed again since" in (await harness.say("/memory undo c2")).text
+        refused = (await harness.say("/memory undo c1")).text
         assert "changed again since" in refused, "nothing is gone unasked"
-        assert "I live in Braga" in (await corridor.say("/memory why f1")).text
-        assert "It is again:\n\n- **f1** 📌 I live in Porto" in (await corridor.say("/memory undo f1")).text
-        assert "📌" not in (await corridor.say("/memory undo c2")).text
-        assert "I no longer know" in (await corridor.say("/memory undo c1")).text
-        assert "was taken back or erased" in (await corridor.say("/memory changes")).text
-        assert "no change c99" in (await corridor.say("/memory undo c99")).text
+        assert "I live in Braga" in (await harness.say("/memory why f1")).text
+        assert "It is again:\n\n- **f1** 📌 I live in Porto" in (await harness.say("/memory undo f1")).text
+        assert "📌" not in (await harness.say("/memory undo c2")).text
+        assert "I no longer know" in (await harness.say("/memory undo c1")).text
+        assert "was taken back or erased" in (await harness.say("/memory changes")).text
+        assert "no change c99" in (await harness.say("/memory undo c99")).text
 
 
 async def test_a_person_says_what_is_right_and_what_is_wrong(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("I live in Porto")
-        card = await corridor.say("/memory why f1")
-        assert "77 % sure" in (await press(corridor, card, "Right")).text
-        assert "39 % sure" in (await press(corridor, card, "Wrong")).text
-        assert "judged: called wrong" in (await corridor.say("/memory changes")).text
-        await corridor.say("/memory undo f1")
-        assert "77 % sure" in (await corridor.say("/memory why f1")).text
+    async with open_gateway(home) as harness:
+        await harness.say("I live in Porto")
+        card = await harness.say("/memory why f1")
+        assert "77 % sure" in (await press(harness, card, "Right")).text
+        assert "39 % sure" in (await press(harness, card, "Wrong")).text
+        assert "judged: called wrong" in (await harness.say("/memory changes")).text
+        await harness.say("/memory undo f1")
+        assert "77 % sure" in (await harness.say("/memory why f1")).text
 
 
 async def test_a_yes_that_comes_again_after_a_crash_finds_its_work_done(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("I live in Zanzibar")
-        await corridor.say("/memory forget f1")
-        (kept,) = await corridor.services.database.read(
+    async with open_gateway(home) as harness:
+        await harness.say("I live in Zanzibar")
+        await harness.say("/memory forget f1")
+        (kept,) = await harness.services.database.read(
             lambda connection: connection.execute("SELECT arguments FROM actions WHERE address IS NOT NULL").fetchall()
         )
         assert "Zanzibar" not in kept["arguments"], "what waits for a yes has no words"
-        assert "Forgotten" in (await corridor.say("yes")).text
-        assert "Forgotten" in (await corridor.say(f"/memory {kept['arguments']}")).text
-        assert "There is no fact f1" in (await corridor.say("/memory forget f1 --confirmed")).text
+        assert "Forgotten" in (await harness.say("yes")).text
+        assert "Forgotten" in (await harness.say(f"/memory {kept['arguments']}")).text
+        assert "There is no fact f1" in (await harness.say("/memory forget f1 --confirmed")).text
 
 
 async def test_what_was_learned_is_taken_back(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("/remember The key hangs behind the clock")
-        assert "no longer know" in (await corridor.say("/memory undo c1")).text
-        assert "Nothing yet" in (await corridor.say("/memory facts")).text
-        assert "no fact was learned" in (await corridor.say("/memory changes")).text
+    async with open_gateway(home) as harness:
+        await harness.say("/remember The key hangs behind the clock")
+        assert "no longer know" in (await harness.say("/memory undo c1")).text
+        assert "Nothing yet" in (await harness.say("/memory facts")).text
+        assert "no fact was learned" in (await harness.say("/memory changes")).text
 
 
 async def test_forgetting_a_fact_is_asked_and_takes_the_message_along(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("I live in Zanzibar")
-        await corridor.say("/memory correct f1 I live in Zanzibar City")
-        asked = await corridor.say("/memory forget f1")
+    async with open_gateway(home) as harness:
+        await harness.say("I live in Zanzibar")
+        await harness.say("/memory correct f1 I live in Zanzibar City")
+        asked = await harness.say("/memory forget f1")
         assert "Answer **yes**" in asked.text
-        await corridor.say("no, leave it")
-        assert "f1" in (await corridor.say("/memory facts")).text
-        await corridor.say("/memory correct f1 I live in Zanzibar")
-        asked = await corridor.say("/memory forget f1")
+        await harness.say("no, leave it")
+        assert "f1" in (await harness.say("/memory facts")).text
+        await harness.say("/memory correct f1 I live in Zanzibar")
+        asked = await harness.say("/memory forget f1")
         assert "1 message" in asked.text
-        assert "Forgotten: " in (await corridor.say("yes")).text
-        assert left_of("Zanzibar", corridor.services.database.path) == []
-        assert "There is no fact f1" in (await corridor.say("/memory why f1")).text
+        assert "Forgotten: " in (await harness.say("yes")).text
+        assert left_of("Zanzibar", harness.services.database.path) == []
+        assert "There is no fact f1" in (await harness.say("/memory why f1")).text
 
 
 async def test_there_are_pages(home: Path) -> None:
-    async with open_corridor(home) as corridor:
+    async with open_gateway(home) as harness:
         for number in range(20):
-            await corridor.say(f"/remember Shelf {number} holds box {number}")
-        first = await corridor.say("/memory facts")
+            await harness.say(f"/remember Shelf {number} holds box {number}")
+        first = await harness.say("/memory facts")
         assert labels(first) == [*(f"f{number}" for number in range(20, 12, -1)), "More"]
-        second = await press(corridor, first, "More")
+        second = await press(harness, first, "More")
         assert "page 2" in second.text
         assert labels(second)[0] == "f12"
-        last = await press(corridor, second, "More")
+        last = await press(harness, second, "More")
         assert labels(last) == ["f4", "f3", "f2", "f1", "Back"]
-        assert "page 2" in (await press(corridor, last, "Back")).text
-        assert "no such page" in (await corridor.say("/memory facts 9")).text
-        found = await corridor.say("/memory facts box 7")
+        assert "page 2" in (await press(harness, last, "Back")).text
+        assert "no such page" in (await harness.say("/memory facts 9")).text
+        found = await harness.say("/memory facts box 7")
         assert labels(found)[0] == "f8"
-        assert "know nothing about “\\*zebras\\*”" in (await corridor.say("/memory facts *zebras*")).text
+        assert "know nothing about “\\*zebras\\*”" in (await harness.say("/memory facts *zebras*")).text
 
 
 async def test_every_change_is_listed_page_by_page_and_can_be_taken_back(home: Path) -> None:
-    async with open_corridor(home) as corridor:
+    async with open_gateway(home) as harness:
         for number in range(15):
-            await corridor.say(f"/remember Shelf {number} holds box {number}")
-        first = await corridor.say("/memory changes")
+            await harness.say(f"/remember Shelf {number} holds box {number}")
+        first = await harness.say("/memory changes")
         assert (labels(first), "c15" in first.text, "c3," in first.text) == (["Older"], True, False)
-        older = await press(corridor, first, "Older")
+        older = await press(harness, first, "Older")
         assert "c3," in older.text
         assert "c1," in older.text
         assert labels(older) == []
-        assert "Shelf 0 holds" in (await corridor.say("/memory undo c1")).text
+        assert "Shelf 0 holds" in (await harness.say("/memory undo c1")).text
 
 
 async def test_what_is_stale_is_doubted_until_somebody_judges_it(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        old = corridor.services.clock.now() - timedelta(days=15)
+    async with open_gateway(home) as harness:
+        old = harness.services.clock.now() - timedelta(days=15)
         own = Scope.account("telegram", "42")
         ladder = Fact(scope=own, content="The ladder is out", kind="working", origin="rule", created_at=old)
-        await corridor.services.facts.learn(ladder)
-        page = await corridor.say("/memory")
+        await harness.services.facts.learn(ladder)
+        page = await harness.say("/memory")
         assert "❓ _it mattered for some days, and was not said again_" in page.text
-        card = await press(corridor, page, "f1")
+        card = await press(harness, page, "f1")
         assert "❓ _it mattered for some days" in card.text
-        await press(corridor, card, "Right")
-        assert "❓" not in (await corridor.say("/memory facts ladder")).text
+        await press(harness, card, "Right")
+        assert "❓" not in (await harness.say("/memory facts ladder")).text
 
 
 async def test_nobody_else_sees_or_changes_it(home: Path) -> None:
-    async with open_corridor(home, options=ROOMS) as corridor:
-        await corridor.say("/remember The key hangs behind the clock")
+    async with open_gateway(home, options=ROOMS) as harness:
+        await harness.say("/remember The key hangs behind the clock")
         for command in ("why f1", "pin f1", "forget f1", "correct f1 No", "undo f1"):
-            assert "There is no fact f1 here" in (await corridor.say(f"/memory {command}", "7")).text
-        assert "no change c1" in (await corridor.say("/memory undo c1", "7")).text
-        assert "clock" not in (await corridor.say("/memory", "7")).text
-        assert "clock" not in (await in_room(corridor, "/memory", "42")).text
+            assert "There is no fact f1 here" in (await harness.say(f"/memory {command}", "7")).text
+        assert "no change c1" in (await harness.say("/memory undo c1", "7")).text
+        assert "clock" not in (await harness.say("/memory", "7")).text
+        assert "clock" not in (await in_room(harness, "/memory", "42")).text
 
 
 async def test_in_a_room_its_author_and_the_owner_change_a_fact(home: Path) -> None:
-    async with open_corridor(home, options=ROOMS) as corridor:
-        await in_room(corridor, "/remember The rehearsal is in the barn", "7")
-        card = await in_room(corridor, "/memory why f1", "8")
+    async with open_gateway(home, options=ROOMS) as harness:
+        await in_room(harness, "/remember The rehearsal is in the barn", "7")
+        card = await in_room(harness, "/memory why f1", "8")
         assert "Person 7 asked me to remember it" in card.text
         assert labels(card) == []
         for command in ("pin f1", "forget f1", "correct f1 No", "undo f1", "undo c1"):
-            assert "only the owner and whoever said it" in (await in_room(corridor, f"/memory {command}", "8")).text
-        assert "📌" in (await in_room(corridor, "/memory pin f1", "7")).text
-        assert "barn" in (await in_room(corridor, "/memory unpin f1", "42")).text
-        await in_room(corridor, "/memory forget f1", "7")
-        assert "Forgotten" in (await in_room(corridor, "yes", "7")).text
-        assert "barn" not in (await in_room(corridor, "/memory", "8")).text
+            assert "only the owner and whoever said it" in (await in_room(harness, f"/memory {command}", "8")).text
+        assert "📌" in (await in_room(harness, "/memory pin f1", "7")).text
+        assert "barn" in (await in_room(harness, "/memory unpin f1", "42")).text
+        await in_room(harness, "/memory forget f1", "7")
+        assert "Forgotten" in (await in_room(harness, "yes", "7")).text
+        assert "barn" not in (await in_room(harness, "/memory", "8")).text
 
 
 async def test_words_that_name_no_fact_are_for_the_notes(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("/remember The key hangs behind the clock")
-        answer = (await corridor.say("/memory why f1 is a race")).text
+    async with open_gateway(home) as harness:
+        await harness.say("/remember The key hangs behind the clock")
+        answer = (await harness.say("/memory why f1 is a race")).text
         assert "clock" not in answer
 
 
 async def test_a_message_that_is_answered_or_chosen_is_remembered_with_its_source(home: Path) -> None:
-    async with open_corridor(home, options=ROOMS) as corridor:
-        await corridor.say("The ladder is behind the shed", message_id="m1")
-        await corridor.say("/remember", reply_to="m1")
-        await corridor.say("/remember Ladders are tall", reply_to="m1")
-        await corridor.say("/remember The ladder is behind the shed", reply_to="m1", is_interaction=True)
-        second, first = await corridor.services.facts.page(frozenset((Scope.account("telegram", "42"),)))
+    async with open_gateway(home, options=ROOMS) as harness:
+        await harness.say("The ladder is behind the shed", message_id="m1")
+        await harness.say("/remember", reply_to="m1")
+        await harness.say("/remember Ladders are tall", reply_to="m1")
+        await harness.say("/remember The ladder is behind the shed", reply_to="m1", is_interaction=True)
+        second, first = await harness.services.facts.page(frozenset((Scope.account("telegram", "42"),)))
         assert first.content == "The ladder is behind the shed"
         assert (first.said, second.message_id) == (1, None)
-        await corridor.say("", kind="delete", message_id="m1")
-        assert "ladder is" not in (await corridor.say("/memory facts")).text
-        assert "Say what to remember" in (await corridor.say("/remember", "7", reply_to="m1")).text
+        await harness.say("", kind="delete", message_id="m1")
+        assert "ladder is" not in (await harness.say("/memory facts")).text
+        assert "Say what to remember" in (await harness.say("/remember", "7", reply_to="m1")).text
 
 
 async def test_what_is_remembered_later_is_dated_from_when_it_was_said(home: Path) -> None:
-    async with open_corridor(home) as corridor:
+    async with open_gateway(home) as harness:
         said_at = datetime(2026, 3, 20, 12, tzinfo=UTC)
-        await corridor.say("My plan: I moved to Porto last month", message_id="m1", sent_at=said_at)
-        assert await corridor.services.facts.page(frozenset((Scope.account("telegram", "42"),))) == []
-        answer = await corridor.say("/remember I moved to Porto last month", reply_to="m1", is_interaction=True)
+        await harness.say("My plan: I moved to Porto last month", message_id="m1", sent_at=said_at)
+        assert await harness.services.facts.page(frozenset((Scope.account("telegram", "42"),))) == []
+        answer = await harness.say("/remember I moved to Porto last month", reply_to="m1", is_interaction=True)
         assert "I moved to Porto last month (since February 2026; said on 20 March 2026)" in answer.text
 
 
 async def test_what_another_said_is_no_fact_about_oneself(home: Path) -> None:
-    async with open_corridor(home, options=ROOMS) as corridor:
-        await in_room(corridor, "/remember I live in Porto", "7")
+    async with open_gateway(home, options=ROOMS) as harness:
+        await in_room(harness, "/remember I live in Porto", "7")
         address = Address(platform="telegram", chat_id="-100")
         room = {"address": address, "scope": ROOM, "is_direct": False}
-        await corridor.say("I live in Faro", "8", message_id="m2", **room)
-        await corridor.say("/remember", "7", reply_to="m2", **room)
-        facts = {fact.content: fact for fact in await corridor.services.facts.page(frozenset((ROOM,)))}
+        await harness.say("I live in Faro", "8", message_id="m2", **room)
+        await harness.say("/remember", "7", reply_to="m2", **room)
+        facts = {fact.content: fact for fact in await harness.services.facts.page(frozenset((ROOM,)))}
         assert facts["I live in Porto"].is_open
         assert facts["Person 8: I live in Faro"].attribute is None
 
 
 async def test_what_is_passed_on_is_nobody_s_fact_until_it_is_asked_for(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("I live in Rome", message_id="m3", origin="forwarded")
-        await corridor.say("I live in Porto")
+    async with open_gateway(home) as harness:
+        await harness.say("I live in Rome", message_id="m3", origin="forwarded")
+        await harness.say("I live in Porto")
         own = frozenset((Scope.account("telegram", "42"),))
-        assert [fact.content for fact in await corridor.services.facts.page(own)] == ["I live in Porto"]
-        await corridor.say("/remember", reply_to="m3")
-        assert "Forwarded: I live in Rome" in (await corridor.say("/memory facts")).text
-        assert all(fact.is_open for fact in await corridor.services.facts.page(own))
+        assert [fact.content for fact in await harness.services.facts.page(own)] == ["I live in Porto"]
+        await harness.say("/remember", reply_to="m3")
+        assert "Forwarded: I live in Rome" in (await harness.say("/memory facts")).text
+        assert all(fact.is_open for fact in await harness.services.facts.page(own))

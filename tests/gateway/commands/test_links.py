@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.types import Account, Address, Answer, Scope, Sender
-from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.slow
@@ -28,142 +28,142 @@ def on_discord(user_id: str = "77", name: str = "Seven") -> dict[str, Any]:
     }
 
 
-async def code_of(corridor: Corridor, who: str = "7") -> str:
-    return (await corridor.say("/link", who)).text.split("`")[1]
+async def code_of(harness: GatewayHarness, who: str = "7") -> str:
+    return (await harness.say("/link", who)).text.split("`")[1]
 
 
-async def notices(corridor: Corridor) -> list[tuple[Address, Answer]]:
+async def notices(harness: GatewayHarness) -> list[tuple[Address, Answer]]:
     """What the outbox would bring by now; it is delivered."""
     found = []
-    while due := await corridor.services.outbox.due(corridor.services.clock.now()):
+    while due := await harness.services.outbox.due(harness.services.clock.now()):
         for outbox_item in due:
             assert outbox_item.answer is not None
             found.append((outbox_item.address, outbox_item.answer))
-            await corridor.services.outbox.done(outbox_item.key)
+            await harness.services.outbox.done(outbox_item.key)
     return found
 
 
-async def link(corridor: Corridor, who: str = "7", **there: Any) -> KeptReply:
+async def link(harness: GatewayHarness, who: str = "7", **there: Any) -> KeptReply:
     """The whole way; returns the last answer, in the chat of `who`."""
     there = there or on_discord()
-    await corridor.say(f"/link {await code_of(corridor, who)}", **there)
-    await corridor.say("yes", **there)
-    await notices(corridor)
-    joined = await corridor.say("yes", who)
-    await notices(corridor)
+    await harness.say(f"/link {await code_of(harness, who)}", **there)
+    await harness.say("yes", **there)
+    await notices(harness)
+    joined = await harness.say("yes", who)
+    await notices(harness)
     return joined
 
 
 async def test_both_sides_are_asked_and_then_are_one_person(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel()) as corridor:
-        await corridor.say("the boathouse key is under the fern", "7")
-        code = await code_of(corridor)
-        asked = await corridor.say(f"/link {code.lower()[:4]} {code[4:]}", **on_discord())
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say("the boathouse key is under the fern", "7")
+        code = await code_of(harness)
+        asked = await harness.say(f"/link {code.lower()[:4]} {code[4:]}", **on_discord())
         assert "**Person 7** (Telegram, id `7`)" in asked.text
         assert "it will see everything you said here" in asked.text
         assert asked.answer is not None
         assert asked.answer.is_private
         assert [button.label for button in asked.answer.buttons] == ["Yes"]
-        assert "fern" not in (await corridor.say("/recall fern", **on_discord())).frames, "nothing is linked yet"
+        assert "fern" not in (await harness.say("/recall fern", **on_discord())).frames, "nothing is linked yet"
 
-        await corridor.say(f"/link {code}", **on_discord())
-        assert "I have asked **Person 7**" in (await corridor.say("Yes!", **on_discord())).text
-        [(address, question)] = await notices(corridor)
+        await harness.say(f"/link {code}", **on_discord())
+        assert "I have asked **Person 7**" in (await harness.say("Yes!", **on_discord())).text
+        [(address, question)] = await notices(harness)
         assert address == Address(platform="telegram", chat_id="7")
         assert "**Seven** (Discord, id `77`)" in question.text
         assert "it will see everything you said here" in question.text
-        assert await corridor.services.people.scopes(Scope.account("discord", "77")) == {Scope.account("discord", "77")}
+        assert await harness.services.people.scopes(Scope.account("discord", "77")) == {Scope.account("discord", "77")}
 
-        assert "You are one person now" in (await corridor.say(question.buttons[0].id, "7", kind="action")).text
-        [(address, told)] = await notices(corridor)
+        assert "You are one person now" in (await harness.say(question.buttons[0].id, "7", kind="action")).text
+        [(address, told)] = await notices(harness)
         assert address == Address(platform="discord", chat_id="dm77")
         assert "You are one person now" in told.text
-        assert "fern" in (await corridor.say("/recall boathouse key", **on_discord())).text
+        assert "fern" in (await harness.say("/recall boathouse key", **on_discord())).text
 
 
 async def test_who_was_not_let_in_is_let_in_with_his_other_account_and_out_again(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        assert "I do not know you yet" in (await corridor.say("hello", **on_discord())).text
-        await link(corridor)
-        assert (await corridor.say("hello", **on_discord())).text == "ok"
-        assert "Separated" in (await corridor.say("/unlink", **on_discord())).text
-        refused = await corridor.say("let me in", **on_discord())
+    async with open_gateway(home, model) as harness:
+        assert "I do not know you yet" in (await harness.say("hello", **on_discord())).text
+        await link(harness)
+        assert (await harness.say("hello", **on_discord())).text == "ok"
+        assert "Separated" in (await harness.say("/unlink", **on_discord())).text
+        refused = await harness.say("let me in", **on_discord())
         assert refused.answer is None or "I do not know you yet" in refused.text
         assert len(model.requests) == 1
 
 
 async def test_of_a_stranger_nothing_is_kept_before_he_is_let_in(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        code = await code_of(corridor)
-        await corridor.say("/link WRONGONE", **on_discord())
-        await corridor.say(f"/link {code}", **on_discord())
-        await corridor.say("my diary begins here", **on_discord())
+    async with open_gateway(home) as harness:
+        code = await code_of(harness)
+        await harness.say("/link WRONGONE", **on_discord())
+        await harness.say(f"/link {code}", **on_discord())
+        await harness.say("my diary begins here", **on_discord())
 
         def work(connection: sqlite3.Connection) -> tuple[int, int]:
             messages = connection.execute("SELECT count(*) FROM messages WHERE sender_id = '77'").fetchone()[0]
             waiting = connection.execute("SELECT count(*) FROM inbox").fetchone()[0]
             return messages, waiting
 
-        assert await corridor.services.database.read(work) == (0, 0)
+        assert await harness.services.database.read(work) == (0, 0)
 
 
 async def test_a_stranger_has_no_other_command_than_link(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("the fern is green", "7")
+    async with open_gateway(home) as harness:
+        await harness.say("the fern is green", "7")
         for text in ("/recall fern", "/memory", "/sessions", "/link", "/unlink", "/status"):
-            reply = await corridor.say(text, **on_discord())
+            reply = await harness.say(text, **on_discord())
             assert reply.answer is None or "I do not know you yet" in reply.text
-        assert (await corridor.say("no-such-button", kind="action", **on_discord())).answer is None
+        assert (await harness.say("no-such-button", kind="action", **on_discord())).answer is None
 
 
 @pytest.mark.parametrize("answer", ["no", "who is that?"])
 async def test_anything_but_a_yes_calls_it_off_on_either_side(home: Path, answer: str) -> None:
-    async with open_corridor(home, ScriptedModel()) as corridor:
-        await corridor.say(f"/link {await code_of(corridor)}", **on_discord())
-        await corridor.say(answer, **on_discord())
-        await corridor.say("yes", **on_discord())
-        assert all("Discord" not in told.text or "let in" in told.text for _, told in await notices(corridor))
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say(f"/link {await code_of(harness)}", **on_discord())
+        await harness.say(answer, **on_discord())
+        await harness.say("yes", **on_discord())
+        assert all("Discord" not in told.text or "let in" in told.text for _, told in await notices(harness))
 
-        await corridor.say(f"/link {await code_of(corridor)}", **on_discord())
-        await corridor.say("yes", **on_discord())
-        assert len(await notices(corridor)) == 1
-        await corridor.say(answer, "7")
-        await corridor.say("yes", "7")
-        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
+        await harness.say(f"/link {await code_of(harness)}", **on_discord())
+        await harness.say("yes", **on_discord())
+        assert len(await notices(harness)) == 1
+        await harness.say(answer, "7")
+        await harness.say("yes", "7")
+        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 1
 
 
 async def test_a_code_is_good_once_and_for_one_account(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        code = await code_of(corridor)
-        await corridor.say(f"/link {code}", **on_discord())
-        assert "wrong, was used" in (await corridor.say(f"/link {code}", **on_discord("78", "Eight"))).text
-        assert "Is **Person 7**" in (await corridor.say(f"/link {code}", **on_discord())).text, "the same may ask again"
-        await link(corridor)
-        assert "wrong, was used" in (await corridor.say(f"/link {code}", **on_discord("78", "Eight"))).text
+    async with open_gateway(home) as harness:
+        code = await code_of(harness)
+        await harness.say(f"/link {code}", **on_discord())
+        assert "wrong, was used" in (await harness.say(f"/link {code}", **on_discord("78", "Eight"))).text
+        assert "Is **Person 7**" in (await harness.say(f"/link {code}", **on_discord())).text, "the same may ask again"
+        await link(harness)
+        assert "wrong, was used" in (await harness.say(f"/link {code}", **on_discord("78", "Eight"))).text
 
 
 async def test_a_yes_counts_only_from_the_two_and_in_their_order(home: Path) -> None:
-    async with open_corridor(home, options="") as corridor:
-        await corridor.say(f"/link {await code_of(corridor)}", **on_discord())
-        assert "Nothing is waiting for that" in (await corridor.say("/link yes 1", "7")).text, "the other goes first"
-        assert "Nothing is waiting for that" in (await corridor.say("/link yes 1", **on_discord("78", "Eight"))).text
-        assert "Nothing is waiting for that" in (await corridor.say("/link yes 99", "7")).text
-        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
+    async with open_gateway(home, options="") as harness:
+        await harness.say(f"/link {await code_of(harness)}", **on_discord())
+        assert "Nothing is waiting for that" in (await harness.say("/link yes 1", "7")).text, "the other goes first"
+        assert "Nothing is waiting for that" in (await harness.say("/link yes 1", **on_discord("78", "Eight"))).text
+        assert "Nothing is waiting for that" in (await harness.say("/link yes 99", "7")).text
+        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 1
 
 
 async def test_the_owners_accounts_join_nobody(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        assert "never from a chat" in (await corridor.say("/link")).text
-        assert "never from a chat" in (await corridor.say("/unlink")).text
-        code = await code_of(corridor)
-        assert "never from a chat" in (await corridor.say(f"/link {code}")).text
-        await corridor.say(f"/link {code}", **on_discord())
-        await corridor.say("yes", **on_discord())
-        await notices(corridor)
-        await corridor.services.people.set_owner([OWNER, OTHER], [])
-        assert "never from a chat" in (await corridor.say("yes", "7")).text
-        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
+    async with open_gateway(home) as harness:
+        assert "never from a chat" in (await harness.say("/link")).text
+        assert "never from a chat" in (await harness.say("/unlink")).text
+        code = await code_of(harness)
+        assert "never from a chat" in (await harness.say(f"/link {code}")).text
+        await harness.say(f"/link {code}", **on_discord())
+        await harness.say("yes", **on_discord())
+        await notices(harness)
+        await harness.services.people.set_owner([OWNER, OTHER], [])
+        assert "never from a chat" in (await harness.say("yes", "7")).text
+        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 1
 
 
 async def test_in_a_room_nobody_is_linked(home: Path) -> None:
@@ -172,9 +172,9 @@ async def test_in_a_room_nobody_is_linked(home: Path) -> None:
         "scope": Scope.room("telegram", "-100"),
         "is_direct": False,
     }
-    async with open_corridor(home, options='rooms = ["telegram:-100"]\n') as corridor:
-        for text in ("/link", f"/link {await code_of(corridor)}", "/unlink"):
-            assert "in a direct chat with me only" in (await corridor.say(text, "7", **room)).text
+    async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
+        for text in ("/link", f"/link {await code_of(harness)}", "/unlink"):
+            assert "in a direct chat with me only" in (await harness.say(text, "7", **room)).text
 
 
 def kept_files(home: Path) -> list[Path]:
@@ -182,15 +182,15 @@ def kept_files(home: Path) -> list[Path]:
 
 
 async def test_no_code_is_kept_neither_where_it_is_shown_nor_where_it_is_typed(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        codes = [await code_of(corridor)]
-        await corridor.say(f"/link {codes[0]}", **on_discord())
-        await corridor.say("yes", **on_discord())
-        await notices(corridor)
-        await corridor.say("yes", "7")
-        await corridor.say("/link SECRETXX", **on_discord())
-        codes += [await code_of(corridor), "SECRETXX"]
-        exported = (await corridor.say("/export", "7")).answer
+    async with open_gateway(home) as harness:
+        codes = [await code_of(harness)]
+        await harness.say(f"/link {codes[0]}", **on_discord())
+        await harness.say("yes", **on_discord())
+        await notices(harness)
+        await harness.say("yes", "7")
+        await harness.say("/link SECRETXX", **on_discord())
+        codes += [await code_of(harness), "SECRETXX"]
+        exported = (await harness.say("/export", "7")).answer
         assert exported is not None
         files = [file.content.decode() for file in exported.files]
     files += [path.read_bytes().decode("latin-1") for path in kept_files(home)]
@@ -199,106 +199,106 @@ async def test_no_code_is_kept_neither_where_it_is_shown_nor_where_it_is_typed(h
 
 async def test_parting_returns_each_account_its_own_at_once(home: Path) -> None:
     model = ScriptedModel()
-    async with open_corridor(home, model) as corridor:
-        await corridor.say("the boathouse key is under the fern", "7")
-        await corridor.say("/memory add the fern is in the hall", "7")
-        await link(corridor)
-        await corridor.say("/new", **on_discord())
-        await corridor.say("where is the boathouse key?", **on_discord())
+    async with open_gateway(home, model) as harness:
+        await harness.say("the boathouse key is under the fern", "7")
+        await harness.say("/memory add the fern is in the hall", "7")
+        await link(harness)
+        await harness.say("/new", **on_discord())
+        await harness.say("where is the boathouse key?", **on_discord())
         assert "under the fern" in str(model.requests[-1])
         assert "the fern is in the hall" in str(model.requests[-1]), "the notes of both are shown"
 
-        parted = await corridor.say("/unlink", "7")
+        parted = await harness.say("/unlink", "7")
         assert "Separated: `telegram:7`" in parted.text
-        await corridor.services.people.ask(OTHER, "Seven", corridor.services.clock.now())
-        await let_in(corridor, OTHER)
-        await corridor.say("and the boathouse?", **on_discord())
+        await harness.services.people.ask(OTHER, "Seven", harness.services.clock.now())
+        await let_in(harness, OTHER)
+        await harness.say("and the boathouse?", **on_discord())
         assert "fern" not in str(model.requests[-1])
-        assert "fern" not in (await corridor.say("/memory", **on_discord())).text
-        assert "under the fern" in (await corridor.say("/recall boathouse", "7")).text
-        assert "not linked with another" in (await corridor.say("/unlink", "7")).text
+        assert "fern" not in (await harness.say("/memory", **on_discord())).text
+        assert "under the fern" in (await harness.say("/recall boathouse", "7")).text
+        assert "not linked with another" in (await harness.say("/unlink", "7")).text
 
 
-async def let_in(corridor: Corridor, account: Account) -> None:
+async def let_in(harness: GatewayHarness, account: Account) -> None:
     def work(connection: sqlite3.Connection) -> None:
         connection.execute(
             "UPDATE accounts SET admitted_at = 1 WHERE platform = :platform AND user_id = :user_id",
             {"platform": account.platform, "user_id": account.user_id},
         )
 
-    await corridor.services.database.write(work)
+    await harness.services.database.write(work)
 
 
 async def test_a_bare_yes_is_said_to_what_has_been_seen(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        code = await code_of(corridor)
-        await corridor.say("The boat leaves Zanzibar at noon", "7")
-        await corridor.say("/forget Zanzibar", "7")
-        await corridor.say(f"/link {code}", **on_discord())
-        await corridor.say("yes", **on_discord())
+    async with open_gateway(home) as harness:
+        code = await code_of(harness)
+        await harness.say("The boat leaves Zanzibar at noon", "7")
+        await harness.say("/forget Zanzibar", "7")
+        await harness.say(f"/link {code}", **on_discord())
+        await harness.say("yes", **on_discord())
         # The question about the link lies in the outbox: nobody has seen it, so it is not what is meant.
-        await corridor.say("yes", "7")
-        question, answer = [told for _, told in await notices(corridor)]
+        await harness.say("yes", "7")
+        question, answer = [told for _, told in await notices(harness)]
         assert "Forgotten" in answer.text
-        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
-        assert "You are one person" in (await corridor.say("yes", "7")).text, "it waits since it has arrived"
+        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert "You are one person" in (await harness.say("yes", "7")).text, "it waits since it has arrived"
         assert "Is **Seven**" in question.text
 
 
 async def test_a_bare_yes_where_two_questions_were_seen_is_taken_for_none(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        code = await code_of(corridor)
-        await corridor.say("The boat leaves Zanzibar at noon", "7")
-        asked = await corridor.say("/forget Zanzibar", "7")
-        await corridor.say(f"/link {code}", **on_discord())
-        await corridor.say("yes", **on_discord())
-        await notices(corridor)
-        assert "More than one question" in (await corridor.say("yes", "7")).text
-        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
+    async with open_gateway(home) as harness:
+        code = await code_of(harness)
+        await harness.say("The boat leaves Zanzibar at noon", "7")
+        asked = await harness.say("/forget Zanzibar", "7")
+        await harness.say(f"/link {code}", **on_discord())
+        await harness.say("yes", **on_discord())
+        await notices(harness)
+        assert "More than one question" in (await harness.say("yes", "7")).text
+        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 1
         assert asked.answer is not None
-        assert "expired" in (await corridor.say(asked.answer.buttons[0].id, "7", kind="action")).text
-        assert "boat" in (await corridor.say("/recall Zanzibar", "7")).text
+        assert "expired" in (await harness.say(asked.answer.buttons[0].id, "7", kind="action")).text
+        assert "boat" in (await harness.say("/recall Zanzibar", "7")).text
 
 
 async def test_nothing_said_before_the_question_has_arrived_answers_it(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say(f"/link {await code_of(corridor)}", **on_discord())
-        await corridor.say("yes", **on_discord())
-        await corridor.say("yes", "7")
-        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
-        [(_, question), _] = await notices(corridor)
-        assert "You are one person" in (await corridor.say(question.buttons[0].id, "7", kind="action")).text
+    async with open_gateway(home) as harness:
+        await harness.say(f"/link {await code_of(harness)}", **on_discord())
+        await harness.say("yes", **on_discord())
+        await harness.say("yes", "7")
+        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 1
+        [(_, question), _] = await notices(harness)
+        assert "You are one person" in (await harness.say(question.buttons[0].id, "7", kind="action")).text
 
 
 async def test_the_button_of_each_question_is_its_own(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        code = await code_of(corridor)
-        await corridor.say("The boat leaves Zanzibar at noon", "7")
-        asked = await corridor.say("/forget Zanzibar", "7")
-        await corridor.say(f"/link {code}", **on_discord())
-        await corridor.say("yes", **on_discord())
+    async with open_gateway(home) as harness:
+        code = await code_of(harness)
+        await harness.say("The boat leaves Zanzibar at noon", "7")
+        asked = await harness.say("/forget Zanzibar", "7")
+        await harness.say(f"/link {code}", **on_discord())
+        await harness.say("yes", **on_discord())
         assert asked.answer is not None
-        await corridor.say(asked.answer.buttons[0].id, "7", kind="action")
-        assert "Forgotten" in (await notices(corridor))[-1][1].text
-        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 1
+        await harness.say(asked.answer.buttons[0].id, "7", kind="action")
+        assert "Forgotten" in (await notices(harness))[-1][1].text
+        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 1
 
 
 async def test_a_third_account_is_named_and_may_be_parted_by_name(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        await link(corridor)
-        asked = await corridor.say(f"/link {await code_of(corridor)}", **on_discord("78", "Eight"))
+    async with open_gateway(home) as harness:
+        await link(harness)
+        asked = await harness.say(f"/link {await code_of(harness)}", **on_discord("78", "Eight"))
         assert "It is linked with **Seven** (Discord, id `77`)" in asked.text
-        await link(corridor, **on_discord("78", "Eight"))
-        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 3
-        assert "You have no such account" in (await corridor.say("/unlink telegram:42", "7")).text
-        assert "Separated: `discord:78`" in (await corridor.say("/unlink discord:78", "7")).text
-        assert len(await corridor.services.people.scopes(Scope.account("discord", "78"))) == 1
-        assert len(await corridor.services.people.scopes(Scope.account("telegram", "7"))) == 2
+        await link(harness, **on_discord("78", "Eight"))
+        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 3
+        assert "You have no such account" in (await harness.say("/unlink telegram:42", "7")).text
+        assert "Separated: `discord:78`" in (await harness.say("/unlink discord:78", "7")).text
+        assert len(await harness.services.people.scopes(Scope.account("discord", "78"))) == 1
+        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 2
 
 
 async def test_the_limits_of_notes_apply_to_what_is_shown_together(home: Path) -> None:
-    async with open_corridor(home, options="[memory]\nmemory_chars = 60\n") as corridor:
-        await corridor.say("/memory add the first account notes forty letters", "7")
-        await link(corridor)
-        assert "limit" in (await corridor.say("/memory add the second account wants as many", **on_discord())).text
-        assert "forty letters" in (await corridor.say("/memory", **on_discord())).text
+    async with open_gateway(home, options="[memory]\nmemory_chars = 60\n") as harness:
+        await harness.say("/memory add the first account notes forty letters", "7")
+        await link(harness)
+        assert "limit" in (await harness.say("/memory add the second account wants as many", **on_discord())).text
+        assert "forty letters" in (await harness.say("/memory", **on_discord())).text

@@ -12,10 +12,10 @@ from core.store.notes import Notes, Operation
 from core.store.sqlite.database import Database
 from core.types import Address, Scope
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.corridor import notices, open_corridor
-from tests.fixtures.lifetime import RunningClock
+from tests.fixtures.gateway_harness import notices, open_gateway
 from tests.fixtures.note_edits import add_note
 from tests.fixtures.samples import replacing
+from tests.fixtures.scheduler_harness import RunningClock
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
@@ -24,40 +24,40 @@ OWNER = frozenset((Scope.account("telegram", "42"),))
 
 
 async def test_the_history_has_pages_and_tells_who_did_what(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        assert (await corridor.say("/memory history")).text == "Nothing has been changed yet."
+    async with open_gateway(home) as harness:
+        assert (await harness.say("/memory history")).text == "Nothing has been changed yet."
         for number in range(11):
-            await corridor.say(f"/memory add note {number}.")
-        reply = await corridor.say("/memory history")
+            await harness.say(f"/memory add note {number}.")
+        reply = await harness.say("/memory history")
         assert "- 11: " in reply.text
         assert "MEMORY.md, added, by telegram:42, typed in a direct chat: + “note 10.”" in reply.text
         assert "note 0." not in reply.text
         assert reply.answer is not None
         assert [button.command.arguments for button in reply.answer.buttons] == ["history 2"]
-        last = await corridor.say("/memory history 2")
+        last = await harness.say("/memory history 2")
         assert "“note 0.”" in last.text
         assert "“note 1.”" not in last.text
-        assert "nothing older" in (await corridor.say("/memory history 9")).text
-        assert (await corridor.say("/memory history", "7")).text == "Nothing has been changed yet."
+        assert "nothing older" in (await harness.say("/memory history 9")).text
+        assert (await harness.say("/memory history", "7")).text == "Nothing has been changed yet."
 
 
 async def test_the_last_changes_are_undone_one_by_one_or_by_number(home: Path) -> None:
-    async with open_corridor(home) as corridor:
-        notebook = corridor.services.notebook
-        await corridor.say("/memory add Ana lives in Lisbon")
-        await corridor.say("/memory replace Lisbon => Ana lives in Porto")
-        await corridor.say("/memory remove Porto")
-        assert "Undone: change 3. Noted: “Ana lives in Porto”." in (await corridor.say("/memory undo")).text
-        assert "Now noted: “Ana lives in Lisbon”" in (await corridor.say("/memory undo")).text
+    async with open_gateway(home) as harness:
+        notebook = harness.services.notebook
+        await harness.say("/memory add Ana lives in Lisbon")
+        await harness.say("/memory replace Lisbon => Ana lives in Porto")
+        await harness.say("/memory remove Porto")
+        assert "Undone: change 3. Noted: “Ana lives in Porto”." in (await harness.say("/memory undo")).text
+        assert "Now noted: “Ana lives in Lisbon”" in (await harness.say("/memory undo")).text
         assert await notebook.entries(OWNER, "memory") == ["Ana lives in Lisbon"]
-        assert "“Ana lives in Porto” is not noted any more" in (await corridor.say("/memory undo 2")).text
-        assert "Now noted: “Ana lives in Porto”" in (await corridor.say("/memory undo 5")).text, "an undoing as well"
-        await corridor.say("/memory replace Porto => Ana lives in Lisbon")
-        await corridor.say("/memory undo #1")
+        assert "“Ana lives in Porto” is not noted any more" in (await harness.say("/memory undo 2")).text
+        assert "Now noted: “Ana lives in Porto”" in (await harness.say("/memory undo 5")).text, "an undoing as well"
+        await harness.say("/memory replace Porto => Ana lives in Lisbon")
+        await harness.say("/memory undo #1")
         assert await notebook.entries(OWNER, "memory") == []
-        assert "no change 99 here" in (await corridor.say("/memory undo 99")).text
-        assert "by its number" in (await corridor.say("/memory undo Porto")).text
-        assert "change 1 undone" in (await corridor.say("/memory history")).text
+        assert "no change 99 here" in (await harness.say("/memory undo 99")).text
+        assert "by its number" in (await harness.say("/memory undo Porto")).text
+        assert "change 1 undone" in (await harness.say("/memory history")).text
 
 
 async def test_nobody_undoes_what_is_not_his(home: Path) -> None:
@@ -67,43 +67,43 @@ async def test_nobody_undoes_what_is_not_his(home: Path) -> None:
         "scope": Scope.room("telegram", "-5"),
     }
     options = 'rooms = ["telegram:-5"]\n'
-    async with open_corridor(home, options=options) as corridor:
-        await corridor.say("/memory add Ana lives in Lisbon")
-        assert "no change 1 here" in (await corridor.say("/memory undo 1", "7")).text
-        assert "nothing to undo" in (await corridor.say("/memory undo", "7")).text
-        await corridor.say("/memory add the room meets on Mondays", **room)
-        refused = await corridor.say("/memory undo", "7", **room)
+    async with open_gateway(home, options=options) as harness:
+        await harness.say("/memory add Ana lives in Lisbon")
+        assert "no change 1 here" in (await harness.say("/memory undo 1", "7")).text
+        assert "nothing to undo" in (await harness.say("/memory undo", "7")).text
+        await harness.say("/memory add the room meets on Mondays", **room)
+        refused = await harness.say("/memory undo", "7", **room)
         assert "only whoever made a change" in refused.text
-        await corridor.say("/memory add the room likes tea", "7", **room)
-        await notices(corridor)
-        assert "Noted" in (await corridor.say("/memory approve 1", **room)).text
-        assert "Undone" in (await corridor.say("/memory undo", "7", **room)).text
+        await harness.say("/memory add the room likes tea", "7", **room)
+        await notices(harness)
+        assert "Noted" in (await harness.say("/memory approve 1", **room)).text
+        assert "Undone" in (await harness.say("/memory undo", "7", **room)).text
         for change in ("remove Mondays", "replace Mondays => never"):
-            refused = await corridor.say(f"/memory {change}", "7", **room)
+            refused = await harness.say(f"/memory {change}", "7", **room)
             assert "only whoever noted something" in refused.text
-        assert "Undone" in (await corridor.say("/memory undo", **room)).text
-        await corridor.say("/memory add the room likes cake", "7", **room)
-        await notices(corridor)
-        await corridor.say("/memory approve 2", **room)
-        assert "Not kept yet" in (await corridor.say("/memory replace cake => likes tea", "7", **room)).text
-        assert "Removed" in (await corridor.say("/memory remove cake", "7", **room)).text
+        assert "Undone" in (await harness.say("/memory undo", **room)).text
+        await harness.say("/memory add the room likes cake", "7", **room)
+        await notices(harness)
+        await harness.say("/memory approve 2", **room)
+        assert "Not kept yet" in (await harness.say("/memory replace cake => likes tea", "7", **room)).text
+        assert "Removed" in (await harness.say("/memory remove cake", "7", **room)).text
 
 
 async def test_why_tells_the_message_with_its_link(home: Path) -> None:
     note = ("memory", {"target": "user", "action": "add", "content": "Ana likes tea"})
-    async with open_corridor(home, ScriptedModel(calls(note), says("noted"))) as corridor:
+    async with open_gateway(home, ScriptedModel(calls(note), says("noted"))) as harness:
         said = "By the way, Ana likes tea"
-        await corridor.say(said, link_base="https://t.me/c/42/", message_id="77")
-        why = (await corridor.say("/memory why TEA")).text
+        await harness.say(said, link_base="https://t.me/c/42/", message_id="77")
+        why = (await harness.say("/memory why TEA")).text
         assert "“Ana likes tea”" in why
         assert "USER.md, added, by telegram:42, from a message." in why
         assert f"From what Person 42 said: “{said}”" in why
         assert "The message: https://t.me/c/42/77" in why
-        assert "No note contains “coffee”" in (await corridor.say("/memory why coffee")).text
-        assert "tea" not in (await corridor.say("/memory why likes", "7")).text
-        await corridor.say("/memory add user: Ana likes cake")
-        assert "2 notes contain “likes”" in (await corridor.say("/memory why likes")).text
-        typed = (await corridor.say("/memory why cake")).text
+        assert "No note contains “coffee”" in (await harness.say("/memory why coffee")).text
+        assert "tea" not in (await harness.say("/memory why likes", "7")).text
+        await harness.say("/memory add user: Ana likes cake")
+        assert "2 notes contain “likes”" in (await harness.say("/memory why likes")).text
+        typed = (await harness.say("/memory why cake")).text
         assert "by telegram:42, typed in a direct chat." in typed
         assert "From what Person 42 typed: “/memory add user: Ana likes cake”" in typed
 
@@ -152,6 +152,6 @@ async def test_what_was_overtaken_bars_no_undoing(home: Path, database: Database
     ],
 )
 async def test_only_the_named_part_of_a_note_is_replaced(home: Path, change: str, note: str) -> None:
-    async with open_corridor(home) as corridor:
-        await corridor.say("/memory add Ana likes tea")
-        assert f"“{note}”" in (await corridor.say(f"/memory replace {change}")).text
+    async with open_gateway(home) as harness:
+        await harness.say("/memory add Ana likes tea")
+        assert f"“{note}”" in (await harness.say(f"/memory replace {change}")).text

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.types import Address, Answer, Button, Scope
-from tests.fixtures.corridor import Corridor, KeptReply, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
 pytestmark = pytest.mark.slow
@@ -26,11 +26,11 @@ def place(address: Address) -> dict[str, Any]:
     return {"address": address, "scope": scope, "is_direct": False, "link_base": LINKS[address]}
 
 
-async def talk(corridor: Corridor, count: int, about: str = "ferry", **where: Any) -> None:
+async def talk(harness: GatewayHarness, count: int, about: str = "ferry", **where: Any) -> None:
     """So many sessions of one turn each."""
     for number in range(count):
-        await corridor.say(f"The {about} number {number} leaves", **where)
-        await corridor.say("/new", **where)
+        await harness.say(f"The {about} number {number} leaves", **where)
+        await harness.say("/new", **where)
 
 
 def button(answer: Answer | None, label: str) -> Button:
@@ -43,71 +43,71 @@ def labels(reply: KeptReply) -> list[str]:
     return [button.label for button in reply.answer.buttons]
 
 
-async def press(corridor: Corridor, reply: KeptReply, label: str, who: str = "42", **where: Any) -> KeptReply:
-    return await corridor.say(button(reply.answer, label).id, who, kind="action", **where)
+async def press(harness: GatewayHarness, reply: KeptReply, label: str, who: str = "42", **where: Any) -> KeptReply:
+    return await harness.say(button(reply.answer, label).id, who, kind="action", **where)
 
 
 async def test_a_card_says_what_when_and_where_and_offers_what_comes_next(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel(says("It sails from the north quay."))) as corridor:
-        await corridor.say("When does the *night* ferry leave?")
-        await corridor.say("/title Trip to Porto")
-        await corridor.say("/new")
-        reply = await corridor.say("/recall night ferry")
+    async with open_gateway(home, ScriptedModel(says("It sails from the north quay."))) as harness:
+        await harness.say("When does the *night* ferry leave?")
+        await harness.say("/title Trip to Porto")
+        await harness.say("/new")
+        reply = await harness.say("/recall night ferry")
         head, quoted = reply.text.splitlines()
         assert head.startswith("**1. Trip to Porto** · ")
         assert head.endswith(" · telegram · session 1")
         assert quoted == "> When does the \\***night**\\* **ferry** leave?"
         assert labels(reply) == ["Around 1", "Go on with 1"]
-        around = await press(corridor, reply, "Around 1")
+        around = await press(harness, reply, "Around 1")
         _, anchor, answer = around.text.splitlines()
         assert re.fullmatch(r"- \*\*\d\d:\d\d Person 42: When does the \\\*night\\\* ferry leave\?\*\*", anchor)
         assert re.fullmatch(r"- \d\d:\d\d Mneme: It sails from the north quay\.", answer)
         assert labels(around) == ["Go on with it"]
-        resumed = await press(corridor, around, "Go on with it")
+        resumed = await press(harness, around, "Go on with it")
         assert resumed.text == "We go on with conversation 1 “Trip to Porto”."
-        again = await corridor.say("/recall night ferry")
+        again = await harness.say("/recall night ferry")
         assert labels(again) == ["Around 1"], "one is in that session already"
 
 
 async def test_pages_together_are_everything_once(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel()) as corridor:
-        await talk(corridor, 12)
-        reply, shown = await corridor.say("/recall leaves before:2099"), []
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await talk(harness, 12)
+        reply, shown = await harness.say("/recall leaves before:2099"), []
         while True:
             shown += [line.rpartition(" ")[2] for line in reply.text.splitlines() if "session" in line]
             if "More" not in labels(reply):
                 break
             assert labels(reply) == [*(f"Around {n}" for n in "123"), *(f"Go on with {n}" for n in "123"), "More"]
-            reply = await press(corridor, reply, "More")
+            reply = await press(harness, reply, "More")
         assert sorted(map(int, shown)) == list(range(1, 13))
-        assert "on page 4" in (await corridor.say("/recall page:4 leaves")).text
+        assert "on page 4" in (await harness.say("/recall page:4 leaves")).text
 
 
 async def test_the_latest_conversations_can_be_read_and_scrolled(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel()) as corridor:
+    async with open_gateway(home, ScriptedModel()) as harness:
         for number in range(20):
-            await corridor.say(f"line {number}")
-        await corridor.say("/new")
-        browsed = await corridor.say("/recall")
+            await harness.say(f"line {number}")
+        await harness.say("/new")
+        browsed = await harness.say("/recall")
         assert labels(browsed) == ["Read 1", "Go on with 1"]
-        read = await press(corridor, browsed, "Read 1")
+        read = await press(harness, browsed, "Read 1")
         assert "(10 more in between)" in read.text
         assert labels(read) == ["Later", "Go on with it"]
-        later = await press(corridor, read, "Later")
+        later = await press(harness, read, "Later")
         assert "line 9" in later.text
         assert "line 12" in later.text
         assert labels(later) == ["Earlier", "Later", "Go on with it"]
-        earlier = await press(corridor, later, "Earlier")
+        earlier = await press(harness, later, "Earlier")
         assert "line 5" in earlier.text
         assert "line 12" not in earlier.text
 
 
 async def test_an_answer_stays_within_a_bubble(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel(*(says("word " * 300) for _ in range(6)))) as corridor:
+    async with open_gateway(home, ScriptedModel(*(says("word " * 300) for _ in range(6)))) as harness:
         for number in range(6):
-            await corridor.say(f"ferry {number} " + "long " * 700)
+            await harness.say(f"ferry {number} " + "long " * 700)
         for line in ("/recall ferry", "/recall around:6", "/recall in:1"):
-            reply = await corridor.say(line)
+            reply = await harness.say(line)
             assert 300 < len(reply.text) < 4_000, line
 
 
@@ -116,52 +116,52 @@ async def test_in_a_room_what_was_said_there_is_linked_and_its_buttons_are_the_c
     home: Path, address: Address
 ) -> None:
     where = place(address)
-    async with open_corridor(home, ScriptedModel(), ROOMS) as corridor:
-        await corridor.say("The ferry leaves at nine", "42", message_id="1009", **where)
+    async with open_gateway(home, ScriptedModel(), ROOMS) as harness:
+        await harness.say("The ferry leaves at nine", "42", message_id="1009", **where)
         asked = where | {"is_interaction": address == GUILD}
-        reply = await corridor.say("/recall ferry", "42", message_id="2001", **asked)
+        reply = await harness.say("/recall ferry", "42", message_id="2001", **asked)
         assert f"[open]({where['link_base']}1009)" in reply.text
         assert reply.answer is not None
         assert reply.answer.is_private
-        around = await press(corridor, reply, "Around 1", "42", message_id="3001", **asked)
+        around = await press(harness, reply, "Around 1", "42", message_id="3001", **asked)
         assert f"[open]({where['link_base']}1009)" in around.text
         for who, elsewhere in (("7", asked), ("42", asked | {"scope": Scope.room("telegram", "-5")})):
-            pressed = await press(corridor, reply, "Around 1", who, message_id=f"4{who}", **elsewhere)
+            pressed = await press(harness, reply, "Around 1", who, message_id=f"4{who}", **elsewhere)
             assert pressed.answer is None or pressed.text == "This button has expired."
 
 
 async def test_a_message_that_was_erased_meanwhile_is_said_to_be_gone(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel()) as corridor:
-        await corridor.say("my secret ferry", message_id="500")
-        reply = await corridor.say("/recall secret")
-        await corridor.router.admit(corridor.inbound("", kind="delete", message_id="500"), KeptReply())
-        around = await press(corridor, reply, "Around 1")
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say("my secret ferry", message_id="500")
+        reply = await harness.say("/recall secret")
+        await harness.router.admit(harness.inbound("", kind="delete", message_id="500"), KeptReply())
+        around = await press(harness, reply, "Around 1")
         assert around.text == "There is no such message here, or not any more."
-        assert around.text == (await corridor.say("/recall around:123456")).text, "as what never existed"
-        assert around.text == (await corridor.say("/recall around:1", "7")).text, "as what is somebody else's"
+        assert around.text == (await harness.say("/recall around:123456")).text, "as what never existed"
+        assert around.text == (await harness.say("/recall around:1", "7")).text, "as what is somebody else's"
         assert labels(around) == []
 
 
 async def test_switches_stand_before_or_behind_the_words(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel()) as corridor:
-        await talk(corridor, 6)
-        plain = await corridor.say("/recall ferry leaves")
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await talk(harness, 6)
+        plain = await harness.say("/recall ferry leaves")
         for line in ("--summary ferry leaves", "ferry leaves —summary", "–SUMMARY ferry leaves --summary"):
-            reply = await corridor.say(f"/recall {line}")
+            reply = await harness.say(f"/recall {line}")
             assert "needs a model" in reply.text, line
             assert plain.text.splitlines()[0].partition(" ·")[0] in reply.text
             assert button(reply.answer, "More").command.arguments == "--summary page:2 ferry leaves"
-        both = await corridor.say("/recall --expand ferry leaves --summary")
+        both = await harness.say("/recall --expand ferry leaves --summary")
         assert button(both.answer, "More").command.arguments == "--expand --summary page:2 ferry leaves"
         for line in ('"--summary" ferry', "ferry --summary leaves", "ferry--summary"):
-            assert "needs a model" not in (await corridor.say(f"/recall {line}")).text, line
+            assert "needs a model" not in (await harness.say(f"/recall {line}")).text, line
 
 
 async def test_the_terminal_shows_a_table(home: Path) -> None:
     local = {"address": Address(platform="terminal", chat_id="local"), "scope": Scope.account("terminal", "local")}
-    async with open_corridor(home, ScriptedModel()) as corridor:
-        await talk(corridor, 2)
-        reply = await corridor.say("/recall ferry", "local", **local)
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await talk(harness, 2)
+        reply = await harness.say("/recall ferry", "local", **local)
         head, rule, first, second = reply.text.splitlines()
         assert head == "| | When | Where | Session | Title | What was said |"
         assert set(rule) == set("| -:")
@@ -172,19 +172,19 @@ async def test_the_terminal_shows_a_table(home: Path) -> None:
 
 
 async def test_help_explains_every_filter(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel()) as corridor:
-        lines = (await corridor.say("/help recall")).text.splitlines()
+    async with open_gateway(home, ScriptedModel()) as harness:
+        lines = (await harness.say("/help recall")).text.splitlines()
         assert lines[0] == "`/recall [query]`: Find what was said, in your own words."
         assert "- `from:` who said it: a name, me, or you for the assistant" in lines
         assert "- `role:` said by people, by the assistant, or results of tools (user, assistant, tool)" in lines
         assert lines[-2].startswith("- `--summary`: what was discussed")
         assert lines[-1].startswith("- `--expand`: also search")
-        assert "`/recall [query]`: Find" in (await corridor.say("/help")).text
+        assert "`/recall [query]`: Find" in (await harness.say("/help")).text
 
 
 async def test_endless_arguments_are_not_carried_on(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel()) as corridor:
-        await talk(corridor, 6)
-        reply = await corridor.say("/recall ferry OR " + "x" * 2_000)
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await talk(harness, 6)
+        reply = await harness.say("/recall ferry OR " + "x" * 2_000)
         assert "session" in reply.text
         assert "More" not in labels(reply)

@@ -8,7 +8,7 @@ import pytest
 
 from core.store.usage import ModelCall
 from core.types import Address, Completion, Payer, Scope, Usage
-from tests.fixtures.corridor import Corridor, open_corridor
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
 pytestmark = pytest.mark.slow
@@ -23,16 +23,16 @@ def _script() -> ScriptedModel:
     return ScriptedModel(*answers)
 
 
-async def _usage(corridor: Corridor, arguments: str = "", **changes: object) -> str:
-    return (await corridor.say(f"/usage {arguments}".strip(), **changes)).text  # type: ignore[arg-type]
+async def _usage(harness: GatewayHarness, arguments: str = "", **changes: object) -> str:
+    return (await harness.say(f"/usage {arguments}".strip(), **changes)).text  # type: ignore[arg-type]
 
 
 async def test_costs_calls_and_causes_of_a_conversation(home: Path) -> None:
     titles = ScriptedModel(says("A trip", usage=Usage(input=300, output=10)))
-    async with open_corridor(home, _script(), PRICED, titles) as corridor:
-        await corridor.say("One?")
-        await corridor.say("Two?")
-        text = await _usage(corridor)
+    async with open_gateway(home, _script(), PRICED, titles) as harness:
+        await harness.say("One?")
+        await harness.say("Two?")
+        text = await _usage(harness)
     here, lately = text.split("\n\n")
     assert here.startswith(
         "**This conversation**: 220,300 tokens in, 100,000 of them read from the cache (45 %), 120,000 written to it; "
@@ -46,19 +46,19 @@ async def test_costs_calls_and_causes_of_a_conversation(home: Path) -> None:
 
 
 async def test_a_model_without_a_price_is_named(home: Path) -> None:
-    async with open_corridor(home, _script()) as corridor:
-        await corridor.say("One?")
-        text = (await _usage(corridor)).replace("\\", "")
+    async with open_gateway(home, _script()) as harness:
+        await harness.say("One?")
+        text = (await _usage(harness)).replace("\\", "")
         assert "I cannot say what it cost: usage.prices in mneme.toml has no price for scripted." in text
-        assert "no price" in await _usage(corridor, "sessions")
+        assert "no price" in await _usage(harness, "sessions")
 
 
 async def test_by_month_and_by_conversation(home: Path) -> None:
-    async with open_corridor(home, _script(), PRICED) as corridor:
-        await corridor.say("Where does the *ferry* leave?")
-        await corridor.say("/new")
-        await corridor.say("Two?")
-        listed = await _usage(corridor, "sessions")
+    async with open_gateway(home, _script(), PRICED) as harness:
+        await harness.say("Where does the *ferry* leave?")
+        await harness.say("/new")
+        await harness.say("Two?")
+        listed = await _usage(harness, "sessions")
         assert [line.split("“")[1].split("”")[0] for line in listed.splitlines()] == [
             "Two?",
             "Where does the \\*ferry\\* leave?",
@@ -67,51 +67,51 @@ async def test_by_month_and_by_conversation(home: Path) -> None:
             "$0.080, 120,000 tokens in, 100,000 (83 %) from the cache, 20,000 written to it, 2,000 out"
             in listed.replace("\\", "")
         )
-        (month,) = (await _usage(corridor, "months")).splitlines()
-        assert f"{corridor.services.clock.now():%B}" in month
+        (month,) = (await _usage(harness, "months")).splitlines()
+        assert f"{harness.services.clock.now():%B}" in month
         assert "220,000 tokens in" in month
         here = Address(platform="terminal", chat_id="local")
-        wide = await _usage(corridor, "months", who="local", address=here, scope=Scope.account("terminal", "local"))
+        wide = await _usage(harness, "months", who="local", address=here, scope=Scope.account("terminal", "local"))
         assert wide.startswith("| Month | Calls | In |"), "the terminal has room for a table"
         assert "220,000" in wide
-        assert "Write /usage, /usage months, /usage sessions, or" in await _usage(corridor, "yesterday")
-        one = await _usage(corridor, "1")
+        assert "Write /usage, /usage months, /usage sessions, or" in await _usage(harness, "yesterday")
+        one = await _usage(harness, "1")
         assert one.startswith("**Conversation 1**: 100,000 tokens in, 0 of them read from the cache (0 %), 100,000 ")
         assert "100,000 tokens in 1 request at the first request of a conversation" in one
-        assert (await _usage(corridor, "99")).startswith("There is no conversation 99 here.")
-        assert await _usage(corridor, "1", who="7") == (await _usage(corridor, "99")).replace("99", "1")
+        assert (await _usage(harness, "99")).startswith("There is no conversation 99 here.")
+        assert await _usage(harness, "1", who="7") == (await _usage(harness, "99")).replace("99", "1")
 
 
 async def test_where_no_model_was_asked(home: Path) -> None:
-    async with open_corridor(home, ScriptedModel(says("Hi", usage=Usage()))) as corridor:
-        await corridor.say("Hello")
-        assert (await _usage(corridor)).count("no model was asked.") == 2
-        assert await _usage(corridor, "months") == await _usage(corridor, "sessions") == "No model has been asked yet."
+    async with open_gateway(home, ScriptedModel(says("Hi", usage=Usage()))) as harness:
+        await harness.say("Hello")
+        assert (await _usage(harness)).count("no model was asked.") == 2
+        assert await _usage(harness, "months") == await _usage(harness, "sessions") == "No model has been asked yet."
 
 
 @pytest.mark.parametrize("arguments", ["", "months", "sessions"])
 async def test_what_others_spend_is_theirs(home: Path, arguments: str) -> None:
-    async with open_corridor(home, _script(), PRICED) as corridor:
-        await corridor.say("My secret?")
-        await corridor.services.usage_log.keep(
+    async with open_gateway(home, _script(), PRICED) as harness:
+        await harness.say("My secret?")
+        await harness.services.usage_log.keep(
             ModelCall(
                 kind="summary",
                 model="scripted",
                 usage=READ,
-                at=corridor.services.clock.now(),
+                at=harness.services.clock.now(),
                 payer=Payer(session_id=1),
             )
         )
-        text = await _usage(corridor, arguments, who="7")
+        text = await _usage(harness, arguments, who="7")
         assert "no model " in text.lower()
         assert "secret" not in text
 
 
 async def test_incognito_costs_count_and_have_no_name(home: Path) -> None:
-    async with open_corridor(home, _script(), PRICED) as corridor:
-        await corridor.say("/incognito")
-        await corridor.say("One?")
-        here, lately = (await _usage(corridor)).split("\n\n")[-2:]
+    async with open_gateway(home, _script(), PRICED) as harness:
+        await harness.say("/incognito")
+        await harness.say("One?")
+        here, lately = (await _usage(harness)).split("\n\n")[-2:]
         assert "incognito" in here
         assert "100,000 tokens in" in lately
-        assert (await _usage(corridor, "sessions")).endswith("No model has been asked yet.")
+        assert (await _usage(harness, "sessions")).endswith("No model has been asked yet.")

@@ -19,15 +19,15 @@ from core.store.sqlite.index_schema import register, scoped
 from core.store.sqlite.text_index import TextIndex
 from core.text.normalize import SCOPE
 from core.types import Window
-from tests.fixtures.annals import ANA, BEN, Annals
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.stored_history import ANA, BEN, StoredHistory
 
 ASK = SearchQuery(scopes=frozenset({ANA}), text="What did we decide about the ferry?", messages=20)
 
 
 @pytest.fixture
-def annals(database: Database) -> Annals:
-    return Annals(database)
+def stored(database: Database) -> StoredHistory:
+    return StoredHistory(database)
 
 
 @pytest.fixture
@@ -42,40 +42,42 @@ async def _all_taken_in(recall: Recall, database: Database) -> None:
         pass
 
 
-async def _sizes(annals: Annals) -> list[object]:
-    rows = await annals.execute("SELECT messages FROM chunks ORDER BY session_id, place")
+async def _sizes(stored: StoredHistory) -> list[object]:
+    rows = await stored.execute("SELECT messages FROM chunks ORDER BY session_id, place")
     return [row[0] for row in rows]
 
 
-async def test_chunks_grow_and_are_sealed(annals: Annals, recall: Recall, database: Database) -> None:
-    session = (await annals.session([f"line {n}" for n in range(10)]))[0]
+async def test_chunks_grow_and_are_sealed(stored: StoredHistory, recall: Recall, database: Database) -> None:
+    session = (await stored.session([f"line {n}" for n in range(10)]))[0]
     await _all_taken_in(recall, database)
-    assert await _sizes(annals) == [10]
+    assert await _sizes(stored) == [10]
     for n in range(10):
-        await annals.say(session, f"more {n}")
+        await stored.say(session, f"more {n}")
     await _all_taken_in(recall, database)
-    assert await _sizes(annals) == [8, 12]
-    await annals.session([f"other {n}" for n in range(50)])
+    assert await _sizes(stored) == [8, 12]
+    await stored.session([f"other {n}" for n in range(50)])
     await _all_taken_in(recall, database)
-    assert await _sizes(annals) == [8, 12, 8, 8, 8, 8, 8, 10]
-    assert await annals.execute("SELECT chunks FROM chunk_counts") == [(8,)]
+    assert await _sizes(stored) == [8, 12, 8, 8, 8, 8, 8, 10]
+    assert await stored.execute("SELECT chunks FROM chunk_counts") == [(8,)]
     assert await recall.verify() == []
 
 
 @pytest.mark.parametrize("step", [1, 7, 16, 40])
-async def test_chunks_do_not_depend_on_the_step(annals: Annals, recall: Recall, database: Database, step: int) -> None:
-    await annals.session([f"line {n}" for n in range(37)])
+async def test_chunks_do_not_depend_on_the_step(
+    stored: StoredHistory, recall: Recall, database: Database, step: int
+) -> None:
+    await stored.session([f"line {n}" for n in range(37)])
     while await database.write(lambda connection: chunk_index.advance(connection, step)):
         pass
-    assert await _sizes(annals) == [8, 8, 8, 13]
+    assert await _sizes(stored) == [8, 8, 8, 13]
     assert await recall.verify() == []
 
 
-async def test_what_is_in_no_chunk_yet_is_found_too(annals: Annals, recall: Recall, database: Database) -> None:
-    await annals.session(["nothing of the kind", "at all"])
-    _, old = await annals.session(["We decided against the ferry last year"])
+async def test_what_is_in_no_chunk_yet_is_found_too(stored: StoredHistory, recall: Recall, database: Database) -> None:
+    await stored.session(["nothing of the kind", "at all"])
+    _, old = await stored.session(["We decided against the ferry last year"])
     await _all_taken_in(recall, database)
-    session, new = await annals.session(["We decided to take the ferry"])
+    session, new = await stored.session(["We decided to take the ferry"])
     findings = await recall.recall(ASK)
     assert {hit.message_id for hit in findings.messages} == {old, new}
     assert findings.sessions[0].session.id == session
@@ -83,19 +85,21 @@ async def test_what_is_in_no_chunk_yet_is_found_too(annals: Annals, recall: Reca
     assert findings.sessions[0].matches[0].snippet == "We >>>decided<<< to take the >>>ferry<<<"
 
 
-async def test_a_changed_message_is_found_as_it_is_now(annals: Annals, recall: Recall, database: Database) -> None:
-    _, first, second = await annals.session(["We decided on the ferry", "fine"])
+async def test_a_changed_message_is_found_as_it_is_now(
+    stored: StoredHistory, recall: Recall, database: Database
+) -> None:
+    _, first, second = await stored.session(["We decided on the ferry", "fine"])
     await _all_taken_in(recall, database)
-    await annals.execute("UPDATE messages SET text = 'We chose a train' WHERE id = :id", id=first)
+    await stored.execute("UPDATE messages SET text = 'We chose a train' WHERE id = :id", id=first)
     assert (await recall.recall(ASK)).sessions == ()
     assert await recall.verify() == []
     await _all_taken_in(recall, database)
     findings = await recall.recall(replace(ASK, text="Which train did we choose?"))
     assert findings.messages[0].message_id == first
-    await annals.execute("DELETE FROM messages WHERE session_id = 1")
+    await stored.execute("DELETE FROM messages WHERE session_id = 1")
     await _all_taken_in(recall, database)
     assert (await recall.recall(ASK)).sessions == ()
-    assert second not in [row[0] for row in await annals.execute("SELECT id FROM messages")]
+    assert second not in [row[0] for row in await stored.execute("SELECT id FROM messages")]
     assert await recall.verify() == []
 
 
@@ -118,30 +122,32 @@ def test_the_terms_of_a_chunk_do_not_depend_on_the_seed_of_hashes() -> None:
 
 
 async def test_an_index_of_the_version_before_is_healthy_after_upkeep(
-    annals: Annals, recall: Recall, database: Database
+    stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
-    await annals.session(["We take the ferry", "at noon"])
+    await stored.session(["We take the ferry", "at noon"])
     await _all_taken_in(recall, database)
-    await annals.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')")
-    await annals.execute("INSERT INTO chunks_fts (rowid, terms) VALUES (1, '1xnoon 1xferri')")
-    await annals.execute("UPDATE state_meta SET value = '4' WHERE key = 'index_version'")
+    await stored.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')")
+    await stored.execute("INSERT INTO chunks_fts (rowid, terms) VALUES (1, '1xnoon 1xferri')")
+    await stored.execute("UPDATE state_meta SET value = '4' WHERE key = 'index_version'")
     assert "flagged for a rebuild" in (await recall.verify())[0]
     await _all_taken_in(recall, database)
     assert await recall.verify() == []
     assert len((await recall.recall(ASK)).messages) >= 1
 
 
-async def test_erased_words_leave_the_index(annals: Annals, recall: Recall, database: Database) -> None:
-    _, first = await annals.session(["the zanzibar password"])
+async def test_erased_words_leave_the_index(stored: StoredHistory, recall: Recall, database: Database) -> None:
+    _, first = await stored.session(["the zanzibar password"])
     await _all_taken_in(recall, database)
-    assert await annals.execute("SELECT COUNT(*) FROM chunk_vocabulary WHERE term LIKE '%zanzibar'") == [(1,)]
-    await annals.execute("UPDATE messages SET text = '', kind = 'notice' WHERE id = :id", id=first)
-    assert await annals.execute("SELECT COUNT(*) FROM chunk_vocabulary WHERE term LIKE '%zanzibar'") == [(0,)]
+    assert await stored.execute("SELECT COUNT(*) FROM chunk_vocabulary WHERE term LIKE '%zanzibar'") == [(1,)]
+    await stored.execute("UPDATE messages SET text = '', kind = 'notice' WHERE id = :id", id=first)
+    assert await stored.execute("SELECT COUNT(*) FROM chunk_vocabulary WHERE term LIKE '%zanzibar'") == [(0,)]
 
 
-async def test_nobody_is_answered_from_what_is_not_his(annals: Annals, recall: Recall, database: Database) -> None:
-    mine = (await annals.session(["the ferry was decided"], scope=ANA))[0]
-    yours = (await annals.session(["we decided on the ferry, the ferry"], scope=BEN))[0]
+async def test_nobody_is_answered_from_what_is_not_his(
+    stored: StoredHistory, recall: Recall, database: Database
+) -> None:
+    mine = (await stored.session(["the ferry was decided"], scope=ANA))[0]
+    yours = (await stored.session(["we decided on the ferry, the ferry"], scope=BEN))[0]
     for _ in range(2):
         assert [found.session.id for found in (await recall.recall(ASK)).sessions] == [mine]
         other = await recall.recall(replace(ASK, scopes=frozenset({BEN})))
@@ -153,10 +159,10 @@ async def test_nobody_is_answered_from_what_is_not_his(annals: Annals, recall: R
 
 
 async def test_filters_and_the_models_window_hold_for_questions(
-    annals: Annals, recall: Recall, database: Database
+    stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
-    session, user, assistant = await annals.session(["Shall we decide on the ferry", "The ferry it is"])
-    _, other = await annals.session(["ferry tickets"], platform="discord", title="Tickets")
+    session, user, assistant = await stored.session(["Shall we decide on the ferry", "The ferry it is"])
+    _, other = await stored.session(["ferry tickets"], platform="discord", title="Tickets")
     for _ in range(2):
         found = await recall.recall(replace(ASK, roles=("assistant",)))
         assert [hit.message_id for hit in found.messages] == [assistant]
@@ -170,8 +176,8 @@ async def test_filters_and_the_models_window_hold_for_questions(
         await _all_taken_in(recall, database)
 
 
-async def test_a_rebuild_makes_the_same_index(annals: Annals, recall: Recall, database: Database) -> None:
-    await annals.session(["We decided on the ferry", *(f"line {n}" for n in range(40))])
+async def test_a_rebuild_makes_the_same_index(stored: StoredHistory, recall: Recall, database: Database) -> None:
+    await stored.session(["We decided on the ferry", *(f"line {n}" for n in range(40))])
     await _all_taken_in(recall, database)
     before = await recall.recall(ASK)
     await recall.rebuild()
@@ -181,9 +187,9 @@ async def test_a_rebuild_makes_the_same_index(annals: Annals, recall: Recall, da
     assert await recall.verify() == []
 
 
-async def test_questions_in_chinese(annals: Annals, recall: Recall, database: Database) -> None:
-    await annals.session(["明天的会议取消了"])
-    session, answer = await annals.session(["我们决定把数据库迁移到新的服务器"])
+async def test_questions_in_chinese(stored: StoredHistory, recall: Recall, database: Database) -> None:
+    await stored.session(["明天的会议取消了"])
+    session, answer = await stored.session(["我们决定把数据库迁移到新的服务器"])
     for _ in range(2):
         findings = await recall.recall(replace(ASK, text="数据库要迁移到哪里?"))
         assert findings.sessions[0].session.id == session
@@ -192,10 +198,10 @@ async def test_questions_in_chinese(annals: Annals, recall: Recall, database: Da
 
 
 async def test_a_question_right_after_an_import_is_answered_from_all_of_it(
-    annals: Annals, recall: Recall, database: Database
+    stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
-    _, answer = await annals.session(["We decided to take the ferry"])
-    await annals.execute(
+    _, answer = await stored.session(["We decided to take the ferry"])
+    await stored.execute(
         """
         WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1200)
         INSERT INTO messages (session_id, address_id, role, text, created_at)
@@ -205,10 +211,10 @@ async def test_a_question_right_after_an_import_is_answered_from_all_of_it(
     assert (await recall.recall(ASK)).messages[0].message_id == answer
 
 
-async def test_an_owner_of_little_finds_the_same(annals: Annals, recall: Recall, database: Database) -> None:
-    _, mine, also = await annals.session(["my ferry 数据库 缓存", "other words"], scope=ANA)
+async def test_an_owner_of_little_finds_the_same(stored: StoredHistory, recall: Recall, database: Database) -> None:
+    _, mine, also = await stored.session(["my ferry 数据库 缓存", "other words"], scope=ANA)
     for number in range(6):
-        await annals.session([f"ferry {n} 数据库 缓存 {number}" for n in range(20)], scope=BEN)
+        await stored.session([f"ferry {n} 数据库 缓存 {number}" for n in range(20)], scope=BEN)
     await _all_taken_in(recall, database)
     for typed in ("ferry", "缓存", "数据库", "ferry 缓存", "ferry -words", "ferr*", "What about my ferry?"):
         found = await recall.recall(replace(ASK, text=typed))
@@ -218,9 +224,9 @@ async def test_an_owner_of_little_finds_the_same(annals: Annals, recall: Recall,
 
 
 async def test_of_much_the_newest_comes_first_and_nothing_is_lost(
-    annals: Annals, recall: Recall, database: Database
+    stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
-    made = [(await annals.session([f"the ferry of day {n}", "ferry " * (9 - n)]))[0] for n in range(6)]
+    made = [(await stored.session([f"the ferry of day {n}", "ferry " * (9 - n)]))[0] for n in range(6)]
     await _all_taken_in(recall, database)
     expression = f'"{scoped(1, "ferri")}"'
 

@@ -12,8 +12,8 @@ from core.store.sqlite import database as database_module
 from core.store.sqlite.database import Database
 from core.store.sqlite.erase_bytes import ByteErasure, want, want_checkpoint
 from core.store.sqlite.schema import MIGRATIONS
-from tests.fixtures.annals import Annals
-from tests.fixtures.forgetful import left_of
+from tests.fixtures.forgetting import left_of
+from tests.fixtures.stored_history import StoredHistory
 
 
 def free_pages(connection: sqlite3.Connection) -> int:
@@ -27,18 +27,18 @@ async def test_nothing_is_done_where_nothing_was_deleted(database: Database) -> 
 
 
 async def test_freed_pages_hold_nothing(database: Database) -> None:
-    annals = Annals(database)
-    (session,) = await annals.session()
+    stored = StoredHistory(database)
+    (session,) = await stored.session()
     for size in (10, 5_000, 60_000, 700_000):
-        await annals.say(session, "Zanzibar " * (size // 9), kind="quote", role="tool")
+        await stored.say(session, "Zanzibar " * (size // 9), kind="quote", role="tool")
     await database.checkpoint()
     assert left_of("Zanzibar", database.path) == ["state.db"]
-    await annals.execute("DELETE FROM messages")
+    await stored.execute("DELETE FROM messages")
     assert await database.read(free_pages) > 180
     await database.write(want_checkpoint)
     assert await ByteErasure(database).run(60.0)
     assert left_of("Zanzibar", database.path) == []
-    assert await annals.execute("PRAGMA integrity_check") == [("ok",)]
+    assert await stored.execute("PRAGMA integrity_check") == [("ok",)]
 
 
 async def test_pages_freed_by_an_older_version_are_overwritten_once(tmp_path: Path) -> None:
@@ -61,16 +61,16 @@ async def test_pages_freed_by_an_older_version_are_overwritten_once(tmp_path: Pa
 
 
 async def test_it_is_cut_into_steps_and_goes_on_in_another_process(database: Database) -> None:
-    annals = Annals(database)
+    stored = StoredHistory(database)
     for number in range(40):
-        await annals.session([f"Zanzibar {number}", "yes"])
-    await annals.execute("UPDATE messages SET text = 'gone' WHERE role = 'user'")
+        await stored.session([f"Zanzibar {number}", "yes"])
+    await stored.execute("UPDATE messages SET text = 'gone' WHERE role = 'user'")
     assert left_of("zanzibar", database.path)
     await database.write(want)
     await database.write(want_checkpoint)
     assert await ByteErasure(database).step()
     assert not await ByteErasure(database).run(0.0), "there was no time for it"
-    await annals.session(["somebody writes between two steps", "yes"])
+    await stored.session(["somebody writes between two steps", "yes"])
     async with Database.open(database.path) as other:
         compaction = ByteErasure(other)
         while await compaction.step():

@@ -7,8 +7,8 @@ from dataclasses import replace
 from core.search.recall import Recall
 from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite.database import Database
-from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.stored_history import ANA, StoredHistory
 
 ASK = SearchQuery(scopes=frozenset({ANA}), text="缓存")
 
@@ -18,10 +18,10 @@ def _ids(findings: SearchResults) -> set[int]:
 
 
 async def test_of_much_the_newest_comes_first_and_all_is_reached(database: Database, clock: SteadyClock) -> None:
-    annals, searching = Annals(database), Recall(database, clock)
-    first = (await annals.session(["缓存"], sender="Eva"))[1]
-    other = (await annals.session(["then"]))[0]
-    await annals.execute(
+    stored, searching = StoredHistory(database), Recall(database, clock)
+    first = (await stored.session(["缓存"], sender="Eva"))[1]
+    other = (await stored.session(["then"]))[0]
+    await stored.execute(
         """
         WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 320)
         INSERT INTO messages (session_id, address_id, role, text, sender_name, created_at)

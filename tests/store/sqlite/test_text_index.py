@@ -10,13 +10,13 @@ from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.store.sqlite.index_maintenance import write_text
 from core.store.sqlite.index_schema import INDEXED
-from tests.fixtures.annals import ANA, Annals
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.stored_history import ANA, StoredHistory
 
 
 @pytest.fixture
-def annals(database: Database) -> Annals:
-    return Annals(database)
+def stored(database: Database) -> StoredHistory:
+    return StoredHistory(database)
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def recall(database: Database, clock: SteadyClock) -> Recall:
     return Recall(database, clock)
 
 
-async def _ids(annals: Annals, table: str, expression: str) -> list[object]:
-    rows = await annals.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH :e ORDER BY rowid", e=expression)
+async def _ids(stored: StoredHistory, table: str, expression: str) -> list[object]:
+    rows = await stored.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH :e ORDER BY rowid", e=expression)
     return [row[0] for row in rows]
 
 
@@ -34,75 +34,77 @@ async def _found(recall: Recall, text: str) -> list[int]:
     return sorted(hit.message_id for hit in findings.messages)
 
 
-async def test_insert_fills_each_index_with_its_scripts(annals: Annals, recall: Recall) -> None:
-    _session, first, second = await annals.session(["Café in Porto", "修改youer服务端 👍"])
-    assert await _ids(annals, "messages_fts", "cafe") == [first]
-    assert await _ids(annals, "messages_fts", "youer") == [second]
-    assert await _ids(annals, "messages_fts_trigram", "服务端") == [second]
-    assert await _ids(annals, "messages_fts_pairs", "修改 u1f44d") == [second]
+async def test_insert_fills_each_index_with_its_scripts(stored: StoredHistory, recall: Recall) -> None:
+    _session, first, second = await stored.session(["Café in Porto", "修改youer服务端 👍"])
+    assert await _ids(stored, "messages_fts", "cafe") == [first]
+    assert await _ids(stored, "messages_fts", "youer") == [second]
+    assert await _ids(stored, "messages_fts_trigram", "服务端") == [second]
+    assert await _ids(stored, "messages_fts_pairs", "修改 u1f44d") == [second]
     assert await recall.verify() == []
 
 
-async def test_tool_calls_are_indexed_beside_the_text(annals: Annals, recall: Recall) -> None:
-    session = (await annals.session())[0]
-    message = await annals.say(session, "", role="assistant", tools='reminder {"text": "牛奶 milk"}')
-    assert await _ids(annals, "messages_fts", "tools : milk") == [message]
+async def test_tool_calls_are_indexed_beside_the_text(stored: StoredHistory, recall: Recall) -> None:
+    session = (await stored.session())[0]
+    message = await stored.say(session, "", role="assistant", tools='reminder {"text": "牛奶 milk"}')
+    assert await _ids(stored, "messages_fts", "tools : milk") == [message]
     assert await _found(recall, "milk") == await _found(recall, "牛奶") == [message]
 
 
-async def test_whatever_is_more_than_ascii_reaches_the_indexes_of_other_scripts(annals: Annals, recall: Recall) -> None:
-    session = (await annals.session())[0]
-    await annals.say(session, "plain words", tools='search {"text": "plain"}', role="assistant")
-    behind_nul = await annals.say(session, "ends here\0数据库")
-    in_tools = await annals.say(session, "plain", role="assistant", tools="数据库")
-    symbol = await annals.say(session, "well 👍")
-    assert await _ids(annals, "messages_fts_trigram", "数据库") == [behind_nul, in_tools]
-    assert await _ids(annals, "messages_fts_pairs", "数据 OR u1f44d") == [behind_nul, in_tools, symbol]
-    assert (await annals.execute("SELECT COUNT(*) FROM messages_fts_pairs_docsize"))[0][0] == 3
+async def test_whatever_is_more_than_ascii_reaches_the_indexes_of_other_scripts(
+    stored: StoredHistory, recall: Recall
+) -> None:
+    session = (await stored.session())[0]
+    await stored.say(session, "plain words", tools='search {"text": "plain"}', role="assistant")
+    behind_nul = await stored.say(session, "ends here\0数据库")
+    in_tools = await stored.say(session, "plain", role="assistant", tools="数据库")
+    symbol = await stored.say(session, "well 👍")
+    assert await _ids(stored, "messages_fts_trigram", "数据库") == [behind_nul, in_tools]
+    assert await _ids(stored, "messages_fts_pairs", "数据 OR u1f44d") == [behind_nul, in_tools, symbol]
+    assert (await stored.execute("SELECT COUNT(*) FROM messages_fts_pairs_docsize"))[0][0] == 3
     assert await recall.verify() == []
 
 
-async def test_only_chat_is_indexed(annals: Annals, recall: Recall) -> None:
-    session = (await annals.session())[0]
+async def test_only_chat_is_indexed(stored: StoredHistory, recall: Recall) -> None:
+    session = (await stored.session())[0]
     for kind in ("quote", "command", "notice"):
-        await annals.say(session, f"secret 数据库 {kind}", kind=kind)
+        await stored.say(session, f"secret 数据库 {kind}", kind=kind)
     for table, _, _ in INDEXED:
-        assert (await annals.execute(f"SELECT COUNT(*) FROM {table}_docsize"))[0][0] == 0
+        assert (await stored.execute(f"SELECT COUNT(*) FROM {table}_docsize"))[0][0] == 0
     assert await recall.verify() == []
 
 
-async def test_update_and_delete_are_followed(annals: Annals, recall: Recall) -> None:
-    _session, first, second = await annals.session(["the ferry 数据库", "the train 数据库"])
-    await annals.execute("UPDATE messages SET text = 'the boat 服务端' WHERE id = :id", id=first)
+async def test_update_and_delete_are_followed(stored: StoredHistory, recall: Recall) -> None:
+    _session, first, second = await stored.session(["the ferry 数据库", "the train 数据库"])
+    await stored.execute("UPDATE messages SET text = 'the boat 服务端' WHERE id = :id", id=first)
     assert await _found(recall, "ferry") == []
     assert await _found(recall, "boat") == await _found(recall, "服务端") == [first]
     assert await _found(recall, "数据库") == [second]
-    await annals.execute("UPDATE messages SET kind = 'notice' WHERE id = :id", id=second)
+    await stored.execute("UPDATE messages SET kind = 'notice' WHERE id = :id", id=second)
     assert await _found(recall, "数据库") == []
-    await annals.execute("UPDATE messages SET kind = 'chat', tools = 'shell ls' WHERE id = :id", id=second)
+    await stored.execute("UPDATE messages SET kind = 'chat', tools = 'shell ls' WHERE id = :id", id=second)
     assert await _found(recall, "数据库") == await _found(recall, "shell") == [second]
-    await annals.execute("DELETE FROM messages WHERE id = :id", id=second)
+    await stored.execute("DELETE FROM messages WHERE id = :id", id=second)
     assert await _found(recall, "数据库") == []
     assert await recall.verify() == []
 
 
-async def test_other_columns_do_not_touch_the_indexes(annals: Annals) -> None:
-    _session, first = await annals.session(["ferry"])
-    before = await annals.execute("SELECT COUNT(*), SUM(length(block)) FROM messages_fts_data")
-    await annals.execute("UPDATE messages SET usage = '{}', sent = '[]', blocks = '[]' WHERE id = :id", id=first)
-    assert await annals.execute("SELECT COUNT(*), SUM(length(block)) FROM messages_fts_data") == before
+async def test_other_columns_do_not_touch_the_indexes(stored: StoredHistory) -> None:
+    _session, first = await stored.session(["ferry"])
+    before = await stored.execute("SELECT COUNT(*), SUM(length(block)) FROM messages_fts_data")
+    await stored.execute("UPDATE messages SET usage = '{}', sent = '[]', blocks = '[]' WHERE id = :id", id=first)
+    assert await stored.execute("SELECT COUNT(*), SUM(length(block)) FROM messages_fts_data") == before
 
 
-async def _damage(annals: Annals, table: str) -> None:
-    await annals.execute(f"UPDATE {table}_data SET block = randomblob(8) WHERE id > 10")
+async def _damage(stored: StoredHistory, table: str) -> None:
+    await stored.execute(f"UPDATE {table}_data SET block = randomblob(8) WHERE id > 10")
 
 
 @pytest.mark.parametrize("table", [table for table, _, _ in INDEXED])
 async def test_damage_costs_no_message_and_is_mended(
-    database: Database, annals: Annals, recall: Recall, table: str
+    database: Database, stored: StoredHistory, recall: Recall, table: str
 ) -> None:
-    _session, _first = await annals.session(["the ferry 数据库 leaves"])
-    await _damage(annals, table)
+    _session, _first = await stored.session(["the ferry 数据库 leaves"])
+    await _damage(stored, table)
     await database.read(lambda connection: None)
 
     def append(connection):  # type: ignore[no-untyped-def]
@@ -112,63 +114,63 @@ async def test_damage_costs_no_message_and_is_mended(
         )
 
     await write_text(database, append)
-    assert (await annals.execute("SELECT COUNT(*) FROM messages"))[0][0] == 2
-    if not await annals.execute("SELECT 1 FROM state_meta WHERE key = 'index_stale'"):
+    assert (await stored.execute("SELECT COUNT(*) FROM messages"))[0][0] == 2
+    if not await stored.execute("SELECT 1 FROM state_meta WHERE key = 'index_stale'"):
         assert await recall.verify() != []
         await recall.rebuild()
     while await recall.tend():
         pass
     assert await recall.verify() == []
-    assert await annals.execute("SELECT key FROM state_meta WHERE key LIKE 'index_stale' OR key = 'index_cursor'") == []
+    assert await stored.execute("SELECT key FROM state_meta WHERE key LIKE 'index_stale' OR key = 'index_cursor'") == []
     assert len(await _found(recall, "ferry")) == len(await _found(recall, "数据库")) == 2
 
 
-async def test_a_search_over_a_damaged_index_still_answers(annals: Annals, recall: Recall) -> None:
-    _session, first, _second = await annals.session(["the ferry leaves", "at noon"])
-    await _damage(annals, "messages_fts")
+async def test_a_search_over_a_damaged_index_still_answers(stored: StoredHistory, recall: Recall) -> None:
+    _session, first, _second = await stored.session(["the ferry leaves", "at noon"])
+    await _damage(stored, "messages_fts")
     assert await _found(recall, "ferry") == [first]
     assert await recall.verify() == []
 
 
-async def test_while_flagged_nothing_is_lost(annals: Annals, recall: Recall) -> None:
-    session, first = await annals.session(["ferry one"])
-    await annals.execute("INSERT INTO state_meta VALUES ('index_stale', '1')")
-    second = await annals.say(session, "ferry two")
-    await annals.execute("UPDATE messages SET text = 'boat one' WHERE id = :id", id=first)
+async def test_while_flagged_nothing_is_lost(stored: StoredHistory, recall: Recall) -> None:
+    session, first = await stored.session(["ferry one"])
+    await stored.execute("INSERT INTO state_meta VALUES ('index_stale', '1')")
+    second = await stored.say(session, "ferry two")
+    await stored.execute("UPDATE messages SET text = 'boat one' WHERE id = :id", id=first)
     assert await recall.verify() != []
     assert await _found(recall, "ferry") == [second]
     assert await recall.verify() == []
 
 
-async def test_a_change_during_a_rebuild_begins_it_again(annals: Annals, recall: Recall) -> None:
-    _session, first, second = await annals.session(["ferry one", "ferry two"])
-    await annals.execute("INSERT INTO state_meta VALUES ('index_stale', '1')")
+async def test_a_change_during_a_rebuild_begins_it_again(stored: StoredHistory, recall: Recall) -> None:
+    _session, first, second = await stored.session(["ferry one", "ferry two"])
+    await stored.execute("INSERT INTO state_meta VALUES ('index_stale', '1')")
     assert await recall.tend()
-    assert await annals.execute("SELECT value FROM state_meta WHERE key = 'index_cursor'") == [(str(second),)]
-    await annals.execute("UPDATE messages SET text = 'boat one' WHERE id = :id", id=first)
-    assert await annals.execute("SELECT value FROM state_meta WHERE key = 'index_cursor'") == []
+    assert await stored.execute("SELECT value FROM state_meta WHERE key = 'index_cursor'") == [(str(second),)]
+    await stored.execute("UPDATE messages SET text = 'boat one' WHERE id = :id", id=first)
+    assert await stored.execute("SELECT value FROM state_meta WHERE key = 'index_cursor'") == []
     while await recall.tend():
         pass
     assert await _found(recall, "ferry") == [second]
     assert await recall.verify() == []
 
 
-async def test_another_folding_version_means_a_rebuild(annals: Annals, recall: Recall) -> None:
-    await annals.session(["ferry"])
-    await annals.execute("UPDATE state_meta SET value = '0' WHERE key = 'index_version'")
+async def test_another_folding_version_means_a_rebuild(stored: StoredHistory, recall: Recall) -> None:
+    await stored.session(["ferry"])
+    await stored.execute("UPDATE state_meta SET value = '0' WHERE key = 'index_version'")
     while await recall.tend():
         pass
-    assert await annals.execute("SELECT value FROM state_meta WHERE key = 'index_version'") != [("0",)]
+    assert await stored.execute("SELECT value FROM state_meta WHERE key = 'index_version'") != [("0",)]
     assert await recall.verify() == []
 
 
-async def test_tend_merges_until_there_is_nothing_to_do(annals: Annals, recall: Recall) -> None:
-    await annals.session([f"message number {n} 数据库{n}" for n in range(40)])
-    before = (await annals.execute("SELECT COUNT(DISTINCT segid) FROM messages_fts_idx"))[0][0]
+async def test_tend_merges_until_there_is_nothing_to_do(stored: StoredHistory, recall: Recall) -> None:
+    await stored.session([f"message number {n} 数据库{n}" for n in range(40)])
+    before = (await stored.execute("SELECT COUNT(DISTINCT segid) FROM messages_fts_idx"))[0][0]
     steps = 0
     while await recall.tend():
         steps += 1
-    after = (await annals.execute("SELECT COUNT(DISTINCT segid) FROM messages_fts_idx"))[0][0]
+    after = (await stored.execute("SELECT COUNT(DISTINCT segid) FROM messages_fts_idx"))[0][0]
     assert steps > 0
     assert isinstance(before, int)
     assert isinstance(after, int)
@@ -177,28 +179,28 @@ async def test_tend_merges_until_there_is_nothing_to_do(annals: Annals, recall: 
     assert await recall.verify() == []
 
 
-async def test_rebuild_counts_messages(annals: Annals, recall: Recall) -> None:
-    await annals.session(["one", "two", "three"])
+async def test_rebuild_counts_messages(stored: StoredHistory, recall: Recall) -> None:
+    await stored.session(["one", "two", "three"])
     assert await recall.rebuild() == 3
     assert await _found(recall, "two") != []
 
 
-async def test_an_index_that_cannot_be_deleted_from_is_an_error_of_ours(annals: Annals) -> None:
-    _session, _first = await annals.session(["ferry"])
-    await _damage(annals, "messages_fts")
+async def test_an_index_that_cannot_be_deleted_from_is_an_error_of_ours(stored: StoredHistory) -> None:
+    _session, _first = await stored.session(["ferry"])
+    await _damage(stored, "messages_fts")
     with pytest.raises(StoreError):
-        await annals.execute("INSERT INTO messages_fts (messages_fts, rank) VALUES ('integrity-check', 1)")
+        await stored.execute("INSERT INTO messages_fts (messages_fts, rank) VALUES ('integrity-check', 1)")
 
 
 @pytest.mark.parametrize("table", ["messages_fts", "chunks_fts"])
-async def test_upkeep_that_meets_damage_mends_it(annals: Annals, recall: Recall, table: str) -> None:
-    session, first, _ = await annals.session(["the ferry leaves", "at noon"])
+async def test_upkeep_that_meets_damage_mends_it(stored: StoredHistory, recall: Recall, table: str) -> None:
+    session, first, _ = await stored.session(["the ferry leaves", "at noon"])
     for n in range(40):
-        await annals.say(session, f"line {n} of many")
+        await stored.say(session, f"line {n} of many")
     while await recall.tend():
         pass
-    await _damage(annals, table)
-    await annals.execute("UPDATE chunks SET is_indexed = 0")
+    await _damage(stored, table)
+    await stored.execute("UPDATE chunks SET is_indexed = 0")
     for _ in range(100):
         if not await recall.tend():
             break
