@@ -1,26 +1,28 @@
-"""Keeps our `<memory-context>` block out of an answer that repeats it, wherever the stream is cut.
+"""Keeps our `<memory-context>` block out of an answer that repeats it, in any position, wherever the stream is cut.
 
-A block goes with all up to its closing tag, or to the end: one whose tag is followed by our note, stands alone on its
-line, or is closed on the same line. Any other tag is talked about: it stays, in round brackets.
+A tag begins a block if its closing tag or our note follows, if the text goes on over a line end, or if it ends alone on
+its line; the block goes up to its closing tag or the end. In Markdown code only the same code counts, and a line end
+only behind a tag alone on its line. Any other tag is talked about: it stays, in round brackets.
 """
 
 from __future__ import annotations
 
 import re
 
-from core.guard.fence import CLOSING, NOTE, OPENING
+from core.guard.fence import NOTE, OPENING
 
-_TAG = re.compile("|".join(map(re.escape, (OPENING, CLOSING, NOTE))), re.IGNORECASE | re.ASCII)
-_CLOSING = re.compile(re.escape(CLOSING), re.IGNORECASE | re.ASCII)
-_NOTE_BEGINS = NOTE[: NOTE.index(":")].lower()
-_MENTION_ENDS = "`\"'”’»“)*_,.;:?!>/|\\"
-"""What directly follows a tag that is talked about; nothing of ours begins so."""
-_LINE_CHARS = 2_000
-"""So far the line of an opening tag is read."""
+_NAME = OPENING[1:-1]
+_NAME_TO_END = rf"(?i:{_NAME})(?:[\s/][^<>]*)?>"
+_TAG = re.compile(rf"<\s*(/\s*|){_NAME_TO_END}|\[(?i:{re.escape(NOTE[1:])})", re.ASCII)
+_TAG_BEGINS = re.compile(r"<\s*(?:/\s*)?([^\s/<>]*)([\s/][^<>]*)?", re.ASCII)
+_ECHO = re.compile(rf"<\s*/\s*{_NAME_TO_END}|\[(?i:{re.escape(NOTE[1 : NOTE.index(':')])})", re.ASCII)
+_QUOTED = " \t>"
+_CODE_FENCE = re.compile(rf"[{_QUOTED}]*(~{{3,}}|`{{3,}}(?=[^`]*$))")
+_INLINE_CODE = re.compile(r"(`(?<![`\\].)`*)(?!`).+?(?<!`)\1(?!`)")
 
 
 class Scrubber:
-    """Feed it chunks; it gives what may be shown, and holds back only where a block may begin. What it decides depends
+    """Feed it chunks; it gives what may be shown, and holds back only what may become a block. What it decides depends
     on the text alone, never on the cuts."""
 
     def __init__(self) -> None:
@@ -38,59 +40,72 @@ class Scrubber:
         return shown
 
     def _begin(self) -> None:
-        self._held = self._line = ""
-        """What may not be shown yet; what of the present line was."""
+        self._held = self._line = self._code_fence = ""
+        """What may not be shown yet; what of the present line was; what opened the code block that it is in."""
         self._is_in_block = False
 
     def _run(self, *, is_end: bool) -> str:
         shown: list[str] = []
         at = 0
-        while True:
-            found = (_CLOSING if self._is_in_block else _TAG).search(self._held, at)
-            if found is None:
-                break
-            before = self._held[at : found.start()]
-            if self._is_in_block:
-                before, piece, self._is_in_block = "", "", False
-            else:
-                piece = "" if found[0].lower() == NOTE.lower() else f"({found[0][1:-1]})"
-            if found[0].lower() == OPENING:
-                line = (self._line + before).rpartition("\n")[2]
-                is_block = _is_block(line, self._held[found.end() : found.end() + _LINE_CHARS], is_end)
+        while found := _TAG.search(self._held, at):
+            is_block: bool | None = not found[1]
+            if not self._is_in_block:
+                shown.append(self._show(self._held[at : found.start()]))
+                at = found.start()
+                is_block = found[1] == "" and self._is_block(found, is_end)
                 if is_block is None:
                     break
-                piece, self._is_in_block = ("" if is_block else piece), is_block
-            at = found.end()
-            shown.append(self._shown(before + piece))
-        end = found.start() if found else len(self._held) if is_end else _tag_may_begin(self._held, at)
+                if not is_block and found[1] is not None:
+                    shown.append(self._show(f"({found[0][1:-1]})"))
+            self._is_in_block, at = bool(is_block), found.end()
+        end = at if found else len(self._held) if is_end else _tag_may_begin(self._held, at)
         rest, self._held = self._held[at:end], self._held[end:]
-        return "".join([*shown, "" if self._is_in_block else self._shown(rest)])
+        return "".join([*shown, "" if self._is_in_block else self._show(rest)])
 
-    def _shown(self, text: str) -> str:
-        self._line = (self._line + text).rpartition("\n")[2]
+    def _show(self, text: str) -> str:
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            if not self._code_fence:
+                self._code_fence = opened[1] if (opened := _CODE_FENCE.match(line)) else ""
+            elif line.lstrip(_QUOTED).startswith(self._code_fence):
+                self._code_fence = ""
         return text
+
+    def _is_block(self, tag: re.Match[str], is_end: bool) -> bool | None:
+        """Whether this opening tag begins a block; None when more has to be seen."""
+        after = self._held[tag.end() :]
+        line, newline, _ = after.partition("\n")
+        if not newline and not is_end:
+            return None
+        is_alone = not line.strip() and not self._line.strip(_QUOTED)
+        code = self._code_after(tag[0], after)
+        following = after if code is None else code
+        goes_on = bool(following.partition("\n")[2].strip())
+        if _ECHO.search(following) or (goes_on and code is None and (is_end or not self._code_fence)):
+            return True
+        if code is not None:
+            return is_alone and goes_on
+        return is_alone if is_end else None
+
+    def _code_after(self, tag: str, after: str) -> str | None:
+        """The rest of the Markdown code that the tag is in; None where it is in none, or in one with no end yet."""
+        if self._code_fence:
+            closed = re.search(rf"\n[{_QUOTED}]*{self._code_fence}", after)
+            return after[: closed.start()] if closed else None
+        begin = len(self._line)
+        for code in _INLINE_CODE.finditer(self._line + tag + after.partition("\n")[0]):
+            if code.start() < begin < code.end():
+                return after[: code.end() - begin - len(tag)]
+        return None
 
 
 def _tag_may_begin(text: str, at: int) -> int:
     """Where the end of a text may be the beginning of a tag; its end where none may."""
-    for place in range(max(at, len(text) - len(NOTE)), len(text)):
-        if any(tag.lower().startswith(text[place:].lower()) for tag in (OPENING, CLOSING, NOTE)):
-            return place
-    return len(text)
-
-
-def _is_block(before: str, after: str, is_end: bool) -> bool | None:
-    """Whether an opening tag with this on its line before it and this behind it begins a block; None when more has to
-    be seen."""
-    line, newline, _ = after.partition("\n")
-    following = after.lstrip().lower()
-    is_seen = is_end or len(after) == _LINE_CHARS
-    if following.startswith(_NOTE_BEGINS) or (_CLOSING.search(line) and not after.startswith(tuple(_MENTION_ENDS))):
-        return True
-    if not is_seen and (not newline or _NOTE_BEGINS.startswith(following)):
-        return None
-    is_alone = not line.strip() and not before.strip(" \t>")
-    return is_alone and (bool(newline) or len(after) < _LINE_CHARS)
+    tag, note = text.rfind("<", at), text.rfind("[", at)
+    begun = _TAG_BEGINS.fullmatch(text, tag) if tag >= 0 else None
+    if begun and (begun[1].lower() == _NAME if begun[2] else _NAME.startswith(begun[1].lower())):
+        return tag
+    return note if note >= 0 and NOTE.lower().startswith(text[note:].lower()) else len(text)
 
 
 def scrub(text: str) -> str:

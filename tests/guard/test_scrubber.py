@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +23,8 @@ pieces = st.one_of(
             "<memory-context>",
             "</memory-context>",
             "<MEMORY-CONTEXT>\n",
+            '<memory-context id="1">',
+            "</memory-context >",
             "<memory",
             NOTE,
             "[System note",
@@ -71,7 +75,22 @@ def streamed(text: str, size: int) -> str:
         (f"an `open tick\n{BLOCK}\nHello", "an `open tick\n\nHello"),
         (f"```xml\n{BLOCK}\n```\nThat is the block.", "```xml\n\n```\nThat is the block."),
         (f"`` ` {OPENING}{NOTE} ``", "`` ` "),
-        (f"**{OPENING}** {NOTE}", "**(memory-context)** "),
+        (f"**{OPENING}** {NOTE} secret", "**"),
+        ("Sure <memory-context> secret\nmore secret\n</memory-context> done", "Sure  done"),
+        ("text <memory-context>\nsecret", "text "),
+        ("text <memory-context> secret\n\nmore secret", "text "),
+        ("Sure <memory-context >secret</memory-context > done", "Sure  done"),
+        ('Sure <memory-context id="1">\nsecret\n< / MEMORY-CONTEXT\n> done', "Sure  done"),
+        ("Sure < Memory-Context\n> secret\nmore", "Sure "),
+        ("Is it <memory-context>? secret\nmore </memory-context> done", "Is it  done"),
+        ("an `open tick <memory-context> secret\nand ` more", "an `open tick "),
+        ("a `tick` <memory-context> secret\na `tick` more", "a `tick` "),
+        ("an \\`escaped <memory-context> secret\\`\nmore", "an \\`escaped "),
+        ("`<memory-context> secret </memory-context>` done", "`` done"),
+        ("```\na <memory-context> secret\nmore </memory-context>\n```\ndone", "```\na \n```\ndone"),
+        ("```\n<memory-context>\nsecret\n```\n", "```\n"),
+        ("```\na <memory-context> secret\nmore", "```\na "),
+        ("```\na\n```\na <memory-context> secret\nmore", "```\na\n```\na "),
     ],
 )
 def test_a_block_is_removed(text: str, clean: str) -> None:
@@ -83,10 +102,12 @@ def test_a_block_is_removed(text: str, clean: str) -> None:
     ("text", "clean"),
     [
         ("the <memory-context> tag", "the (memory-context) tag"),
-        (
-            "The tag is <memory-context>\nand it closes with </memory-context>.",
-            "The tag is (memory-context)\nand it closes with (/memory-context).",
-        ),
+        ("The <memory-context> tag is closed.\n\n", "The (memory-context) tag is closed.\n\n"),
+        ('The <memory-context id="1"> tag', 'The (memory-context id="1") tag'),
+        ("It ends with </memory-context >.\nSo", "It ends with (/memory-context ).\nSo"),
+        ("Use ``a ` <memory-context>`` here.\nSo", "Use ``a ` (memory-context)`` here.\nSo"),
+        ("```\n<memory-context>\n```\nSo", "```\n(memory-context)\n```\nSo"),
+        ('> ~~~py\n> A = "<memory-context>"\n> b\n> ~~~\nSo', '> ~~~py\n> A = "(memory-context)"\n> b\n> ~~~\nSo'),
         ("Use `<memory-context>`\nthere.", "Use `(memory-context)`\nthere."),
         (
             "It begins with `<memory-context>` and ends with `</memory-context>`.",
@@ -106,6 +127,8 @@ def test_a_tag_that_is_talked_about_stays_in_round_brackets(text: str, clean: st
     "text",
     [
         "<memory-contexts>\nno tag",
+        "a <memory-context b",
+        "1 < 2",
         "<memory-con",
         "[System note: nothing of ours]",
         "a < b [c]",
@@ -128,8 +151,8 @@ def test_text_is_held_back_only_where_a_block_may_begin() -> None:
     assert scrubber.feed("> `<memory-context>` it") == "> `"
     assert scrubber.feed("\n<memory-context>") == "(memory-context)` it\n"
     assert scrubber.feed(" no") == ""
-    assert scrubber.feed("thing\n") == "(memory-context) nothing\n"
-    assert scrubber.close() == ""
+    assert scrubber.feed("thing\n") == ""
+    assert scrubber.close() == "(memory-context) nothing\n"
 
 
 def test_a_closed_scrubber_is_as_new() -> None:
@@ -140,8 +163,18 @@ def test_a_closed_scrubber_is_as_new() -> None:
 
 
 def test_long_text_takes_linear_time() -> None:
-    hostile = "<memory-context>" + " " * 50_000 + "`" * 50_000 + "\n" + "<memory-" * 5_000
-    assert scrub(hostile) == hostile.replace("<memory-context>", "(memory-context)")
+    lines = ["<memory-context>" + " " * 50_000 + "`" * 50_000, "<memory-" * 5_000, "`<memory-context>` " * 1_000]
+    for line in lines:
+        assert scrub(line) == line.replace("<memory-context>", "(memory-context)")
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts)
+def test_a_cut_anywhere_changes_nothing(text: str) -> None:
+    whole = scrub(text)
+    for at in range(len(text) + 1):
+        scrubber = Scrubber()
+        assert scrubber.feed(text[:at]) + scrubber.feed(text[at:]) + scrubber.close() == whole
 
 
 @settings(max_examples=250, deadline=None)
@@ -160,3 +193,13 @@ def test_the_cuts_do_not_matter(text: str, data: st.DataObject) -> None:
 def test_a_block_on_its_own_lines_never_gets_through(text: str) -> None:
     clean = scrub(f"{text}\n{BLOCK}\n{text}")
     assert clean == f"{text}\n\n{text}"
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    texts,
+    texts.filter(lambda text: "/" not in text),
+    st.sampled_from([OPENING, "<Memory-Context >", '<memory-context id="1">']),
+)
+def test_nothing_between_the_tags_gets_through_wherever_they_stand(text: str, content: str, opening: str) -> None:
+    assert "secret" not in scrub(f"{re.sub('[`~]', '', text)}{opening}{content}secret\nsecret</memory-context> {text}")
