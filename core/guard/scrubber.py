@@ -1,8 +1,8 @@
 """Keeps our `<memory-context>` block out of an answer that repeats it, in any position, wherever the stream is cut.
 
-A tag begins a block if its closing tag or our note follows, if the text goes on over a line end, or if it ends alone on
-its line; the block goes up to its closing tag or the end. In Markdown code only the same code counts, and a line end
-only behind a tag alone on its line. Any other tag is talked about: it stays, in round brackets.
+A tag begins a block if its closing tag or our note follows, or if it ends its line, as ours does, and more follows or
+nothing stood before it; the block goes up to its closing tag or the end. In Markdown code only the same code counts,
+and a line end only behind a tag alone on its line. Any other tag is talked about: it stays, in round brackets.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Scrubber:
         is_alone = not line.strip() and not self._line.strip(_QUOTED)
         code = self._code_after(tag[0], after)
         following = after if code is None else code
-        goes_on = bool(following.partition("\n")[2].strip())
+        goes_on = not line.strip() and bool(following.partition("\n")[2].strip())
         if _ECHO.search(following) or (goes_on and code is None and (is_end or not self._code_fence)):
             return True
         if code is not None:

@@ -78,19 +78,18 @@ def streamed(text: str, size: int) -> str:
         (f"**{OPENING}** {NOTE} secret", "**"),
         ("Sure <memory-context> secret\nmore secret\n</memory-context> done", "Sure  done"),
         ("text <memory-context>\nsecret", "text "),
-        ("text <memory-context> secret\n\nmore secret", "text "),
         ("Sure <memory-context >secret</memory-context > done", "Sure  done"),
         ('Sure <memory-context id="1">\nsecret\n< / MEMORY-CONTEXT\n> done', "Sure  done"),
-        ("Sure < Memory-Context\n> secret\nmore", "Sure "),
+        ("Sure < Memory-Context\n>\nsecret\nmore", "Sure "),
         ("Is it <memory-context>? secret\nmore </memory-context> done", "Is it  done"),
-        ("an `open tick <memory-context> secret\nand ` more", "an `open tick "),
-        ("a `tick` <memory-context> secret\na `tick` more", "a `tick` "),
-        ("an \\`escaped <memory-context> secret\\`\nmore", "an \\`escaped "),
+        ("an `open tick <memory-context>\nsecret and ` more", "an `open tick "),
+        ("a `tick` <memory-context>\nsecret a `tick` more", "a `tick` "),
+        ("an \\`escaped <memory-context>\nsecret\\`\nmore", "an \\`escaped "),
         ("`<memory-context> secret </memory-context>` done", "`` done"),
         ("```\na <memory-context> secret\nmore </memory-context>\n```\ndone", "```\na \n```\ndone"),
         ("```\n<memory-context>\nsecret\n```\n", "```\n"),
-        ("```\na <memory-context> secret\nmore", "```\na "),
-        ("```\na\n```\na <memory-context> secret\nmore", "```\na\n```\na "),
+        ("```\na <memory-context>\nsecret\nmore", "```\na "),
+        ("```\na\n```\na <memory-context>\nsecret\nmore", "```\na\n```\na "),
     ],
 )
 def test_a_block_is_removed(text: str, clean: str) -> None:
@@ -101,6 +100,7 @@ def test_a_block_is_removed(text: str, clean: str) -> None:
 @pytest.mark.parametrize(
     ("text", "clean"),
     [
+        ("The <memory-context> tag is fine.\n\nMore.", "The (memory-context) tag is fine.\n\nMore."),
         ("the <memory-context> tag", "the (memory-context) tag"),
         ("The <memory-context> tag is closed.\n\n", "The (memory-context) tag is closed.\n\n"),
         ('The <memory-context id="1"> tag', 'The (memory-context id="1") tag'),
