@@ -11,13 +11,14 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, partial
-from itertools import islice
+from itertools import count, islice
 
 from core.errors import HistoryError
 from core.store import messages as message_rows
 from core.store import rows, sessions
 from core.store.engine import Connection
 from core.store.rows import scope_parameter, visible
+from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
 from core.store.sqlite.index_maintenance import indexed_at_once, write_text
 from core.types import Address, Message, MessageKind, Origin, Role, Scope, Sender, Session
@@ -111,6 +112,7 @@ class Archive:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._batches = count(1)
 
     async def import_records(
         self, records: Iterable[TransferRecord | Skipped | None], progress: Callable[[int], None]
@@ -128,6 +130,10 @@ class Archive:
             report.sessions.update(taken)
             report.taken += taken.total()
             report.known += len(batch) - taken.total()
+            # At 64 segments FTS5 would merge them all in one long step.
+            if next(self._batches) % 32 == 0:
+                while await self._database.write(partial(index_maintenance.merge, pages=200)):
+                    pass
         progress(report.lines)
         return report
 

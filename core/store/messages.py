@@ -101,7 +101,7 @@ def _values(message: Message, address_id: int) -> dict[str, object]:
     text = rows.clean(message.text)
     blocks = None if message.blocks is None else rows.dump_blocks(message.blocks, rows.text_block(text))
     sender = message.sender
-    values = {
+    return {
         **rows.values_of(message),
         "address_id": address_id,
         "blocks": blocks,
@@ -112,7 +112,6 @@ def _values(message: Message, address_id: int) -> dict[str, object]:
         "created_at": timestamp(message.created_at),
         "usage": rows.dump_usage(message.usage),
     }
-    return rows.cleaned(values)
 
 
 def _usual(text: str, blocks: str | None) -> Sequence[Json]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import Any
@@ -45,7 +45,7 @@ def clean(text: str) -> str:
 
 
 def cleaned(values: Mapping[str, object]) -> dict[str, object]:
-    return {name: clean(value) if isinstance(value, str) else value for name, value in values.items()}
+    return {name: clean(one) if isinstance(one, str) and not one.isascii() else one for name, one in values.items()}
 
 
 def maybe_clean(text: str | None) -> str | None:
@@ -153,7 +153,7 @@ def load_answer(encoded: str | None) -> Answer | None:
 
 def values_of(record: Any) -> dict[str, object]:
     """The fields of a dataclass by name, to be bound."""
-    return {field.name: getattr(record, field.name) for field in fields(record)}
+    return {name: getattr(record, name) for name in record.__dataclass_fields__}
 
 
 def place(address: Address) -> dict[str, str]:
