@@ -359,6 +359,7 @@ def test_a_time_that_is_not_understood_is_asked_about(line: str) -> None:
         "remind me tomorrow at 9 for 3 days take antibiotics",
         "tomorrow at 9 then daily pills",
         "next Monday week call",
+        "every 2nd month pay",
     ],
 )
 def test_words_of_time_that_were_not_read_are_asked_about(line: str) -> None:
