@@ -28,15 +28,14 @@ NO_SESSION = "There is no such conversation here."
 
 def to_json(findings: SearchResults) -> dict[str, Any]:
     """The documented object of ``recall --json``; times in ISO 8601, UTC."""
-    return _present(
-        query=findings.query,
-        shape=findings.shape,
-        took_ms=findings.took_ms,
-        sessions=[_session(found) for found in findings.sessions],
-        messages=[_match(hit) for hit in findings.messages],
-        has_more=findings.has_more,
-        note=findings.note,
-    )
+    shown = {
+        "query": findings.query,
+        "shape": findings.shape,
+        "took_ms": findings.took_ms,
+        "sessions": [_session(found) for found in findings.sessions],
+    }
+    messages = [_match(hit) for hit in findings.messages]
+    return _with(shown, messages=messages, has_more=findings.has_more, note=findings.note)
 
 
 def to_markdown(findings: SearchResults, zone: tzinfo, *, is_wide: bool = False) -> str:
@@ -60,63 +59,52 @@ def no_results(findings: SearchResults) -> str:
     return nothing if findings.note is None else f"{nothing} {findings.note}"
 
 
-_OPTIONAL = frozenset(
-    {"external_session", "summary", "preview", "external_id", "link", "origin", "messages", "has_more", "note"}
-)
-
-
-def _present(**fields: Any) -> dict[str, Any]:
-    """The fields without the optional ones that have nothing."""
-    for name in _OPTIONAL.intersection(fields):
-        if not fields[name] and fields[name] != "":
-            del fields[name]
-    return fields
+def _with(fields: dict[str, Any], **optional: Any) -> dict[str, Any]:
+    """The fields, and those of the optional ones that have something."""
+    return fields | {name: value for name, value in optional.items() if value or value == ""}
 
 
 def _session(found: FoundSession) -> dict[str, Any]:
     session = found.session
-    return _present(
-        session_id=session.id,
-        external_session=session.external_id,
-        title=session.title,
-        started_at=session.started_at.isoformat(),
-        platform=session.address.platform,
-        score=round(found.score, 6),
-        summary=found.summary,
-        preview=found.preview,
-        matches=[_match(hit) for hit in found.matches],
-        bookend_start=_entries(found.bookend_start),
-        window=_entries(found.window),
-        bookend_end=_entries(found.bookend_end),
-        messages_before=found.messages_before,
-        messages_after=found.messages_after,
-    )
+    fields = {
+        "session_id": session.id,
+        "title": session.title,
+        "started_at": session.started_at.isoformat(),
+        "platform": session.address.platform,
+        "score": round(found.score, 6),
+        "matches": [_match(hit) for hit in found.matches],
+        "bookend_start": _entries(found.bookend_start),
+        "window": _entries(found.window),
+        "bookend_end": _entries(found.bookend_end),
+        "messages_before": found.messages_before,
+        "messages_after": found.messages_after,
+    }
+    return _with(fields, external_session=session.external_id, summary=found.summary, preview=found.preview)
 
 
 def _match(hit: Hit) -> dict[str, Any]:
-    return _present(
-        message_id=hit.message_id,
-        external_id=hit.external_id,
-        role=hit.role,
-        at=hit.created_at.isoformat(),
-        snippet=hit.snippet,
-        score=round(hit.rank, 6),
-        link=hit.link,
-    )
+    fields = {
+        "message_id": hit.message_id,
+        "role": hit.role,
+        "at": hit.created_at.isoformat(),
+        "snippet": hit.snippet,
+        "score": round(hit.rank, 6),
+    }
+    return _with(fields, external_id=hit.external_id, link=hit.link)
 
 
 def _entries(items: Sequence[ShownMessage]) -> list[dict[str, Any]]:
     return [
-        _present(
-            message_id=item.message_id,
-            role=item.role,
-            sender=item.sender,
-            at=item.at.isoformat(),
-            text=item.text,
-            is_anchor=item.is_anchor,
-            link=item.link,
-            origin=None if item.origin == "typed" else item.origin,
-        )
+        {
+            "message_id": item.message_id,
+            "role": item.role,
+            "sender": item.sender,
+            "at": item.at.isoformat(),
+            "text": item.text,
+            "is_anchor": item.is_anchor,
+            **({"link": item.link} if item.link else {}),
+            **({} if item.origin == "typed" else {"origin": item.origin}),
+        }
         for item in items
     ]
 
