@@ -143,7 +143,9 @@ def read_lines(
             yield Skipped(reason=str(error), line=number)
 
 
-_FIELDS = ("session", "parent", "title", "platform", "chat", "scope", "role", "sender", "text", "at", "id", "kind")
+_NO_FIELDS = dict.fromkeys(
+    ("session", "parent", "title", "platform", "chat", "scope", "role", "sender", "text", "at", "id", "kind"), ""
+)
 
 
 def parse_line(line: str | bytes, choices: Choices | None = None) -> TransferRecord:
@@ -166,11 +168,11 @@ def parse_line(line: str | bytes, choices: Choices | None = None) -> TransferRec
 
 
 def _fields(line: str | bytes) -> dict[str, str]:
-    values = _object(line)
-    for key in _FIELDS:
-        if not isinstance(values.get(key), str | None):
+    given = {key: value for key, value in _object(line).items() if value is not None and key in _NO_FIELDS}
+    for key, value in given.items():
+        if not isinstance(value, str):
             raise ValueError(f'"{key}" is not a string')
-    said = {key: values.get(key) or "" for key in _FIELDS}
+    said = _NO_FIELDS | given
     for key in ("session", "at"):
         if not said[key]:
             raise ValueError(f'"{key}" is missing')

@@ -153,7 +153,10 @@ class _Connection(sqlite3.Connection):
             return super().execute(statement, rows.cleaned(values))
 
     def executemany(self, statement: str, values: Iterable[Any], /) -> sqlite3.Cursor:
-        return super().executemany(statement, map(rows.cleaned, values))
+        cursor = self.cursor()
+        for one in values:
+            cursor = self.execute(statement, one)
+        return cursor
 
 
 async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool) -> aiosqlite.Connection:
