@@ -158,7 +158,9 @@ def test_its_name_may_be_a_property(home: Path) -> None:
     file = home / "plugins" / "diary.py"
     file.write_text(GOOD.replace('    name = "diary"', '    @property\n    def name(self):\n        return "diary"'))
     assert Plugins(home).made("diary", {}, {}).name == "diary"
-    file.write_text(GOOD.replace('    name = "diary"', '    @property\n    def name(self):\n        return "something_else"'))
+    file.write_text(
+        GOOD.replace('    name = "diary"', '    @property\n    def name(self):\n        return "something_else"')
+    )
     with pytest.raises(ConfigError, match="should be “diary”, like its file"):
         Plugins(home).made("diary", {}, {})
 
