@@ -54,12 +54,12 @@ async def test_a_late_answer_says_so_and_a_room_is_no_direct_chat(life: Schedule
 
 
 async def test_a_turn_that_runs_ends_with_the_process_and_not_with_the_intake(life: SchedulerHarness) -> None:
-    job = await life.add(is_prompt=True)
+    await life.add(is_prompt=True)
     life.sink.gate.clear()
     await life.cron.open()
     intake = asyncio.create_task(life.cron.listen(life.sink, ()))
-    await life.watch.until(lambda: len(life.sink.admitted) == 1)
-    await life.settled(job)
+    # The row of the job is seen before its run goes on to the turn.
+    await life.watch.until(lambda: life.sink.begun == 1)
     intake.cancel()
     await asyncio.wait([intake])
     late = await life.add(text="too late for this process")

@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parents[1] / "core" / "guard"
 LINES = 600
 """The budget of the guard with its patterns: more means that wordings are being chased again."""
-SLOWEST_S = 0.1
+SLOWEST_S = 0.5  # a scan that is not linear takes minutes
 """Far above what a look takes (some milliseconds), far below what a pattern takes that is not linear."""
 
 
@@ -181,10 +181,10 @@ HOSTILE = (
 def test_no_text_takes_long(piece: str) -> None:
     text = (piece * LIMIT_CHARS)[:LIMIT_CHARS]
     suspicion(piece)
-    begun_s = time.process_time()
+    begun_s = time.thread_time()
     suspicion(text)
     cleaned(text)
-    assert time.process_time() - begun_s < SLOWEST_S
+    assert time.thread_time() - begun_s < SLOWEST_S
 
 
 def test_the_guard_stays_within_its_budget() -> None:
