@@ -5,6 +5,7 @@ exported."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -125,8 +126,13 @@ class Archive:
         """
         report = ImportReport()
         lines = _counted(records, report, progress)
-        while batch := list(islice(lines, BATCH_LINES)):
-            taken = await write_text(self._database, partial(_store, lines=batch))
+        following = list(islice(lines, BATCH_LINES))
+        while batch := following:
+            # The next lines are read while these are written.
+            writing = asyncio.create_task(write_text(self._database, partial(_store, lines=batch)))
+            await asyncio.sleep(0)
+            following = list(islice(lines, BATCH_LINES))
+            taken = await writing
             report.sessions.update(taken)
             report.taken += taken.total()
             report.known += len(batch) - taken.total()
