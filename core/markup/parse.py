@@ -1,4 +1,4 @@
-"""Turns Markdown (CommonMark, tables, strikethrough) into a tree of nodes, through markdown-it.
+"""Parses Markdown (CommonMark, tables, strikethrough) into the syntax tree of markdown-it.
 
 Read the way people write in chats: raw HTML and reference definitions are text, a line break is a line break, a `*`
 inside a word (``2*3*4``) is a star, and a bare web address is left alone. Takes any text, in about linear time.
@@ -6,80 +6,32 @@ inside a word (``2*3*4``) is a star, and a bare web address is left alone. Takes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
-from core.markup.text import is_cjk, url_end, well_formed
+from core.markup.text import is_cjk, url_end
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_block import StateBlock
     from markdown_it.rules_inline import StateInline
-    from markdown_it.token import Token
-
-
-MarkupKind = Literal[
-    "paragraph", "heading", "list", "item", "quote", "table", "row", "cell", "code", "rule",
-    "text", "code_span", "bold", "italic", "strikethrough", "link",
-]  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarkupNode:
-    """One node. Leaves carry `text`, the others `children`.
-
-    paragraph, heading (`level`), cell (`align`): inlines. list (`start` is the first number, None for bullets): items;
-    item, quote: blocks. table: rows, the first is the head. code (`language`): `text` without the last line break.
-    link: `url` is absolute. `text` of a text node may hold line breaks. is_apart: a blank line stands before the block.
-    """
-
-    kind: MarkupKind
-    text: str = ""
-    children: tuple[MarkupNode, ...] = ()
-    url: str | None = None
-    language: str | None = None
-    start: int | None = None
-    level: int = 1
-    align: str = ""
-    is_tight: bool = True
-    is_apart: bool = True
-
+    from markdown_it.tree import SyntaxTreeNode
 
 _DEEPEST_BLOCK = 14
 _DEEPEST_PARSED = 20
 _DEEPEST_INLINE = 12
-_SCHEMES = ("http://", "https://", "tg://", "mailto:", "tel:")
-_BLOCKS: dict[str, MarkupKind] = {
-    "paragraph": "paragraph",
-    "heading": "heading",
-    "bullet_list": "list",
-    "ordered_list": "list",
-    "list_item": "item",
-    "blockquote": "quote",
-    "table": "table",
-    "tr": "row",
-    "th": "cell",
-    "td": "cell",
-}
-_INLINES: dict[str, MarkupKind] = {"strong": "bold", "em": "italic", "s": "strikethrough", "link": "link"}
 
 
-@dataclass(slots=True)
-class _Frame:
-    """A node whose end has not been met."""
+def parse(text: str) -> SyntaxTreeNode:
+    """The root of the tree of a well-formed text. Everything visible in the text is in it."""
+    from markdown_it.tree import SyntaxTreeNode
 
-    kind: MarkupKind | None
-    token: Token | None = None
-    children: list[MarkupNode] = field(default_factory=list)
-    is_tight: bool = True
-
-
-def parse(markdown: str) -> tuple[MarkupNode, ...]:
-    """The blocks of a text. Everything visible in the text is in the tree."""
-    text = well_formed(markdown)
-    return _blocks(_parser().parse(text), text.split("\n"))
+    tokens = _parser().parse(text)
+    for token in tokens:
+        inlines = token.children or []
+        token.children = [inline for inline in inlines if inline.nesting == 0 or inline.level < _DEEPEST_INLINE]
+    return SyntaxTreeNode(tokens)
 
 
 @cache
@@ -167,101 +119,3 @@ def _star(before: str, after: str, length: int, can_open: bool, can_close: bool)
     if before.isalnum() and after.isalnum():
         return can_open and length > 1 and not (before.isdigit() or after.isdigit()), can_close
     return can_open, can_close
-
-
-def _blocks(tokens: Sequence[Token], lines: Sequence[str]) -> tuple[MarkupNode, ...]:
-    frames = [_Frame(None)]
-    for token in tokens:
-        name = token.type.removesuffix("_open").removesuffix("_close")
-        if token.nesting == 1 and name in _BLOCKS:
-            if name == "paragraph" and not token.hidden and frames[-1].kind == "item":
-                frames[-2].is_tight = False
-            frames.append(_Frame(_BLOCKS[name], token))
-        elif token.nesting == -1 and name in _BLOCKS:
-            frame = frames.pop()
-            frames[-1].children.extend(_close(frame, lines))
-        elif token.type == "inline":
-            frames[-1].children.extend(_inlines(token.children or []))
-        elif token.type in ("fence", "code_block"):
-            language = token.info.split()[0] if token.info.split() else None
-            text, is_apart = token.content.removesuffix("\n"), _is_apart(token, lines)
-            frames[-1].children.append(MarkupNode(kind="code", text=text, language=language, is_apart=is_apart))
-        elif token.type == "hr":
-            frames[-1].children.append(MarkupNode(kind="rule", is_apart=_is_apart(token, lines)))
-    return tuple(frames[0].children)
-
-
-def _close(frame: _Frame, lines: Sequence[str]) -> list[MarkupNode]:
-    token, kind = frame.token, frame.kind
-    assert token is not None
-    assert kind is not None
-    extra: dict[str, Any] = {}
-    if kind == "heading":
-        extra["level"] = int(token.tag[1:])
-    elif kind == "list":
-        start = token.attrs.get("start", 1)
-        extra = {"start": int(start) if token.tag == "ol" else None, "is_tight": frame.is_tight}
-    elif kind == "cell":
-        extra["align"] = str(token.attrs.get("style", "")).removeprefix("text-align:")
-    node = MarkupNode(kind=kind, children=tuple(frame.children), is_apart=_is_apart(token, lines), **extra)
-    if kind == "heading" and token.markup == "-":
-        # A line of dashes under a paragraph is meant as a ruled line in chats, not as a heading of the second order.
-        return [replace(node, kind="paragraph", level=1), MarkupNode(kind="rule", is_apart=False)]
-    return [node]
-
-
-def _is_apart(token: Token, lines: Sequence[str]) -> bool:
-    first = token.map[0] if token.map else 0
-    return token.map is None or (first > 0 and not lines[first - 1].strip(" \t>"))
-
-
-def _inlines(tokens: Sequence[Token]) -> list[MarkupNode]:
-    frames = [_Frame(None)]
-    for token in tokens:
-        name = token.type.removesuffix("_open").removesuffix("_close")
-        if token.nesting == 1:
-            kind = _INLINES.get(name) if len(frames) <= _DEEPEST_INLINE else None
-            frames.append(_Frame(kind, token))
-        elif token.nesting == -1:
-            frame = frames.pop()
-            _extend(frames[-1].children, _close_inline(frame))
-        elif token.type == "code_inline":
-            frames[-1].children.append(MarkupNode(kind="code_span", text=token.content))
-        elif token.type == "image":
-            label = MarkupNode(kind="text", text=token.content.replace("\n", " "))
-            _extend(frames[-1].children, _link(str(token.attrs.get("src", "")), [label] if label.text.strip() else []))
-        elif token.type in ("softbreak", "hardbreak"):
-            _extend(frames[-1].children, [MarkupNode(kind="text", text="\n")])
-        elif token.content:
-            _extend(frames[-1].children, [MarkupNode(kind="text", text=token.content.replace("\n", " "))])
-    return frames[0].children
-
-
-def _extend(children: list[MarkupNode], added: Sequence[MarkupNode]) -> None:
-    """Appends nodes; neighbouring texts become one."""
-    for node in added:
-        if node.kind == "text" and children and children[-1].kind == "text":
-            children[-1] = replace(node, text=children[-1].text + node.text)
-        else:
-            children.append(node)
-
-
-def _close_inline(frame: _Frame) -> list[MarkupNode]:
-    token = frame.token
-    if token is not None and token.type == "link_open":
-        is_bare = token.info == "auto"
-        return frame.children if is_bare else _link(str(token.attrs.get("href", "")), frame.children)
-    if frame.kind is None or not frame.children:
-        return frame.children
-    return [MarkupNode(kind=frame.kind, children=tuple(frame.children))]
-
-
-def _link(url: str, children: Sequence[MarkupNode]) -> list[MarkupNode]:
-    """A link where the address can be opened; otherwise the address stands in the text, so that it is not lost."""
-    if not children:
-        return [MarkupNode(kind="text", text=url)] if url else []
-    if children[0].text == url and len(children) == 1:
-        return list(children)
-    if url.lower().startswith(_SCHEMES):
-        return [MarkupNode(kind="link", children=tuple(children), url=url)]
-    return [*children, MarkupNode(kind="text", text=f" ({url})")] if url else list(children)

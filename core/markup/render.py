@@ -7,14 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from core.markup.parse import MarkupNode, parse
-from core.markup.text import table_lines
+from core.markup.parse import parse
+from core.markup.text import table_lines, well_formed
+
+if TYPE_CHECKING:
+    from markdown_it.tree import SyntaxTreeNode
 
 EntityKind = Literal[
     "bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote", "heading", "list_marker"
 ]
+_STYLES: dict[str, EntityKind] = {"strong": "bold", "em": "italic", "s": "strikethrough"}
+_SCHEMES = ("http://", "https://", "tg://", "mailto:", "tel:")
+_RULE = "———"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +58,7 @@ class StyledText:
 
 def render(markdown: str) -> StyledText:
     """Without white space at its end; empty where nothing is visible."""
-    writer = _Writer(is_plain=False)
-    writer.blocks(parse(markdown))
+    writer = _written(markdown, is_plain=False)
     text = "".join(writer.chunks)
     entities = sorted(writer.entities, key=lambda entity: (entity.offset, -entity.length, entity.kind != "heading"))
     return StyledText(text, tuple(entities)).part(0, len(text.rstrip()))
@@ -61,22 +66,21 @@ def render(markdown: str) -> StyledText:
 
 def to_plain(markdown: str) -> str:
     """Text without any marks but those of lists, quotes and tables; the address of a link follows it in brackets."""
-    writer = _Writer(is_plain=True)
-    writer.blocks(parse(markdown))
-    return "".join(writer.chunks).rstrip()
+    return "".join(_written(markdown, is_plain=True).chunks).rstrip()
 
 
-def inline_text(nodes: Sequence[MarkupNode]) -> str:
-    """The visible text of inlines, addresses included; one line."""
-    writer = _Writer(is_plain=True)
-    writer.inlines(nodes)
-    return "".join(writer.chunks).replace("\n", " ").strip()
+def _written(markdown: str, *, is_plain: bool) -> _Writer:
+    text = well_formed(markdown)
+    writer = _Writer(text.split("\n"), is_plain=is_plain)
+    writer.blocks(parse(text).children)
+    return writer
 
 
 class _Writer:
     """Collects text and entities. `prefix` stands at the beginning of every line of the present block."""
 
-    def __init__(self, *, is_plain: bool) -> None:
+    def __init__(self, lines: Sequence[str], *, is_plain: bool) -> None:
+        self.lines = lines
         self.is_plain = is_plain
         self.chunks: list[str] = []
         self.entities: list[TextEntity] = []
@@ -89,46 +93,54 @@ class _Writer:
         self.chunks.append(text)
         self.offset += len(text)
 
-    def blocks(self, nodes: Sequence[MarkupNode], is_tight: bool = False) -> None:
+    def blocks(self, nodes: Sequence[SyntaxTreeNode]) -> None:
         for index, node in enumerate(nodes):
             if index:
-                is_apart = node.is_apart and not is_tight
-                self.write(("\n\n" if is_apart else "\n") + self.prefix)
+                self.write(self.gap(node) + self.prefix)
             self.block(node)
 
-    def block(self, node: MarkupNode) -> None:
-        match node.kind:
+    def gap(self, node: SyntaxTreeNode) -> str:
+        """What stands before a block: a blank line where one was written."""
+        first = node.map[0] if node.map else 0
+        return "\n\n" if node.map is None or (first > 0 and not self.lines[first - 1].strip(" \t>")) else "\n"
+
+    def block(self, node: SyntaxTreeNode) -> None:
+        match node.type:
+            case "heading" if node.markup == "-":
+                # A line of dashes under a paragraph is meant as a ruled line in chats.
+                self.inlines(node.children)
+                self.write(f"\n{self.prefix}{_RULE}")
             case "heading":
                 start = self.offset
                 self.styled("bold", node)
-                self.entity("heading", start, level=node.level)
-            case "list":
+                self.entity("heading", start, level=int(node.tag[1:]))
+            case "bullet_list" | "ordered_list":
                 self.items(node)
-            case "quote":
+            case "blockquote":
                 self.quote(node)
-            case "code":
-                self.code(node.text, node.language)
+            case "fence" | "code_block":
+                self.code(node.content.removesuffix("\n"), next(iter(node.info.split()), None))
             case "table":
-                rows = [[inline_text(cell.children) for cell in row.children] for row in node.children]
-                self.code("\n".join(table_lines(rows, [cell.align for cell in node.children[0].children])), None)
-            case "rule":
-                self.write("———")
+                self.code("\n".join(_table_lines(node)), None)
+            case "hr":
+                self.write(_RULE)
             case _:
                 self.inlines(node.children)
 
-    def items(self, node: MarkupNode) -> None:
+    def items(self, node: SyntaxTreeNode) -> None:
         prefix = self.prefix
+        first = int(node.attrs.get("start", 1))
         for index, item in enumerate(node.children):
             if index:
-                self.write(("\n" if node.is_tight else "\n\n") + prefix)
-            mark = "• " if node.start is None else f"{node.start + index}. "
+                self.write(self.gap(item) + prefix)
+            mark = "• " if node.type == "bullet_list" else f"{first + index}. "
             self.write(mark)
             self.entity("list_marker", self.offset - len(mark))
             self.prefix = prefix + " " * len(mark)
-            self.blocks(item.children, node.is_tight)
+            self.blocks(item.children)
             self.prefix = prefix
 
-    def quote(self, node: MarkupNode) -> None:
+    def quote(self, node: SyntaxTreeNode) -> None:
         prefix = self.prefix
         if self.is_plain or "blockquote" in self.active:
             self.write("> ")
@@ -157,32 +169,50 @@ class _Writer:
         self.holes.append((start, self.offset))
         self.entity("pre", start, language=language)
 
-    def inlines(self, nodes: Sequence[MarkupNode]) -> None:
+    def inlines(self, nodes: Sequence[SyntaxTreeNode]) -> None:
         for node in nodes:
-            match node.kind:
-                case "text":
-                    self.write(node.text.replace("\n", "\n" + self.prefix))
-                case "code_span":
+            match node.type:
+                case "inline":
+                    self.inlines(node.children)
+                case "softbreak" | "hardbreak":
+                    self.write("\n" + self.prefix)
+                case "code_inline":
                     start = self.offset
-                    self.write(node.text)
+                    self.write(node.content)
                     if "text_link" not in self.active:
                         self.holes.append((start, self.offset))
                         self.entity("code", start)
-                case "bold" | "italic" | "strikethrough":
-                    self.styled(node.kind, node)
-                case _:
+                case "strong" | "em" | "s":
+                    self.styled(_STYLES[node.type], node)
+                case "link" | "image":
                     self.link(node)
+                case _:
+                    self.write(node.content.replace("\n", " "))
 
-    def link(self, node: MarkupNode) -> None:
-        start = self.offset
-        self.active.add("text_link")
-        self.inlines(node.children)
-        self.active.discard("text_link")
-        if self.is_plain:
-            self.write(f" ({(node.url or '').removeprefix('mailto:').removeprefix('tel:')})")
-        self.entity("text_link", start, url=node.url)
+    def link(self, node: SyntaxTreeNode) -> None:
+        """A link where the address can be opened; otherwise the address stands in the text, so that it is not lost."""
+        url = str(node.attrs.get("href") or node.attrs.get("src") or "")
+        is_link = url.lower().startswith(_SCHEMES) and not self.is_plain
+        start, first_chunk = self.offset, len(self.chunks)
+        if node.type == "image":
+            self.write(node.content.replace("\n", " "))
+        elif is_link:
+            self.active.add("text_link")
+            self.inlines(node.children)
+            self.active.discard("text_link")
+        else:
+            self.inlines(node.children)
+        label = "".join(self.chunks[first_chunk:])
+        if not label.strip():
+            self.write(url)
+        elif label == url or node.info == "auto":
+            return
+        elif is_link:
+            self.entity("text_link", start, url=url)
+        elif url:
+            self.write(f" ({url.removeprefix('mailto:').removeprefix('tel:')})")
 
-    def styled(self, kind: EntityKind, node: MarkupNode) -> None:
+    def styled(self, kind: EntityKind, node: SyntaxTreeNode) -> None:
         """Children in a style, cut around code, which takes none."""
         if kind in self.active:
             self.inlines(node.children)
@@ -201,3 +231,16 @@ class _Writer:
         end = self.offset if end is None else end
         if end > start:
             self.entities.append(TextEntity(kind=kind, offset=start, length=end - start, **extra))
+
+
+def _table_lines(table: SyntaxTreeNode) -> list[str]:
+    rows = [row.children for part in table.children for row in part.children]
+    aligns = [str(cell.attrs.get("style", "")).removeprefix("text-align:") for cell in rows[0]]
+    return table_lines([[_inline_text(cell) for cell in row] for row in rows], aligns)
+
+
+def _inline_text(cell: SyntaxTreeNode) -> str:
+    """The visible text of a cell, addresses included; one line."""
+    writer = _Writer((), is_plain=True)
+    writer.inlines(cell.children)
+    return "".join(writer.chunks).replace("\n", " ").strip()
