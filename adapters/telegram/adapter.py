@@ -18,6 +18,7 @@ import structlog
 from telegram import Bot, BotCommand, Update, User
 from telegram.error import Conflict, InvalidToken, NetworkError, TelegramError
 
+from adapters.poll_lock import PollLock
 from adapters.streaming import StreamedReply
 from adapters.telegram.client import FloodError, TelegramRequest
 from adapters.telegram.messages import TelegramMessages
@@ -83,6 +84,7 @@ class Telegram:
     ) -> None:
         self._token = token.strip()
         self._root = (api_url or API_URL).rstrip("/")
+        self._lock = PollLock(PLATFORM, self._root, self._token)
         self._inbox = inbox
         self._clock = clock
         self._poll_timeout_s = poll_timeout_s
@@ -94,7 +96,8 @@ class Telegram:
         self.problem = "not reached yet"
 
     async def open(self) -> None:
-        """Raises ConfigError when the token is refused. Telegram out of reach is no reason to fail: `listen` waits."""
+        """Raises ConfigError when the token is refused or another process polls with it. Telegram out of reach is no
+        reason to fail: `listen` waits."""
         _quiet_http_logs()
         try:
             self._opened = Bot(
@@ -108,6 +111,7 @@ class Telegram:
             raise ConfigError("telegram: the token is empty. Set TELEGRAM_BOT_TOKEN to the one from @BotFather.") from (
                 error
             )
+        self._lock.acquire()
         await self._request.initialize()
         try:
             await self._get_me()
@@ -152,6 +156,7 @@ class Telegram:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._request.shutdown()
+        self._lock.release()
 
     @property
     def _bot(self) -> Bot:

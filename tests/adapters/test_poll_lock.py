@@ -1,0 +1,82 @@
+"""One process a token, however that process ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.poll_lock import PollLock
+from core.errors import ConfigError
+
+HOLDER = """
+import sys, time
+from adapters.poll_lock import PollLock
+lock = PollLock("telegram", "http://here", "1:secret")
+lock.acquire()
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The runtime folder of these tests."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    yield tmp_path
+    tempfile.tempdir = None
+
+
+def lock(server: str = "http://here", token: str = "1:secret") -> PollLock:
+    return PollLock("telegram", server, token)
+
+
+def test_a_second_process_is_told_which_one_polls_until_it_is_killed() -> None:
+    mine = lock()
+    with subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(ConfigError, match=f"process {holder.pid} .* same bot token. Stop that process"):
+            mine.acquire()
+        holder.send_signal(signal.SIGKILL)
+    mine.acquire()
+    mine.release()
+
+
+def test_one_process_may_poll_one_time_after_the_other() -> None:
+    for _ in range(2):
+        one = lock()
+        one.acquire()
+        one.acquire()
+        one.release()
+        one.release()
+
+
+def test_another_bot_and_another_server_are_none_of_its_business(own_folder: Path) -> None:
+    locks = [lock(), lock(token="2:other"), lock(server="http://there")]
+    for one in locks:
+        one.acquire()
+    files = [*own_folder.glob("*/*")]
+    assert len(files) == 3
+    assert all("secret" not in file.name + file.read_text() for file in files)
+    assert (files[0].parent.stat().st_mode & 0o777) == 0o700
+    for one in locks:
+        one.release()
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_no_reason_to_stay_away(own_folder: Path) -> None:
+    own_folder.chmod(0o500)
+    lock().acquire()
+
+
+def test_a_file_in_the_place_of_the_folder_is_no_reason_to_stay_away(own_folder: Path) -> None:
+    (own_folder / f"mneme-{os.getuid()}").write_text("")
+    lock().acquire()
