@@ -5,14 +5,37 @@ Markdown for a chat; the shell prints it as plain text and names its own command
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 from core.errors import MnemeError
 from core.markup.text import escape
 from core.store.sync import QueueCounts
-from core.store.usage import MissCause
-from core.types import Account, CallKind, Scope
+from core.types import Account, Scope
+
+
+def __getattr__(name: str) -> str:
+    """A text of `texts.toml`."""
+    text = _texts().get(name)
+    if not isinstance(text, str):
+        raise AttributeError(name)
+    return text
+
+
+def table(name: str) -> Mapping[str, str]:
+    """Texts by what they stand for."""
+    names: dict[str, str] = _texts()[name]
+    return names
+
+
+@cache
+def _texts() -> dict[str, Any]:
+    return tomllib.loads(files("gateway").joinpath("texts.toml").read_text(encoding="utf-8"))
+
 
 # Numbers, dates, names
 
@@ -56,10 +79,6 @@ def person(name: str, account: Account) -> str:
 
 # Failures
 
-FORGOTTEN = "You asked me to forget this before I had answered it, so I leave it unanswered."
-BUTTON_EXPIRED = "This button has expired."
-NOT_IN_A_ROOM = "In a room everybody would read the answer. Ask me in a direct chat."
-
 
 def away(age: timedelta) -> str:
     hours = round(age.total_seconds() / 3600)
@@ -80,14 +99,6 @@ def unknown_command(name: str, near: Sequence[str]) -> str:
 
 
 # Letting people in
-
-NOBODY_WAITS = "Nobody is waiting to be let in."
-WRONG_CODE = "That code is wrong, was used, or is older than an hour. Ask for a new one."
-ONLY_THE_OWNER_LETS_IN = "Only my owner can let somebody in."
-CONNECT = (
-    "To talk to me elsewhere, set TELEGRAM_BOT_TOKEN (a token from @BotFather) or DISCORD_BOT_TOKEN (from the Discord "
-    "developer portal) and start again; with ANTHROPIC_API_KEY a model answers. `mneme check` says what is missing."
-)
 
 
 def stranger(code: str) -> str:
@@ -120,37 +131,7 @@ def whoami(name: str, account: Account, place: str, scope: str, *, is_owner: boo
     )
 
 
-# Questions and their answers
-
-NOTHING_WAITS_FOR_YES = "Nothing is waiting for a yes, or not any more."
-SEVERAL_QUESTIONS = "More than one question was waiting for a yes, so I did nothing. Ask again for what you want."
-CONFIRM_ERASURE = "Answer **yes** to erase it for good; anything else leaves it as it is."
-HELP = "Just write to me. I keep what we say and find it again, wherever you talk to me. These commands work too:"
-
 # Conversations
-
-STOPPED = "Stopped."
-NOTHING_TO_STOP = "There is nothing to stop."
-ALREADY_NEW = "This is a new conversation already. What is it about?"
-NO_SESSIONS = "There are no earlier conversations{about}."
-INCOGNITO = (
-    "From here on nothing is written down: what we say stays in memory until `/incognito off`, `/new` or my next "
-    "restart. I note nothing, learn nothing, and cannot find it again; the model and this platform see it as always. "
-    "Each answer says that it is incognito."
-)
-INCOGNITO_OVER = (
-    "Incognito is over: what was said is gone, and none of it was written down. We are back where we were before."
-)
-INCOGNITO_NEW = "Incognito is over: what was said is gone. What you write from now on is kept as usual."
-INCOGNITO_LOST = (
-    "I was restarted, which ended our incognito conversation: nothing of it is left, including what you wrote last. "
-    "From here on I keep what we say again; `/incognito` begins another."
-)
-ALREADY_INCOGNITO = "This conversation is incognito already. `/incognito off` ends it."
-NOT_INCOGNITO = "This conversation is not incognito."
-INCOGNITO_OWNER_ONLY = "In a room only my owner can begin or end an incognito conversation."
-INCOGNITO_USAGE = "Say `/incognito on` or `/incognito off`."
-INCOGNITO_WRITES_NOTHING = "This is incognito, where nothing is written down. `/incognito off` ends that."
 
 
 def titled(title: str | None) -> str:
@@ -174,37 +155,12 @@ def resumed(number: int, title: str | None, *, is_copied: bool) -> str:
 
 # Reminders
 
-NO_REMINDERS = "You have no reminders. `/remind tomorrow at 9 call Ana` sets one."
-REMIND_USAGE = "Say when and what: `/remind tomorrow at 9 call Ana`."
-CRON_USAGE = (
-    "I can list, add, pause, resume, run and remove: `/cron add daily at 8 | what is on my list?` asks me that every "
-    "day, `/cron remove 3` ends it."
-)
-
 
 def job_doubt(when: str, text: str) -> str:
     return f"Do you mean {when}, “{escape(text)}”? Answer **yes** to set it, or say it again with another time."
 
 
 # Accounts that belong to one person
-
-LINK_CODE = (
-    "Your code is `{code}`. Within ten minutes send me `/link {code}` in a direct chat on the other platform; then I "
-    "ask on both sides. Show it to nobody: whoever is linked with you sees everything you said here."
-)
-LINK_CODE_KEPT = "A code for linking."
-LINKED_WITH = "\n\nYou are one person with {others} already; `/unlink` separates you."
-LINK_ASKED = "I have asked {other}. Once that side says yes, within ten minutes, you are one person to me."
-LINK_JOINED = (
-    "You are one person now: what was said to me on any of these accounts is yours on all of them. `/unlink` separates "
-    "an account again, at once; each keeps what was said to it."
-)
-NOT_LINKED = "This account is not linked with another. `/link` begins that."
-UNLINKED = (
-    "Separated: `{account}` is on its own again and sees only what was said there. What was said to the others stays "
-    "with them."
-)
-NO_SUCH_ACCOUNT = "You have no such account. Name it as in `/unlink discord:77`; `/link` lists yours."
 
 
 def link_question(other: Sequence[str], own: Sequence[str]) -> str:
@@ -218,40 +174,6 @@ def link_question(other: Sequence[str], own: Sequence[str]) -> str:
 
 
 # Notes
-
-NOTE_TITLES = {"memory": "What I noted", "user": "What I noted about you"}
-NOTHING_YET = "Nothing yet."
-NOTHING_PENDING = "Nothing is waiting for your decision."
-PENDING = "These are waiting for your decision; until then they stand in no prompt:"
-PENDING_HINT = "`/memory approve N` keeps it, `/memory reject N` drops it."
-PENDING_KINDS = {"fact": "a fact", "remind": "a reminder", "cron": "a scheduled question"}
-NOTHING_CHANGED = "Nothing has been changed yet."
-NOTHING_OLDER = "There is nothing older."
-REPLACE_USAGE = "Say what to replace and with what: `/memory replace lives in Lisbon => lives in Porto`."
-DECIDE_USAGE = "Say which by its number, as `/memory pending` shows it: `/memory approve 3`."
-UNDO_USAGE = "Say which change by its number, as `/memory history` shows it: `/memory undo 12`."
-OWNER_DECIDES = "In a room my owner decides about that."
-AUTHOR_CHANGES = "In a room only whoever noted something, or my owner, changes it."
-AUTHOR_UNDOES = "In a room only whoever made a change, or my owner, undoes it."
-MEMORY_USAGE = (
-    "I can list, add, replace and remove notes, show their history, undo a change and say why a note is there "
-    "(`/memory history`, `/memory undo`, `/memory why ferry`), decide about what is waiting for you "
-    "(`/memory pending`), and show and change facts: `/memory add user: prefers tea`, `/memory replace tea => coffee`, "
-    "`/memory facts`."
-)
-HISTORY_HINT = "`/memory undo` takes back the last change, or one by its number."
-NOTE_DONE = {
-    "add": "added",
-    "replace": "replaced",
-    "remove": "removed",
-    "edited": "edited in the file",
-    "undo": "undone",
-    "approve": "approved as it stands in the file",
-}
-OWNER_FILE = (
-    "{name} contains {reason}. It is used in the prompts of new conversations all the same; please check that you "
-    "wrote it."
-)
 
 
 def waits_for_yes(scope: Scope, reason: str, target: str) -> str:
@@ -277,32 +199,6 @@ def pending_notes(number: int) -> str:
 
 # Facts
 
-FACT_TITLES = {
-    "identity": "Who you are, what you have and like",
-    "project": "What you work on and decided",
-    "episode": "What happened",
-    "working": "What matters just now",
-    "over": "What is no longer true",
-}
-FACT_DONE = {
-    "learn": "learned",
-    "close": "over, because of something newer",
-    "correct": "corrected",
-    "pin": "pinned",
-    "unpin": "no longer pinned",
-    "trust": "judged",
-    "merge": "merged with one that says the same",
-    "flag": "doubted",
-    "undo": "taken back",
-}
-FACT_SOURCES = {"person": "asked me to remember it", "rule": "said it", "model": "said it, as I understood it"}
-NO_FACTS = "Nothing yet. Tell me something, or `/remember` it."
-NO_SUCH_PAGE = "There is no such page."
-NO_FACT_CHANGES = "No change to list: no fact was learned here yet, or what was learned was taken back or erased."
-SPEAKER_CHANGES = "In a room only the owner and whoever said it can change a fact."
-CORRECT_USAGE = "What is right? Say it in a whole sentence: `/memory correct {name} I live in Porto`."
-FORGOTTEN_FACT = "Forgotten. No message says it in these words, so none was erased."
-
 
 def no_fact(name: str) -> str:
     return f"There is no fact {name} here. `/memory facts` lists them."
@@ -310,61 +206,11 @@ def no_fact(name: str) -> str:
 
 # Forgetting and taking along
 
-TRACE_KINDS = {"fact": "What I knew: ", "note": "Noted: ", "job": "Reminder: "}
-DERIVED = "What repeats it are answers, results of tools, commands, titles, prompts, old versions of notes."
-MORE_TO_FORGET = "There is more than can go at once: ask me again afterwards."
-ERASED = "Nothing of it is left in state.db."
-NOT_YET_ERASED = (
-    "No search finds it any more. Its bytes are not all out of state.db yet: another program is reading it, or an "
-    "index is being repaired. They go as soon as that is done."
-)
-LEFT_TO_YOU = (
-    "What stands in the chats of your platforms, in backups and in files you exported is yours to delete; a file that "
-    "is imported again brings its words back."
-)
-EXPORT_DIRECT_ONLY = (
-    "I export only in a direct chat with you: there you get what you said in rooms as well, and nobody else reads it."
-)
-EXPORT_TOO_LONG = (
-    "This is more than a chat can carry. Whoever runs me gets all of it with `mneme export` at the machine."
-)
-EXPORTED = (
-    "This is everything I hold about you. The files `said-…` are our conversations (`mneme import` reads them), the "
-    "files `held-…` are all else: accounts, notes and what became of them, facts, reminders, commands, what tools "
-    "found, what models have cost, what you said in rooms. What a memory service was told is with that service."
-)
-
 
 def forgettable(counts: Iterable[tuple[str, int]]) -> str:
     """``3 messages, 1 fact and 1 reminder``."""
     return listed([counted(number, {"job": "reminder"}.get(name, name)) for name, number in counts])
 
-
-# Usage
-
-MISS_CAUSES: Mapping[MissCause, str] = {
-    "first": "at the first request of a conversation",
-    "length": "when a long conversation was continued in a fresh one",
-    "rights": "when less could be seen than before",
-    "resumed": "when an earlier conversation was resumed",
-    "forget": "after something was forgotten",
-    "edit": "after a message was edited or deleted",
-    "model": "because another model was asked",
-    "system": "because the system prompt had changed",
-    "tools": "because the tools had changed",
-    "messages": "because earlier messages had changed",
-    "idle": "after a pause longer than the server keeps it",
-    "evicted": "although nothing is known to have changed: the server had dropped it",
-}
-CALL_KINDS: Mapping[CallKind, str] = {
-    "chat": "for answers",
-    "title": "for titles",
-    "summary": "for summaries",
-    "expansion": "for more searches of a question",
-    "facts": "to find facts",
-}
-NO_MODEL_ASKED = "No model has been asked yet."
-USAGE_USAGE = "Write /usage, /usage months, /usage sessions, or /usage and the number of a conversation."
 
 # Memory services
 

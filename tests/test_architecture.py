@@ -41,7 +41,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "typer": ("gateway/cli/*.py",),
     "rich": ("adapters/terminal/*.py", "gateway/cli/*.py"),
     "prompt_toolkit": ("adapters/terminal/*.py", "gateway/cli/*.py"),
-    "tomllib": ("config/*.py", "core/*.py", "gateway/commands/*.py"),
+    "tomllib": ("config/*.py", "core/*.py", "gateway/commands/*.py", "gateway/texts.py"),
     "tomlkit": ("config/files.py",),
     "snowballstemmer": ("core/text/terms.py",),
     "pydantic": ("*",),

@@ -121,9 +121,9 @@ class FactCommands:
             return Answer(text=f"**What I know**\n\n{texts.NO_SUCH_PAGE if number > 1 else texts.NO_FACTS}")
         doubts = await self._doubts(shown, context)
         lines = ["**What I know**" + (f", page {number}" if number > 1 or has_more else "")]
-        order = list(texts.FACT_TITLES)
+        order = list(texts.table("FACT_TITLES"))
         for title, facts in groupby(sorted(shown, key=lambda fact: order.index(_group(fact))), _group):
-            lines += ["", f"_{texts.FACT_TITLES[title]}_", ""]
+            lines += ["", f"_{texts.table('FACT_TITLES')[title]}_", ""]
             lines += [self._line(fact, doubts.get(fact.id)) for fact in facts]
         buttons = [_button(f"f{fact.id}", fact) for fact in shown]
         if number > 1:
@@ -159,7 +159,7 @@ class FactCommands:
         author = worded[0].account if is_fixed else fact.account
         speaker = fact.speaker if author == fact.account and fact.speaker else "Somebody here"
         who = "You" if author in (None, asker) else escape(speaker)
-        did = "corrected it" if is_fixed else texts.FACT_SOURCES[fact.origin]
+        did = "corrected it" if is_fixed else texts.table("FACT_SOURCES")[fact.origin]
         times = "" if fact.said == 1 else f", {fact.said} times in these words"
         return f"{who} {did}, last on {self.known.day(fact.last_at or fact.created_at)}{times}."
 
@@ -249,7 +249,7 @@ class FactCommands:
         reason = f": {escape(change.reason)}" if change.reason and change.action in ("merge", "flag", "trust") else ""
         if change.action == "correct" and change.before is not None:
             reason = f", before: “{escape(texts.shortened(change.before, PART_CHARS))}”"
-        done = texts.FACT_DONE.get(change.action, change.action)
+        done = texts.table("FACT_DONE").get(change.action, change.action)
         return f"- c{change.id}, {self.known.day(change.at)}: {done}{by}{reason}"
 
 

@@ -97,7 +97,7 @@ class MemoryCommands:
             entries = await self._notebook.entries(context.scopes, target)
             fullness = self._notebook.heading(target, entries)
             lines = "\n".join("- " + escape(entry).replace("\n", "\n  ") for entry in entries) or texts.NOTHING_YET
-            sections.append(f"**{texts.NOTE_TITLES[target]}** ({fullness})\n\n{lines}")
+            sections.append(f"**{texts.table('NOTE_TITLES')[target]}** ({fullness})\n\n{lines}")
         if number := len(await self._notebook.pending(context.scopes)):
             sections.append(texts.pending_notes(number))
         return "\n\n".join([*sections, *map(escape, await self._notebook.troubles(context.scopes))])
@@ -142,7 +142,7 @@ class MemoryCommands:
         lines = [texts.PENDING]
         for note in waiting:
             who = "" if note.account is None else f", for {note.account.key}"
-            place = FILES.get(note.target) or texts.PENDING_KINDS[note.target]
+            place = FILES.get(note.target) or texts.table("PENDING_KINDS")[note.target]
             lines.append(f"- {note.id}: {texts.moment(note.at, self._zone)}, {place}{who}; {escape(note.reason)}")
             for one in note.operations:
                 content, old_text = escape(one.content), escape(one.old_text)
@@ -190,7 +190,7 @@ class MemoryCommands:
         return "\n\n".join(lines)
 
     def _line(self, change: NoteChange, *, is_brief: bool = False) -> str:
-        done = texts.NOTE_DONE[change.action] if change.undoes is None else f"change {change.undoes} undone"
+        done = texts.table("NOTE_DONE")[change.action] if change.undoes is None else f"change {change.undoes} undone"
         who = "" if change.account is None else f", by {change.account.key}"
         asked = ", after a yes" if change.is_insisted else ""
         at = texts.moment(change.at, self._zone)

@@ -80,7 +80,7 @@ def receipt_text(receipt: ErasureReceipt) -> str:
 def _line(trace: ErasureItem, zone: tzinfo) -> str:
     text = escape(texts.shortened(trace.text, LINE_CHARS))
     if trace.kind != "message":
-        return f"{texts.TRACE_KINDS[trace.kind]}{text}"
+        return f"{texts.table('TRACE_KINDS')[trace.kind]}{text}"
     who = f"{escape(trace.who)}, " if trace.who else ""
     return f"{who}{texts.day(trace.at, zone)}: {text}"
 

@@ -64,16 +64,16 @@ class UsageCommands:
 def _details(name: str, spending: Spending) -> str:
     if not spending.calls:
         return f"**{name}**: no model was asked."
-    purposes = ", ".join(f"{part.calls:,} {texts.CALL_KINDS[kind]}" for kind, part in spending.kinds)
+    purposes = ", ".join(f"{part.calls:,} {texts.table('CALL_KINDS')[kind]}" for kind, part in spending.kinds)
     lines = [
         f"**{name}**: {_tokens(spending)}",
         f"- {escape(_cost(spending))}",
         f"- {texts.counted(spending.calls, 'call')}: {purposes}.",
     ]
     for (kind, model), part in spending.bills if len(spending.bills) > 1 else ():
-        lines.append(f"  - {escape(model)}, {texts.CALL_KINDS[kind]}: {_figures(part)['Cost']}")
+        lines.append(f"  - {escape(model)}, {texts.table('CALL_KINDS')[kind]}: {_figures(part)['Cost']}")
     misses = [
-        f"  - {part.missed:,} tokens in {texts.counted(part.calls, 'request')} {texts.MISS_CAUSES[cause]}"
+        f"  - {part.missed:,} tokens in {texts.counted(part.calls, 'request')} {texts.table('MISS_CAUSES')[cause]}"
         for cause, part in spending.misses
     ]
     return "\n".join([*lines, *(["- Not in the cache:", *misses] if misses else ())])
