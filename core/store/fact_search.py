@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import product
+from itertools import groupby
 
 from core.store import rows
 from core.store.engine import Connection, Row
@@ -16,23 +16,27 @@ from core.store.sqlite.fact_index import text_scores, write_facts
 from core.types import Message, Scope, Session
 
 CANDIDATES = 200
-NEAR_TIES = 1_000
 
+_NAMED = f"""
+SELECT fact_entities.fact_id AS fact_id, COUNT(*) AS names FROM entities
+JOIN fact_entities ON fact_entities.entity_id = entities.id
+WHERE {visible("entities.scope_id")} AND {in_list("entities.name", "names")}
+GROUP BY fact_entities.fact_id
+"""
+"""How many of the names are in which fact."""
+_BY_NAME = f"{_NAMED} ORDER BY names DESC, fact_id DESC LIMIT :limit"
+_TOGETHER = f"""
+SELECT {COLUMNS} FROM facts WHERE id IN (SELECT fact_id FROM ({_NAMED}) WHERE names = :count)
+ORDER BY closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit
+"""
 _RELATED = f"""
-WITH near AS (
-    SELECT fact_entities.fact_id AS fact_id FROM entities
-    JOIN fact_entities ON fact_entities.entity_id = entities.id
-    WHERE {visible("entities.scope_id")} AND {in_list("entities.name", "names")}
-    ORDER BY fact_entities.fact_id DESC LIMIT :ties
-)
-SELECT entities.shown AS shown, COUNT(DISTINCT near.fact_id) AS facts FROM near
-JOIN fact_entities ON fact_entities.fact_id = near.fact_id
-JOIN entities ON entities.id = fact_entities.entity_id
-WHERE {visible("entities.scope_id")} AND NOT {in_list("entities.name", "names")}
+SELECT entities.shown AS shown, COUNT(*) AS facts FROM ({_NAMED}) AS near
+JOIN fact_entities ON fact_entities.fact_id = near.fact_id JOIN entities ON entities.id = fact_entities.entity_id
+WHERE NOT {in_list("entities.name", "names")}
 GROUP BY entities.name ORDER BY facts DESC, entities.name LIMIT :limit
 """
 _CONFLICTS = f"""
-SELECT {COLUMNS}, attribute AS grouped FROM facts
+SELECT {COLUMNS} FROM facts
 WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND attribute IN (
     SELECT attribute FROM facts
     WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND attribute IS NOT NULL
@@ -40,6 +44,7 @@ WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND attribute IN (
 )
 ORDER BY attribute, last_at DESC, id DESC
 """
+_BY_IDS = f"SELECT {COLUMNS} FROM facts WHERE {in_list('facts.id', 'ids')} AND {visible('facts.scope_id')}"
 _REPLACED = f"""
 SELECT {COLUMNS} FROM facts WHERE {visible("facts.scope_id")} AND attribute = :attribute
 ORDER BY closed_at IS NOT NULL, COALESCE(valid_from, created_at) DESC, id DESC LIMIT :limit
@@ -49,27 +54,6 @@ SELECT fact_id, MAX(at) AS at FROM fact_changes
 WHERE {visible("scope_id")} AND {in_list("fact_id", "ids")} AND action IN ('trust', 'correct', 'pin', 'unpin')
 GROUP BY fact_id
 """
-_BY_NAME = f"""
-SELECT fact_entities.fact_id AS fact_id, COUNT(*) AS names FROM entities
-JOIN fact_entities ON fact_entities.entity_id = entities.id
-WHERE {visible("entities.scope_id")} AND {in_list("entities.name", "names")} AND fact_entities.fact_id > COALESCE((
-    SELECT fact_id FROM fact_entities AS latest WHERE latest.entity_id = entities.id
-    ORDER BY fact_id DESC LIMIT 1 OFFSET :limit
-), 0)
-GROUP BY fact_entities.fact_id
-"""
-"""How many of the names are in which fact; of a common name the latest facts."""
-_TOGETHER = f"""
-WITH asked AS (
-    SELECT id, facts FROM entities WHERE {visible("entities.scope_id")} AND {in_list("name", "names")}
-)
-SELECT {COLUMNS} FROM fact_entities AS first CROSS JOIN facts ON facts.id = first.fact_id
-WHERE first.entity_id = (SELECT id FROM asked ORDER BY facts LIMIT 1) AND (facts.closed_at IS NULL) = :is_open AND (
-    SELECT COUNT(*) FROM fact_entities WHERE fact_id = first.fact_id AND entity_id IN (SELECT id FROM asked)
-) = :count
-ORDER BY first.fact_id DESC LIMIT :limit
-"""
-"""The facts of the rarest name that hold the others too, the latest first; the tables are read in this order."""
 
 
 class FactSearch:
@@ -85,14 +69,12 @@ class FactSearch:
         names."""
 
         def work(connection: Connection) -> list[tuple[Fact, float, int]]:
-            own = connection.execute(
-                f"SELECT id FROM scopes WHERE {visible('scopes.id')}", {"scopes": scope_parameter(scopes)}
-            )
-            scores = text_scores(connection, terms, [int(row["id"]) for row in own], limit)
             values = {"scopes": scope_parameter(scopes), "names": list_value(keys), "limit": limit}
+            own = connection.execute(f"SELECT id FROM scopes WHERE {visible('scopes.id')}", values)
+            scores = text_scores(connection, terms, [int(row["id"]) for row in own], limit)
             names = {row["fact_id"]: row["names"] for row in connection.execute(_BY_NAME, values)}
             chosen = sorted({*scores, *names}, key=lambda id: (-names.get(id, 0), -scores.get(id, 0.0), -id))[:limit]
-            found = _facts(connection, chosen, scopes)
+            found = map(fact_of, connection.execute(_BY_IDS, values | {"ids": list_value(chosen)}))
             return [(fact, scores.get(fact.id, 0.0), names.get(fact.id, 0)) for fact in found]
 
         return await self._database.read(work)
@@ -100,21 +82,18 @@ class FactSearch:
     async def of_entities(self, keys: Sequence[str], scopes: Scopes, limit: int = 10) -> list[Fact]:
         """The facts about all of these names together: open ones first, then the latest."""
         names = {key for key in keys if key}
-        found: list[Fact] = []
-        for is_open, scope in product((True, False), scopes):
-            asked = {"names": list_value(names), "count": len(names), "is_open": is_open}
-            if is_open or len(found) < limit:
-                found += map(fact_of, await self._select(_TOGETHER, frozenset((scope,)), limit, **asked))
-        return sorted(found, key=lambda fact: (not fact.is_open, -fact.said_at.timestamp()))[:limit]
+        found = await self._select(_TOGETHER, scopes, limit, names=list_value(names), count=len(names))
+        return [fact_of(row) for row in found]
 
     async def related(self, keys: Sequence[str], scopes: Scopes, limit: int = 10) -> list[tuple[str, int]]:
         """The names that stand in facts together with these, as (name as written, in how many), most first."""
-        found = await self._select(_RELATED, scopes, limit, names=list_value(keys), ties=NEAR_TIES)
+        found = await self._select(_RELATED, scopes, limit, names=list_value(keys))
         return [(row["shown"], row["facts"]) for row in found]
 
     async def conflicts(self, scopes: Scopes, limit: int = 50) -> list[list[Fact]]:
         """Open facts of one attribute that say different things, each group the latest first."""
-        return _groups(await self._select(_CONFLICTS, scopes, limit))
+        found = await self._select(_CONFLICTS, scopes, limit)
+        return [list(map(fact_of, group)) for _, group in groupby(found, lambda row: row["attribute"])]
 
     async def replaced(self, attribute: str, scopes: Scopes, limit: int = 10) -> list[Fact]:
         """All that was ever said of one attribute, the latest first."""
@@ -128,21 +107,6 @@ class FactSearch:
     async def _select(self, statement: str, scopes: Scopes, limit: int = -1, **values: object) -> list[Row]:
         bound = {"scopes": scope_parameter(scopes), "limit": rows.bounded(limit), **values}
         return await self._database.fetch_all(statement, bound)
-
-
-def _facts(connection: Connection, fact_ids: Sequence[int], scopes: Scopes) -> list[Fact]:
-    """In the order of the ids."""
-    statement = f"SELECT {COLUMNS} FROM facts WHERE {in_list('facts.id', 'ids')} AND {visible('facts.scope_id')}"
-    values = {"ids": list_value(fact_ids), "scopes": scope_parameter(scopes)}
-    found = {row["id"]: fact_of(row) for row in connection.execute(statement, values)}
-    return [found[fact_id] for fact_id in fact_ids if fact_id in found]
-
-
-def _groups(found: Sequence[Row]) -> list[list[Fact]]:
-    groups: dict[str, list[Fact]] = {}
-    for row in found:
-        groups.setdefault(row["grouped"], []).append(fact_of(row))
-    return list(groups.values())
 
 
 _OWN = """

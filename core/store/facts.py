@@ -40,10 +40,8 @@ SURE = 0.95
 """The trust in a fact that a person has corrected."""
 _NOBODY = Author()
 _SHORTEST: Mapping[Grain, timedelta] = {
-    "day": timedelta(hours=20),
-    "month": timedelta(days=28),
-    "year": timedelta(days=365),
-}
+    "day": timedelta(hours=20), "month": timedelta(days=28), "year": timedelta(days=365),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +94,9 @@ class Fact:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactChange:
     """A change of a fact. `action`: learn, close, correct, pin, unpin, trust, merge, undo, or flag (a doubt, in earlier
-    versions). `before` and `after`:
-    its content; None: it was not there."""
+    versions). `before` and `after`: its content; None: it was not there."""
 
     fact_id: int
-    scope: Scope
     action: str
     before: str | None
     after: str | None
@@ -119,20 +115,15 @@ facts.*, (SELECT key FROM scopes WHERE scopes.id = facts.scope_id) AS scope_key,
 """For `fact_of`."""
 
 _PLAIN = (
-    "content", "kind", "attribute", "value", "trust", "said", "grain", "closed_by", "message_id", "origin", "speaker",
+    "content", "kind", "attribute", "value", "trust", "said", "grain", "closed_by", "message_id", "origin", "is_pinned",
 )  # fmt: skip
-_MOMENTS = ("last_at", "valid_from", "valid_to", "closed_at", "created_at")
-_STATE = (*_PLAIN[:-1], *_MOMENTS[:-1], "folded", "is_pinned")
-"""What is stored of a fact before and after a change, for undo."""
+_MOMENTS = ("last_at", "valid_from", "valid_to", "closed_at")
 
 _VISIBLE = f"SELECT {COLUMNS} FROM facts WHERE {visible('facts.scope_id')}"
 _PAGE = f"""
 {_VISIBLE} ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit OFFSET :offset
 """
-_VISIBLE_CHANGES = f"""
-SELECT fact_changes.*, scopes.key AS scope_key FROM fact_changes JOIN scopes ON scopes.id = fact_changes.scope_id
-WHERE {visible("fact_changes.scope_id")}
-"""
+_CHANGES = f"SELECT * FROM fact_changes WHERE {visible('scope_id')}"
 
 _INSERT = """
 INSERT INTO facts (scope_id, content, folded, kind, attribute, value, trust, said, valid_from, valid_to, grain,
@@ -142,22 +133,25 @@ VALUES (:scope_id, :content, :folded, :kind, :attribute, :value, :trust, :said, 
 RETURNING id
 """
 
-_UPDATE = f"UPDATE facts SET {', '.join(f'{name} = :{name}' for name in _STATE)} WHERE id = :id"
+_UPDATE = f"""
+UPDATE facts SET {", ".join(f"{name} = :{name}" for name in (*_PLAIN, *_MOMENTS, "folded"))} WHERE id = :id
+"""
 
 _LOG = """
 INSERT INTO fact_changes (scope_id, fact_id, action, before, after, reason, at, account, message_id)
-SELECT scope_id, id, :action, :before, :after, :reason, :at, :account, :message_id FROM facts WHERE id = :fact_id
+VALUES (:scope_id, :id, :action, :before, :after, :reason, :at, :account, :message_id)
 """
 
-_SAME_PERSON = f"SELECT {COLUMNS} FROM facts WHERE scope_id = :scope_id AND account = :account"
+_SAME_PERSON = f"SELECT {COLUMNS} FROM facts WHERE scope_id = :scope_id AND account = :account AND id <> :id"
 _FROM_SAME_MESSAGE = f"""
 {_SAME_PERSON} AND message_id = :message_id
     AND (folded = :folded OR (attribute = :attribute AND value = :value AND value <> ''))
 ORDER BY folded = :folded DESC, id LIMIT 1
 """
 """What was learned from the same message, in these words or with this value, open or closed."""
+_IN_SAME_WORDS = f"{_SAME_PERSON} AND closed_at IS NULL AND folded = :folded"
 _SAID_BEFORE = f"""
-{_SAME_PERSON} AND closed_at IS NULL AND folded = :folded
+{_IN_SAME_WORDS}
 UNION ALL
 {_SAME_PERSON} AND closed_at IS NULL AND attribute = :attribute
     AND :attribute LIKE '%|birthday' AND value LIKE :value || '._%'
@@ -178,13 +172,13 @@ _OTHER_WORDS = f"""
 def fact_of(row: Row) -> Fact:
     """A row with `COLUMNS`."""
     moments: dict[str, Any] = {name: rows.maybe_moment(row[name]) for name in _MOMENTS}
+    plain_ones = rows.columns(row, "id", "speaker", *_PLAIN) | {"is_pinned": bool(row["is_pinned"])}
     return Fact(
-        id=row["id"],
         scope=Scope(key=row["scope_key"]),
         entities=tuple(json.loads(row["names"])),
         account=rows.account_of(row["account"] or None),
-        is_pinned=bool(row["is_pinned"]),
-        **rows.columns(row, *_PLAIN),
+        created_at=rows.moment(row["created_at"]),
+        **plain_ones,
         **moments,
     )
 
@@ -194,11 +188,12 @@ def folded(content: str) -> str:
     return " ".join(words_of(plain(content)[0])) or fold(content)
 
 
-def insert(connection: Connection, fact: Fact, scope_id: int) -> int:
+def insert(connection: Connection, fact: Fact) -> int:
     """Writes a new fact with its names and index terms; returns its id."""
-    fact_id = rows.insert(connection, _INSERT, _values(fact) | {"scope_id": scope_id})
+    values = _values(connection, fact)
+    fact_id = rows.insert(connection, _INSERT, values)
     index_fact(connection, fact_id)
-    keep_names(connection, fact_id, scope_id, fact.entities)
+    keep_names(connection, fact_id, values["scope_id"], fact.entities)
     return fact_id
 
 
@@ -228,12 +223,15 @@ class Facts:
 
     async def history(self, fact_id: int, scopes: Scopes) -> list[FactChange]:
         """The changes of a fact, oldest first."""
-        return await self._changes("fact_id = :id ORDER BY fact_changes.id", scopes, fact_id, -1)
+        values = {"id": fact_id, "scopes": scope_parameter(scopes)}
+        found = await self._database.fetch_all(f"{_CHANGES} AND fact_id = :id ORDER BY id", values)
+        return [_change_of(row) for row in found]
 
     async def changes(self, scopes: Scopes, limit: int = 20, until: int | None = None) -> list[FactChange]:
         """The latest changes of all facts up to the change `until`, newest first."""
-        condition = "(:id IS NULL OR fact_changes.id <= :id) ORDER BY fact_changes.id DESC"
-        return await self._changes(condition, scopes, until, max(0, limit))
+        values = {"until": until, "scopes": scope_parameter(scopes), "limit": max(0, limit)}
+        statement = f"{_CHANGES} AND (:until IS NULL OR id <= :until) ORDER BY id DESC LIMIT :limit"
+        return [_change_of(row) for row in await self._database.fetch_all(statement, values)]
 
     async def feedback(self, fact_id: int, scopes: Scopes, is_right: bool, by: Author = _NOBODY) -> Fact | None:
         """Raises or lowers the trust in a fact; None: there is none in these scopes."""
@@ -277,25 +275,23 @@ class Facts:
 
         def work(connection: Connection) -> Fact | None:
             values = {"id": rows.bounded(change_id), "scopes": scope_parameter(scopes)}
-            row = connection.execute(f"{_VISIBLE_CHANGES} AND fact_changes.id = :id", values).fetchone()
+            row = connection.execute(f"{_CHANGES} AND id = :id", values).fetchone()
             fact = None if row is None else _find(connection, row["fact_id"], scopes)
             if row is None or fact is None:
                 return None
-            now, after, is_learned = _state(fact), json.loads(row["after"]), row["before"] is None
+            before, after = (json.loads(row[name] or "null") for name in ("before", "after"))
+            now = _state(_values(connection, fact))
             # A fact that something newer has closed may be taken back; one that somebody has touched may not.
-            compared = ("content", "is_pinned") if is_learned else ("content", "is_pinned", "closed_at")
+            compared = ("content", "is_pinned", *(("closed_at",) if before else ()))
             if any(now[name] != after[name] for name in compared):
                 raise Refused(
                     "That fact has changed again since. Undo the later change first (`/memory why "
                     f"f{fact.id}` lists them), or erase the fact with `/memory forget f{fact.id}`."
                 )
-            if is_learned:
+            if before is None:
                 connection.execute("DELETE FROM facts WHERE id = :id", {"id": fact.id})
                 return fact
-            was = json.loads(row["before"])
-            state = now | {name: was[name] for name in was if was[name] != after[name]}
-            self._write(connection, fact, state, names_in(state["content"]))
-            self._log(connection, fact, (now, state), "undo", by, f"change {row['id']}")
+            self._update(connection, fact, _taken_back(fact, before, after), "undo", by, f"change {row['id']}")
             return _find(connection, fact.id, scopes)
 
         return await write_facts(self._database, work)
@@ -310,16 +306,13 @@ class Facts:
         """`learn`, inside the caller's transaction."""
         if _is_source_gone(connection, fact, heard):
             return replace(fact, id=0)
-        scope_id = rows.ensure_scope(connection, fact.scope)
-        values = _values(fact) | {"scope_id": scope_id}
-        for statement in (_FROM_SAME_MESSAGE, _SAID_BEFORE):
-            row = connection.execute(statement, values).fetchone()
-            if row is not None:
-                return _again(connection, fact_of(row), fact)
-        others = _facts(connection, _OTHER_VALUES, values)
+        values = _values(connection, fact)
+        known = _facts(connection, _FROM_SAME_MESSAGE, values) or _facts(connection, _SAID_BEFORE, values)
+        if known:
+            return _again(connection, known[0], fact)
+        others, same = _facts(connection, _OTHER_VALUES, values), _facts(connection, _OTHER_WORDS, values)
         rivals = [other for other in others if other.is_open]
         over = [rival for rival in rivals if not _is_before(fact, rival)]
-        same = _facts(connection, _OTHER_WORDS, values)
         if len(over) < len(rivals):
             # "I moved to Lisbon in 2019", said after "I moved to Porto in 2024": true, and over.
             following = min((other for other in others if _is_before(fact, other)), key=lambda other: other.starts_at)
@@ -327,20 +320,16 @@ class Facts:
             fact = replace(fact, valid_to=until, closed_at=self._clock.now(), closed_by=following.id)
         elif better := next((one for one in same if _is_better(one, fact)), None):
             fact = replace(fact, closed_at=self._clock.now(), closed_by=better.id)
-        fact = replace(fact, id=insert(connection, fact, scope_id), last_at=fact.said_at)
+        fact = replace(fact, id=insert(connection, fact), last_at=fact.said_at)
         by = Author(account=fact.account, message_id=fact.message_id)
-        self._log(connection, fact, (None, _state(fact)), "learn", by, at=fact.said_at)
+        self._log(connection, None, fact, "learn", by)
         self._close(connection, over, fact, by)
-        if fact.is_open:
-            self._merge(connection, same, fact, by)
-        return fact
-
-    def _merge(self, connection: Connection, same: Sequence[Fact], fact: Fact, by: Author) -> None:
-        """Closes what `fact` says in other words, but what a person has written or pinned."""
-        for one in same:
+        for one in same if fact.is_open else ():
+            # What a person has written or pinned stands beside it.
             if one.origin != "person" and not one.is_pinned:
                 closed = replace(one, closed_at=self._clock.now(), closed_by=fact.id)
                 self._update(connection, one, closed, "merge", by, f"says the same as f{fact.id}")
+        return fact
 
     def _close(self, connection: Connection, rivals: Sequence[Fact], fact: Fact, by: Author) -> None:
         for rival in rivals:
@@ -349,99 +338,78 @@ class Facts:
             # Without the words of the fact, which would outlive it in another's history.
             self._update(connection, rival, closed, "close", by, f"fact {fact.id}")
 
-    async def _changes(self, condition: str, scopes: Scopes, id: int | None, limit: int) -> list[FactChange]:
-        values = {"id": id, "scopes": scope_parameter(scopes), "limit": limit}
-        found = await self._database.fetch_all(f"{_VISIBLE_CHANGES} AND {condition} LIMIT :limit", values)
-        return [_change_of(row) for row in found]
-
     async def _change(
         self, fact_id: int, scopes: Scopes, change: Callable[[Fact], Fact], action: str, by: Author, reason: str = ""
     ) -> Fact | None:
         def work(connection: Connection) -> Fact | None:
             fact = _find(connection, fact_id, scopes)
-            if fact is None:
-                return None
-            changed = change(fact)
-            if action == "correct" and changed == fact:
+            changed = None if fact is None else change(fact)
+            if fact is None or changed is None or (action == "correct" and changed == fact):
                 return fact
             self._update(connection, fact, changed, action, by, reason)
             if changed.attribute != fact.attribute and changed.is_open:
-                scope_id = rows.ensure_scope(connection, fact.scope)
-                values = _values(changed) | {"scope_id": scope_id}
-                rivals = [other for other in _facts(connection, _OTHER_VALUES, values) if other.is_open]
-                self._close(connection, rivals, changed, by)
+                others = _facts(connection, _OTHER_VALUES, _values(connection, changed))
+                self._close(connection, [other for other in others if other.is_open], changed, by)
             return _find(connection, fact_id, scopes)
 
         return await write_facts(self._database, work)
 
     def _update(self, connection: Connection, old: Fact, new: Fact, action: str, by: Author, reason: str = "") -> None:
-        before, after = _state(old), _state(new)
-        self._write(connection, old, after, new.entities)
-        self._log(connection, old, (before, after), action, by, reason)
-
-    @staticmethod
-    def _write(connection: Connection, old: Fact, state: dict[str, Any], names: tuple[str, ...]) -> None:
         """Raises Refused where another open fact of the same person says the same."""
-        values = state | {"id": old.id}
-        if state["closed_at"] is None and connection.execute(_IS_TAKEN, values).fetchone():
+        values = _values(connection, new)
+        if new.is_open and _facts(connection, _IN_SAME_WORDS, values):
             raise Refused("That is known already as another fact.")
         connection.execute(_UPDATE, values)
-        if (state["content"], state["attribute"]) != (old.content, old.attribute):
-            index_fact(connection, old.id)
-        if state["content"] != old.content:
-            keep_names(connection, old.id, rows.ensure_scope(connection, old.scope), names)
+        if (new.content, new.attribute) != (old.content, old.attribute):
+            index_fact(connection, new.id)
+        if new.content != old.content:
+            keep_names(connection, new.id, values["scope_id"], new.entities)
+        self._log(connection, old, new, action, by, reason)
 
     def _log(
-        self,
-        connection: Connection,
-        fact: Fact,
-        states: tuple[dict[str, Any] | None, dict[str, Any]],
-        action: str,
-        by: Author,
-        reason: str = "",
-        at: datetime | None = None,
+        self, connection: Connection, old: Fact | None, new: Fact, action: str, by: Author, reason: str = ""
     ) -> None:
-        before, after = (None if state is None else rows.dump(state) for state in states)
-        values = {"fact_id": fact.id, "action": action, "before": before, "after": after, "reason": reason}
-        connection.execute(_LOG, values | by.source | {"at": at or self._clock.now()})
+        values = _values(connection, new)
+        before = None if old is None else rows.dump(_state(_values(connection, old)))
+        at = new.said_at if old is None else self._clock.now()
+        log = {"action": action, "before": before, "after": rows.dump(_state(values)), "reason": reason, "at": at}
+        connection.execute(_LOG, values | by.source | log)
 
 
-_IS_TAKEN = """
-SELECT 1 FROM facts JOIN facts AS own ON own.id = :id
-WHERE facts.scope_id = own.scope_id AND facts.account = own.account AND facts.folded = :folded
-    AND facts.closed_at IS NULL AND facts.id <> :id
-"""
-
-
-def _values(fact: Fact) -> dict[str, Any]:
-    """With its moments as numbers, as they are kept in the history."""
+def _values(connection: Connection, fact: Fact) -> dict[str, Any]:
+    """All columns, with moments as numbers, as they are kept in the history."""
     return {
         **rows.values_of(fact),
         **{name: rows.maybe_timestamp(getattr(fact, name)) for name in _MOMENTS},
         "last_at": rows.timestamp(fact.said_at),
         "folded": folded(rows.clean(fact.content)),
         "account": rows.account_key(fact.account) or "",
+        "scope_id": rows.ensure_scope(connection, fact.scope),
     }
 
 
-def _state(fact: Fact) -> dict[str, Any]:
-    values = _values(fact)
-    return {name: values[name] for name in _STATE}
+def _state(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept of a fact before and after a change, for undo."""
+    return {name: values[name] for name in (*_PLAIN, *_MOMENTS)}
+
+
+def _taken_back(fact: Fact, before: Mapping[str, Any], after: Mapping[str, Any]) -> Fact:
+    """The fact as it was, where the change has touched it."""
+    touched = {name: before[name] for name in (*_PLAIN, *_MOMENTS) if before[name] != after[name]}
+    touched |= {name: rows.maybe_moment(touched[name]) for name in _MOMENTS if name in touched}
+    was = replace(fact, **touched)
+    return replace(was, entities=names_in(was.content))
 
 
 def _find(connection: Connection, fact_id: int, scopes: Scopes) -> Fact | None:
     values = {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes)}
-    row = connection.execute(f"{_VISIBLE} AND id = :id", values).fetchone()
-    return None if row is None else fact_of(row)
+    return next(iter(_facts(connection, f"{_VISIBLE} AND id = :id", values)), None)
 
 
 def _change_of(row: Row) -> FactChange:
-    before, after = (
-        None if row[name] is None else str(json.loads(row[name])["content"]) for name in ("before", "after")
-    )
+    before, after = (row[name] and json.loads(row[name])["content"] for name in ("before", "after"))
     return FactChange(
         **rows.columns(row, "id", "fact_id", "action", "reason", "message_id"),
-        scope=Scope(key=row["scope_key"]),
         before=before,
         after=after,
         at=rows.moment(row["at"]),
@@ -473,7 +441,7 @@ def _again(connection: Connection, known: Fact, fact: Fact) -> Fact:
             last_at=max(known.said_at, fact.created_at),
             message_id=fact.message_id if is_source else known.message_id,
         )
-    connection.execute(_UPDATE, _state(again) | {"id": known.id})
+    connection.execute(_UPDATE, _values(connection, again))
     return again
 
 

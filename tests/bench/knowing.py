@@ -20,7 +20,6 @@ from core.facts import hrr
 from core.facts.claims import Claim, fact_of
 from core.facts.ranking import FactRanking, Question
 from core.facts.rules import claims
-from core.store import rows
 from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts, insert
 from core.store.sqlite.database import Database
@@ -177,9 +176,8 @@ async def _measure(facts: Facts, search: FactSearch, database: Database, size: i
 
 def _fill(connection: sqlite3.Connection, made: Sequence[Fact]) -> None:
     """Many facts in one transaction, each as `learn` writes it."""
-    scope_id = rows.ensure_scope(connection, SCOPE)
     for fact in made:
-        insert(connection, fact, scope_id)
+        insert(connection, fact)
 
 
 async def _timed(asked: Sequence[tuple[str, ...]], search: FactSearch, owner: dict[str, set[int]]) -> tuple[str, str]:

