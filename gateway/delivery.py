@@ -57,11 +57,11 @@ class _Record:
 
 
 class Delivery:
-    """Inbox and outbox as the router and the outbox worker use them."""
+    """How what stands in the outbox leaves, and when it is written down that it has."""
 
     def __init__(self, inbox: Inbox, outbox: Outbox, clock: Clock) -> None:
         self.inbox = inbox
-        self._outbox = outbox
+        self.outbox = outbox
         self._clock = clock
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """The lock of each address that something is being delivered to, and of those that wait for it."""
@@ -77,12 +77,6 @@ class Delivery:
         """Called when something in the outbox may be due."""
         self._log = structlog.get_logger("delivery")
 
-    async def accept(self, inbound: Inbound, written: Inbound) -> InboxEntry | None:
-        """Stores an event as `written`, without what may not be kept. None when it is known already."""
-        now = self._clock.now()
-        entry_id = await self.inbox.accept(written, now)
-        return None if entry_id is None else InboxEntry(id=entry_id, inbound=inbound, received_at=now)
-
     @staticmethod
     def draft(inbound: Inbound) -> OutboxItem:
         """The outbox item for the answer to an event, not stored."""
@@ -94,19 +88,11 @@ class Delivery:
             reply_to=inbound.message_id if is_quoting else None,
         )
 
-    async def find(self, outbox_item: OutboxItem) -> OutboxItem:
-        """What an earlier process made of a draft."""
-        return await self._outbox.find(outbox_item)
-
-    async def hold(self, outbox_item: OutboxItem) -> OutboxItem:
-        """Stores a draft, or finds the one that an earlier process began."""
-        return await self._outbox.hold(outbox_item)
-
     def begin(self, outbox_item: OutboxItem, reply: Reply) -> None:
         """Shows typing; what is posted is recorded."""
 
         async def keep(posted: Sequence[str]) -> None:
-            await self._write(partial(self._outbox.set_posted, outbox_item.key, posted))
+            await self._write(partial(self.outbox.set_posted, outbox_item.key, posted))
 
         record = self._records[outbox_item.key] = _Record(outbox_item.key, outbox_item.posted, keep)
         reply.begin(record)
@@ -137,13 +123,13 @@ class Delivery:
             self._log.warning("undeliverable", key=outbox_item.key, error=str(error))
             if is_memory and self.on_memory_given_up is not None:
                 await self._write(partial(self.on_memory_given_up, outbox_item.key))
-            await self._write(partial(self._outbox.mark_dead, outbox_item.key, str(error)))
+            await self._write(partial(self.outbox.mark_dead, outbox_item.key, str(error)))
             return
         asked_s = error.retry_after_s if isinstance(error, DeliveryError) else None
         wait = timedelta(seconds=max(asked_s or 0.0, 2.0**outbox_item.attempts))
         next_at = self._clock.now() + min(wait, _LONGEST_WAIT)
         self._log.info("not delivered yet", key=outbox_item.key, error=str(error), next_at=next_at.isoformat())
-        await self._write(partial(self._outbox.postpone, outbox_item.key, next_at, str(error)))
+        await self._write(partial(self.outbox.postpone, outbox_item.key, next_at, str(error)))
         self.on_due()
 
     async def write_pending(self) -> None:
@@ -154,8 +140,8 @@ class Delivery:
 
     async def expire(self, entry: InboxEntry) -> None:
         """The reply that came with the event is lost and nothing else may answer it."""
-        outbox_item = await self.hold(self.draft(entry.inbound))
-        await self._outbox.mark_dead(outbox_item.key, "expired: the process ended before it was answered")
+        outbox_item = await self.outbox.hold(self.draft(entry.inbound))
+        await self.outbox.mark_dead(outbox_item.key, "expired: the process ended before it was answered")
         await self.inbox.close([entry.id])
 
     async def tell(self, inbound: Inbound, reply: Reply, answer: Answer, *, has_begun: bool = False) -> None:
@@ -176,7 +162,7 @@ class Delivery:
             await self.fail(outbox_item, error, is_once=is_once)
             return False
         record = self._records.get(outbox_item.key)
-        await self._write(partial(self._outbox.done, outbox_item.key, () if record is None else tuple(record.posted)))
+        await self._write(partial(self.outbox.done, outbox_item.key, () if record is None else tuple(record.posted)))
         return True
 
     async def _leave(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:
@@ -188,12 +174,12 @@ class Delivery:
         except MnemeError as error:
             self._log.warning("abandoned", key=outbox_item.key, error=str(error))
         left = replace(outbox_item, answer=answer, next_at=self._clock.now())
-        await self._write(partial(self._outbox.put, left, is_own=True))
+        await self._write(partial(self.outbox.put, left, is_own=True))
         self.on_due()
 
     async def _is_behind(self, outbox_item: OutboxItem) -> bool:
         try:
-            return await self._outbox.is_behind(outbox_item.key)
+            return await self.outbox.is_behind(outbox_item.key)
         except StoreError as error:
             # A person waits: better out of order than not at all.
             self._log.error("the outbox cannot be read", error=str(error))

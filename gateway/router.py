@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from itertools import count
 from typing import TypeVar
 
 import structlog
@@ -55,6 +54,7 @@ class Router:
         clock: Clock,
     ) -> None:
         self._access = access
+        self._inbox = delivery.inbox
         self._delivery = delivery
         self._agent = agent
         self._post_turn = post_turn
@@ -66,7 +66,6 @@ class Router:
         self._tasks: asyncio.TaskGroup | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._events: dict[int, PendingEvent] = {}
-        self._numbers = count(1)
         self._log = structlog.get_logger("router")
 
     def connect(self, adapters: Mapping[str, Adapter], tasks: asyncio.TaskGroup) -> None:
@@ -85,16 +84,17 @@ class Router:
         if inbound.kind in ("edit", "delete"):
             await self._amend(inbound)
             return None
-        entry = await self._delivery.accept(inbound, self._commands.discreet(inbound))
-        if entry is None:
+        now = self._clock.now()
+        entry_id = await self._inbox.accept(self._commands.discreet(inbound), now)
+        if entry_id is None:
             return None
-        event = self._pending(entry, reply, scope, is_overheard=verdict == "overheard")
-        number = self._join(event)
+        entry = InboxEntry(id=entry_id, inbound=inbound, received_at=now)
+        self._join(self._pending(entry, reply, scope, is_overheard=verdict == "overheard"))
         try:
             await self._access.greet(inbound)
         except StoreError as error:
             self._log.warning("a name was not noted", error=str(error))
-        return number
+        return entry_id
 
     async def _answer_stranger(self, inbound: Inbound, reply: Reply, scope: Scope) -> None:
         """In a stranger's direct chat: the answer to /link, the only command that is theirs, or at most a code."""
@@ -136,7 +136,7 @@ class Router:
         """Takes up what an earlier process accepted and did not answer; returns what is to be served. What is older
         than `limit_age` is declined; a lost interaction has expired."""
         events = []
-        for entry in await self._delivery.inbox.waiting():
+        for entry in await self._inbox.waiting():
             if entry.inbound.address.platform != adapter.platform:
                 continue
             event = await self._resumed(entry, adapter)
@@ -144,11 +144,13 @@ class Router:
                 continue
             age = self._clock.now() - entry.received_at
             if entry.inbound.kind == "message" and not event.is_overheard and age > limit_age:
-                await self._decline(event, age)
+                await self._answer_instead((event,), Answer(text=texts.away(age)))
             else:
                 events.append(event)
         # Joined last: when something fails before, all of it is tried again, and nothing stands in a queue twice.
-        return [self._join(event) for event in events]
+        for event in events:
+            self._join(event)
+        return [event.entry.id for event in events]
 
     async def _resumed(self, entry: InboxEntry, adapter: Adapter) -> PendingEvent | None:
         """None when the entry is not to be answered any more."""
@@ -159,9 +161,9 @@ class Router:
             return None
         if verdict not in ("served", "overheard"):
             # Whoever wrote this is not let in any more.
-            await self._delivery.inbox.close([entry.id])
+            await self._inbox.close([entry.id])
             return None
-        outbox_item = await self._delivery.find(self._delivery.draft(inbound))
+        outbox_item = await self._delivery.outbox.find(self._delivery.draft(inbound))
         try:
             with contained():
                 reply = adapter.reply(inbound.address, outbox_item.reply_to)
@@ -177,21 +179,14 @@ class Router:
         event = self._queues.find(inbound)
         if event is not None and not event.is_taken and inbound.kind == "delete":
             self._queues.withdraw(event)
-            await self._delivery.inbox.close([event.entry.id])
+            await self._inbox.close([event.entry.id])
             await event.reply.abandon()
         elif event is not None and not event.is_taken:
             event.entry = replace(event.entry, inbound=replace(event.inbound, text=inbound.text))
-            await self._delivery.inbox.update(event.entry)
+            await self._inbox.update(event.entry)
         is_known = await self._agent.amend(inbound)
         if not is_known and event is not None and event.is_taken:
             event.changes.append(inbound)
-
-    async def _decline(self, event: PendingEvent, age: timedelta) -> None:
-        turn = self._turn((event,))
-        answer = Answer(text=texts.away(age))
-        self._begin(event, turn.outbox_item)
-        await self._keep_unanswered(event, turn, answer)
-        await self._delivery.deliver(turn.outbox_item, event.reply, answer)
 
     def _pending(self, entry: InboxEntry, reply: Reply, scope: Scope, *, is_overheard: bool) -> PendingEvent:
         inbound = entry.inbound
@@ -208,12 +203,10 @@ class Router:
             is_beside=inbound.kind == "action" or is_reading,
         )
 
-    def _join(self, event: PendingEvent) -> int:
-        number = next(self._numbers)
-        self._events[number] = event
+    def _join(self, event: PendingEvent) -> None:
+        self._events[event.entry.id] = event
         if not event.is_beside:
             self._queues.join(event)
-        return number
 
     async def _serve(self, event: PendingEvent) -> None:
         try:
@@ -280,7 +273,7 @@ class Router:
                 await self._commands.confirmed(inbound)
                 command = inbound.command
             if command is None:
-                await self._delivery.inbox.close([event.entry.id])
+                await self._inbox.close([event.entry.id])
                 await self._delivery.tell(inbound, event.reply, Answer(text=texts.BUTTON_EXPIRED, is_private=True))
             elif self._commands.is_reading(command):
                 await self._command(event, command)
@@ -293,12 +286,28 @@ class Router:
 
     async def _command(self, event: PendingEvent, command: Command) -> None:
         """/stop stops before it waits."""
-        is_stopped = command.name == "stop" and self._queues.stop(event.inbound.address)
-        if not self._begin(event, event.outbox_item):
+        inbound = event.inbound
+        is_stopped = command.name == "stop" and self._queues.stop(inbound.address)
+
+        async def answered(turn: Turn) -> Answer:
+            session = await self._agent.place(turn)
+            context = CommandContext(
+                inbound=inbound,
+                scope=event.scope,
+                scopes=turn.scopes,
+                session=session,
+                is_owner=turn.is_owner,
+                is_stopped=is_stopped,
+            )
+            answer = await self._commands.answer(command, context)
+            kept = self._commands.kept(command)
+            await self._agent.keep(turn, session, kept, answer, has_outbox_item=not inbound.is_interaction)
+            return answer
+
+        if self._begin(event, event.outbox_item):
+            await self._deliver((event,), await self._repeat((event,), answered))
+        else:
             await self._give_up((event,))
-            return
-        run = partial(self._command_answer, event, command, is_stopped=is_stopped)
-        await self._deliver((event,), await self._repeat((event,), run))
 
     def _begin(self, event: PendingEvent, outbox_item: OutboxItem) -> bool:
         """Shows typing, once; False where an earlier process has delivered the answer."""
@@ -308,7 +317,7 @@ class Router:
         return not outbox_item.is_over
 
     async def _give_up(self, batch: Sequence[PendingEvent]) -> None:
-        await self._delivery.inbox.close([event.entry.id for event in batch])
+        await self._inbox.close([event.entry.id for event in batch])
         await batch[-1].reply.abandon()
 
     async def _deliver(self, batch: Sequence[PendingEvent], answer: Answer | None) -> None:
@@ -330,24 +339,7 @@ class Router:
                 raise
         event.is_stopped = True
         # It may have been stopped while the whole answer was being stored.
-        return await self._agent.stop(turn, (await self._delivery.find(turn.outbox_item)).answer)
-
-    async def _command_answer(self, event: PendingEvent, command: Command, turn: Turn, *, is_stopped: bool) -> Answer:
-        inbound = event.inbound
-        session = await self._agent.place(turn)
-        context = CommandContext(
-            inbound=inbound,
-            scope=event.scope,
-            scopes=turn.scopes,
-            session=session,
-            is_owner=turn.is_owner,
-            is_stopped=is_stopped,
-        )
-        answer = await self._commands.answer(command, context)
-        has_outbox_item = not inbound.is_interaction
-        kept = self._commands.kept(command)
-        await self._agent.keep(turn, session, kept, answer, has_outbox_item=has_outbox_item)
-        return answer
+        return await self._agent.stop(turn, (await self._delivery.outbox.find(turn.outbox_item)).answer)
 
     def _turn(self, batch: Sequence[PendingEvent], view: View | None = None) -> Turn:
         """The outbox item is that of the first entry: after a crash it is found again whatever else waits by then.
@@ -387,39 +379,38 @@ class Router:
         if not batch:
             raise error
         incident = secrets.token_hex(4)
+        inbound = batch[-1].inbound
+        self._log.error("a turn failed", incident=incident, address=inbound.address.key, exc_info=error)
+        is_kept = not self._inbox.is_incognito(inbound.address)
+        await self._answer_instead(batch, Answer(text=texts.failed(error, incident, is_kept=is_kept)))
+
+    async def _answer_instead(self, batch: Sequence[PendingEvent], answer: Answer) -> None:
+        """Stores what the person said, with what is told instead of an answer."""
         last = batch[-1]
         inbound = last.inbound
-        self._log.error("a turn failed", incident=incident, address=inbound.address.key, exc_info=error)
-        is_kept = not self._delivery.inbox.is_incognito(inbound.address)
-        answer = Answer(text=texts.failed(error, incident, is_kept=is_kept))
         for event in batch:
             event.is_answered = True
         try:
-            open_ids = await self._delivery.inbox.still_open([event.entry.id for event in batch])
+            open_ids = await self._inbox.still_open([event.entry.id for event in batch])
             if not open_ids:
                 await last.reply.abandon()
                 return
             turn = self._turn(batch)
             turn = replace(turn, entries=tuple(entry for entry in turn.entries if entry.id in open_ids))
             self._begin(last, turn.outbox_item)
-            await self._keep_unanswered(last, turn, answer)
+            if inbound.command is None and inbound.kind != "action":
+                await self._agent.notify(turn, None if last.is_overheard else answer)
+            else:
+                kept = self._commands.kept(inbound.command) if inbound.command else "[a button]"
+                session = await self._agent.place(turn)
+                await self._agent.keep(turn, session, kept, answer, has_outbox_item=not inbound.is_interaction)
         except StoreError as failure:
-            self._log.error("the apology could not be stored", incident=incident, error=str(failure))
+            self._log.error("what is told cannot be stored", address=inbound.address.key, error=str(failure))
             if not last.is_overheard:
                 await self._delivery.tell(inbound, last.reply, answer, has_begun=last.has_begun)
             return
         if not last.is_overheard:
             await self._delivery.deliver(turn.outbox_item, last.reply, answer, is_once=inbound.is_interaction)
-
-    async def _keep_unanswered(self, event: PendingEvent, turn: Turn, answer: Answer) -> None:
-        """Stores what the person said, with what they are told instead of an answer."""
-        inbound = event.inbound
-        if inbound.command is None and inbound.kind != "action":
-            await self._agent.notify(turn, None if event.is_overheard else answer)
-            return
-        kept = self._commands.kept(inbound.command) if inbound.command else "[a button]"
-        session = await self._agent.place(turn)
-        await self._agent.keep(turn, session, kept, answer, has_outbox_item=not inbound.is_interaction)
 
 
 def presentable(inbound: Inbound) -> Inbound:

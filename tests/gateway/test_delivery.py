@@ -159,11 +159,10 @@ async def test_a_stranger_is_told_or_not_and_nothing_is_kept(room: DeliveryHarne
 
 async def test_an_event_is_accepted_once_and_a_lost_interaction_expires(room: DeliveryHarness) -> None:
     event = inbound(is_interaction=True)
-    entry = await room.delivery.accept(event, event)
-    assert entry is not None
-    assert await room.delivery.accept(event, event) is None
-    assert await room.delivery.inbox.waiting() == [entry]
+    assert await room.inbox.accept(event, room.clock.now()) is not None
+    assert await room.inbox.accept(event, room.clock.now()) is None
+    (entry,) = await room.inbox.waiting()
     await room.delivery.expire(entry)
-    assert await room.delivery.inbox.waiting() == []
-    assert await room.delivery.accept(event, event) is None
-    assert (await room.delivery.hold(room.delivery.draft(event))).is_over
+    assert await room.inbox.waiting() == []
+    assert await room.inbox.accept(event, room.clock.now()) is None
+    assert (await room.delivery.outbox.hold(room.delivery.draft(event))).is_over

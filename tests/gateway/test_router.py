@@ -199,7 +199,7 @@ async def test_a_restart_answers_what_was_accepted_once_and_into_the_placeholder
         inbound = harness.inbound("are you there?")
         number = await harness.router.admit(inbound, reply)
         assert number is not None
-        outbox_item = await harness.delivery.hold(harness.delivery.draft(inbound))
+        outbox_item = await harness.delivery.outbox.hold(harness.delivery.draft(inbound))
         await harness.services.outbox.set_posted(outbox_item.key, ["placeholder"])
     async with open_gateway(home, ScriptedModel(says("yes"))) as harness:
         platform = harness.platforms["telegram"]

@@ -195,7 +195,7 @@ async def test_a_reminder_still_arrives_meanwhile(home: Path) -> None:
         await harness.say("/incognito")
         address = harness.inbound("x").address
         outbox_item = OutboxItem(key="job:1", kind="reminder", address=address, answer=Answer(text="tea"))
-        await harness.delivery.hold(outbox_item)
+        await harness.delivery.outbox.hold(outbox_item)
         await harness.services.outbox.put(replace(outbox_item, answer=Answer(text="tea")))
         reply = KeptReply(DeliveryError("away"))
         harness.delivery.begin(outbox_item, reply)
