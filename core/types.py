@@ -298,7 +298,8 @@ NOBODY = Payer()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One model call: text blocks, ``{"role", "content": [blocks]}`` and tool definitions, with ``cache_control`` marks
-    placed. `kind` and `payer` are for the usage log."""
+    placed. `kind` and `payer` are for the usage log. `turn`: the key of what it is made for; one that `is_trial` is not
+    tried again."""
 
     system: tuple[Json, ...]
     messages: tuple[Json, ...]
@@ -307,6 +308,8 @@ class Request:
     max_tokens: int = 8192
     kind: CallKind = "chat"
     payer: Payer = NOBODY
+    turn: str = ""
+    is_trial: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

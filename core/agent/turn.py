@@ -250,6 +250,7 @@ class Agent:
             model=session.model,
             max_tokens=self._options.max_tokens,
             payer=Payer(scope=session.scope) if session.is_incognito else Payer(session_id=session.id),
+            turn=running.turn.outbox_item.key,
         )
         completion, call = await self._model.measured(request, running.on_text, running.on_wait)
         running.calls += [] if call is None else [call]

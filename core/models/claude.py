@@ -7,35 +7,36 @@ server that speaks the Messages API can stand behind it. Knows nothing of sessio
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import json
 import math
-import warnings
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Set
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from random import random
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 import anthropic
 import httpx2
 import structlog
-from anthropic.lib.streaming import AsyncMessageStream, AsyncMessageStreamManager
 
 from core.models import content_blocks, failures
+from core.models.content_blocks import StreamedAnswer
 from core.models.failures import ModelFailure
 from core.ports import Clock
-from core.types import Completion, Request, Usage
+from core.types import Completion, Request
 
 OFFICIAL_URL = "https://api.anthropic.com"
 CONNECT_S = 10.0
 LONGEST_PAUSE_S = 30.0  # between two tries, unless the server asks for more
+SHORTEST_PAUSE_S = 0.5  # after the first try, also where the server asks for less; it doubles with each
+FIRST_SHARE = 1 / 3  # of the patience, for the first try: one that hangs leaves the better part to a second
 _NO_KEY = "no-key"  # local servers ask for none, but without one the SDK would search the disk for credentials
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Claude:
-    """Fills the role Model. `patience_s`: the longest silence of the server, and the time within which a call is tried
-    again. `api_key` None: for servers that need no key."""
+    """Fills the role Model. `patience_s`: the time within which a call is tried again, and the longest silence of the
+    server; of a first try a third of it. `api_key` None: for servers that need no key."""
 
     name = "claude"
 
@@ -58,6 +59,7 @@ class Claude:
         self._clock = clock
         self._tries = tries
         self._patience_s = patience_s
+        self._first_silence_s = patience_s * FIRST_SHARE if tries > 1 else patience_s
         self._sleep = sleep
         self._log = structlog.get_logger("model")
         self._client = anthropic.AsyncAnthropic(
@@ -88,19 +90,23 @@ class Claude:
                 on_text("")
             on_text(text)
 
+        most = 1 if request.is_trial else self._tries
         while True:
             tries += 1
+            silence_s = self._first_silence_s
+            if tries > 1:
+                silence_s = max(silence_s, (ends_at - self._clock.now()).total_seconds())
             try:
-                return await self._attempt(request, say)
+                return await self._attempt(request, say, silence_s)
             except ModelFailure as failure:
                 breaks += failure.is_break
-                pause_s = failure.retry_after_s or min(2.0 ** (tries - 1) + random(), LONGEST_PAUSE_S)
+                pause_s = _pause_s(tries, failure.retry_after_s)
                 is_late = self._clock.now() + timedelta(seconds=pause_s) > ends_at
-                if not failure.is_retryable or breaks > 1 or tries >= self._tries or is_late:
+                if not failure.is_retryable or breaks > 1 or tries >= most or is_late:
                     raise
                 shown_s = max(1, math.ceil(pause_s))
                 self._log.info("the model is asked again", why=failure.clause, pause_s=shown_s, tried=tries)
-                on_wait(f"{failure.clause}; trying again in {shown_s} s ({tries + 1} of {self._tries}).")
+                on_wait(f"{failure.clause}; trying again in {shown_s} s ({tries + 1} of {most}).")
             # What was said stays until the next try has something to say.
             is_stale = True
             await self._sleep(pause_s)
@@ -114,7 +120,7 @@ class Claude:
             if self._is_official or failure.status not in (400, 404, 405, 501):
                 raise failure from _origin(error)
             # Local servers often have no list of models, and prove themselves by answering.
-            await self._attempt(_shortest_request(model), lambda _: None)
+            await self._attempt(_shortest_request(model), lambda _: None, self._patience_s)
             return f"{model} answers at {self.url}."
         if not getattr(found, "id", None):
             raise failures.of_kind("foreign")
@@ -128,50 +134,56 @@ class Claude:
             sentence += f"; it is deprecated{f' and retires on {retires_at:%d %B %Y}' if retires_at else ''}"
         return f"{sentence}."
 
-    async def _attempt(self, request: Request, on_text: Callable[[str], None]) -> Completion:
+    async def _attempt(self, request: Request, on_text: Callable[[str], None], silence_s: float) -> Completion:
         """A server that does not take cache marks gets the same request once more without them."""
-        bare = content_blocks.unmarked(request)
-        if not self._takes_marks or bare == request:
-            return await self._stream(bare, on_text)
+        if not self._takes_marks:
+            return await self._stream(content_blocks.unmarked(request), on_text, silence_s)
         try:
-            return await self._stream(request, on_text)
+            return await self._stream(request, on_text, silence_s)
         except ModelFailure as failure:
-            if self._is_official or failure.is_break or failure.status not in (400, 422):
+            bare = content_blocks.unmarked(request)
+            if self._is_official or failure.is_break or failure.status not in (400, 422) or bare == request:
                 raise
-        completion = await self._stream(bare, on_text)
+        completion = await self._stream(bare, on_text, silence_s)
         self._takes_marks = False
         self._log.warning("the model's server takes no cache marks", url=self.url)
         return completion
 
-    async def _stream(self, request: Request, on_text: Callable[[str], None]) -> Completion:
-        seen: set[str] = set()
+    async def _stream(self, request: Request, on_text: Callable[[str], None], silence_s: float) -> Completion:
+        answer = StreamedAnswer()
         try:
-            async with self._opened(request) as stream, contextlib.aclosing(_events(stream)) as events:
+            async with await self._opened(request, silence_s) as events:
                 async for event in events:
-                    seen.add(event.type)
-                    if event.type in ("content_block_start", "text"):
-                        _show(stream, on_text)
-                return _completion(stream, seen, request.model)
+                    if text := answer.take(event):
+                        on_text(text)
+            return answer.completion(request.model)
         except (anthropic.AnthropicError, httpx2.HTTPError) as error:
             failure = self._translated(error, request.model)
-            failure.is_break = "content_block_start" in seen
+            failure.is_break = answer.has_begun
             raise failure from _origin(error)
+        except ValueError as error:
+            raise failures.of_kind("unreadable") from error
 
-    def _opened(self, request: Request) -> AsyncMessageStreamManager[None]:
-        optional: dict[str, Any] = {}
+    async def _opened(self, request: Request, silence_s: float) -> anthropic.AsyncStream[Any]:
+        """The events as plain JSON: to the SDK's own method a long conversation costs four times as much."""
+        body: dict[str, Any] = {
+            "model": request.model,
+            "max_tokens": request.max_tokens,
+            "messages": request.messages,
+            "stream": True,
+        }
         if request.system:
-            optional["system"] = list(request.system)
+            body["system"] = request.system
         if request.tools:
-            optional["tools"] = list(request.tools)
-        with warnings.catch_warnings():
-            # That a model is deprecated is for `reach` to say, not for every turn.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return self._client.messages.stream(
-                model=request.model,
-                max_tokens=request.max_tokens,
-                messages=cast(Any, list(request.messages)),
-                **optional,
-            )
+            body["tools"] = request.tools
+        return await self._client.post(
+            "/v1/messages",
+            cast_to=object,
+            content=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"),
+            options={"timeout": anthropic.Timeout(silence_s, connect=min(CONNECT_S, silence_s))},
+            stream=True,
+            stream_cls=anthropic.AsyncStream[object],
+        )
 
     def _translated(self, error: Exception, model: str) -> ModelFailure:
         """Never with the key in the words."""
@@ -200,55 +212,6 @@ class Claude:
         return failure
 
 
-def _show(stream: AsyncMessageStream[None], on_text: Callable[[str], None]) -> None:
-    """Passes on the text so far, which only grows."""
-    content = stream.current_message_snapshot.content
-    text = content_blocks.joined([{"type": block.type, "text": getattr(block, "text", "")} for block in content])
-    # Where half a character came, its other half is on its way.
-    text = text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text
-    if text.strip():
-        on_text(content_blocks.sound(text))
-
-
-async def _events(stream: AsyncMessageStream[None]) -> AsyncGenerator[Any, None]:
-    """The stream's events; what the SDK stumbles over is an unreadable answer."""
-    try:
-        async for event in stream:
-            yield event
-    except (ValueError, LookupError, AttributeError, TypeError) as error:
-        raise failures.of_kind("unreadable") from error
-
-
-def _completion(stream: AsyncMessageStream[None], seen: Set[str], model: str) -> Completion:
-    if "message_start" not in seen:
-        raise failures.of_kind("foreign")
-    message: Any = stream.current_message_snapshot
-    if not message.stop_reason and "message_stop" not in seen:
-        raise failures.of_kind("unreadable")
-    blocks = content_blocks.kept([block.to_dict(warnings=False) for block in message.content])
-    has_calls = any(block["type"] == "tool_use" for block in blocks)
-    usage = getattr(message, "usage", None)
-    return Completion(
-        blocks=blocks,
-        text=content_blocks.joined(blocks),
-        stop_reason=message.stop_reason or ("tool_use" if has_calls else "end_turn"),
-        usage=Usage(
-            input=_count(usage, "input_tokens"),
-            output=_count(usage, "output_tokens"),
-            cache_read=_count(usage, "cache_read_input_tokens"),
-            cache_write=_count(usage, "cache_creation_input_tokens"),
-            cache_write_hour=_count(getattr(usage, "cache_creation", None), "ephemeral_1h_input_tokens"),
-        ),
-        model=getattr(message, "model", None) or model,
-    )
-
-
-def _count(usage: Any, name: str) -> int:
-    """Local servers leave out what they do not count."""
-    value = getattr(usage, name, None)
-    return value if isinstance(value, int) else 0
-
-
 def _words(error: anthropic.APIStatusError) -> str:
     if isinstance(error.api_message, str):
         return error.api_message
@@ -257,6 +220,14 @@ def _words(error: anthropic.APIStatusError) -> str:
         if isinstance(body, Mapping) and isinstance(body.get(name), str):
             return str(body[name])
     return "" if body is None or (isinstance(body, str) and body.lstrip().startswith("<")) else str(body)
+
+
+def _pause_s(tries: int, asked_s: float | None) -> float:
+    """Before the next try after so many."""
+    growing_s = 2.0 ** (tries - 1)
+    if asked_s is not None:
+        return max(asked_s, SHORTEST_PAUSE_S * growing_s)
+    return min(growing_s + random(), LONGEST_PAUSE_S)
 
 
 def _asked_pause_s(headers: Mapping[str, str]) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import structlog
 
@@ -12,21 +12,25 @@ from core.errors import ModelError
 from core.ports import Clock, Model
 from core.types import Completion, Request
 
-REST = timedelta(seconds=60)  # after a failure of the first model, so that each round of a turn does not wait anew
+REST = timedelta(seconds=5)  # between two trials of a model that is out of reach
+FAILED_TURNS = 2  # in a row, until it is taken to be out of reach for all
 TOO_LONG = 413  # nothing is wrong with the model: the conversation has to be continued in a shorter one
 REFUSED = (401, 402, 403, 404)  # refused for everybody until somebody mends it; other refusals concern one request
 
 
 class FallbackModel:
-    """Fills the role Model with `first`, and with `second` while `first` fails."""
+    """Fills the role Model with `first`, and with `second` for the rest of a turn in which `first` failed. When turns
+    in a row have failed, `second` answers at once, and one call at a time tries, once, whether `first` is back."""
 
     def __init__(self, first: Model, second: Model, clock: Clock) -> None:
         self.name = first.name
         self._first = first
         self._second = second
         self._clock = clock
-        self._rests_until: datetime | None = None
-        self._sentence = ""
+        self._failed: dict[str, str] = {}
+        """By turn since the last answer of `first`, what was wrong."""
+        self._rests_until = clock.now()
+        self._is_tried = False
         self._log = structlog.get_logger("model")
 
     async def complete(
@@ -34,22 +38,27 @@ class FallbackModel:
     ) -> Completion:
         """The second model's answer stands below a sentence on what is wrong with the first. Raises ModelError only
         when the conversation is too long."""
-        if self._rests_until is None or self._clock.now() >= self._rests_until:
+        is_open = len(self._failed) >= FAILED_TURNS
+        is_resting = is_open and (self._is_tried or self._clock.now() < self._rests_until)
+        if is_resting or request.turn in self._failed:
+            sentence = self._failed.get(request.turn) or list(self._failed.values())[-1]
+        else:
+            self._is_tried = is_open
             try:
-                completion = await self._first.complete(request, on_text, on_wait)
+                completion = await self._first.complete(replace(request, is_trial=is_open), on_text, on_wait)
             except ModelError as error:
                 if error.status == TOO_LONG:
                     raise
                 self._log.warning("the model is out of reach", error=str(error))
                 sentence = str(error)
                 if error.is_retryable or error.status in REFUSED:
-                    self._sentence = sentence
                     self._rests_until = self._clock.now() + REST
+                    self._failed = dict([*self._failed.items(), (request.turn, sentence)][-FAILED_TURNS:])
             else:
-                self._rests_until = None
+                self._failed.clear()
                 return completion
-        else:
-            sentence = self._sentence
+            finally:
+                self._is_tried = False
         prefix = f"_{sentence}_\n\n"
         on_text("")
         completion = await self._second.complete(request, lambda text: on_text(prefix + text), on_wait)

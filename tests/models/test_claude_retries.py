@@ -77,6 +77,21 @@ async def test_pauses_grow_when_the_server_asks_for_none() -> None:
         assert least_s <= pause_s <= least_s + 1
 
 
+async def test_a_server_that_asks_for_no_pause_is_not_stormed() -> None:
+    now = [ModelReply.fail(429, retry_after="0"), ModelReply.fail(429, retry_after_ms="30")] * 2
+    async with calling([*now, "Here."]) as (_, caller):
+        assert (await caller.ask()).text == "Here."
+    assert caller.slept == [0.5, 1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize("after_events", [0, 1, 6])
+async def test_a_call_that_hangs_is_tried_a_second_time_within_the_patience(after_events: int) -> None:
+    silent = ModelReply.say(SENTENCE, hold=asyncio.Event(), after_events=after_events)
+    async with calling([silent, "Here."], patience_s=2.4) as (_, caller), asyncio.timeout(2.0):
+        assert (await caller.ask()).text == "Here."
+    assert caller.waits == ["The model took too long to answer; trying again in 2 s (2 of 5)."]
+
+
 async def test_nobody_waits_longer_than_patience_lasts() -> None:
     replies = [ModelReply.fail(429, retry_after="50")] * 5
     async with calling(replies) as (api, caller):
