@@ -120,13 +120,23 @@ class Attachment:
     reference: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ErasureEpoch:
+    """As of when words were read that work goes on with, in these `scopes` (`rows.scope_parameter`): a write that is
+    given this is refused once something in them was erased since. See `core/store/epoch.py`."""
+
+    scopes: str
+    number: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbound:
     """One platform event. The adapter decides the scope, since it alone knows the kind of chat.  kind edit: `text` is
     the new text of `message_id`; delete: it is empty; action (a pressed button): the id of a row in `actions`, and
     `message_id` is the press's own. `is_addressed`: in a room, whether the bot was mentioned, replied to or commanded.
     `is_interaction`: only the reply beside it can answer it (Discord). `link_base`: a link to a message when its id is
-    appended. `origin` forwarded or via_bot: the words of others, which command and confirm nothing."""
+    appended. `origin` forwarded or via_bot: the words of others, which command and confirm nothing. `epoch`: of a text
+    that was read from the store (a job's); not stored."""
 
     kind: InboundKind
     address: Address
@@ -143,6 +153,7 @@ class Inbound:
     is_interaction: bool = False
     origin: Origin = "typed"
     link_base: str | None = None
+    epoch: ErasureEpoch | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +175,8 @@ class File:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """`text` is Markdown. `confirm`: what runs when the person's next message is a yes, its arguments are ids, never
-    words (`gateway/commands/confirmations.py`). `kept`: stored in place of a `text` that holds a secret."""
+    words (`gateway/commands/confirmations.py`). `kept`: stored in place of a `text` that holds a secret. `has_erased`:
+    something was erased for it, so it is kept although its turn had read that; it has no word of it."""
 
     text: str
     buttons: tuple[Button, ...] = ()
@@ -172,6 +184,7 @@ class Answer:
     is_private: bool = False
     confirm: Command | None = None
     kept: str | None = None
+    has_erased: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +263,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """A tool sees `scopes`, writes to `scope`, and leaves `window` out of recall."""
+    """A tool sees `scopes` as of `epoch`, writes to `scope`, and leaves `window` out of recall."""
 
     session: Session
     scope: Scope
@@ -259,6 +272,7 @@ class ToolContext:
     now: datetime
     message_id: int | None = None
     window: Window | None = None
+    epoch: ErasureEpoch | None = None
 
     @property
     def account(self) -> Account:

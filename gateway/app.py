@@ -105,7 +105,7 @@ class _Process:
             deliver=lambda address: self._adapters[address.platform].reply(address),
             late_after_s=services.settings.cron.late_after_s,
             on_wake=self._outbox_worker.wake,
-            over=services.epoch_guard.over,
+            view=services.epoch_guard.view,
         )
         self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._scheduler)}
         self._changed = changed

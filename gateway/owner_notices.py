@@ -10,7 +10,6 @@ from hashlib import sha256
 
 from core.notes.files import FILES
 from core.ports import Clock
-from core.store import epoch
 from core.store.notes import PendingNote
 from core.store.outbox import Outbox, OutboxItem
 from core.store.people import Pairing, People
@@ -40,18 +39,16 @@ class OwnerNotices:
         await self.tell(key, texts.asks_to_be_let_in(pairing.name, pairing.account))
 
     async def tell(self, key: str, text: str, scope: Scope = LOCAL) -> None:
-        """Leaves a notice once for each `key`, for the owner or the person of `scope`; also when something was
-        forgotten that the running turn has read, since it is in our own words."""
-        with epoch.holding(None):
-            sessions = await self._transcripts.recent(await self._people.scopes(scope), LOOKED_AT)
-            places = [session.address for session in sessions if not session.scope.is_room]
-            places.sort(key=lambda address: address.platform == "terminal")
-            if not places:
-                return
-            now = self._clock.now()
-            notice = OutboxItem(key=key, kind="notice", address=places[0], answer=Answer(text=text), next_at=now)
-            if await self._outbox.put(notice):
-                self._on_wake()
+        """Leaves a notice once for each `key`, for the owner or the person of `scope`."""
+        sessions = await self._transcripts.recent(await self._people.scopes(scope), LOOKED_AT)
+        places = [session.address for session in sessions if not session.scope.is_room]
+        places.sort(key=lambda address: address.platform == "terminal")
+        if not places:
+            return
+        now = self._clock.now()
+        notice = OutboxItem(key=key, kind="notice", address=places[0], answer=Answer(text=text), next_at=now)
+        if await self._outbox.put(notice):
+            self._on_wake()
 
     async def tell_of_pending(self, note: PendingNote, began_at: datetime) -> None:
         """Tells of what waits for a yes, the owner for a room; nothing new where a notice was left since `began_at`."""

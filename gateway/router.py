@@ -22,7 +22,6 @@ from core.agent.user_message import Turn
 from core.errors import DeliveryError, StaleReadError, StoreError
 from core.ports import Adapter, Clock, Reply
 from core.privacy.epoch_guard import EpochGuard, View
-from core.store import epoch
 from core.store.inbox import InboxEntry
 from core.store.outbox import OutboxItem
 from core.text.sanitize import on_one_line
@@ -231,8 +230,9 @@ class Router:
                     await self._agent.amend(change)
         if answered is not None:
             # After an erasure it waits for the next turn.
-            with epoch.holding(answered.turn.epoch), contextlib.suppress(StaleReadError):
-                await self._post_turn.run(answered.session, answered.rows, answered.turn.scopes)
+            turn = answered.turn
+            with contextlib.suppress(StaleReadError):
+                await self._post_turn.run(answered.session, answered.rows, turn.scopes, turn.epoch)
 
     async def _without_confirmations(self, batch: Sequence[PendingEvent]) -> tuple[PendingEvent, ...]:
         """Serves those that say yes to a question; returns the rest."""
@@ -298,9 +298,11 @@ class Router:
                 session=session,
                 is_owner=turn.is_owner,
                 is_stopped=is_stopped,
+                epoch=turn.epoch,
             )
             answer = await self._commands.answer(command, context)
             kept = self._commands.kept(command)
+            turn = replace(turn, epoch=None) if answer.has_erased else turn
             await self._agent.keep(turn, session, kept, answer, has_outbox_item=not inbound.is_interaction)
             return answer
 
@@ -365,12 +367,12 @@ class Router:
         inbound = batch[-1].inbound
         account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
         while True:
-            async with self._epoch_guard.over(batch[0].scope, account, [event.entry.id for event in batch]) as view:
-                turn = self._turn(batch, view)
-                try:
-                    return await work(turn) if turn.entries else None
-                except StaleReadError:
-                    self._log.info("begun anew, since something was forgotten")
+            view = await self._epoch_guard.view(batch[0].scope, account, [event.entry.id for event in batch])
+            turn = self._turn(batch, view)
+            try:
+                return await work(turn) if turn.entries else None
+            except StaleReadError:
+                self._log.info("begun anew, since something was forgotten")
 
     async def _apologise(self, batch: Sequence[PendingEvent], error: Exception) -> None:
         """What the person said is kept all the same; when not even that can be stored, the entries stay for the next

@@ -7,8 +7,8 @@ The rows are the only truth; APScheduler holds the next date at which to look at
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -19,10 +19,11 @@ from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import
 
 from core.errors import ConfigError, DeliveryError, Refused
 from core.ports import Clock, DeliveryRecord, Reply, Sink
+from core.privacy.epoch_guard import View
 from core.scheduling.schedule import latest, next_after, spell
 from core.store.jobs import Job, Jobs
 from core.store.outbox import Outbox, OutboxItem
-from core.types import Address, Answer, CommandSpec, Inbound, Scope, Sender
+from core.types import Address, Answer, CommandSpec, ErasureEpoch, Inbound, Scope, Sender
 from gateway import texts
 
 PLATFORM = "cron"
@@ -31,8 +32,7 @@ CLOSING_S = 5.0
 
 class Scheduler:
     """Runs each active job when it is due. `deliver` gives the way to a job's target; `on_wake` is called when
-    something lies in the outbox; what is more than `late_after_s` late says so. `over` refuses what is written inside
-    of it once something in the scopes was erased."""
+    something lies in the outbox; what is more than `late_after_s` late says so. `view` as of `EpochGuard`."""
 
     platform = PLATFORM
     problem = ""
@@ -53,7 +53,7 @@ class Scheduler:
         deliver: Callable[[Address], Reply],
         late_after_s: float,
         on_wake: Callable[[], None],
-        over: Callable[[Scope], AbstractAsyncContextManager[object]] = lambda _: nullcontext(),
+        view: Callable[[Scope], Awaitable[View]],
     ) -> None:
         self._jobs = jobs
         self._outbox = outbox
@@ -61,7 +61,7 @@ class Scheduler:
         self._deliver = deliver
         self._late_after_s = late_after_s
         self._on_wake = on_wake
-        self._over = over
+        self._view = view
         self._scheduler: AsyncIOScheduler | None = None
         self._sink: Sink | None = None
         self._looking = asyncio.Lock()
@@ -140,16 +140,16 @@ class Scheduler:
             self._log.warning("a job was paused", job=job.id, reason=str(error))
             await self._jobs.pause(job.id, now)
             return None
-        async with self._over(job.scope):
-            # Only now is it sure that nothing of what is read is forgotten before it is written.
-            standing = await self._jobs.get(job.id)
-            if standing is None or not standing.is_active:
-                return None
-            if standing.text and standing.is_prompt:
-                reply = _Reply(self, job.id, self._lateness(due_at, now))
-                entry_id = await sink.admit(_inbound(standing, due_at, now), reply)
-            elif standing.text:
-                await self._remind(standing, due_at, now)
+        epoch = (await self._view(job.scope)).epoch
+        # Only now is it sure that nothing of what is read is forgotten before it is written.
+        standing = await self._jobs.get(job.id)
+        if standing is None or not standing.is_active:
+            return None
+        if standing.text and standing.is_prompt:
+            reply = _Reply(self, job.id, self._lateness(due_at, now))
+            entry_id = await sink.admit(_inbound(standing, due_at, now, epoch), reply)
+        elif standing.text:
+            await self._remind(standing, due_at, now, epoch)
         await self._jobs.finish(job.id, now, next_at)
         if entry_id is not None:
             turn = asyncio.create_task(sink.serve(entry_id))
@@ -157,10 +157,11 @@ class Scheduler:
             turn.add_done_callback(self._turns.discard)
         return next_at
 
-    async def _remind(self, job: Job, due_at: datetime, now: datetime) -> None:
+    async def _remind(self, job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch) -> None:
         key = f"job:{job.id}:{due_at.isoformat()}"
         answer = Answer(text=texts.reminder(job.text, self._lateness(due_at, now)))
-        await self._outbox.put(OutboxItem(key=key, kind="reminder", address=job.target, answer=answer, next_at=now))
+        item = OutboxItem(key=key, kind="reminder", address=job.target, answer=answer, next_at=now)
+        await self._outbox.put(item, epoch=epoch)
         self._on_wake()
 
     def _lateness(self, due_at: datetime, now: datetime) -> str:
@@ -209,7 +210,7 @@ class _Reply:
         return
 
 
-def _inbound(job: Job, due_at: datetime, now: datetime) -> Inbound:
+def _inbound(job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch) -> Inbound:
     return Inbound(
         kind="message",
         address=Address(platform=PLATFORM, chat_id=str(job.id)),
@@ -219,4 +220,5 @@ def _inbound(job: Job, due_at: datetime, now: datetime) -> Inbound:
         message_id=f"{job.id}@{due_at.isoformat()}",
         sent_at=now,
         is_direct=not job.scope.is_room,
+        epoch=epoch,
     )

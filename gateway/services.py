@@ -35,7 +35,7 @@ from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue
 from core.store.usage import UsageLog
-from core.types import Account, Scope
+from core.types import Account, ErasureEpoch, Scope
 from core.usage.report import Prices, UsageReport
 
 if TYPE_CHECKING:
@@ -88,13 +88,13 @@ class Services:
         self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, sync.forget)
         self.epoch_guard = EpochGuard(database, self.forgetting.invalidate)
 
-    async def _keep(self, note: PendingNote) -> str:
+    async def _keep(self, note: PendingNote, epoch: ErasureEpoch | None) -> str:
         if note.target != FACT:
-            return await self.appointments.approve(note)
+            return await self.appointments.approve(note, epoch)
         # Its rules take a while to load, which few commands need.
         from core.facts.claims import Dictation
 
-        return await Dictation(self.facts, self.settings.general.zone).approve(note)
+        return await Dictation(self.facts, self.settings.general.zone).approve(note, epoch)
 
     @classmethod
     @asynccontextmanager

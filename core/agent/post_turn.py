@@ -14,7 +14,7 @@ from core.errors import ModelError
 from core.memory.manager import MemoryManager, last_turn
 from core.ports import Model
 from core.store.sessions import Conversations
-from core.types import Message, Payer, Request, Scope, Session, ToolContext
+from core.types import ErasureEpoch, Message, Payer, Request, Scope, Session, ToolContext
 
 TITLE_CHARS = 60
 _INSTRUCTION = (
@@ -35,10 +35,16 @@ class PostTurn:
         self._model_name = model_name
         self._log = structlog.get_logger("post_turn")
 
-    async def run(self, session: Session, rows: Sequence[Message], scopes: frozenset[Scope]) -> None:
-        """After a turn in this session, whose history is `rows`."""
+    async def run(
+        self,
+        session: Session,
+        rows: Sequence[Message],
+        scopes: frozenset[Scope],
+        epoch: ErasureEpoch | None = None,
+    ) -> None:
+        """After a turn in this session, whose history is `rows` as of `epoch`. Raises StaleReadError."""
         if rows and not session.title and not session.is_incognito:
-            await self._title(session, rows)
+            await self._title(session, rows, epoch)
         await self._memory.turn_over(session, rows)
         asked = [row for row in last_turn(rows) if row.role == "user" and row.sender is not None]
         if asked and asked[-1].sender is not None:
@@ -53,11 +59,11 @@ class PostTurn:
             )
             await self._memory.queue_prefetch("\n".join(row.text for row in asked), context)
 
-    async def _title(self, session: Session, rows: Sequence[Message]) -> None:
+    async def _title(self, session: Session, rows: Sequence[Message], epoch: ErasureEpoch | None) -> None:
         asked = next((row.text for row in rows if row.role == "user"), "")
         answered = next((row.text for row in reversed(rows) if row.role == "assistant"), "")
         provisional = _short(asked)
-        await self._conversations.retitle(session.id, provisional)
+        await self._conversations.retitle(session.id, provisional, epoch)
         if self._model is None or not answered:
             return
         exchange = f"Person: {asked[:1500]}\n\nAssistant: {answered[:1500]}"
@@ -78,7 +84,7 @@ class PostTurn:
         title = _short(completion.text.strip().strip('"“”'))
         if title and now is not None and now.title == provisional:
             # unless the person has renamed it meanwhile
-            await self._conversations.retitle(session.id, title)
+            await self._conversations.retitle(session.id, title, epoch)
 
 
 def _short(text: str) -> str:

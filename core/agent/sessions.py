@@ -11,7 +11,7 @@ from core.errors import Refused
 from core.memory.manager import MemoryManager
 from core.ports import Clock
 from core.store.sessions import Conversations
-from core.types import Address, EndReason, Message, Scope, Session, ToolContext, Window
+from core.types import Address, EndReason, ErasureEpoch, Message, Scope, Session, ToolContext, Window
 
 ENDLESS = 2**63 - 1
 CHARS_PER_TOKEN = 3.5  # no tokenizer exists outside the provider; real usage corrects this after the first call
@@ -52,7 +52,7 @@ class SessionTracker:
         session, rows = found or (await self._conversations.ensure(blank), [])
         if not session.sight <= turn.scopes:
             # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay.
-            session, rows = await self._followed(session, blank, "rights", session.id), []
+            session, rows = await self._followed(session, blank, "rights", session.id, turn.epoch), []
             session = await self._with_prompt(session, turn)
         elif not session.system_prompt:
             session = await self._with_prompt(session, turn)
@@ -68,7 +68,8 @@ class SessionTracker:
         rows = await self._conversations.history(session, turn.scopes)
         kept = await self._memory.on_pre_compress(session, rows)
         child = self._child(session, turn.address, turn.scope, rows)
-        child = await self._with_prompt(await self._followed(session, child, "length", session.id), turn, kept)
+        child = await self._followed(session, child, "length", session.id, turn.epoch)
+        child = await self._with_prompt(child, turn, kept)
         return child, await self._conversations.history(child, turn.scopes)
 
     async def end(self, session: Session) -> None:
@@ -88,7 +89,14 @@ class SessionTracker:
             await self._memory.amended(message_id)
         return message_id is not None
 
-    async def resume(self, session_id: int, address: Address, scope: Scope, scopes: frozenset[Scope]) -> Session:
+    async def resume(
+        self,
+        session_id: int,
+        address: Address,
+        scope: Scope,
+        scopes: frozenset[Scope],
+        epoch: ErasureEpoch | None = None,
+    ) -> Session:
         """Continues an earlier session: reopened at its own address, elsewhere in a child with its last turns. Raises
         Refused when it is not among `scopes`."""
         session = await self._conversations.find(session_id, scopes)
@@ -104,7 +112,7 @@ class SessionTracker:
             await self._memory.on_session_switch(session_id, None, "resume")
             return reopened
         child = self._child(session, address, scope, await self._conversations.history(session, scopes))
-        return await self._followed(await self._conversations.current(address), child, "new", session.id)
+        return await self._followed(await self._conversations.current(address), child, "new", session.id, epoch)
 
     def tokens(self, session: Session, rows: Sequence[Message]) -> float:
         """Tokens of the next request: the real usage of the last call and an estimate of the rest."""
@@ -136,9 +144,16 @@ class SessionTracker:
         blank = self._blank(address, scope)
         return replace(blank, parent_id=parent.id, opens_at=self._carried(rows), title=parent.title)
 
-    async def _followed(self, before: Session | None, after: Session, reason: EndReason, parent_id: int) -> Session:
+    async def _followed(
+        self,
+        before: Session | None,
+        after: Session,
+        reason: EndReason,
+        parent_id: int,
+        epoch: ErasureEpoch | None,
+    ) -> Session:
         """Opens `after` in place of `before`, which ends for this `reason`."""
-        opened = await self._conversations.create(after, reason)
+        opened = await self._conversations.create(after, reason, epoch)
         if before is not None:
             await self._ended(before)
         if not opened.is_incognito:
@@ -155,7 +170,7 @@ class SessionTracker:
         )
         hint = f"{turn.hint}\n{INCOGNITO}" if session.is_incognito else turn.hint
         prompt = await self._prompt.write(context, hint, kept)
-        return await self._conversations.keep_prompt(session.id, prompt, turn.scopes)
+        return await self._conversations.keep_prompt(session.id, prompt, turn.scopes, turn.epoch)
 
 
 def window_of(session: Session, rows: Sequence[Message]) -> Window:

@@ -20,7 +20,6 @@ from core.errors import MnemeError, ModelError, StaleReadError
 from core.guard.scrubber import Scrubber, scrub
 from core.models.fallback import TOO_LONG
 from core.ports import Clock
-from core.store import epoch
 from core.store.outbox import OutboxItem
 from core.store.sessions import Conversations
 from core.store.usage import ModelCall
@@ -200,8 +199,7 @@ class Agent:
             await self._store(running, results)
         except StaleReadError:
             # A mark that they ran is kept all the same, so that the repeated turn does not run them again.
-            with epoch.holding(None):
-                await self._conversations.append(self._tool_runner.bare(results))
+            await self._conversations.append(self._tool_runner.bare(results))
             raise
 
     async def _take(self, running: _RunningTurn) -> None:
@@ -216,6 +214,7 @@ class Agent:
             [row for row in sealed if not row.id],
             outbox_item=running.turn.outbox_item,
             sent=[(row.id, row.sent or ()) for row in changed.values() if row.session_id == session.id],
+            epoch=context.epoch,
         )
         running.rows = [changed.get(row.id, row) for row in rows]
         await self._adopt(running, stored, context)
@@ -238,7 +237,7 @@ class Agent:
             replace(row, id=0, session_id=session_id, external_id=None)
             for row in await self._user_messages.seal(missing, running.rows, context)
         ]
-        running.rows += await self._conversations.append(copies) if copies else []
+        running.rows += await self._conversations.append(copies, epoch=context.epoch) if copies else []
 
     async def _ask(self, running: _RunningTurn) -> Completion:
         running.begin_call()
@@ -273,7 +272,8 @@ class Agent:
         """With what the model used. A write goes on when its caller is stopped, so it is logged once."""
         calls, running.calls = running.calls, []
         try:
-            running.rows += await self._conversations.append(rows, closing, outbox_item, calls=calls)
+            epoch = running.turn.epoch
+            running.rows += await self._conversations.append(rows, closing, outbox_item, calls=calls, epoch=epoch)
         except MnemeError:
             running.calls = calls
             raise
@@ -281,7 +281,8 @@ class Agent:
     async def _end(self, turn: Turn, rows: Sequence[Message], answer: Answer | None) -> None:
         """Stores the last rows, closes the entries and fills the outbox item, in one transaction."""
         outbox_item = None if answer is None else replace(turn.outbox_item, answer=answer, next_at=None)
-        await self._conversations.append(rows, [entry.id for entry in turn.entries], outbox_item)
+        closing = [entry.id for entry in turn.entries]
+        await self._conversations.append(rows, closing, outbox_item, epoch=turn.epoch)
 
     def _row(self, session: Session, completion: Completion) -> Message:
         calls = _tool_calls(completion)
@@ -308,6 +309,7 @@ class Agent:
             now=self._clock.now(),
             message_id=next((row.id for row in reversed(rows) if row.role == "user"), None),
             window=window_of(session, rows),
+            epoch=turn.epoch,
         )
 
 

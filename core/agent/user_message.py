@@ -14,10 +14,9 @@ from core.dates.schedule import wall_time
 from core.guard.fence import fence, neutralise
 from core.guard.provenance import mark, told
 from core.memory.manager import MemoryManager
-from core.store.epoch import ErasureEpoch
 from core.store.inbox import InboxEntry
 from core.store.outbox import OutboxItem
-from core.types import Account, Address, Attachment, Json, Message, Scope, Sender, ToolContext
+from core.types import Account, Address, Attachment, ErasureEpoch, Json, Message, Scope, Sender, ToolContext
 
 _TOKEN = re.compile(r"^- (\S+) ", re.MULTILINE)
 

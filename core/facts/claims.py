@@ -17,7 +17,7 @@ from core.store.facts import Fact, FactKind, FactOrigin, Facts, Grain
 from core.store.notes import Author, PendingNote
 from core.text.names import names_in
 from core.text.normalize import language_data
-from core.types import Account, Message, Scope, Sender
+from core.types import Account, ErasureEpoch, Message, Scope, Sender
 
 
 @cache
@@ -105,7 +105,7 @@ class Dictation:
         self._facts = facts
         self._zone = ZoneInfo(zone)
 
-    async def take(self, said: Message, scope: Scope, platform: str) -> list[Fact]:
+    async def take(self, said: Message, scope: Scope, platform: str, epoch: ErasureEpoch | None = None) -> list[Fact]:
         """Keeps what `said` states, or all of it, as facts of its sender in `scope`. Raises Refused with what to do."""
         if not said.text.strip():
             raise Refused("Say what to remember: `/remember Ana's birthday is on 3 May`.")
@@ -114,7 +114,8 @@ class Dictation:
         found = self._claims(text, said.created_at) or [
             Claim(content=whole, kind="identity", entities=names_in(whole), is_asked=True)
         ]
-        return [await self._facts.learn(fact_of(claim, "person", scope, platform, said)) for claim in found]
+        facts = [fact_of(claim, "person", scope, platform, said) for claim in found]
+        return [await self._facts.learn(fact, epoch=epoch) for fact in facts]
 
     async def correct(self, fact: Fact, text: str, scopes: frozenset[Scope], by: Author, at: datetime) -> Fact | None:
         """Replaces what a fact says by `text`; None when the fact is gone. Raises Refused with what to do."""
@@ -131,7 +132,7 @@ class Dictation:
 
         return claims(text, at, self._zone, is_dictated=True)
 
-    async def approve(self, note: PendingNote) -> str:
+    async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
         """Keeps what the model wanted to remember and a person has approved."""
         account = note.account or Account(platform="terminal", user_id="local")
         said = Message(
@@ -141,7 +142,7 @@ class Dictation:
             created_at=note.at,
             sender=Sender(id=account.user_id, name=""),
         )
-        kept = await self.take(said, note.scope, account.platform)
+        kept = await self.take(said, note.scope, account.platform, epoch)
         return " ".join(f"Fact {fact.id} is kept: “{fact.content}”." for fact in kept)
 
     @staticmethod

@@ -36,7 +36,7 @@ from core.store.facts import Fact, FactKind, FactOrigin
 from core.store.notes import FACT, Author, Operation
 from core.text.names import ME, attribute_of, names_in
 from core.text.terms import terms_of
-from core.types import Account, Message, Payer, Request, Session
+from core.types import Account, ErasureEpoch, Message, Payer, Request, Session
 
 MAX_TOKENS = 1_000
 MOST_MESSAGES = 20
@@ -258,10 +258,10 @@ class FactReader:
             return
         since = self._clock.now() - LOOKS_BACK
         async with self._locks.setdefault(session.id, asyncio.Lock()):
-            rows = await self._backlog.unread(session.id, since, MOST_MESSAGES)
+            epoch, rows = await self._backlog.unread(session, since, MOST_MESSAGES)
             while rows:
                 try:
-                    facts = await self._facts(session, rows)
+                    facts = await self._facts(session, rows, epoch)
                 except ModelError as error:
                     self._log.info("no facts were read", why=str(error))
                     if error.status not in _UNREADABLE:
@@ -274,24 +274,26 @@ class FactReader:
         for session in await self._backlog.behind(self._clock.now() - LOOKS_BACK):
             await self.read(session)
 
-    async def _facts(self, session: Session, rows: Sequence[Message]) -> list[tuple[Fact, str]]:
+    async def _facts(
+        self, session: Session, rows: Sequence[Message], epoch: ErasureEpoch | None
+    ) -> list[tuple[Fact, str]]:
         facts = []
         for one in await self._extraction.candidates(rows):
             if (reason := suspicion(one.claim.content)) is not None:
                 self._log.info("a fact was not kept", reason=reason, message=one.source.id)
             elif one.doubt:
-                await self._put_aside(session, one)
+                await self._put_aside(session, one, epoch)
             else:
                 fact = fact_of(one.claim, one.origin, session.scope, session.address.platform, one.source)
                 facts.append((fact, one.source.text))
         return facts
 
-    async def _put_aside(self, session: Session, one: Candidate) -> None:
+    async def _put_aside(self, session: Session, one: Candidate, epoch: ErasureEpoch | None) -> None:
         # In a room the owner would be asked about what others say.
         if session.scope.is_room or one.source.sender is None:
             return
         account = Account(platform=session.address.platform, user_id=one.source.sender.id)
-        author = Author(account=account, message_id=one.source.id)
+        author = Author(account=account, message_id=one.source.id, epoch=epoch)
         with contextlib.suppress(Refused):
             operations = [Operation(action="add", content=one.claim.content)]
             await self._review.put_aside(session.scope, FACT, operations, author, one.doubt)

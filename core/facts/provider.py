@@ -176,13 +176,13 @@ class FactsProvider(MemoryProvider):
         source, is_dated = found
         claim = told.claim(source, self._evidence.zone, is_dated=is_dated)
         fact = fact_of(claim, "model", *await self._evidence.place(source, context), source)
-        fact = await self._facts.learn(fact, source.text)
+        fact = await self._facts.learn(fact, source.text, context.epoch)
         if not fact.id:
             raise ToolError("The message that says so has just been changed or deleted. Do not keep it.")
         return f"Fact {fact.id} is kept: “{fact.content}”."
 
     async def _put_aside(self, content: str, reason: str, context: ToolContext) -> str:
-        author = Author(account=context.account, message_id=context.message_id)
+        author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
         operations = [Operation(action="add", content=content)]
         try:
             return await self._review.put_aside(context.scope, FACT, operations, author, reason)

@@ -23,14 +23,14 @@ from core.notes.files import FILES, SEPARATOR, NoteFiles, has_separator, with_pl
 from core.ports import Clock
 from core.review.review import Review, reason_to_wait, typed
 from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote, PendingNotes
-from core.types import Scope, Session
+from core.types import ErasureEpoch, Scope, Session
 
 NEARLY_FULL = 0.8
 """From this part of the limit on the answer asks to shorten."""
 UNSAID = "Say which note: give a part of its text that no other note has."
 
 _NOBODY = Author(origin="typed")
-Keep = Callable[[PendingNote], Awaitable[str]]
+Keep = Callable[[PendingNote, ErasureEpoch | None], Awaitable[str]]
 """Keeps what waited and is no note: a fact, a reminder; a sentence on it."""
 Place = tuple[Scope, str]
 """A file: its scope and target."""
@@ -203,16 +203,18 @@ class Notebook:
             raise Refused(f"Nothing with the number {number} waits here. `/memory pending` lists what does.")
         return found
 
-    async def decide(self, note: PendingNote, scopes: frozenset[Scope], is_approved: bool) -> str:
+    async def decide(
+        self, note: PendingNote, scopes: frozenset[Scope], is_approved: bool, epoch: ErasureEpoch | None = None
+    ) -> str:
         """Applies it for its author, or drops it. Raises Refused when it does not fit any more."""
         if not is_approved:
             said = "Rejected: it is gone."
         elif note.target not in FILES:
             if self._keep is None:
                 raise Refused("Only notes can be kept here.")
-            said = await self._keep(note)
+            said = await self._keep(note, epoch)
         else:
-            asked = Author(**note.source, origin="typed", is_insisting=True)
+            asked = Author(**note.source, origin="typed", is_insisting=True, epoch=epoch)
             said = await self.apply(note.scope, scopes, note.target, note.operations, asked)
         await self.review.release(note)
         return said
@@ -324,7 +326,7 @@ class Notebook:
 
         async def write() -> tuple[NoteEdit, list[NoteChange]]:
             async with self._files.lock():
-                await self._notes.check()
+                await self._notes.check(author.epoch)
                 made = await self._edits([(place, target) for place in sorted(scopes)])
                 edit = await asyncio.to_thread(write_files)
                 made += await self._log(edit.swaps, target, author)

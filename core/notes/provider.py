@@ -146,7 +146,7 @@ class NotesProvider(MemoryProvider):
         """In the scope of the conversation; what nobody has typed waits for a yes."""
         if not is_remembered(context.session):
             raise ToolError("Nothing is noted in this conversation; look things up only.")
-        author = Author(account=context.account, message_id=context.message_id)
+        author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
         if context.scope.is_room and context.scopes == {context.scope}:
             await self._check_owned(operations, context)
             if any(one.content for one in operations):

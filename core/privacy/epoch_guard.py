@@ -1,22 +1,21 @@
-"""Gives work that reads people's words its erasure epoch, with what it may see: nothing that is being erased, and what
-is erased later is not written again.
+"""Gives work that reads people's words its erasure epoch, with what it may see: nothing that is being erased. What is
+written with the epoch after a later erasure is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from core.errors import StoreError
 from core.store.engine import Connection
-from core.store.epoch import ErasureEpoch, holding, taken
+from core.store.epoch import taken
 from core.store.inbox import open_entries
 from core.store.people import is_owners, scopes_in
 from core.store.rows import scope_parameter
 from core.store.sqlite.database import Database
-from core.types import Account, Scope
+from core.types import Account, ErasureEpoch, Scope
 
 LOOKS_EVERY_S = 0.05
 PATIENCE_S = 120.0
@@ -43,12 +42,8 @@ class EpochGuard:
         self._invalidate = invalidate
         self._number: int | None = None
 
-    @asynccontextmanager
-    async def over(
-        self, scope: Scope, account: Account | None = None, entry_ids: Sequence[int] = ()
-    ) -> AsyncIterator[View]:
-        """Waits until nothing that is seen in `scope` is being erased, else raises StoreError. Inside, what the running
-        task writes is refused with StaleReadError once something there is erased."""
+    async def view(self, scope: Scope, account: Account | None = None, entry_ids: Sequence[int] = ()) -> View:
+        """Waits until nothing that is seen in `scope` is being erased, else raises StoreError."""
 
         def look(connection: Connection) -> View | None:
             scopes = scopes_in(connection, scope)
@@ -67,5 +62,4 @@ class EpochGuard:
             if self._number is not None:
                 self._invalidate()
             self._number = view.epoch.number
-        with holding(view.epoch):
-            yield view
+        return view

@@ -15,7 +15,7 @@ from core.guard import guard
 from core.guard.provenance import mark
 from core.ports import Clock
 from core.store.notes import Author, Operation, PendingNote, PendingNotes
-from core.types import Account, Scope
+from core.types import Account, ErasureEpoch, Scope
 
 ANYWAY = "--anyway"
 """Before a text that a person means as it stands."""
@@ -54,7 +54,7 @@ class Review:
             reason=reason,
             at=self._clock.now(),
         )
-        if not await self._put(aside):
+        if not await self._put(aside, author.epoch):
             raise Refused(f"Not kept: {reason}, and too much waits to be looked at already (/memory pending).")
         return (
             f"Not kept yet: {reason}. It waits for {'the owner' if scope.is_room else 'the person'} to say yes "
@@ -84,8 +84,8 @@ class Review:
             if self._pending and (other.id == note.id or is_same):
                 await self._pending.drop(other.id)
 
-    async def _put(self, note: PendingNote) -> bool:
-        began_at = await self._pending.put(note) if self._pending else None
+    async def _put(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> bool:
+        began_at = await self._pending.put(note, epoch) if self._pending else None
         if began_at is not None and self._on_pending is not None:
             await self._on_pending(note, began_at)
         return began_at is not None

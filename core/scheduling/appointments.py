@@ -16,7 +16,7 @@ from core.ports import Clock
 from core.scheduling.schedule import describe, exact, next_after, parse, read_back
 from core.store.jobs import Job, Jobs
 from core.store.notes import QUESTION, PendingNote
-from core.types import Account, Address, Scope
+from core.types import Account, Address, ErasureEpoch, Scope
 
 TEXT_CHARS = 2000
 MAX_JOBS = 100
@@ -60,6 +60,7 @@ class Appointments:
         account: Account | None = None,
         origin: str | None = None,
         is_prompt: bool = False,
+        epoch: ErasureEpoch | None = None,
     ) -> Job:
         """Stores a reminder, delivered to `target` as it stands, or with `is_prompt` a question for the model; a known
         `origin` gives the job it made. Raises Refused when it is past by now or one too many."""
@@ -83,19 +84,26 @@ class Appointments:
                     account=account,
                     origin=origin,
                     next_at=next_at,
-                )
+                ),
+                epoch,
             )
         self._on_change()
         return job
 
-    async def approve(self, note: PendingNote) -> str:
+    async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
         """Sets what the model wanted to plan and a person has approved; returns the receipt. Raises Refused."""
         if note.address is None:
             raise Refused("Where this was to be said is not known any more.")
         is_prompt, origin = note.target == QUESTION, f"pending:{note.id}"
         reading = await self.read(note.operations[0].content, is_prompt=is_prompt)
         job = await self.add(
-            reading, target=note.address, scope=note.scope, account=note.account, origin=origin, is_prompt=is_prompt
+            reading,
+            target=note.address,
+            scope=note.scope,
+            account=note.account,
+            origin=origin,
+            is_prompt=is_prompt,
+            epoch=epoch,
         )
         return self.receipt(job)
 

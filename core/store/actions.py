@@ -14,7 +14,7 @@ from core.store import rows
 from core.store.engine import Connection, Row
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
-from core.types import Account, Address, Command, Scope
+from core.types import Account, Address, Command, ErasureEpoch, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Actions:
         self._database = database
         self._clock = clock
 
-    async def add(self, actions: Sequence[ButtonAction]) -> None:
+    async def add(self, actions: Sequence[ButtonAction], epoch: ErasureEpoch | None = None) -> None:
         """Stores buttons; deletes expired ones, and open questions that have the origin of a new one. Raises StoreError
         for an id that exists: a button must never change what it does."""
         now = self._clock.now()
@@ -77,7 +77,7 @@ class Actions:
             connection.executemany(INSERT, values)
 
         if actions:
-            await self._database.write(work)
+            await self._database.write(work, epoch)
 
     async def find(self, action_id: str, now: datetime) -> ButtonAction | None:
         """The button behind an id, unless it has expired or is a question, which is only taken."""

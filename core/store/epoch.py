@@ -1,20 +1,14 @@
-"""The erasure epoch in which work began to read: what it writes after a later erasure in its scopes (or unlinking of
-accounts) is refused, since it may repeat what was erased.
-
-A context variable holds it and passes it on to tasks started inside; work without an epoch is never refused.
+"""The erasure epoch in which work began to read, handed along with what was read: what is written with it after a later
+erasure in its scopes (or unlinking of accounts) is refused, since it may repeat what was erased.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
 
 from core.errors import StaleReadError
 from core.store.engine import Connection
 from core.store.rows import meta, set_meta
 from core.store.sqlite.dialect import overlaps
+from core.types import ErasureEpoch
 
 COUNT = "erasures"
 """Key of `state_meta`: counts erasures begun and ended, and accounts unlinked. Most writes look at this only."""
@@ -27,44 +21,15 @@ LIMIT 1
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ErasureEpoch:
-    """`scopes` as `rows.scope_parameter` has them; `number` is `COUNT` as it was when the work began to read."""
-
-    scopes: str
-    number: int
-
-
-_HELD: ContextVar[ErasureEpoch | None] = ContextVar("erasure_epoch", default=None)
-
-
-def held() -> ErasureEpoch | None:
-    return _HELD.get()
-
-
-def hold(epoch: ErasureEpoch | None) -> None:
-    """Sets the epoch of the running task."""
-    _HELD.set(epoch)
-
-
-@contextmanager
-def holding(epoch: ErasureEpoch | None) -> Iterator[None]:
-    token = _HELD.set(epoch)
-    try:
-        yield
-    finally:
-        _HELD.reset(token)
-
-
 def taken(connection: Connection, scopes: str) -> ErasureEpoch | None:
     """The epoch as of now; None while something in these scopes is being erased."""
     epoch = ErasureEpoch(scopes, counted(connection))
     return None if _is_touched(connection, epoch) else epoch
 
 
-def check(connection: Connection, epoch: ErasureEpoch) -> None:
+def check(connection: Connection, epoch: ErasureEpoch | None) -> None:
     """Raises StaleReadError where something in its scopes was erased since, or is being erased."""
-    if counted(connection) != epoch.number and _is_touched(connection, epoch):
+    if epoch is not None and counted(connection) != epoch.number and _is_touched(connection, epoch):
         raise StaleReadError("Something was forgotten meanwhile, so this was not kept. Ask again.")
 
 

@@ -24,7 +24,7 @@ from core.store.sqlite.dialect import in_list, list_value, overlaps
 from core.store.sqlite.erase_bytes import want, want_checkpoint
 from core.store.sqlite.index_maintenance import write_text
 from core.store.usage import disturb
-from core.types import Account, Address, Scope
+from core.types import Account, Address, ErasureEpoch, Scope
 
 STEP_MESSAGES = 100
 """Erased in one transaction, in which nobody else can write: about 50 ms."""
@@ -41,6 +41,7 @@ class ErasureRequest:
     scopes: frozenset[Scope]
     address: Address
     is_owner: bool
+    epoch: ErasureEpoch | None = None
 
     @property
     def is_limited(self) -> bool:
@@ -254,7 +255,7 @@ class Erasures:
             "list": found.dump(),
             "now": rows.timestamp(self._clock.now()),
         }
-        await self._database.execute(_INSERT, values)
+        await self._database.execute(_INSERT, values, found.request.epoch)
 
     async def prune(self) -> None:
         """Deletes the lists that nobody has confirmed, and in the end the finished ones."""

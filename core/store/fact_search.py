@@ -8,12 +8,13 @@ from itertools import groupby
 
 from core.store import rows
 from core.store.engine import Connection, Row
+from core.store.epoch import taken
 from core.store.facts import COLUMNS, Fact, Facts, Scopes, fact_of
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, scope_parameter, session_of, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.fact_index import text_scores, write_facts
-from core.types import Message, Scope, Session
+from core.types import ErasureEpoch, Message, Scope, Session
 
 CANDIDATES = 200
 
@@ -151,9 +152,16 @@ class FactBacklog:
         values = {"since": rows.timestamp(since)}
         return [session_of(row) for row in await self._database.fetch_all(_BEHIND, values)]
 
-    async def unread(self, session_id: int, since: datetime, limit: int) -> Sequence[Message]:
-        """Those of a session, oldest first."""
-        return await self._database.read(lambda connection: _unread(connection, session_id, since, limit))
+    async def unread(
+        self, session: Session, since: datetime, limit: int
+    ) -> tuple[ErasureEpoch | None, Sequence[Message]]:
+        """Those of a session, oldest first, as of an epoch; none while something there is being erased."""
+
+        def work(connection: Connection) -> tuple[ErasureEpoch | None, Sequence[Message]]:
+            epoch = taken(connection, scope_parameter(frozenset((session.scope,))))
+            return epoch, _unread(connection, session.id, since, limit) if epoch else ()
+
+        return await self._database.read(work)
 
     async def keep(
         self, read: Sequence[Message], facts: Sequence[tuple[Fact, str]], since: datetime, limit: int

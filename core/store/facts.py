@@ -23,7 +23,7 @@ from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.fact_index import index_fact, keep_names, write_facts
 from core.text.names import names_in
 from core.text.normalize import fold, plain, words_of
-from core.types import Account, Scope
+from core.types import Account, ErasureEpoch, Scope
 
 Scopes = frozenset[Scope]
 FactKind = Literal["identity", "project", "episode", "working"]
@@ -204,12 +204,12 @@ class Facts:
         self._database = database
         self._clock = clock
 
-    async def learn(self, fact: Fact, heard: str | None = None) -> Fact:
+    async def learn(self, fact: Fact, heard: str | None = None, epoch: ErasureEpoch | None = None) -> Fact:
         """Stores a fact, or counts it once more where the same person has said the same in another message; returns it
         as it stands. What it contradicts is closed from `valid_from` on, else from when it was said; if it is itself
         the older of the two, it is stored as closed. `heard`: the text of its message as it was read; from one edited
         or erased meanwhile nothing is learned, and the returned fact has no id."""
-        return await write_facts(self._database, lambda connection: self.take(connection, fact, heard))
+        return await write_facts(self._database, lambda connection: self.take(connection, fact, heard), epoch)
 
     async def find(self, fact_id: int, scopes: Scopes) -> Fact | None:
         """A fact by id; None when there is none in these scopes."""
@@ -352,7 +352,7 @@ class Facts:
                 self._close(connection, [other for other in others if other.is_open], changed, by)
             return _find(connection, fact_id, scopes)
 
-        return await write_facts(self._database, work)
+        return await write_facts(self._database, work, by.epoch)
 
     def _update(self, connection: Connection, old: Fact, new: Fact, action: str, by: Author, reason: str = "") -> None:
         """Raises Refused where another open fact of the same person says the same."""

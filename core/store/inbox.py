@@ -116,7 +116,7 @@ class Inbox:
             inserted = connection.execute(INSERT, values).fetchall()
             return int(inserted[0]["id"]) if inserted else None
 
-        return await self._database.write(work)
+        return await self._database.write(work, inbound.epoch)
 
     async def last_seen(self, platform: str) -> dict[Address, str]:
         """The last message id of each known address of a platform whose ids are numbers of one length, in time."""

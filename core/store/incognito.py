@@ -21,7 +21,7 @@ from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.store.sqlite.erase_bytes import want_checkpoint
 from core.store.usage import ModelCall
-from core.types import Address, EndReason, Json, Message, Scope, Session
+from core.types import Address, EndReason, ErasureEpoch, Json, Message, Scope, Session
 
 
 @dataclass(slots=True)
@@ -138,10 +138,10 @@ class IncognitoConversations(Conversations):
             return await super().ensure(session)
         return held.session or self._made(held, session)
 
-    async def create(self, session: Session, ending: EndReason = "new") -> Session:
+    async def create(self, session: Session, ending: EndReason = "new", epoch: ErasureEpoch | None = None) -> Session:
         """Opens a session. An incognito one replaces the one before it and keeps only the messages it carries over."""
         held = self._registry.conversations.get(session.address)
-        return self._made(held, session) if held else await super().create(session, ending)
+        return self._made(held, session) if held else await super().create(session, ending, epoch)
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
         """Ends a session. An incognito one is gone with it, and what comes next there is written down again."""
@@ -159,15 +159,16 @@ class IncognitoConversations(Conversations):
         *,
         sent: Sequence[tuple[int, tuple[Json, ...]]] = (),
         calls: Sequence[ModelCall] = (),
+        epoch: ErasureEpoch | None = None,
     ) -> list[Message]:
         """Appends, and closes inbox entries. Incognito words never fill an outbox item: they leave through the reply at
         hand or not at all."""
         forms = dict(sent)
         if min((*forms, *(message.session_id for message in messages)), default=0) >= 0:
-            return await super().append(messages, closing, outbox_item, sent=sent, calls=calls)
+            return await super().append(messages, closing, outbox_item, sent=sent, calls=calls, epoch=epoch)
         if closing or calls:
             # First: an answer that is refused, since it may have been made of what was forgotten, is not held either.
-            await super().append((), closing, calls=calls)
+            await super().append((), closing, calls=calls, epoch=epoch)
         for held in self._registry.conversations.values() if forms else ():
             held.rows = [replace(row, sent=forms[row.id]) if row.id in forms else row for row in held.rows]
         return [self._stored(message) for message in messages]
@@ -180,10 +181,16 @@ class IncognitoConversations(Conversations):
             return []
         return [row for row in held.rows if row.kind in ("chat", "quote")]
 
-    async def keep_prompt(self, session_id: int, prompt: str, sight: frozenset[Scope] = frozenset()) -> Session:
+    async def keep_prompt(
+        self,
+        session_id: int,
+        prompt: str,
+        sight: frozenset[Scope] = frozenset(),
+        epoch: ErasureEpoch | None = None,
+    ) -> Session:
         held = self._of(session_id)
         if held is None or held.session is None:
-            return await super().keep_prompt(session_id, prompt, sight)
+            return await super().keep_prompt(session_id, prompt, sight, epoch)
         if not held.session.system_prompt:
             held.change(system_prompt=prompt, sight=sight)
         return held.session

@@ -11,7 +11,7 @@ from core.store import rows
 from core.store.engine import Connection, Row, Values
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
-from core.types import Account, Address, Scope
+from core.types import Account, Address, ErasureEpoch, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class Jobs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, job: Job) -> Job:
+    async def add(self, job: Job, epoch: ErasureEpoch | None = None) -> Job:
         """Stores a job. Raises Refused when the scope is not the target's: what is due here would be said there."""
 
         def work(connection: Connection) -> Job:
@@ -96,7 +96,7 @@ class Jobs:
             job_id = rows.insert(connection, INSERT, values)
             return _job(connection.execute(JOB, {"id": job_id}).fetchone())
 
-        return await self._database.write(work)
+        return await self._database.write(work, epoch)
 
     async def of_origin(self, origin: str, scope: Scope) -> Job | None:
         """What a request has made already, ended or not."""

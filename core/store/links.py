@@ -169,10 +169,7 @@ class Links:
                 connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
             return others
 
-        others = await self._database.write(work)
-        # The answer to this very command is not made of what was seen before.
-        epoch.hold(None)
-        return others
+        return await self._database.write(work)
 
     async def accounts(self, account: Account) -> Sequence[NamedAccount]:
         """The accounts of the person of an account, that one first; empty for one that was never met."""

@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 from core.store import rows
 from core.store.engine import Connection, Row
+from core.store.epoch import check
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.passages import PLATFORM_ID, link
-from core.types import Account, Address, Origin, Scope
+from core.types import Account, Address, ErasureEpoch, Origin, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +53,13 @@ class NoteChange(Source):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author(Source):
-    """Who changes a note. `origin` typed: by whoever may decide what is kept; anything else waits for a yes, with
-    `reason` (a clause). `is_insisting`: a person was asked and means it."""
+    """Who changes a note, with words read as of `epoch`. `origin` typed: by whoever may decide what is kept; anything
+    else waits for a yes, with `reason` (a clause). `is_insisting`: a person was asked and means it."""
 
     origin: Origin = "tool"
     reason: str = "nobody has typed it"
     is_insisting: bool = False
+    epoch: ErasureEpoch | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,15 +167,13 @@ class Notes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def check(self) -> None:
-        """Raises StaleReadError when something was erased that the running task may have read."""
-        await self._database.write(lambda _: None)
+    async def check(self, epoch: ErasureEpoch | None) -> None:
+        """Raises StaleReadError when something was erased since that was read as of `epoch`."""
+        await self._database.read(lambda connection: check(connection, epoch))
 
     async def log(self, change: NoteChange) -> None:
         """Stores one version, also when an erasure has begun meanwhile: it waits for the file and must find it here."""
-        await self._database.write(
-            lambda connection: connection.execute(INSERT, _values(connection, change)), has_words=False
-        )
+        await self._database.write(lambda connection: connection.execute(INSERT, _values(connection, change)))
 
     async def changes(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
         """The latest versions with their messages, newest first, without the first `offset` of them."""
@@ -233,7 +233,7 @@ class PendingNotes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def put(self, note: PendingNote) -> datetime | None:
+    async def put(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> datetime | None:
         """Stores it, once for the same operations in a scope. Returns since when something has waited in the scope
         without a break; None when too many wait already."""
         operations = rows.dump([[one.action, one.content, one.old_text] for one in note.operations])
@@ -251,7 +251,7 @@ class PendingNotes:
                 connection.execute(INSERT_PENDING, values | {"began_at": began_at})
             return rows.moment(began_at)
 
-        return await self._database.write(work)
+        return await self._database.write(work, epoch)
 
     async def waiting(self, scopes: frozenset[Scope]) -> list[PendingNote]:
         """What waits in these scopes, oldest first."""

@@ -17,7 +17,7 @@ from core.store.engine import Connection, Row
 from core.store.inbox import DELETE_FAILED, KEPT
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
-from core.types import Address, Answer
+from core.types import Address, Answer, ErasureEpoch
 
 OutboxKind = Literal["answer", "reminder", "notice", "memory"]
 
@@ -113,7 +113,7 @@ class Outbox:
             connection.execute(HOLD, values)
             return _outbox_item(connection.execute("SELECT * FROM outbox WHERE key = :key", values).fetchone())
 
-        return await self._database.write(work, has_words=outbox_item.answer is not None)
+        return await self._database.write(work)
 
     async def find(self, outbox_item: OutboxItem) -> OutboxItem:
         """What an earlier process made of this item; else the item."""
@@ -121,11 +121,11 @@ class Outbox:
         row = await self._database.fetch_one(statement, values)
         return outbox_item if row is None else _outbox_item(row)
 
-    async def put(self, outbox_item: OutboxItem, *, is_own: bool = False) -> bool:
+    async def put(self, outbox_item: OutboxItem, *, is_own: bool = False, epoch: ErasureEpoch | None = None) -> bool:
         """Makes an item with its answer, due at `next_at` (None: this process delivers it), or fills the open one of
         that key if it has none yet, or `is_own`: held by this process. False where it has been made before."""
         statement = INSERT_OR_FILL if is_own else PUT
-        return bool(await self._database.execute(statement, _values(outbox_item, self._clock.now())))
+        return bool(await self._database.execute(statement, _values(outbox_item, self._clock.now()), epoch))
 
     async def set_posted(self, key: str, posted: Sequence[str]) -> None:
         """The platform messages made so far, behind them `INTENDED` while one is being made."""
@@ -156,7 +156,7 @@ class Outbox:
             connection.execute(SET_POSTED_ID, values)
             connection.execute(DONE, values)
 
-        await self._database.write(work, has_words=False)
+        await self._database.write(work)
 
     async def postpone(self, key: str, next_at: datetime, error: str) -> None:
         """Counts a failed attempt."""
@@ -190,7 +190,7 @@ class Outbox:
         await self._database.write(work)
 
     async def _change(self, statement: str, key: str, **values: object) -> None:
-        await self._database.execute(statement, {"key": key, **values}, has_words=False)
+        await self._database.execute(statement, {"key": key, **values})
 
 
 def fill_outbox_item(connection: Connection, outbox_item: OutboxItem, now: datetime, message_id: int | None) -> None:

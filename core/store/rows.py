@@ -120,8 +120,9 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def dump_inbound(inbound: Inbound) -> str:
-    """An event as JSON; its scope as the key alone, by which SQL finds it."""
-    return dump({**asdict(inbound), "scope": inbound.scope.key})
+    """An event as JSON, without its epoch; its scope as the key alone, by which SQL finds it."""
+    values = {**asdict(inbound), "scope": inbound.scope.key}
+    return dump({name: value for name, value in values.items() if name != "epoch"})
 
 
 def load_inbound(encoded: str) -> Inbound:

@@ -21,7 +21,7 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.index_maintenance import write_text
 from core.store.usage import ModelCall, log_call
 from core.text.normalize import bare
-from core.types import Address, EndReason, Json, Message, Scope, Session
+from core.types import Address, EndReason, ErasureEpoch, Json, Message, Scope, Session
 
 SESSION = f"{rows.SESSIONS} WHERE sessions.id = :id"
 VISIBLE_SESSION = f"{SESSION} AND {visible()}"
@@ -112,9 +112,9 @@ class Conversations:
             lambda connection: _open(connection, session.address) or create(connection, session)
         )
 
-    async def create(self, session: Session, ending: EndReason = "new") -> Session:
+    async def create(self, session: Session, ending: EndReason = "new", epoch: ErasureEpoch | None = None) -> Session:
         """See the function `create`."""
-        return await self._database.write(lambda connection: create(connection, session, ending))
+        return await self._database.write(lambda connection: create(connection, session, ending), epoch)
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
         """Ends a session; one that has ended keeps its reason."""
@@ -139,9 +139,9 @@ class Conversations:
         row = await self._database.fetch_one(VISIBLE_SESSION, _visible_values(session_id, scopes))
         return None if row is None else rows.session_of(row)
 
-    async def retitle(self, session_id: int, title: str) -> None:
+    async def retitle(self, session_id: int, title: str, epoch: ErasureEpoch | None = None) -> None:
         values = {"id": session_id, "title": title}
-        await self._database.execute("UPDATE sessions SET title = :title WHERE id = :id", values)
+        await self._database.execute("UPDATE sessions SET title = :title WHERE id = :id", values, epoch)
 
     async def append(
         self,
@@ -151,6 +151,7 @@ class Conversations:
         *,
         sent: Sequence[tuple[int, tuple[Json, ...]]] = (),
         calls: Sequence[ModelCall] = (),
+        epoch: ErasureEpoch | None = None,
     ) -> list[Message]:
         """Appends messages, closes inbox entries, fills the outbox item (holds it, where it has no answer yet) sets the
         `sent` blocks of earlier messages by id and logs `calls` of the model, all in one transaction.
@@ -173,14 +174,20 @@ class Conversations:
                 fill_outbox_item(connection, outbox_item, now, spoken[-1] if spoken else None)
             return stored
 
-        return await write_text(self._database, work)
+        return await write_text(self._database, work, epoch)
 
     async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
         """What the model may see (kinds chat and quote), oldest first, of the session and its parents from `opens_at`
         on, as far as they are of these scopes. Where a parent could see more, what memory added to it is left out."""
         return await self._database.read(lambda connection: _history(connection, session, scopes))
 
-    async def keep_prompt(self, session_id: int, prompt: str, sight: frozenset[Scope] = frozenset()) -> Session:
+    async def keep_prompt(
+        self,
+        session_id: int,
+        prompt: str,
+        sight: frozenset[Scope] = frozenset(),
+        epoch: ErasureEpoch | None = None,
+    ) -> Session:
         """Stores the system prompt of a session that has none, with the scopes it was written from; returns the session
         as it stands."""
         values = {"id": session_id, "prompt": prompt, "sight": scope_parameter(sight)}
@@ -189,7 +196,7 @@ class Conversations:
             connection.execute(SET_PROMPT, values)
             return _load(connection, session_id)
 
-        return await self._database.write(work)
+        return await self._database.write(work, epoch)
 
     async def amend(self, address: Address, external_id: str, text: str | None) -> int | None:
         """Replaces the text of a message edited on the platform, or erases it (None); returns its id, None when it is

@@ -209,7 +209,7 @@ class SyncQueue:
                 connection.execute(_MARK, {"provider": tasks[0].provider, "subject": subject, "last_id": last_id})
 
         if tasks:
-            await self._database.write(work, has_words=False)
+            await self._database.write(work)
             self._on_wake()
 
     async def put_turns(self, provider: str, sessions: SessionRange) -> int:
@@ -271,7 +271,7 @@ class SyncQueue:
     async def retry_dead(self, provider: str) -> int:
         """Returns how many tasks are due again."""
         values = _range(provider) | {"now": rows.timestamp(self._clock.now())}
-        return await self._database.execute(_RETRY, values, has_words=False)
+        return await self._database.execute(_RETRY, values)
 
     async def session(self, session_id: int) -> Session | None:
         row = await self._database.fetch_one(f"{SESSIONS} WHERE sessions.id = :id", {"id": session_id})

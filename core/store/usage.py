@@ -88,7 +88,7 @@ class UsageLog:
         self._database = database
 
     async def keep(self, call: ModelCall) -> None:
-        await self._database.write(lambda connection: log_call(connection, call), has_words=False)
+        await self._database.write(lambda connection: log_call(connection, call))
 
     async def sums(
         self,

@@ -57,7 +57,7 @@ def reminder(
         address, sender = context.session.address, context.sender
         account = None if sender.is_nobody else Account(platform=address.platform, user_id=sender.id)
         if reason := await reason_to_wait(reading.text, context):
-            author = Author(account=account, message_id=context.message_id, address=address)
+            author = Author(account=account, message_id=context.message_id, address=address, epoch=context.epoch)
             line = Operation(action="add", content=appointments.exact(reading))
             target = QUESTION if asked.is_prompt else REMINDER
             return await review.put_aside(context.scope, target, [line], author, reason)
@@ -68,6 +68,7 @@ def reminder(
             account=account,
             origin=_origin(asked, context),
             is_prompt=asked.is_prompt,
+            epoch=context.epoch,
         )
         doubt = "" if reading.is_certain else " (The words allow another reading: ask whether that time is meant.)"
         return appointments.receipt(job) + doubt

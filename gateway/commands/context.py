@@ -9,13 +9,13 @@ from importlib.resources import files
 
 from core.store.erasure import ErasureRequest
 from core.store.notes import Author
-from core.types import Account, Address, Button, Command, CommandSpec, Inbound, Option, Scope, Session
+from core.types import Account, Address, Button, Command, CommandSpec, ErasureEpoch, Inbound, Option, Scope, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
-    """`scopes` is all that may be seen, `scope` what is written to, `session` the open one; `is_stopped`: a turn was
-    running and has been stopped for this /stop. `is_shell`: typed as `mneme …`, not in a chat.
+    """`scopes` is all that may be seen, as of `epoch`; `scope` is what is written to, `session` the open one.
+    `is_stopped`: a turn was running and has been stopped for this /stop. `is_shell`: typed as `mneme …`, not in a chat.
     `target`: where a reminder is delivered, if not here."""
 
     inbound: Inbound
@@ -26,6 +26,7 @@ class CommandContext:
     is_stopped: bool = False
     is_shell: bool = False
     target: Address | None = None
+    epoch: ErasureEpoch | None = None
 
     @property
     def account(self) -> Account:
@@ -62,6 +63,7 @@ class CommandContext:
             external_id=self.inbound.message_id if is_message else None,
             origin="member" if self.is_member else "typed",
             reason="in a room the owner decides what stands in its notes",
+            epoch=self.epoch,
         )
 
     @property
@@ -72,6 +74,7 @@ class CommandContext:
             scopes=self.scopes,
             address=self.inbound.address,
             is_owner=self.is_owner,
+            epoch=self.epoch,
         )
 
 

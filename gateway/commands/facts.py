@@ -56,7 +56,7 @@ class FactCommands:
             id=source.id if source else 0,
             sender=context.inbound.sender,
         )
-        facts = await self._dictation.take(said, context.scope, context.account.platform)
+        facts = await self._dictation.take(said, context.scope, context.account.platform, context.epoch)
         lines = "\n".join(self._line(fact) for fact in facts)
         return Answer(text=f"I will remember:\n\n{lines}", buttons=tuple(_button("Why", fact) for fact in facts))
 
@@ -192,12 +192,15 @@ class FactCommands:
             _check(fact, context)
         done = texts.FORGOTTEN_FACT
         if token.strip():
-            done = receipt_text(await self._services.forgetting.erase(token.strip(), context.erasure_request))
+            try:
+                done = receipt_text(await self._services.forgetting.erase(token.strip(), context.erasure_request))
+            except Refused as refusal:
+                return Answer(text=str(refusal), has_erased=True)
         elif fact is None:
             raise Refused(texts.no_fact(name))
         if fact is not None:
             await self._facts.forget([fact.id], context.scopes)
-        return Answer(text=done)
+        return Answer(text=done, has_erased=True)
 
     async def _changes(self, text: str, context: CommandContext) -> Answer:
         named = _CHANGE.fullmatch(text)

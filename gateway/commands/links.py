@@ -68,7 +68,7 @@ class LinkCommands:
             raise Refused(texts.NO_SUCH_ACCOUNT)
         if not await self._links.unlink(named[name]):
             raise Refused(texts.NOT_LINKED)
-        return Answer(text=texts.UNLINKED.format(account=named[name].key))
+        return Answer(text=texts.UNLINKED.format(account=named[name].key), has_erased=True)
 
     async def _send(self, key: str, address: Address, answer: Answer, asking: Link | None = None) -> None:
         """Once for each key; with the question of `asking` to who offered its code."""

@@ -157,7 +157,7 @@ class MemoryCommands:
         note = await self._notebook.waiting(context.scopes, int(number[:18]))
         if context.is_member and (is_approved or note.account != context.account):
             raise Refused(texts.OWNER_DECIDES)
-        return _plainly(await _legible(self._notebook.decide(note, context.scopes, is_approved)))
+        return _plainly(await _legible(self._notebook.decide(note, context.scopes, is_approved, context.epoch)))
 
     async def _undo(self, text: str, context: CommandContext) -> str:
         number = text.removeprefix("#")

@@ -42,7 +42,11 @@ class ForgetCommands:
         request = context.erasure_request
         if command.arguments.startswith(CONFIRMED):
             token = command.arguments.removeprefix(CONFIRMED).strip()
-            return Answer(text=receipt_text(await self._forgetting.erase(token, request)))
+            try:
+                text = receipt_text(await self._forgetting.erase(token, request))
+            except Refused as refusal:
+                text = str(refusal)
+            return Answer(text=text, has_erased=True)
         traces = await self._forgetting.look(command.arguments, request)
         if traces is None:
             mine = " that you said here" if request.is_limited else ""

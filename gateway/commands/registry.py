@@ -113,7 +113,8 @@ class Commands:
             [
                 ButtonAction(id=one.id, scope=scope, account=account, command=one.command, expires_at=expires_at)
                 for one in buttons
-            ]
+            ],
+            context.epoch,
         )
         if answer.confirm is not None:
             place = context.inbound.address

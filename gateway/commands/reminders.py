@@ -58,6 +58,7 @@ class ReminderCommands:
             account=context.account,
             origin=context.origin,
             is_prompt=is_prompt,
+            epoch=context.epoch,
         )
         return Answer(text=escape(appointments.receipt(job)))
 

@@ -46,7 +46,8 @@ class SessionCommands:
                 number = _number(command.arguments)
                 if number is None:
                     return await list_sessions(self._services, context, command.arguments.strip(), LISTED)
-                session = await self._tracker.resume(number, context.inbound.address, context.scope, context.scopes)
+                here, scope, scopes = context.inbound.address, context.scope, context.scopes
+                session = await self._tracker.resume(number, here, scope, scopes, context.epoch)
                 return Answer(text=texts.resumed(number, session.title, is_copied=session.id != number))
 
     async def _new(self, context: CommandContext) -> Answer:
@@ -69,7 +70,7 @@ class SessionCommands:
             return Answer(text=f"This conversation {now}. `/title Holidays in May` gives it a title.")
         if len(title) > TITLE_CHARS:
             raise Refused(f"A title has at most {TITLE_CHARS} characters; this has {len(title)}.")
-        await self._services.conversations.retitle(context.session.id, title)
+        await self._services.conversations.retitle(context.session.id, title, context.epoch)
         return Answer(text=f"This conversation is called{texts.titled(title)} now.")
 
     async def _incognito(self, state: str, context: CommandContext) -> Answer:

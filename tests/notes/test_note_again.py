@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.store.notes import Author, Notes
-from core.types import Account, Address, Scope
+from core.types import Account, Address, ErasureEpoch, Scope
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.note_edits import add_note
@@ -61,8 +61,8 @@ class _Crossed(Notes):
         self._corridor = harness
         self.erasing: asyncio.Task[KeptReply] | None = None
 
-    async def check(self) -> None:
-        await super().check()
+    async def check(self, epoch: ErasureEpoch | None) -> None:
+        await super().check(epoch)
         if self.erasing is None:
             self.erasing = asyncio.create_task(self._corridor.say("yes"))
             while not await self._corridor.services.forgetting._erasures.begun():

@@ -19,11 +19,12 @@ from typing import Any
 import aiosqlite
 
 from core.errors import StoreError
-from core.store import epoch, rows
+from core.store import rows
 from core.store.engine import Connection, Row, T, Values
+from core.store.epoch import check
 from core.store.sqlite.index_schema import register
 from core.store.sqlite.schema import MIGRATIONS
-from core.types import Account, Address, Scope
+from core.types import Account, Address, ErasureEpoch, Scope
 
 BUSY_TIMEOUT_MS = 10_000
 READERS = 2
@@ -44,8 +45,8 @@ GLANCE_STEPS = 1_000
 
 
 class Database:
-    """Runs transactions. Each method raises StoreError for what SQLite refuses. A write with `has_words`, which may
-    store what was read before, raises StaleReadError when something was erased that the running task may have read."""
+    """Runs transactions. Each method raises StoreError for what SQLite refuses. A write of what was read as of an
+    `epoch` raises StaleReadError when something was erased since that it may repeat."""
 
     def __init__(
         self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection], near: sqlite3.Connection
@@ -81,13 +82,11 @@ class Database:
                 near.execute("PRAGMA busy_timeout = 0")
             yield cls(path, writer, connections, near)
 
-    async def write(self, work: Callable[[sqlite3.Connection], T], *, has_words: bool = True) -> T:
+    async def write(self, work: Callable[[sqlite3.Connection], T], epoch: ErasureEpoch | None = None) -> T:
         """Runs `work` in one write transaction, durable when this returns; an exception rolls it back."""
-        held = epoch.held() if has_words else None
 
         def whole(connection: sqlite3.Connection) -> T:
-            if held is not None:
-                epoch.check(connection, held)
+            check(connection, epoch)
             return work(connection)
 
         with _translated(self.path):
@@ -113,9 +112,9 @@ class Database:
         except sqlite3.DatabaseError as error:
             raise StoreError(_sentence(self.path, error)) from error
 
-    async def execute(self, statement: str, values: Values | None = None, *, has_words: bool = True) -> int:
+    async def execute(self, statement: str, values: Values | None = None, epoch: ErasureEpoch | None = None) -> int:
         """One statement as a write transaction; returns how many rows it changed."""
-        return await self.write(lambda one: one.execute(statement, values or {}).rowcount, has_words=has_words)
+        return await self.write(lambda one: one.execute(statement, values or {}).rowcount, epoch)
 
     async def fetch_all(self, statement: str, values: Values | None = None) -> list[Row]:
         return await self.read(lambda connection: connection.execute(statement, values or {}).fetchall())

@@ -16,6 +16,7 @@ from core.store.sqlite.schema import FACTS_CONTENT, FACTS_RANK, FACTS_VERSION
 from core.text.names import entity_key, hints_of
 from core.text.normalize import VERSION
 from core.text.terms import terms_of
+from core.types import ErasureEpoch
 
 T = TypeVar("T")
 
@@ -98,10 +99,10 @@ class FactIndex:
         return await self._database.write(work)
 
 
-async def write_facts(database: Database, work: Callable[[Connection], T]) -> T:
+async def write_facts(database: Database, work: Callable[[Connection], T], epoch: ErasureEpoch | None = None) -> T:
     """`Database.write` for facts; on index damage the index is made anew and the work done again."""
     try:
-        return await database.write(work)
+        return await database.write(work, epoch)
     except StoreError as error:
         if not isinstance(error.__cause__, sqlite3.DatabaseError):
             raise
@@ -110,7 +111,7 @@ async def write_facts(database: Database, work: Callable[[Connection], T]) -> T:
         mend(connection)
         return work(connection)
 
-    return await database.write(again)
+    return await database.write(again, epoch)
 
 
 def mend(connection: Connection) -> bool:

@@ -18,6 +18,7 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import mend
 from core.store.sqlite.index_schema import CURSOR, INDEXED, STALE, TABLES, blank, merge_table
 from core.text.normalize import VERSION
+from core.types import ErasureEpoch
 
 T = TypeVar("T")
 
@@ -113,18 +114,18 @@ def _index(connection: Connection, condition: str, parameters: Mapping[str, obje
         )
 
 
-async def write_text(database: Database, work: Callable[[Connection], T]) -> T:
+async def write_text(database: Database, work: Callable[[Connection], T], epoch: ErasureEpoch | None = None) -> T:
     """`Database.write` for work that changes indexed text.
 
     On index damage it is tried again with the indexes emptied and flagged for a rebuild; if that fails, all is rolled
     back and the error raised.
     """
     try:
-        return await database.write(work)
+        return await database.write(work, epoch)
     except StoreError as error:
         if not _is_index_damage(error):
             raise
-    return await database.write(lambda connection: _anew(connection, work))
+    return await database.write(lambda connection: _anew(connection, work), epoch)
 
 
 def empty_indexes(connection: Connection) -> None:
