@@ -29,6 +29,8 @@ class Access:
         self._rooms = frozenset(settings.access.rooms)
         self._is_listening = settings.room.listen
         self._greeted: dict[Account, str] = {}
+        self._served: set[tuple[str, Account]] = set()
+        self._named = self._people.union(settings.owner.accounts)
 
     async def judge(self, inbound: Inbound) -> tuple[Verdict, Scope]:
         """What to do with an event, and the scope of its place: a room that has moved keeps the one it had."""
@@ -45,6 +47,8 @@ class Access:
             account = Account(platform=platform, user_id=inbound.sender.id if inbound.scope.is_room else place)
         standing = await self._directory.standing(account, inbound.scope)
         verdict = self._verdict(inbound, account, standing)
+        if verdict == "served":
+            self._served.add((inbound.address.key, account))
         return "ignored" if is_planned and verdict == "stranger" else verdict, standing.scope
 
     def _verdict(self, inbound: Inbound, account: Account, standing: Standing) -> Verdict:
@@ -65,6 +69,13 @@ class Access:
         """Who is let in is let in with all linked accounts."""
         accounts = (account.key, *(scope.key.removeprefix("account:") for scope in standing.accounts))
         return standing.is_owner or standing.is_admitted or not self._people.isdisjoint(accounts)
+
+    def is_known(self, inbound: Inbound) -> bool:
+        """Whether this is somebody to be served, as far as that can be told while the store is out of order."""
+        account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
+        if inbound.is_direct and account.key in self._named:
+            return True
+        return inbound.is_addressed and (inbound.address.key, account) in self._served
 
     async def greet(self, inbound: Inbound) -> None:
         """Notes the account and its present name; a database write only when that is news."""

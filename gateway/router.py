@@ -25,7 +25,7 @@ from core.privacy.epoch_guard import EpochGuard, View
 from core.store.inbox import InboxEntry
 from core.store.outbox import OutboxItem
 from core.text.sanitize import on_one_line
-from core.types import Account, Answer, Command, Inbound, Scope, Session
+from core.types import Account, Address, Answer, Command, Inbound, Scope, Session
 from gateway import texts
 from gateway.access import Access
 from gateway.commands.context import CommandContext
@@ -65,6 +65,7 @@ class Router:
         self._tasks: asyncio.TaskGroup | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._events: dict[int, PendingEvent] = {}
+        self._told_of_outage: set[Address] = set()
         self._log = structlog.get_logger("router")
 
     def connect(self, adapters: Mapping[str, Adapter], tasks: asyncio.TaskGroup) -> None:
@@ -75,6 +76,16 @@ class Router:
     async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
         """See `core.ports.Sink`."""
         inbound = presentable(inbound)
+        try:
+            entry_id = await self._admitted(inbound, reply)
+        except StoreError as error:
+            self._tell_of_outage(inbound, error)
+            raise
+        if entry_id is not None:
+            self._told_of_outage.clear()
+        return entry_id
+
+    async def _admitted(self, inbound: Inbound, reply: Reply) -> int | None:
         verdict, scope = await self._access.judge(inbound)
         if verdict == "stranger":
             await self._answer_stranger(inbound, reply, scope)
@@ -94,6 +105,17 @@ class Router:
         except StoreError as error:
             self._log.warning("a name was not noted", error=str(error))
         return entry_id
+
+    def _tell_of_outage(self, inbound: Inbound, error: StoreError) -> None:
+        """Once at each address in each outage, by a message that needs no store; `reply` stays for the answer."""
+        adapter = self._adapters.get(inbound.address.platform)
+        if adapter is None or self._tasks is None or inbound.address in self._told_of_outage:
+            return
+        if inbound.kind in ("message", "action") and self._access.is_known(inbound):
+            self._told_of_outage.add(inbound.address)
+            with contextlib.suppress(DeliveryError), contained():
+                reply = adapter.reply(inbound.address)
+                self._tasks.create_task(self._delivery.tell(inbound, reply, Answer(text=texts.outage(error))))
 
     async def _answer_stranger(self, inbound: Inbound, reply: Reply, scope: Scope) -> None:
         """In a stranger's direct chat: the answer to /link, the only command that is theirs, or at most a code."""

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler  # type: ignore[import-untyped]
@@ -28,6 +28,8 @@ from gateway import texts
 
 PLATFORM = "cron"
 CLOSING_S = 5.0
+AGAIN = timedelta(seconds=2)
+"""After which a run that failed (a full disk, say) is tried again."""
 
 
 class Scheduler:
@@ -41,8 +43,7 @@ class Scheduler:
         "was planned earlier. Do it and answer with the result alone; it is delivered to the chat it was planned in."
     )
     pulse_s = 30.0
-    """How often the rows are looked at anyway: a machine that slept, or a clock set anew, moves no timer, and a run
-    that failed (a full disk, say) is tried again."""
+    """How often the rows are looked at anyway: a machine that slept, or a clock set anew, moves no timer."""
 
     def __init__(
         self,
@@ -120,6 +121,8 @@ class Scheduler:
                 if isinstance(outcome, Exception):
                     self._log.error("a run failed", job=job.id, error=str(outcome))
             ahead = [next_at for _, next_at in planned if next_at > now]
+            if any(isinstance(outcome, Exception) for outcome in runs):
+                ahead.append(now + AGAIN)
             ahead += [outcome for outcome in runs if isinstance(outcome, datetime)]
             if ahead and self._scheduler is not None:
                 # APScheduler looks at the machine's clock and we at ours: what counts is how long it is from now.

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import structlog
 
-from core.errors import ConfigError, DeliveryError, MnemeError
+from core.errors import ConfigError, DeliveryError, MnemeError, StoreError
 from core.ports import Adapter, Sink
 from core.types import CommandSpec
 
@@ -77,6 +77,10 @@ class Supervisor:
                 self._states[adapter.platform] = f"given up: {error}"
                 self._log.error("a platform was given up", platform=adapter.platform, reason=str(error))
                 raise
+            except StoreError as error:
+                self._log.error("what a platform brings cannot be stored", platform=adapter.platform, error=str(error))
+                self._states[adapter.platform] = f"out of reach ({error}), trying again"
+                rest_s = self._shortest_rest_s
             except Exception as error:
                 self._log.exception("a platform fell over", platform=adapter.platform)
                 self._states[adapter.platform] = f"out of reach ({type(error).__name__}), trying again"

@@ -93,6 +93,11 @@ def failed(error: Exception, incident: str, *, is_kept: bool = True) -> str:
     return f"{reason} {kept} Please try again; the log has the details under {incident}."
 
 
+def outage(error: MnemeError) -> str:
+    """To whoever writes while nothing can be stored."""
+    return f"I cannot keep what you write at the moment. {error} I go on trying, and answer as soon as that works."
+
+
 def unknown_command(name: str, near: Sequence[str]) -> str:
     guess = f" Did you mean {' or '.join(f'/{one}' for one in near)}?" if near else ""
     return f"There is no command /{name[:40]}.{guess} /help lists them all."

@@ -5,6 +5,7 @@ A person gets a prompt (`screen`), a program gets plain lines (`pipe`); one mess
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 import os
 import re
@@ -16,6 +17,7 @@ from typing import TextIO
 
 from adapters.terminal.pipe import TerminalPipe
 from adapters.terminal.screen import TerminalScreen
+from core.errors import StoreError
 from core.ports import Clock, Reply, Sink
 from core.types import Address, Command, CommandSpec, File, Inbound, Scope, Sender
 
@@ -25,6 +27,7 @@ HISTORY = "terminal_history"
 FILES = "files"
 # A path like /etc/hosts is no command.
 _COMMAND = re.compile(r"/(\w[\w-]{0,63})(?:\s+|$)")
+AGAIN_S = 1.0
 _LEAVING = frozenset({"quit", "exit"})
 
 
@@ -65,7 +68,7 @@ class Terminal:
             screen.welcome(commands)
 
         async def stop() -> None:
-            entry_id = await sink.admit(self._inbound("/stop"), screen.reply())
+            entry_id = await _admitted(sink, self._inbound("/stop"), screen)
             if entry_id is not None:
                 await sink.serve(entry_id)
 
@@ -73,7 +76,7 @@ class Terminal:
             inbound = self._inbound(text)
             if inbound.command is not None and inbound.command.name in _LEAVING:
                 return
-            entry_id = await sink.admit(inbound, screen.reply())
+            entry_id = await _admitted(sink, inbound, screen)
             if entry_id is not None:
                 await screen.attend(sink.serve(entry_id), stop)
 
@@ -126,3 +129,12 @@ def _user_name() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
         return "local"
+
+
+async def _admitted(sink: Sink, inbound: Inbound, screen: TerminalPipe | TerminalScreen) -> int | None:
+    """Waits while the store is out of order, of which the sink tells."""
+    while True:
+        try:
+            return await sink.admit(inbound, screen.reply())
+        except StoreError:
+            await asyncio.sleep(AGAIN_S)

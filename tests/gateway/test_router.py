@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from datetime import timedelta
 from pathlib import Path
 
@@ -354,6 +355,31 @@ async def test_a_store_that_fails_is_said_in_a_sentence(home: Path) -> None:
 
     async with open_gateway(home, ScriptedModel(full)) as harness:  # type: ignore[arg-type]
         assert (await harness.say("hello")).text.startswith("The disk that holds state.db is full.")
+
+
+async def test_who_is_served_is_told_once_that_nothing_can_be_kept_and_answered_afterwards(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        database = harness.services.database
+        await database.write(lambda connection: connection.execute("PRAGMA busy_timeout = 20").close())
+        other = sqlite3.connect(database.path, isolation_level=None)
+        platform = harness.platforms["telegram"]
+        for _ in range(2):
+            other.execute("BEGIN IMMEDIATE")
+            inbounds = [harness.inbound("hello"), harness.inbound("again"), harness.inbound("who are you?", "666")]
+            replies = [KeptReply() for _ in inbounds]
+            for inbound, reply in zip(inbounds, replies, strict=True):
+                with pytest.raises(StoreError):
+                    await harness.router.admit(inbound, reply)
+            other.rollback()
+            for inbound, reply in zip(inbounds[:2], replies, strict=False):
+                number = await harness.router.admit(inbound, reply)
+                assert number is not None
+                await harness.router.serve(number)
+                assert reply.text == "ok"
+        other.close()
+        told = [(address.chat_id, reply.text) for address, reply in platform.replies]
+        assert [chat for chat, _ in told] == ["42", "42"], "once in each outage, and no stranger"
+        assert all("I cannot keep what you write at the moment" in text for _, text in told)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ async def test_a_platform_that_cannot_be_taken_up_is_not_called_connected() -> N
     async with asyncio.timeout(5):
         for _ in range(3):
             await tries.acquire()
-    assert supervisor.states == {"telegram": "out of reach (StoreError), trying again"}
+    assert supervisor.states == {"telegram": "out of reach (locked), trying again"}
     assert platform.steps == ["open"]
     task.cancel()
     await asyncio.wait([task])

@@ -35,7 +35,7 @@ SENTENCES = {
     "not a database": _DAMAGED,
     "malformed": _DAMAGED,
     "readonly": "{path} is read-only. Give the user that runs Mneme the right to write it.",
-    "full": "The disk that holds {path} is full. Make room and start again; nothing stored was lost.",
+    "full": "The disk that holds {path} is full. Make room and try again; nothing stored was lost.",
     "disk I/O error": "The disk that holds {path} cannot be used: it is full or has a fault. Make room and try again.",
     "locked": f"{{path}} is locked by another program for over {BUSY_TIMEOUT_MS // 1000} s. Close it and try again.",
 }

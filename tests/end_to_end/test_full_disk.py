@@ -1,0 +1,149 @@
+"""A disk that is full while Mneme runs: everybody is told, nothing is lost, and it goes on once there is room."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.test_bad_disk import _has_mounts
+from tests.fixtures.bot_api import BotApi
+from tests.fixtures.live_system import ROOT
+
+pytestmark = pytest.mark.slow
+
+PERSON = 4242
+PATIENCE_S = 5.0
+START_S = 30.0
+
+
+class Disk(ABC):
+    """A folder for a home; `shell` runs a script there, and `prepare` is what it begins with."""
+
+    shell: tuple[str, ...] = ("sh", "-c")
+    prepare = "true"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.pid = 0
+
+    @property
+    def seen(self) -> Path:
+        """The folder as it is seen from outside of the program."""
+        return self.folder
+
+    @abstractmethod
+    def full(self) -> contextlib.AbstractContextManager[None]:
+        """While it is open, the disk takes nothing more."""
+
+
+class MountedDisk(Disk):
+    """A file system of 8 MB of its own, which something else fills."""
+
+    shell = ("unshare", "-rm", "sh", "-c")
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.prepare = f'mount -t tmpfs -o size=8m tmpfs "{folder}"'
+
+    @property
+    def seen(self) -> Path:
+        return Path(f"/proc/{self.pid}/root{self.folder}")
+
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        fill = self.seen / "fill"
+        with contextlib.suppress(OSError), fill.open("wb", buffering=0) as file:
+            for size in (65536, 4096, 1):
+                with contextlib.suppress(OSError):
+                    while file.write(bytes(size)):
+                        pass
+        yield
+        fill.unlink()
+
+
+class LimitedDisk(Disk):
+    """No file of the program may grow or be written any more: that can be had everywhere on Linux."""
+
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        before = resource.prlimit(self.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (0, before[1]))
+        yield
+        resource.prlimit(self.pid, resource.RLIMIT_FSIZE, before)
+
+
+@asynccontextmanager
+async def running(disk: Disk, api: BotApi, log: Path) -> AsyncIterator[None]:
+    """Mneme with a home on the disk and no model, until it is killed."""
+    settings = log.with_name("mneme.toml")
+    settings.write_text(f'[owner]\ntelegram = [{PERSON}]\n[general]\nzone = "Europe/Lisbon"\n')
+    script = f"""
+        set -e; {disk.prepare}; mkdir -m 700 "{disk.folder}/home"; cp "{settings}" "{disk.folder}/home"
+        exec "{sys.executable}" -m gateway.cli.main run
+    """
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MNEME_HOME": f"{disk.folder}/home",
+        "TELEGRAM_BOT_TOKEN": api.token,
+        "MNEME_TELEGRAM_API_URL": api.url,
+    }
+    with log.open("wb") as errors:
+        process = await asyncio.create_subprocess_exec(*disk.shell, script, cwd=ROOT, env=environment, stderr=errors)
+    disk.pid = process.pid
+    try:
+        await api.wait_for(lambda: bool(api.called("getUpdates")), START_S)
+        yield
+    finally:
+        process.kill()
+        await process.wait()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(MountedDisk, marks=pytest.mark.skipif(not _has_mounts(), reason="needs the right to mount")),
+        pytest.param(LimitedDisk, marks=pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux")),
+    ],
+)
+async def test_a_full_disk_is_told_and_what_comes_after_it_is_answered(kind: type[Disk], tmp_path: Path) -> None:
+    disk = kind(tmp_path / "disk")
+    disk.folder.mkdir()
+    async with BotApi() as api, running(disk, api, tmp_path / "log"):
+
+        def told(words: str) -> int:
+            return sum(words in text for text in api.texts(PERSON))
+
+        async def until(words: str, patience_s: float = PATIENCE_S) -> None:
+            try:
+                await api.wait_for(lambda: told(words) > 0, patience_s)
+            except TimeoutError:
+                log = (tmp_path / "log").read_text(errors="replace")
+                raise AssertionError(f"nobody read “{words}”:\n{api.texts(PERSON)}\n{log[-4000:]}") from None
+
+        api.user_says(PERSON, "/whoami")
+        await until("my owner", START_S)
+        api.user_says(PERSON, "/remind in 5 seconds water the plants")
+        await until("water the plants", START_S)
+        with disk.full():
+            api.user_says(PERSON, "/title Boats")
+            await until("I cannot keep what you write at the moment")
+            api.user_says(PERSON, "/title Ferries")
+            polls = len(api.called("getUpdates"))
+            await api.wait_for(lambda: len(api.called("getUpdates")) >= polls + 4, START_S)
+            assert told("I cannot keep what you write") == 1, "not again and again"
+            assert told("⏰") == 0
+        api.user_says(PERSON, "/title Harbours")
+        await until("is called “Harbours” now")
+        await until("is called “Boats” now", 0.1)
+        await until("⏰ water the plants")
+        assert told("is called “Ferries” now") == told("⏰") == 1
