@@ -11,7 +11,6 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 import structlog
@@ -317,8 +316,8 @@ def _platforms(services: Services, *, chat_only: bool, has_terminal: bool) -> li
                 token=settings.discord_token.get_secret_value(),
                 api_url=settings.discord_api_url,
                 gateway_url=settings.discord_gateway_url,
+                inbox=services.inbox,
                 clock=services.clock,
-                last_seen=partial(services.inbox.last_seen, "discord"),
                 limit_chars=settings.discord.limit_chars,
                 has_message_content=settings.discord.message_content,
             )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from adapters.discord.adapter import Discord
+from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
 from config.settings import ENVIRONMENT, Settings
 from core.errors import ConfigError, MnemeError, StoreError
@@ -159,13 +159,12 @@ def _telegram(settings: Settings) -> Probe | None:
 def _discord(settings: Settings) -> Probe | None:
     if settings.discord_token is None or "discord" not in settings.platforms:
         return None
-    return Discord(
-        token=settings.discord_token.get_secret_value(),
-        api_url=settings.discord_api_url,
-        gateway_url=None,
-        clock=WallClock(),
+    return partial(
+        check_discord,
+        settings.discord_token.get_secret_value(),
+        settings.discord_api_url,
         has_message_content=settings.discord.message_content,
-    ).check
+    )
 
 
 async def _provider(settings: Settings, name: str) -> str:

@@ -9,22 +9,23 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import discord
 import yarl
 
-from adapters.discord.client import DiscordClient
+from adapters.discord.client import UNREACHABLE, UNREADABLE, DiscordClient, reason
 from adapters.discord.commands import announce
-from adapters.discord.errors import UNREACHABLE, UNREADABLE
-from adapters.discord.events import DEFER_AFTER_S, DiscordEvents
-from adapters.discord.messages import DiscordMessages
+from adapters.discord.events import DiscordEvents
 from adapters.discord.normalize import PLATFORM
-from adapters.streaming import StreamedReply
 from core.errors import ConfigError, DeliveryError
 from core.ports import Clock, Reply, Sink
 from core.types import Address, CommandSpec
+
+if TYPE_CHECKING:
+    from core.store.inbox import Inbox
 
 API_PATH = "/api/v10"
 PAUSE_S = 4.0
@@ -54,24 +55,18 @@ WRONG_INTENT = (
 log = logging.getLogger(__name__)
 
 
-async def _nothing_seen() -> Mapping[Address, str]:
-    return {}
-
-
 class Discord:
     """`api_url` and `gateway_url` are for a loopback server, Discord's own when None.
 
     `has_message_content`: asks for the privileged intent, so that guild messages that do not mention the bot can be
-    read too. `last_seen`: the last message id of every known channel, from which on missed messages are looked up.
-    `pause_s`: the wait after a first lost connection; it doubles with each further session that is lost soon.
-    `defer_after_s`: how long an interaction may wait for its answer before it is acknowledged without one.
+    read too. `pause_s`: the wait after a first lost connection; it doubles with each further session that is lost
+    soon.
     """
 
     platform = PLATFORM
     hint = HINT
     pause_s = PAUSE_S
     down_s = DOWN_S
-    defer_after_s = DEFER_AFTER_S
 
     def __init__(
         self,
@@ -79,17 +74,16 @@ class Discord:
         token: str,
         api_url: str | None,
         gateway_url: str | None,
+        inbox: Inbox,
         clock: Clock,
-        last_seen: Callable[[], Awaitable[Mapping[Address, str]]] = _nothing_seen,
         limit_chars: int = 2000,
         has_message_content: bool = False,
     ) -> None:
         self._token = token.strip()
         self._api_url = api_url
         self._gateway_url = gateway_url
-        self._limit_chars = limit_chars
         self._has_message_content = has_message_content
-        self._events = DiscordEvents(self._sending, self.reply, last_seen, clock, limit_chars)
+        self.events = DiscordEvents(self._sending, inbox, clock, limit_chars)
         self._login = asyncio.Lock()
         self._client: DiscordClient | None = None
         self._is_closed = False
@@ -97,29 +91,24 @@ class Discord:
 
     @property
     def problem(self) -> str:
-        client = self._client
-        socket: discord.gateway.DiscordWebSocket | None = (
-            client.ws if client is not None and client.is_ready() else None
-        )
-        return "" if socket is not None and socket.open else self._failure
+        return self._failure if self._client is None else self._client.problem
 
     async def open(self) -> None:
         """Raises ConfigError when the token or an address is refused. Discord out of reach is no reason to fail:
         `listen` waits."""
         _quiet_logs()
-        self._redirect()
+        redirect(self._api_url, self._gateway_url)
         try:
             await self._ready()
         except DeliveryError as error:
-            self._failure = str(error)
             log.warning("%s; trying again later", error)
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
         """Connects until cancelled. Raises ConfigError when the token or the intent is refused. Answers under way go
         on when it ends; `close` is what stops them."""
-        self._events.begin(sink, commands, self.defer_after_s)
+        self.events.begin(sink, commands)
         is_announced = False
-        failures = 0
+        pause_s = self.pause_s
         loop = asyncio.get_running_loop()
         try:
             while True:
@@ -127,65 +116,45 @@ class Discord:
                 try:
                     client = await self._ready()
                     if not is_announced:
-                        self._events.start(announce(client, commands))
+                        self.events.start(announce(client, commands))
                         is_announced = True
                     await self._connect(client)
+                    is_lost_soon = client.is_identified and loop.time() - started_at <= STEADY_AFTER_S
                 except DeliveryError as error:
-                    self._failure = str(error)
                     log.warning("%s; trying again later", error)
-                is_new_session = self._client is not None and self._client.is_identified
-                is_steady = loop.time() - started_at > STEADY_AFTER_S
-                failures = failures + 1 if is_new_session and not is_steady else 0
-                await asyncio.sleep(min(self.pause_s * 2.0 ** min(max(failures - 1, 0), 16), PAUSE_MOST_S))
+                    is_lost_soon = False
+                pause_s = pause_s if is_lost_soon else self.pause_s
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, PAUSE_MOST_S)
         finally:
-            self._events.end()
+            self.events.end()
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        async def is_direct(channel_id: int) -> bool:
-            channel = await self._events.locate(channel_id)
-            return channel is not None and channel.is_direct
-
-        return StreamedReply(DiscordMessages(self._sending, is_direct, address, reply_to, self._limit_chars))
+        return self.events.reply(address, reply_to)
 
     async def close(self) -> None:
         """Cancels answers still under way."""
         self._is_closed = True
-        await self._events.close()
+        await self.events.close()
         if self._client is not None:
             await self._client.close()
             self._client = None
 
-    async def check(self) -> str:
-        """A sentence that names the bot; closes. Raises ConfigError when the token or the intent is refused,
-        DeliveryError when Discord is out of reach."""
-        try:
-            self._redirect()
-            client = await self._ready()
-            return f"The token is valid; the bot is {client.user}."
-        finally:
-            await self.close()
-
-    async def _ready(self) -> discord.Client:
+    async def _ready(self) -> DiscordClient:
         """A client that is logged in. Raises DeliveryError when Discord is out of reach, ConfigError when refused."""
         async with self._login:
             if self._client is not None and not self._client.is_closed():
                 return self._client
+            self._client = None
             if self._is_closed:
                 raise DeliveryError("Discord: the adapter is closed")
-            if not self._token:
-                raise ConfigError("discord: the token is empty. Set DISCORD_BOT_TOKEN to the one of your application.")
-            client = DiscordClient(self._events, has_message_content=self._has_message_content, pause_s=self.pause_s)
+            client = DiscordClient(self.events, has_message_content=self._has_message_content, pause_s=self.pause_s)
             try:
-                await client.login(self._token)
-                self._check_intent(client)
-                self._client = client
-            except discord.LoginFailure as error:
-                raise ConfigError(WRONG_TOKEN) from error
-            except (*UNREACHABLE, *UNREADABLE) as error:
-                raise DeliveryError(f"Discord cannot be reached: {type(error).__name__}: {error}") from error
-            finally:
-                if self._client is not client:
-                    await client.close()
+                await log_in(client, self._token, has_message_content=self._has_message_content)
+            except DeliveryError as error:
+                self._failure = str(error)
+                raise
+            self._client = client
             return client
 
     async def _sending(self) -> discord.Client:
@@ -195,15 +164,8 @@ class Discord:
         except ConfigError as error:
             raise DeliveryError(str(error)) from error
 
-    def _check_intent(self, client: discord.Client) -> None:
-        flags = client.application_flags
-        is_allowed = flags.gateway_message_content or flags.gateway_message_content_limited
-        if self._has_message_content and not is_allowed:
-            raise ConfigError(WRONG_INTENT)
-
-    async def _connect(self, client: discord.Client) -> None:
+    async def _connect(self, client: DiscordClient) -> None:
         """One gateway connection with its resumes; returns when it is lost for good, so that a new one can be made."""
-        assert isinstance(client, DiscordClient)
         client.is_identified = False
         connection = asyncio.create_task(client.connect(), name="discord gateway")
         try:
@@ -212,12 +174,10 @@ class Discord:
                 connection.result()
         except discord.PrivilegedIntentsRequired as error:
             raise ConfigError(WRONG_INTENT) from error
-        except discord.ConnectionClosed as error:
-            if error.code == BAD_TOKEN:
-                raise ConfigError(WRONG_TOKEN) from error
-            log.warning("Discord closed the gateway connection with code %s", error.code)
         except (*UNREACHABLE, *UNREADABLE) as error:
-            self._failure = f"the gateway connection broke: {type(error).__name__}"
+            if isinstance(error, discord.ConnectionClosed) and error.code == BAD_TOKEN:
+                raise ConfigError(WRONG_TOKEN) from error
+            client.failure = reason(error)
             log.error("The gateway connection to Discord broke, it is made anew: %r", error)
         finally:
             await _ended(connection)
@@ -231,14 +191,40 @@ class Discord:
             await asyncio.wait([connection], timeout=self.down_s / 4)
             alive_at = alive_at if self.problem else loop.time()
 
-    def _redirect(self) -> None:
-        """Points the library at the loopback server: it knows its addresses as attributes of two classes only."""
-        api_url = _loopback(self._api_url, "MNEME_DISCORD_API_URL", ("https", "http"))
-        gateway_url = _loopback(self._gateway_url, "MNEME_DISCORD_GATEWAY_URL", ("wss", "ws"))
-        if api_url is not None:
-            discord.http.Route.BASE = api_url + ("" if urlsplit(api_url).path else API_PATH)
-        if gateway_url is not None:
-            discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url + "/")
+
+async def check_discord(token: str, api_url: str | None, *, has_message_content: bool) -> str:
+    """A sentence that names the bot. Raises ConfigError when the token or the intent is refused, DeliveryError when
+    Discord is out of reach."""
+    _quiet_logs()
+    redirect(api_url, None)
+    client = discord.Client(intents=discord.Intents.none())
+    try:
+        await log_in(client, token.strip(), has_message_content=has_message_content)
+        return f"The token is valid; the bot is {client.user}."
+    finally:
+        await client.close()
+
+
+async def log_in(client: discord.Client, token: str, *, has_message_content: bool) -> None:
+    """Raises ConfigError when the token or the intent is refused, DeliveryError when Discord is out of reach; closes
+    the client then."""
+    if not token:
+        raise ConfigError("discord: the token is empty. Set DISCORD_BOT_TOKEN to the one of your application.")
+    is_in = False
+    try:
+        await client.login(token)
+        flags = client.application_flags
+        is_allowed = flags.gateway_message_content or flags.gateway_message_content_limited
+        if has_message_content and not is_allowed:
+            raise ConfigError(WRONG_INTENT)
+        is_in = True
+    except discord.LoginFailure as error:
+        raise ConfigError(WRONG_TOKEN) from error
+    except (*UNREACHABLE, *UNREADABLE) as error:
+        raise DeliveryError(f"Discord cannot be reached: {reason(error)}") from error
+    finally:
+        if not is_in:
+            await client.close()
 
 
 async def _ended(connection: asyncio.Task[None]) -> None:
@@ -248,6 +234,16 @@ async def _ended(connection: asyncio.Task[None]) -> None:
         await asyncio.wait([connection], timeout=CANCEL_EVERY_S)
     if not connection.cancelled():
         connection.exception()
+
+
+def redirect(api_url: str | None, gateway_url: str | None) -> None:
+    """Points the library at a loopback server: it knows its addresses as attributes of two classes only."""
+    api_url = _loopback(api_url, "MNEME_DISCORD_API_URL", ("https", "http"))
+    gateway_url = _loopback(gateway_url, "MNEME_DISCORD_GATEWAY_URL", ("wss", "ws"))
+    if api_url is not None:
+        discord.http.Route.BASE = api_url + ("" if urlsplit(api_url).path else API_PATH)
+    if gateway_url is not None:
+        discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url + "/")
 
 
 def _loopback(url: str | None, name: str, schemes: tuple[str, str]) -> str | None:

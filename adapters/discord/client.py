@@ -1,27 +1,46 @@
-"""The library's client: a payload that it cannot read costs one event, not the connection; sending needs no gateway."""
+"""The library's client, and what Discord and the network refuse as errors of ours.
+
+A payload that the client cannot read costs one event, not the connection; sending needs no gateway. Decides nothing
+about trying again.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import logging
+import socket
+import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import discord
 from discord.gateway import KeepAliveHandler
 
-from adapters.discord.errors import UNREADABLE
-from adapters.discord.messages import NOBODY
+from core.errors import DeliveryError
 
 if TYPE_CHECKING:
     from adapters.discord.events import DiscordEvents
 
 LONGEST_RATE_LIMIT_S = 30.0
 HANG_UP_S = 3.0
+ACKNOWLEDGED_WITHIN_S = 10.0
 VITAL = ("READY", "RESUMED")
 """Without these there is no session, so their failure has to end the connection."""
+NOBODY = discord.AllowedMentions(everyone=False, users=False, roles=False, replied_user=False)
+
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
+"""What the library raises for a payload that is shaped otherwise than it expects."""
+UNREACHABLE = (discord.DiscordException, aiohttp.ClientError, OSError)
+"""What a call raises that did not come through; timeouts are OSErrors."""
+UNKNOWN_MESSAGE, THREAD_ARCHIVED = 10008, 50083
+EXPIRED = (10062, 40060, 10015, 50027)
+"""Unknown interaction, acknowledged already, unknown webhook, invalid webhook token."""
+TRY_AGAIN_STATUS = (408, 429)
 
 log = logging.getLogger(__name__)
 
@@ -40,10 +59,27 @@ class DiscordClient(discord.Client):
         """Whether there was a session since this was last set to False: Discord counts them."""
         self._events = events
         self._pause_s = pause_s
+        self._proven: discord.gateway.DiscordWebSocket | None = None
+        """The connection that has a session."""
+        self.failure = "not connected yet"
+        """Why there is no connection, while there is none."""
+        self._raw: Any = None
         parsers = self._connection.parsers
         for event, parse in parsers.items():
             if event not in VITAL:
-                parsers[event] = _guarded(event, parse)
+                parsers[event] = self._guarded(event, parse)
+
+    @property
+    def problem(self) -> str:
+        """Why no event can come in; empty after READY, while heartbeats are acknowledged."""
+        connection: discord.gateway.DiscordWebSocket | None = self.ws
+        if connection is None or not connection.open or connection is not self._proven:
+            return self.failure
+        beat = connection._keep_alive
+        if beat is None or beat._last_send <= beat._last_ack:
+            return ""
+        is_late = time.perf_counter() - beat._last_send > ACKNOWLEDGED_WITHIN_S
+        return "Discord does not acknowledge the heartbeat" if is_late else ""
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         if not initial:
@@ -51,13 +87,11 @@ class DiscordClient(discord.Client):
 
     async def hang_up(self) -> None:
         """Ends the gateway connection, if there is one; HTTP goes on."""
-        socket: discord.gateway.DiscordWebSocket | None = self.ws
-        if socket is not None and socket.open:
-            try:
+        connection: discord.gateway.DiscordWebSocket | None = self.ws
+        if connection is not None and connection.open:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(HANG_UP_S):
-                    await socket.close(code=1000)
-            except TimeoutError:
-                log.debug("Discord did not answer the goodbye")
+                    await connection.close(code=1000)
         # A connection that was cancelled halfway is known to nobody but the thread that keeps it alive.
         for thread in threading.enumerate():
             if isinstance(thread, KeepAliveHandler) and thread.ws._connection is self._connection:
@@ -67,13 +101,18 @@ class DiscordClient(discord.Client):
         """Events leave here and now, in their order. A message is copied, because the library changes its own in place
         when an edit comes, perhaps before anybody has read it."""
         match event:
-            case "ready":
+            case "ready" | "resumed":
+                self._proven = self.ws
                 self.is_identified = True
-                self._events.catch_up()
+                if event == "ready":
+                    self._events.catch_up()
+            case "disconnect":
+                # The library tries again by itself, and tells of the error to nobody but its log.
+                self.failure = reason(sys.exception())
             case "message":
-                self._events.message(copy.copy(args[0]))
+                self._events.message(copy.copy(args[0]), self._raw)
             case "raw_message_edit":
-                self._events.edit(args[0])
+                self._events.edit(args[0], self._raw)
             case "raw_message_delete":
                 self._events.delete(args[0].message_id, args[0].channel_id, args[0].cached_message)
             case "raw_bulk_message_delete":
@@ -81,18 +120,91 @@ class DiscordClient(discord.Client):
                 for message_id in sorted(args[0].message_ids):
                     self._events.delete(message_id, args[0].channel_id, cached.get(message_id))
             case "interaction":
-                self._events.interaction(args[0])
+                self._events.interaction(args[0], self._raw)
             case _:
                 super().dispatch(event, *args, **kwargs)
 
+    def _guarded(self, event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
+        """The library's parsers are strict, and what they raise would end the whole client."""
 
-def _guarded(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
-    """The library's parsers are strict, and what they raise would end the whole client."""
+        def guarded(data: Any) -> None:
+            self._raw = data
+            try:
+                parse(data)
+            except (*UNREADABLE, discord.DiscordException) as error:
+                log.error("An event %s of Discord cannot be read, it is set aside: %r", event, error)
+                if event.startswith(("MESSAGE_", "INTERACTION_")):
+                    self._events.set_aside(data, error)
 
-    def guarded(data: Any) -> None:
-        try:
-            parse(data)
-        except (*UNREADABLE, discord.DiscordException) as error:
-            log.error("An event %s of Discord cannot be read, it is skipped: %r", event, error)
+        return guarded
 
-    return guarded
+
+def reason(error: BaseException | None) -> str:
+    """What stands between us and Discord, as a clause."""
+    match error:
+        case discord.LoginFailure():
+            return "Discord refuses the token (401)"
+        case discord.ConnectionClosed():
+            return f"Discord closed the connection with code {error.code}"
+        case discord.HTTPException() | aiohttp.ClientResponseError():
+            return f"Discord answers with status {error.status}"
+        case socket.gaierror() | aiohttp.ClientConnectorDNSError():
+            return "the name of Discord's server cannot be resolved"
+        case aiohttp.ClientConnectorError():
+            return f"the network does not reach {error.host}:{error.port} ({error.strerror})"
+        case TimeoutError():
+            return "Discord does not answer in time"
+        case _:
+            return f"the connection broke ({type(error).__name__})"
+
+
+@contextlib.contextmanager
+def delivered() -> Iterator[None]:
+    """Around a call for a channel."""
+    try:
+        yield
+    except UNREACHABLE as error:
+        raise _delivery(error) from error
+    except UNREADABLE as error:
+        raise DeliveryError(f"Discord gave an answer that cannot be read: {error!r}") from error
+
+
+@contextlib.contextmanager
+def answered() -> Iterator[None]:
+    """Around a call with the token of an interaction. Such a call has no nonce: it may have come through where its
+    answer did not come back; and a dead token forbids no other way to the person."""
+    try:
+        with delivered():
+            yield
+    except DeliveryError as error:
+        cause = error.__cause__
+        status, code = (cause.status, cause.code) if isinstance(cause, discord.HTTPException) else (0, 0)
+        is_dead = code in EXPIRED or (status == 404 and not error.is_missing)
+        if is_dead or isinstance(cause, discord.InteractionResponded):
+            raise DeliveryError("expired: the Discord interaction can no longer be answered") from cause
+        if 400 <= status < 500 or isinstance(cause, aiohttp.ClientConnectorError):
+            raise
+        raise DeliveryError(str(error), is_uncertain=True) from cause
+
+
+def _delivery(error: Exception) -> DeliveryError:
+    if isinstance(error, discord.RateLimited):
+        return DeliveryError("Discord asks to slow down", retry_after_s=error.retry_after)
+    if not isinstance(error, discord.HTTPException):
+        return DeliveryError(f"Discord cannot be reached: {reason(error)}")
+    said = f"{error.text or 'no reason given'} (status {error.status}, code {error.code})"
+    if error.status in TRY_AGAIN_STATUS:
+        return DeliveryError(f"Discord asks to slow down: {said}", retry_after_s=_delay_s(error))
+    # In an archived thread nothing can be edited; a new message opens it again.
+    is_archived = error.code == THREAD_ARCHIVED and error.response.method == "PATCH"
+    if error.code == UNKNOWN_MESSAGE or is_archived:
+        return DeliveryError(f"Discord has no such message to edit: {said}", is_missing=True)
+    # Another try of a request that was understood and refused cannot help.
+    return DeliveryError(f"Discord did not take the message: {said}", is_permanent=400 <= error.status < 500)
+
+
+def _delay_s(error: discord.HTTPException) -> float | None:
+    try:
+        return float(error.response.headers.get("Retry-After", ""))
+    except ValueError:
+        return None

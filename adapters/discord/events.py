@@ -1,22 +1,25 @@
 """Takes events of Discord in: finds their channel, keeps the order of each, gives them to the router.
 
-Owns a task for each event; they outlive the gateway connection, so that an answer under way is not lost with it.
+Owns a task for each event; they outlive the gateway connection, so that an answer under way is not lost with it. What
+fails is tried again, and in the end set aside as it came; what the store cannot take waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 import discord
 
-from adapters.discord.errors import UNREACHABLE, UNREADABLE
-from adapters.discord.interactions import DiscordInteraction
+from adapters.discord.client import UNREACHABLE, UNREADABLE
+from adapters.discord.messages import DiscordInteraction, DiscordMessages
 from adapters.discord.normalize import (
+    PLATFORM,
     DiscordChannel,
     channel_of,
     direct,
@@ -28,48 +31,54 @@ from adapters.discord.normalize import (
     room,
 )
 from adapters.streaming import StreamedReply
-from core.errors import DeliveryError, MnemeError
+from core.errors import MnemeError, StoreError
 from core.ports import Clock, Reply, Sink
-from core.types import Address, CommandSpec, Inbound
+from core.types import Address, CommandSpec, Inbound, RawUpdate
 
-DEFER_AFTER_S = 2.0
-"""Discord waits three seconds for the first sign of an answer."""
+if TYPE_CHECKING:
+    from core.store.inbox import Inbox
+
+T = TypeVar("T")
+
+TRIES = 3
+REST_S = 1.0
+WAITING_MOST = 1000
+"""Events in memory; what comes while there are more is fetched later."""
 CAUGHT_UP_FOR = timedelta(hours=24)
 CAUGHT_UP_MESSAGES = 50
 """Of what was missed, the last so many messages of a channel within this time are taken in later."""
 CAUGHT_UP_CHANNELS = 100
 CHANNELS_KNOWN_FOR = timedelta(days=30)
+_STRANGE = (MnemeError, RuntimeError, *UNREACHABLE, *UNREADABLE)
+"""What an event raises that is not as documented, or that meets a mistake of ours."""
 
 log = logging.getLogger(__name__)
 
 
 class DiscordEvents:
-    """`client` gives a client that is logged in; `reply` makes a way back to an address; `last_seen` the last message
-    id of every known channel."""
+    """`client` gives a client that is logged in, or raises DeliveryError. `defer_after_s`: how long an interaction may
+    wait for its answer before it is acknowledged without one; Discord waits for three seconds. `rest_s`: between two
+    tries."""
+
+    rest_s = REST_S
+    waiting_most = WAITING_MOST
+    defer_after_s = 2.0
 
     def __init__(
-        self,
-        client: Callable[[], Awaitable[discord.Client]],
-        reply: Callable[[Address, str | None], Reply],
-        last_seen: Callable[[], Awaitable[Mapping[Address, str]]],
-        clock: Clock,
-        limit_chars: int,
+        self, client: Callable[[], Awaitable[discord.Client]], inbox: Inbox, clock: Clock, limit_chars: int
     ) -> None:
-        self._client = client
-        self._reply = reply
-        self._last_seen = last_seen
+        self.client = client
+        self.limit_chars = limit_chars
+        self._inbox = inbox
         self._clock = clock
-        self._limit_chars = limit_chars
-        self._defer_after_s = DEFER_AFTER_S
         self._sink: Sink | None = None
         self._specs: dict[str, CommandSpec] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._channels: dict[int, DiscordChannel] = {}
-        self._interactions: set[int] = set()
+        self._is_full = False
 
-    def begin(self, sink: Sink, commands: Sequence[CommandSpec], defer_after_s: float = DEFER_AFTER_S) -> None:
-        self._defer_after_s = defer_after_s
+    def begin(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
         self._sink = sink
         self._specs = {spec.name: spec for spec in commands}
 
@@ -88,108 +97,114 @@ class DiscordEvents:
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
+    def reply(self, address: Address, reply_to: str | None = None) -> Reply:
+        return StreamedReply(DiscordMessages(self, address, reply_to))
+
     def catch_up(self) -> None:
-        """Takes in what was said in known channels while there was no connection."""
+        """Takes in what was said in known channels while there was no connection, or no room."""
         self.start(self._catch_up())
 
-    def message(self, message: discord.Message) -> None:
-        bot, specs = self._bot(message), self._specs
-        self._start_taking(message.channel.id, message, lambda channel: from_message(message, channel, bot, specs))
+    def set_aside(self, raw: Any, error: Exception) -> None:
+        """An event that the library cannot read."""
+        self.start(self._set_aside(raw, repr(error)))
 
-    def edit(self, event: discord.RawMessageUpdateEvent) -> None:
-        after, before, bot = event.message, event.cached_message, self._bot(event.message)
-        self._start_taking(event.channel_id, after, lambda channel: from_edit(after, before, channel, bot))
+    def message(self, message: discord.Message, raw: Any) -> None:
+        bot, specs = _bot(message), self._specs
+        self._start_taking(message.channel.id, message, raw, lambda channel: from_message(message, channel, bot, specs))
+
+    def edit(self, event: discord.RawMessageUpdateEvent, raw: Any) -> None:
+        after, before, bot = event.message, event.cached_message, _bot(event.message)
+        self._start_taking(event.channel_id, after, raw, lambda channel: from_edit(after, before, channel, bot))
 
     def delete(self, message_id: int, channel_id: int, before: discord.Message | None) -> None:
         """`before`: the message where the library still knew it."""
-        now = self._clock.now()
-        self._start_taking(channel_id, before, lambda channel: from_delete(message_id, before, channel, now))
+        now, raw = self._clock.now(), {"id": str(message_id), "channel_id": str(channel_id)}
+        self._start_taking(channel_id, before, raw, lambda channel: from_delete(message_id, before, channel, now))
 
-    def interaction(self, interaction: discord.Interaction[discord.Client]) -> None:
+    def interaction(self, interaction: discord.Interaction[discord.Client], raw: Any) -> None:
         is_ours = interaction.type in (discord.InteractionType.application_command, discord.InteractionType.component)
-        if self._sink is not None and is_ours and interaction.id not in self._interactions:
-            self._interactions.add(interaction.id)
-            self.start(self._take_interaction(self._sink, interaction))
+        if self._sink is not None and is_ours:
+            self.start(self._take_interaction(self._sink, interaction, raw))
 
     async def locate(self, channel_id: int, known: object = None) -> DiscordChannel | None:
-        """A channel by id, asked of Discord when the library does not know it; None when that fails."""
+        """A channel by id, asked of Discord when the library does not know it; None where the bot may not see it."""
         found = self._channels.get(channel_id) or channel_of(known)
         if found is None:
+            client = await self.client()
             try:
-                client = await self._client()
                 found = channel_of(client.get_channel(channel_id) or await client.fetch_channel(channel_id))
-            except (DeliveryError, *UNREACHABLE, *UNREADABLE) as error:
-                log.warning("Channel %d of Discord cannot be looked up, the event is skipped: %s", channel_id, error)
+            except (discord.Forbidden, discord.NotFound) as error:
+                log.warning("Channel %d of Discord cannot be looked up: %s", channel_id, error)
         if found is not None:
             self._channels[channel_id] = found
         return found
 
     async def _catch_up(self) -> None:
+        last_seen = await self._insist(lambda: self._inbox.last_seen(PLATFORM))
+        self._is_full = False
         oldest = discord.utils.time_snowflake(self._clock.now() - CAUGHT_UP_FOR)
         known_since = discord.utils.time_snowflake(self._clock.now() - CHANNELS_KNOWN_FOR)
-        seen = [
-            (int(last_id), address.thread_id or address.chat_id)
-            for address, last_id in (await self._last_seen()).items()
-        ]
+        seen = [(int(last_id), address.thread_id or address.chat_id) for address, last_id in last_seen.items()]
         for last_id, channel_id in sorted(seen, reverse=True)[:CAUGHT_UP_CHANNELS]:
             if last_id < known_since:
                 break
             after = discord.Object(max(last_id, oldest))
             try:
-                client = await self._client()
+                client = await self.client()
                 channel = client.get_channel(int(channel_id)) or await client.fetch_channel(int(channel_id))
                 if not isinstance(channel, discord.abc.Messageable):
                     continue
                 newest = channel.history(limit=CAUGHT_UP_MESSAGES, after=after, oldest_first=False)
                 for message in reversed([message async for message in newest]):
-                    self.message(message)
-            except (DeliveryError, *UNREACHABLE, *UNREADABLE) as error:
+                    raw = {"id": str(message.id), "channel_id": channel_id, "content": message.content}
+                    self.message(message, raw)
+            except (MnemeError, *UNREACHABLE, *UNREADABLE) as error:
                 log.warning("What was missed in channel %s of Discord cannot be looked up: %s", channel_id, error)
 
     def _start_taking(
-        self, channel_id: int, message: discord.Message | None, inbound: Callable[[DiscordChannel], Inbound | None]
+        self,
+        channel_id: int,
+        message: discord.Message | None,
+        raw: Any,
+        read: Callable[[DiscordChannel], Inbound | None],
     ) -> None:
-        is_own = message is not None and message.author.id == self._bot(message).id
-        if self._sink is not None and not is_own:
-            self.start(self._take(self._sink, channel_id, message.channel if message else None, inbound))
+        sink, known = self._sink, message.channel if message else None
+        if sink is None or (message is not None and message.author.id == _bot(message).id) or not self._has_room():
+            return
 
-    async def _take(
-        self, sink: Sink, channel_id: int, known: object, inbound: Callable[[DiscordChannel], Inbound | None]
-    ) -> None:
-        async with self._ordered(channel_id):
+        async def admit() -> int | None:
             channel = await self.locate(channel_id, known)
-            event = inbound(channel) if channel is not None else None
-            entry_id = await self._admit(sink, event) if event is not None else None
-        if entry_id is not None:
-            await sink.serve(entry_id)
+            inbound = read(channel) if channel is not None else None
+            if inbound is None:
+                return None
+            quoted = inbound.message_id if inbound.kind == "message" and not inbound.is_direct else None
+            return await sink.admit(inbound, self.reply(inbound.address, quoted))
 
-    async def _take_interaction(self, sink: Sink, interaction: discord.Interaction[discord.Client]) -> None:
-        try:
-            messages = DiscordInteraction(
-                interaction, self._clock, is_private=self._is_private(interaction), limit_chars=self._limit_chars
-            )
-            async with asyncio.TaskGroup() as group:
-                group.create_task(messages.defer_after(self._defer_after_s))
-                await self._answer(sink, interaction, messages)
-                messages.settle()
-            await messages.dismiss()
-        finally:
-            self._interactions.discard(interaction.id)
+        self.start(self._take(sink, channel_id, raw, admit))
 
-    async def _answer(
-        self, sink: Sink, interaction: discord.Interaction[discord.Client], messages: DiscordInteraction
-    ) -> None:
-        async with self._ordered(interaction.channel_id or interaction.id):
+    async def _take_interaction(self, sink: Sink, interaction: discord.Interaction[discord.Client], raw: Any) -> None:
+        # What a button gives is for who pressed it; a command says so itself, an unknown one tells nobody else.
+        spec = self._specs.get(str(dict(interaction.data or {}).get("name")))
+        is_private = spec is None or spec.is_private
+        messages = DiscordInteraction(interaction, is_private=is_private, limit_chars=self.limit_chars)
+
+        async def admit() -> int | None:
             channel = await self._locate_interaction(interaction)
             if channel is None:
-                return
+                return None
             if interaction.type is discord.InteractionType.component:
                 inbound = from_press(interaction, channel)
             else:
                 inbound = from_command(interaction, channel, self._specs)
-            entry_id = await self._admit(sink, inbound, StreamedReply(messages))
-        if entry_id is not None:
-            await sink.serve(entry_id)
+            return await sink.admit(inbound, StreamedReply(messages))
+
+        loop = asyncio.get_running_loop()
+        deferral = loop.call_later(self.defer_after_s, lambda: self.start(messages.defer()))
+        try:
+            await self._take(sink, interaction.channel_id or interaction.id, raw, admit)
+        finally:
+            deferral.cancel()
+        await messages.dismiss()
 
     async def _locate_interaction(self, interaction: discord.Interaction[discord.Client]) -> DiscordChannel | None:
         channel = interaction.channel
@@ -202,30 +217,55 @@ class DiscordEvents:
             self._channels[channel.id] = direct(channel.id, interaction.user.id)
         return await self.locate(channel.id, channel)
 
-    async def _admit(self, sink: Sink, inbound: Inbound, reply: Reply | None = None) -> int | None:
-        """An event that cannot be written down is logged; the others go on."""
-        quoted = inbound.message_id if inbound.kind == "message" and not inbound.is_direct else None
-        try:
-            return await sink.admit(inbound, reply or self._reply(inbound.address, quoted))
-        except MnemeError as error:
-            log.error("An event at %s was not taken in: %s", inbound.address.key, error)
-            return None
-
-    def _is_private(self, interaction: discord.Interaction[discord.Client]) -> bool:
-        """What a button gives is for who pressed it; a command says so itself, an unknown one tells nobody else."""
-        spec = self._specs.get(str(dict(interaction.data or {}).get("name")))
-        return spec is None or spec.is_private
-
-    def _ordered(self, channel_id: int) -> asyncio.Lock:
+    async def _take(self, sink: Sink, channel_id: int, raw: Any, admit: Callable[[], Awaitable[int | None]]) -> None:
         """Locks are fair and tasks start in the order of their events, so each channel's events are admitted in it."""
-        return self._locks.setdefault(channel_id, asyncio.Lock())
+        async with self._locks.setdefault(channel_id, asyncio.Lock()):
+            entry_id = await self._admitted(raw, admit)
+        if entry_id is not None:
+            await sink.serve(entry_id)
 
-    @staticmethod
-    def _bot(message: discord.Message) -> discord.ClientUser:
-        bot: discord.ClientUser = message._state.user  # type: ignore[assignment]  # known since the login
-        return bot
+    async def _admitted(self, raw: Any, admit: Callable[[], Awaitable[int | None]]) -> int | None:
+        """The one place where an event may fail: after its last try it is set aside, and those behind it go on."""
+        failure = ""
+        for _ in range(TRIES):
+            try:
+                return await self._insist(admit)
+            except _STRANGE as error:
+                failure = f"{type(error).__name__}: {error}"
+                log.warning("An event of Discord failed: %s", failure)
+                await asyncio.sleep(self.rest_s)
+        await self._set_aside(raw, failure)
+        return None
+
+    async def _insist(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Again and again while the store is out of order."""
+        while True:
+            try:
+                return await work()
+            except StoreError as error:
+                log.warning("An event of Discord waits for the store: %s", error)
+                await asyncio.sleep(self.rest_s)
+
+    async def _set_aside(self, raw: Any, error: str) -> None:
+        found = str(raw.get("id")) if isinstance(raw, dict) else ""
+        update_id = int(found) if found.isdecimal() else discord.utils.time_snowflake(self._clock.now())
+        update = RawUpdate(platform=PLATFORM, update_id=update_id, raw=json.dumps(raw))
+        log.error("An event of Discord is set aside (%d): %s", update_id, error)
+        await self._insist(lambda: self._inbox.set_aside(update, error))
+
+    def _has_room(self) -> bool:
+        """Once there is none, events are dropped until those that were left out can be fetched."""
+        self._is_full = self._is_full or len(self._tasks) >= self.waiting_most
+        return not self._is_full
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("Work on a Discord event failed", exc_info=error)
+        if self._is_full and self._sink is not None and len(self._tasks) == self.waiting_most // 2:
+            self.catch_up()
+
+
+def _bot(message: discord.Message) -> discord.ClientUser:
+    bot: discord.ClientUser = message._state.user  # type: ignore[assignment]  # known since the login
+    return bot

@@ -1,75 +1,87 @@
-"""Sends, edits and deletes the messages of one answer in one Discord channel, thread or direct channel, over HTTP.
+"""Sends, edits and deletes the messages of one answer: in a Discord channel, or with the token of an interaction.
 
-Nobody is ever mentioned.
+Nobody is ever mentioned. What is meant for one person is ephemeral or stands in a direct chat.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import io
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import discord
 
-from adapters.discord.errors import THREAD_ARCHIVED, delivered
+from adapters.discord.client import NOBODY, answered, delivered
 from core.errors import DeliveryError
 from core.markup.discord import to_discord
 from core.markup.render import StyledText
 from core.types import Address, Answer
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from adapters.discord.events import DiscordEvents
 
 PACE_S = 1.2
 """Five edits in five seconds is what one channel allows."""
+LIMIT_CHARS = 2000
+"""Whatever messages may hold, follow-ups of interactions are described with this limit."""
 LIMIT_NONCE, LIMIT_LABEL, LIMIT_BUTTONS, LIMIT_FILES = 25, 80, 25, 10
-NOBODY = discord.AllowedMentions(everyone=False, users=False, roles=False, replied_user=False)
 
 log = logging.getLogger(__name__)
 
 
-class DiscordMessages:
-    """One channel, for one answer. `client` gives a client that is logged in, or raises DeliveryError; `is_direct` says
-    of a channel's id whether only one person reads there."""
+class _Messages:
+    """What a `MessageApi` of Discord is in any case."""
 
     pace_s = PACE_S
-    is_idempotent = True
 
-    def __init__(
-        self,
-        client: Callable[[], Awaitable[discord.Client]],
-        is_direct: Callable[[int], Awaitable[bool]],
-        address: Address,
-        reply_to: str | None,
-        limit_chars: int,
-    ) -> None:
+    def __init__(self, limit_chars: int) -> None:
         self.limit_chars = limit_chars
-        self._client = client
-        self._is_direct = is_direct
-        self._address = address
-        self._reply_to = int(reply_to) if reply_to and reply_to.isdecimal() else None
 
     def measure(self, part: StyledText) -> int:
         """Code points of the text as it is sent."""
         return len(to_discord(part))
 
-    async def typing(self) -> None:
-        """Failure is ignored: the message itself will show it."""
-        try:
-            with delivered():
-                await (await self._channel()).typing()
-        except DeliveryError as error:
-            log.debug("Discord did not show typing: %s", error)
-
-    async def prepare(self, answer: Answer) -> None:
-        """A private answer is given in a direct chat only: elsewhere everybody would read it."""
-        if answer.is_private and not await self._is_direct((await self._channel()).id):
-            raise DeliveryError("expired: a private answer cannot be given in a room", is_permanent=True)
-
     async def draft(self, part: StyledText, nonce: str) -> bool:
         """Discord has none."""
         return False
+
+
+class DiscordMessages(_Messages):
+    """One channel, thread or direct chat, for one answer. `reply_to`: a message, or `@` and the id of the person for
+    whom a private answer is."""
+
+    is_idempotent = True
+
+    def __init__(self, events: DiscordEvents, address: Address, reply_to: str | None) -> None:
+        super().__init__(events.limit_chars)
+        self._events = events
+        self._channel_id = address.thread_id or address.chat_id
+        self._reply_to = int(reply_to) if reply_to and reply_to.isdecimal() else None
+        self._person_id = int(reply_to[1:]) if reply_to and reply_to.startswith("@") else None
+        self._is_typing = False
+
+    async def typing(self) -> None:
+        """Never waited for, since Discord may ask for patience; and never cancelled, since the library would then hold
+        up every other call for good."""
+        if not self._is_typing:
+            self._is_typing = True
+            self._events.start(self._type())
+
+    async def prepare(self, answer: Answer) -> None:
+        """A private answer is given in a direct chat only: elsewhere everybody would read it."""
+        if not answer.is_private:
+            return
+        channel = await self._channel()
+        with delivered():
+            place = await self._events.locate(channel.id)
+            if place is not None and place.is_direct:
+                return
+            if self._person_id is None:
+                raise DeliveryError("expired: a private answer cannot be given in a room", is_permanent=True)
+            client = await self._events.client()
+            self._channel_id = str((await client.create_dm(discord.Object(self._person_id))).id)
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """The same `nonce` within some minutes makes no second message: Discord gives back the first, as it was, so it
@@ -81,9 +93,9 @@ class DiscordMessages:
                 message_id=self._reply_to, channel_id=channel.id, fail_if_not_exists=False
             )
         key = hashlib.sha256(nonce.encode()).hexdigest()[:LIMIT_NONCE]
-
         text = to_discord(part)
-        message = await self._insisted(lambda: channel.send(text, nonce=key, allowed_mentions=NOBODY, **options))
+        with delivered():
+            message = await channel.send(text, nonce=key, allowed_mentions=NOBODY, **options)
         if message.content.split() != text.split():
             await self.edit(str(message.id), part, answer)
         self._reply_to = None  # the parts that follow stand under the first
@@ -92,41 +104,117 @@ class DiscordMessages:
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         """Raises a DeliveryError with `is_missing` when the message is gone."""
         message = (await self._channel()).get_partial_message(int(message_id))
-        text = to_discord(part)
-        await self._insisted(lambda: message.edit(content=text, allowed_mentions=NOBODY, **changed(answer)))
+        with delivered():
+            await message.edit(content=to_discord(part), allowed_mentions=NOBODY, **changed(answer))
 
     async def remove(self, message_id: str) -> None:
-        """A message that is gone already is no error."""
         message = (await self._channel()).get_partial_message(int(message_id))
+        with delivered():
+            await message.delete()
+
+    async def _type(self) -> None:
         try:
             with delivered():
-                await message.delete()
+                await (await self._channel()).typing()
         except DeliveryError as error:
-            if not error.is_missing:
-                raise
+            log.debug("Discord did not show typing: %s", error)
+        finally:
+            self._is_typing = False
 
     async def _channel(self) -> discord.PartialMessageable:
-        client = await self._client()
-        channel_id = self._address.thread_id or self._address.chat_id
-        if not channel_id.isdecimal():
-            raise DeliveryError(f"{self._address.key} is no channel of Discord", is_permanent=True)
-        return client.get_partial_messageable(int(channel_id))
+        client = await self._events.client()
+        if not self._channel_id.isdecimal():
+            raise DeliveryError(f"{self._channel_id} is no channel of Discord", is_permanent=True)
+        return client.get_partial_messageable(int(self._channel_id))
 
-    async def _insisted(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Opens an archived thread once more; only a locked one stays closed."""
-        try:
-            with delivered():
-                return await call()
-        except DeliveryError as error:
-            cause = error.__cause__
-            if not isinstance(cause, discord.HTTPException) or cause.code != THREAD_ARCHIVED:
-                raise
-        with delivered():
-            client = await self._client()
-            thread = await client.fetch_channel(int(self._address.thread_id or self._address.chat_id))
-            if isinstance(thread, discord.Thread):
-                await thread.edit(archived=False)
-            return await call()
+
+class DiscordInteraction(_Messages):
+    """One interaction. `is_private`: ephemeral, fixed with the first thing that is sent.
+
+    States: nothing sent yet; deferred ("thinking"); answered. The lock keeps the deferral and the answer apart.
+    """
+
+    is_idempotent = False
+
+    def __init__(self, interaction: discord.Interaction[discord.Client], *, is_private: bool, limit_chars: int) -> None:
+        super().__init__(min(limit_chars, LIMIT_CHARS))
+        self._interaction = interaction
+        self._is_private = is_private
+        self._lock = asyncio.Lock()
+        self._is_deferred = False
+        self._is_answered = False
+
+    async def defer(self) -> None:
+        """Acknowledges where there is still no answer. Never raises."""
+        async with self._lock:
+            if self._is_answered:
+                return
+            try:
+                with answered():
+                    await self._interaction.response.defer(ephemeral=self._is_private, thinking=True)
+                self._is_deferred = True
+            except DeliveryError as error:
+                log.warning("Discord did not take the deferral of interaction %d: %s", self._interaction.id, error)
+
+    async def dismiss(self) -> None:
+        """Ends an interaction that gets no answer: acknowledged, and nothing stays to be seen. Never raises."""
+        async with self._lock:
+            if self._is_answered:
+                return
+            self._is_answered = True
+            is_press = self._interaction.type is discord.InteractionType.component
+            try:
+                with answered():
+                    if not self._is_deferred:
+                        await self._interaction.response.defer(ephemeral=True, thinking=not is_press)
+                    if self._is_deferred or not is_press:
+                        await self._interaction.delete_original_response()
+            except DeliveryError as error:
+                log.info("Interaction %d could not be dismissed: %s", self._interaction.id, error)
+
+    async def typing(self) -> None:
+        """Nothing to do: the deferral shows that an answer is being worked on."""
+
+    async def prepare(self, answer: Answer) -> None:
+        """Before a private answer a public deferral is deleted, and what comes is ephemeral."""
+        async with self._lock:
+            if self._is_private or not answer.is_private:
+                return
+            self._is_private = True
+            if self._is_deferred and not self._is_answered:
+                self._is_answered = True
+                with answered():
+                    await self._interaction.delete_original_response()
+
+    async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
+        """The first one answers the interaction or fills its deferred message, later ones follow it."""
+        async with self._lock:
+            with answered():
+                message_id = await self._send(to_discord(part), answer)
+            self._is_answered = True
+            return str(message_id)
+
+    async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
+        """Raises a DeliveryError with `is_missing` when the message is gone."""
+        with answered():
+            await self._interaction.followup.edit_message(
+                int(message_id), content=to_discord(part), allowed_mentions=NOBODY, **changed(answer)
+            )
+
+    async def remove(self, message_id: str) -> None:
+        with answered():
+            await self._interaction.followup.delete_message(int(message_id))
+
+    async def _send(self, text: str, answer: Answer | None) -> int:
+        interaction = self._interaction
+        if self._is_deferred and not self._is_answered:
+            changes = {"content": text, "allowed_mentions": NOBODY, **changed(answer)}
+            return (await interaction.edit_original_response(**changes)).id
+        options = {"ephemeral": self._is_private, "allowed_mentions": NOBODY, **dressed(answer)}
+        if self._is_answered:
+            return (await interaction.followup.send(text, wait=True, **options)).id
+        response = await interaction.response.send_message(text, **options)
+        return response.message_id or (await interaction.original_response()).id
 
 
 def dressed(answer: Answer | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from adapters.discord.adapter import Discord
+from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
 from config.settings import Settings
 from core.errors import ConfigError, DeliveryError, ModelError, StoreError
@@ -132,7 +132,7 @@ async def test_telegram_knows_the_token_or_not() -> None:
     assert "1:good" not in str(caught.value)
 
 
-async def test_discord_knows_the_token_or_not(clock: SteadyClock) -> None:
+async def test_discord_knows_the_token_or_not() -> None:
     flags = {"flags": 0}
 
     def answered(value: object) -> web.Response:
@@ -153,10 +153,7 @@ async def test_discord_knows_the_token_or_not(clock: SteadyClock) -> None:
         return web.Response(text="<html>")
 
     async def checked(token: str, url: str, *, has_message_content: bool = False) -> str:
-        adapter = Discord(
-            token=token, api_url=url, gateway_url=None, clock=clock, has_message_content=has_message_content
-        )
-        return await adapter.check()
+        return await check_discord(token, url, has_message_content=has_message_content)
 
     routes = [web.get("/api/v10/users/@me", me), web.get("/api/v10/oauth2/applications/@me", application)]
     async with served(*routes, web.get("/x/users/@me", page)) as root:

@@ -8,6 +8,7 @@ import discord
 import pytest
 
 from core.ports import Reply
+from core.store.inbox import Inbox
 from core.types import Address, Answer, Command, Inbound, Scope
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.discord_setup import checked, listening, make
@@ -20,12 +21,9 @@ async def api() -> AsyncIterator[DiscordApi]:
         yield double
 
 
-@pytest.fixture
-def router() -> FakeRouter:
-    return FakeRouter()
-
-
-async def test_a_direct_message_is_the_persons_own_scope_and_is_answered(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_direct_message_is_the_persons_own_scope_and_is_answered(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
 
@@ -35,7 +33,7 @@ async def test_a_direct_message_is_the_persons_own_scope_and_is_answered(api: Di
         await reply.finish(Answer(text="Hello **Ana**!"))
 
     router.handler = handle
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         message_id = await api.user_says(channel, "Good morning", ana)
         assert await api.wait_for(lambda: api.said(channel)) == ["Hello **Ana**!"]
         inbound = router.seen[0]
@@ -51,9 +49,11 @@ async def test_a_direct_message_is_the_persons_own_scope_and_is_answered(api: Di
         assert len(router.seen) == 1  # the answer came back through the gateway and was not taken for a question
 
 
-async def test_in_a_guild_channel_a_mention_or_a_reply_addresses_the_bot(api: DiscordApi, router: FakeRouter) -> None:
+async def test_in_a_guild_channel_a_mention_or_a_reply_addresses_the_bot(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         channel = await api.channel("general")
         await api.user_says(channel, "nothing for you", ana)
         await api.user_says(channel, f"{api.mention()}, ask <@{bo}> about it", ana)
@@ -75,10 +75,12 @@ async def test_in_a_guild_channel_a_mention_or_a_reply_addresses_the_bot(api: Di
         assert router.seen[2].text == "really? @Mneme"
 
 
-async def test_links_open_the_message_where_the_guild_is_known(api: DiscordApi, router: FakeRouter) -> None:
+async def test_links_open_the_message_where_the_guild_is_known(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
     direct = api.dm(ana)
-    adapter = make(api)
+    adapter = make(api, inbox)
     async with listening(adapter, router, api):
         channel = await api.channel("general")
         await api.user_says(channel, f"{api.mention()} hi", ana)
@@ -89,9 +91,11 @@ async def test_links_open_the_message_where_the_guild_is_known(api: DiscordApi, 
         assert bases[True] == f"https://discord.com/channels/@me/{direct}/"
 
 
-async def test_with_the_content_intent_replies_and_the_rest_are_read(api: DiscordApi, router: FakeRouter) -> None:
+async def test_with_the_content_intent_replies_and_the_rest_are_read(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
-    async with listening(make(api, has_message_content=True), router, api):
+    async with listening(make(api, inbox, has_message_content=True), router, api):
         channel = await api.channel("general")
         bots = api.world.add_post(channel, api.bot_id, "earlier")["id"]
         await api.user_says(channel, "among ourselves", ana)
@@ -102,11 +106,11 @@ async def test_with_the_content_intent_replies_and_the_rest_are_read(api: Discor
 
 @pytest.mark.parametrize("is_announced", [True, False])
 async def test_public_threads_have_the_rooms_scope_and_private_ones_their_own(
-    api: DiscordApi, router: FakeRouter, is_announced: bool
+    api: DiscordApi, router: FakeRouter, is_announced: bool, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
     router.answering("here")
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         channel = await api.channel("general")
         public = await api.thread(channel, "open", ana, is_announced=is_announced)
         private = await api.thread(channel, "closed", ana, is_private=True, is_announced=is_announced)
@@ -122,10 +126,10 @@ async def test_public_threads_have_the_rooms_scope_and_private_ones_their_own(
         assert {i.text: i.link_base for i in router.seen} == {"one": f"{guild}/{public}/", "two": f"{guild}/{private}/"}
 
 
-async def test_a_group_of_people_is_a_room(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_group_of_people_is_a_room(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
     group = api.dm(ana, bo)
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         await api.user_says(group, f"{api.mention()} hello", ana)
         await api.wait_for(lambda: len(router.seen) == 1)
         assert router.seen[0].scope == Scope.room("discord", group)
@@ -133,20 +137,22 @@ async def test_a_group_of_people_is_a_room(api: DiscordApi, router: FakeRouter) 
         assert router.seen[0].link_base == f"https://discord.com/channels/@me/{group}/"
 
 
-async def test_a_place_that_cannot_be_looked_up_is_not_served(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_place_that_cannot_be_looked_up_is_not_served(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
     lost, found = api.dm(ana), api.dm(bo)
     api.rest.fail("GET", f"/channels/{lost}", 403, 50001)
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         await api.user_says(lost, "hello", ana)
         await api.user_says(found, "hello", bo)
         await api.wait_for(lambda: len(router.seen) == 1)
         assert router.seen[0].address.chat_id == found
 
 
-async def test_webhooks_bots_and_the_system_are_nobody(api: DiscordApi, router: FakeRouter) -> None:
+async def test_webhooks_bots_and_the_system_are_nobody(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
     ana, robot = api.user("Ana"), api.user("Robot", is_bot=True)
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         channel = await api.channel("general")
         await api.user_says(channel, f"{api.mention()} from a bot", robot)
         await api.user_says(channel, f"{api.mention()} from a hook", ana, webhook_id=robot)
@@ -155,7 +161,7 @@ async def test_webhooks_bots_and_the_system_are_nobody(api: DiscordApi, router: 
         assert [inbound.sender.is_nobody for inbound in router.seen] == [True, True, True]
 
 
-async def test_attachments_are_listed(api: DiscordApi, router: FakeRouter) -> None:
+async def test_attachments_are_listed(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
     ana = api.user("Ana")
     url = "http://127.0.0.1/cat.png"
     picture = {
@@ -166,7 +172,7 @@ async def test_attachments_are_listed(api: DiscordApi, router: FakeRouter) -> No
         "proxy_url": url,
         "content_type": "image/png",
     }
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         await api.user_says(api.dm(ana), "", ana, attachments=[picture])
         await api.wait_for(lambda: len(router.seen) == 1)
         attachment = router.seen[0].attachments[0]
@@ -175,12 +181,12 @@ async def test_attachments_are_listed(api: DiscordApi, router: FakeRouter) -> No
 
 
 async def test_only_real_edits_are_told_and_deletes_also_of_what_was_never_seen(
-    api: DiscordApi, router: FakeRouter
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
     direct = api.dm(ana)
     old = await api.user_says(direct, "before the bot came", ana, is_told=False)
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         channel = await api.channel("general")
         message = await api.user_says(direct, "Porto", ana)
         await api.embed(direct, message)
@@ -202,9 +208,11 @@ async def test_only_real_edits_are_told_and_deletes_also_of_what_was_never_seen(
         assert [i.message_id for i in router.seen if i.kind == "delete" and not i.is_direct] == others
 
 
-async def test_a_command_typed_as_text_in_a_direct_chat_is_a_command(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_command_typed_as_text_in_a_direct_chat_is_a_command(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         await api.user_says(api.dm(ana), "/recall  Porto trip", ana)
         await api.user_says(api.dm(ana), "/etc/hosts is a file", ana)
         await api.wait_for(lambda: len(router.seen) == 2)
@@ -212,9 +220,9 @@ async def test_a_command_typed_as_text_in_a_direct_chat_is_a_command(api: Discor
         assert router.seen[1].command is None
 
 
-async def test_each_channel_keeps_its_order(api: DiscordApi, router: FakeRouter) -> None:
+async def test_each_channel_keeps_its_order(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         for n in range(20):
             await api.user_says(api.dm(ana), f"a{n}", ana)
             await api.user_says(api.dm(bo), f"b{n}", bo)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 
 import pytest
 
 from adapters.discord.adapter import Discord
 from core.errors import ConfigError
 from core.ports import Reply
-from core.types import Address, Answer, Inbound
+from core.store.inbox import Inbox
+from core.types import Address, Answer, Inbound, Scope, Sender
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.delivery_record import ListRecord
 from tests.fixtures.discord_api import TOKEN, DiscordApi
@@ -28,17 +29,30 @@ async def api() -> AsyncIterator[DiscordApi]:
         yield double
 
 
-@pytest.fixture
-def router() -> FakeRouter:
-    return FakeRouter()
+async def see(inbox: Inbox, chat_id: str, message_id: str) -> None:
+    """A message that an earlier process has answered."""
+    address = Address(platform="discord", chat_id=chat_id)
+    inbound = Inbound(
+        kind="message",
+        address=address,
+        scope=Scope.room("discord", chat_id),
+        sender=Sender(id="1", name="Ana"),
+        text="before",
+        message_id=message_id,
+        sent_at=SteadyClock().now(),
+        is_direct=False,
+    )
+    entry_id = await inbox.accept(inbound, SteadyClock().now())
+    assert entry_id is not None
+    await inbox.close([entry_id])
 
 
 async def test_an_unreadable_event_costs_only_itself(
-    api: DiscordApi, router: FakeRouter, caplog: pytest.LogCaptureFixture
+    api: DiscordApi, router: FakeRouter, caplog: pytest.LogCaptureFixture, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         await api.malformed("MESSAGE_CREATE")
         await api.malformed("INTERACTION_CREATE", {"id": "1"})
         await api.malformed("GUILD_CREATE", {"id": api.world.guild_id, "channels": [{"type": 0}]})
@@ -49,19 +63,19 @@ async def test_an_unreadable_event_costs_only_itself(
         assert sum("cannot be read" in record.message for record in caplog.records) == 4
 
 
-async def test_a_broken_connection_is_made_anew(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_broken_connection_is_made_anew(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
     ana = api.user("Ana")
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         await api.gateway.order(10, {})  # a greeting without its interval: the library raises and gives up
         await api.wait_for(lambda: len(api.gateway.identifies) == 2 and api.gateway.is_connected)
         await api.user_says(api.dm(ana), "again", ana)
         await api.wait_for(lambda: router.seen)
 
 
-async def test_a_dropped_socket_resumes_and_misses_nothing(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_dropped_socket_resumes_and_misses_nothing(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         await api.user_says(channel, "before", ana)
         await api.wait_for(lambda: len(router.seen) == 1)
         await api.gateway.drop()
@@ -77,15 +91,15 @@ async def test_a_dropped_socket_resumes_and_misses_nothing(api: DiscordApi, rout
         await api.wait_for(lambda: len(router.seen) == 3)
 
 
-async def test_what_was_missed_is_taken_in_once_it_is_connected(api: DiscordApi, router: FakeRouter) -> None:
+async def test_what_was_missed_is_taken_in_once_it_is_connected(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana, eve = api.user("Ana"), api.user("Eve")
     known, unknown = api.dm(ana), api.dm(eve)
     room = await api.channel("general")
-    seen = {
-        Address(platform="discord", chat_id=known): await api.user_says(known, "before", ana, is_told=False),
-        Address(platform="discord", chat_id=room): await api.user_says(room, "before", eve, is_told=False),
-        Address(platform="discord", chat_id="123456789012345678"): api.world.snowflake(),
-    }
+    await see(inbox, known, await api.user_says(known, "before", ana, is_told=False))
+    await see(inbox, room, await api.user_says(room, "before", eve, is_told=False))
+    await see(inbox, "123456789012345678", api.world.snowflake())
     for channel, text, user in (
         (known, "are you there?", ana),
         (unknown, "who is this?", eve),
@@ -94,23 +108,22 @@ async def test_what_was_missed_is_taken_in_once_it_is_connected(api: DiscordApi,
     ):
         await api.user_says(channel, text, user, is_told=False)
 
-    async def last_seen() -> Mapping[Address, str]:
-        return seen
-
-    async with listening(make(api, last_seen=last_seen), router, api):
+    async with listening(make(api, inbox), router, api):
         await api.wait_for(lambda: len(router.seen) == 3)
         assert [one.text for one in router.seen if one.is_direct] == ["are you there?", "hello?"]
         assert [(one.text, one.is_addressed) for one in router.seen if not one.is_direct] == [("when is lunch?", True)]
         await api.user_says(known, "meanwhile", ana, is_told=False)
-        seen[Address(platform="discord", chat_id=known)] = router.seen[-1].message_id
+        await see(inbox, known, router.seen[-1].message_id)
         router.seen.clear()
         await api.gateway.order(9, False)
         await api.wait_for(lambda: "meanwhile" in [one.text for one in router.seen])
 
 
-async def test_a_gateway_that_is_out_is_tried_again_and_again(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_gateway_that_is_out_is_tried_again_and_again(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
-    adapter = make(api)
+    adapter = make(api, inbox)
     adapter.down_s = 0.05
     async with listening(adapter, router, api):
         api.gateway.is_out = True
@@ -124,10 +137,12 @@ async def test_a_gateway_that_is_out_is_tried_again_and_again(api: DiscordApi, r
         await api.wait_for(lambda: router.seen)
 
 
-async def test_sending_goes_on_after_listen_and_listen_can_come_again(api: DiscordApi, router: FakeRouter) -> None:
+async def test_sending_goes_on_after_listen_and_listen_can_come_again(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
-    adapter = make(api)
+    adapter = make(api, inbox)
     go_on = asyncio.Event()
 
     async def handle(inbound: Inbound, reply: Reply) -> None:
@@ -158,8 +173,8 @@ async def test_sending_goes_on_after_listen_and_listen_can_come_again(api: Disco
             await again
 
 
-async def test_commands_are_registered_once_a_start(api: DiscordApi, router: FakeRouter) -> None:
-    async with listening(make(api), router, api):
+async def test_commands_are_registered_once_a_start(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+    async with listening(make(api, inbox), router, api):
         await api.wait_for(lambda: api.commands)
         await api.gateway.order(9, False)
         await api.wait_for(lambda: len(api.gateway.identifies) == 2 and api.gateway.is_connected)
@@ -169,19 +184,23 @@ async def test_commands_are_registered_once_a_start(api: DiscordApi, router: Fak
     assert recall["options"][0]["description"] == "What to look for"
 
 
-async def test_refused_commands_do_not_stop_the_conversation(api: DiscordApi, router: FakeRouter) -> None:
+async def test_refused_commands_do_not_stop_the_conversation(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
     ana = api.user("Ana")
     api.rest.fail("PUT", "/commands", 400, 50035)
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         await api.wait_for(lambda: api.sent("PUT", "/commands"))
         await api.user_says(api.dm(ana), "hello", ana)
         await api.wait_for(lambda: router.seen)
 
 
-async def test_a_wrong_token_is_told_and_not_shown(api: DiscordApi, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_wrong_token_is_told_and_not_shown(
+    api: DiscordApi, inbox: Inbox, caplog: pytest.LogCaptureFixture
+) -> None:
     wrong = "MTA.wrong-token.secret"
     for token in (wrong, ""):
-        adapter = Discord(token=token, api_url=api.rest_url, gateway_url=api.gateway_url, clock=SteadyClock())
+        adapter = Discord(
+            token=token, api_url=api.rest_url, gateway_url=api.gateway_url, inbox=inbox, clock=SteadyClock()
+        )
         with pytest.raises(ConfigError, match="DISCORD_BOT_TOKEN") as caught:
             await adapter.open()
         assert wrong not in str(caught.value)
@@ -189,8 +208,10 @@ async def test_a_wrong_token_is_told_and_not_shown(api: DiscordApi, caplog: pyte
     assert wrong not in caplog.text
 
 
-async def test_a_token_that_is_revoked_ends_listen_with_a_sentence(api: DiscordApi, router: FakeRouter) -> None:
-    adapter = make(api)
+async def test_a_token_that_is_revoked_ends_listen_with_a_sentence(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    adapter = make(api, inbox)
     await adapter.open()
     api.gateway.token = "another"
     with pytest.raises(ConfigError, match="DISCORD_BOT_TOKEN"):
@@ -198,9 +219,9 @@ async def test_a_token_that_is_revoked_ends_listen_with_a_sentence(api: DiscordA
     await adapter.close()
 
 
-async def test_a_forbidden_intent_names_the_switch(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_forbidden_intent_names_the_switch(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
     api.world.is_content_allowed = False
-    adapter = make(api, has_message_content=True)
+    adapter = make(api, inbox, has_message_content=True)
     with pytest.raises(ConfigError, match="Message Content Intent"):
         await adapter.open()
     api.world.is_content_allowed = True
@@ -212,11 +233,11 @@ async def test_a_forbidden_intent_names_the_switch(api: DiscordApi, router: Fake
 
 
 async def test_open_survives_an_unreachable_discord_and_listen_waits_for_it(
-    api: DiscordApi, router: FakeRouter
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
     api.rest.fail("GET", "/users/@me", 403, 0, times=2)
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         await api.user_says(api.dm(ana), "hello", ana)
         await api.wait_for(lambda: router.seen)
         assert len(api.sent("GET", "/users/@me")) == 3
@@ -231,15 +252,17 @@ async def test_open_survives_an_unreachable_discord_and_listen_waits_for_it(
         ("nonsense", None),
     ],
 )
-async def test_open_connections_never_leave_the_machine(api_url: str | None, gateway_url: str | None) -> None:
-    adapter = Discord(token=TOKEN, api_url=api_url, gateway_url=gateway_url, clock=SteadyClock())
+async def test_open_connections_never_leave_the_machine(
+    inbox: Inbox, api_url: str | None, gateway_url: str | None
+) -> None:
+    adapter = Discord(token=TOKEN, api_url=api_url, gateway_url=gateway_url, inbox=inbox, clock=SteadyClock())
     with pytest.raises(ConfigError, match="MNEME_DISCORD"):
         await adapter.open()
 
 
-async def test_listen_can_be_cancelled_at_any_moment(api: DiscordApi, router: FakeRouter) -> None:
+async def test_listen_can_be_cancelled_at_any_moment(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
     for steps in range(4, 28):
-        adapter = make(api)
+        adapter = make(api, inbox)
         await adapter.open()
         task = asyncio.create_task(adapter.listen(router, SPECS))
         for _ in range(steps):

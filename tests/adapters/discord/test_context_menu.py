@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.discord.commands import chosen, entry, said
+from core.store.inbox import Inbox
 from core.types import Command
 from gateway.commands.facts import FactCommands
 from tests.fixtures.clock import SteadyClock
@@ -29,9 +30,9 @@ async def api(clock: SteadyClock) -> AsyncIterator[DiscordApi]:
 
 
 @pytest.fixture
-async def router(api: DiscordApi, clock: SteadyClock) -> AsyncIterator[FakeRouter]:
+async def router(api: DiscordApi, clock: SteadyClock, inbox: Inbox) -> AsyncIterator[FakeRouter]:
     router = FakeRouter()
-    async with listening(make(api, clock), router, api, (SPEC,)):
+    async with listening(make(api, inbox, clock), router, api, (SPEC,)):
         await api.wait_for(lambda: api.commands)
         yield router
 

@@ -8,6 +8,7 @@ import pytest
 
 from core.errors import DeliveryError, StoreError
 from core.ports import Reply
+from core.store.inbox import Inbox
 from core.types import Address, Answer, Button, Command, File, Inbound
 from tests.fixtures.delivery_record import ListRecord
 from tests.fixtures.discord_api import DiscordApi
@@ -23,12 +24,7 @@ async def api() -> AsyncIterator[DiscordApi]:
         yield double
 
 
-@pytest.fixture
-def router() -> FakeRouter:
-    return FakeRouter()
-
-
-async def test_a_growing_answer_edits_one_message(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_growing_answer_edits_one_message(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
 
@@ -41,17 +37,17 @@ async def test_a_growing_answer_edits_one_message(api: DiscordApi, router: FakeR
         await reply.finish(Answer(text="One two three"))
 
     router.handler = handle
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         await api.user_says(channel, "count", ana)
         await api.wait_for(lambda: router.served)
         assert api.said(channel) == ["One two three"]
         assert len(api.sent("POST", "/messages")) == 1
 
 
-async def test_a_long_answer_is_split_and_mentions_nobody(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_long_answer_is_split_and_mentions_nobody(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
     ana = api.user("Ana")
     router.answering("\n\n".join(f"{n} " + "x" * 700 + " 😀 @everyone <@123456789012345678>" for n in range(5)))
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         channel = await api.channel("general")
         await api.user_says(channel, f"{api.mention()} tell me all", ana)
         await api.wait_for(lambda: router.served)
@@ -63,12 +59,12 @@ async def test_a_long_answer_is_split_and_mentions_nobody(api: DiscordApi, route
         assert references == [True, False, False]
 
 
-async def test_files_and_buttons_go_along(api: DiscordApi, router: FakeRouter) -> None:
+async def test_files_and_buttons_go_along(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
     button = Button(label="More " * 40, command=Command(name="recall", arguments="2"), id="abc")
     router.answering(Answer(text="", files=(File(name="chat.txt", content=b"hello"),), buttons=(button,)))
-    async with listening(make(api), router, api):
+    async with listening(make(api, inbox), router, api):
         await api.user_says(channel, "export", ana)
         await api.wait_for(lambda: router.served)
         message = api.messages(channel)[-1]
@@ -78,9 +74,9 @@ async def test_files_and_buttons_go_along(api: DiscordApi, router: FakeRouter) -
         assert len(shown["label"]) <= 80
 
 
-async def test_the_same_delivery_twice_makes_one_message(api: DiscordApi) -> None:
+async def test_the_same_delivery_twice_makes_one_message(api: DiscordApi, inbox: Inbox) -> None:
     channel = api.dm(api.user("Ana"))
-    adapter = make(api)
+    adapter = make(api, inbox)
     await adapter.open()
     for _ in range(2):  # the second process does not know what the first one posted
         reply = adapter.reply(Address(platform="discord", chat_id=channel))
@@ -90,13 +86,13 @@ async def test_the_same_delivery_twice_makes_one_message(api: DiscordApi) -> Non
     await adapter.close()
 
 
-async def test_a_draft_that_was_posted_but_not_recorded_is_found_again(api: DiscordApi) -> None:
+async def test_a_draft_that_was_posted_but_not_recorded_is_found_again(api: DiscordApi, inbox: Inbox) -> None:
     class _Unreached(ListRecord):
         async def record(self, message_id: str, *, is_last: bool = False) -> None:
             raise StoreError("killed before this could be written")
 
     channel = api.dm(api.user("Ana"))
-    adapter = make(api)
+    adapter = make(api, inbox)
     await adapter.open()
     first = adapter.reply(Address(platform="discord", chat_id=channel))
     first.begin(_Unreached("turn:7"))
@@ -110,10 +106,10 @@ async def test_a_draft_that_was_posted_but_not_recorded_is_found_again(api: Disc
     await adapter.close()
 
 
-async def test_a_restart_edits_what_stands_and_posts_anew_what_is_gone(api: DiscordApi) -> None:
+async def test_a_restart_edits_what_stands_and_posts_anew_what_is_gone(api: DiscordApi, inbox: Inbox) -> None:
     channel = api.dm(api.user("Ana"))
     standing = api.world.add_post(channel, api.bot_id, "half an ans")["id"]
-    adapter = make(api)
+    adapter = make(api, inbox)
     await adapter.open()
     for posted, answer in (([standing], "the answer"), (["424242424242424242"], "another answer")):
         reply = adapter.reply(Address(platform="discord", chat_id=channel))
@@ -123,11 +119,13 @@ async def test_a_restart_edits_what_stands_and_posts_anew_what_is_gone(api: Disc
     await adapter.close()
 
 
-async def test_what_cannot_be_delivered_says_whether_trying_again_helps(api: DiscordApi, router: FakeRouter) -> None:
+async def test_what_cannot_be_delivered_says_whether_trying_again_helps(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     blocked, gone, slow = (api.dm(api.user(name)) for name in ("Ana", "Bo", "Cy"))
     api.block(blocked)
     api.rest.fail("POST", f"/channels/{slow}/messages", 429, retry_after=90.0)
-    adapter = make(api)
+    adapter = make(api, inbox)
     await adapter.open()
 
     async def refusal(chat_id: str) -> DeliveryError:
@@ -149,10 +147,10 @@ async def test_what_cannot_be_delivered_says_whether_trying_again_helps(api: Dis
     assert not (await refusal(slow)).is_permanent  # closed is not refused
 
 
-async def test_a_short_rate_limit_is_waited_out(api: DiscordApi) -> None:
+async def test_a_short_rate_limit_is_waited_out(api: DiscordApi, inbox: Inbox) -> None:
     channel = api.dm(api.user("Ana"))
     api.rest.fail("POST", f"/channels/{channel}/messages", 429, retry_after=0.01)
-    adapter = make(api)
+    adapter = make(api, inbox)
     await adapter.open()
     reply = adapter.reply(Address(platform="discord", chat_id=channel))
     reply.begin(ListRecord("reminder:1"))
@@ -161,9 +159,11 @@ async def test_a_short_rate_limit_is_waited_out(api: DiscordApi) -> None:
     await adapter.close()
 
 
-async def test_an_archived_thread_is_opened_and_a_locked_one_refused(api: DiscordApi, router: FakeRouter) -> None:
+async def test_an_archived_thread_is_opened_and_a_locked_one_refused(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
-    adapter = make(api)
+    adapter = make(api, inbox)
     async with listening(adapter, router, api):
         channel = await api.channel("general")
         thread = await api.thread(channel, "old", ana)
@@ -182,10 +182,10 @@ async def test_an_archived_thread_is_opened_and_a_locked_one_refused(api: Discor
         assert caught.value.is_permanent
 
 
-async def test_a_private_answer_is_never_posted_in_a_room(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_private_answer_is_never_posted_in_a_room(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
     ana = api.user("Ana")
     direct = api.dm(ana)
-    adapter = make(api)
+    adapter = make(api, inbox)
     async with listening(adapter, router, api):
         channel = await api.channel("general")
         secret = Answer(text="x" * 3000, is_private=True)
